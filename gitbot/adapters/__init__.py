@@ -1,0 +1,1 @@
+"""The doors to the world: each port's real implementation."""

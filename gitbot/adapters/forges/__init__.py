@@ -1,0 +1,1 @@
+"""One forge a file."""

@@ -1,0 +1,1 @@
+"""The Repository port over Git; the only place that imports git."""

@@ -1,0 +1,1 @@
+"""Recurrences, zones and daylight saving time to instants. Reads no clock."""

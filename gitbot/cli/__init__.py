@@ -1,0 +1,1 @@
+"""The command line: main, and one lazily imported file for each command."""

@@ -1,0 +1,1 @@
+"""The executor's brain: which steps come next, what outcomes mean. Performs none of them."""

@@ -1,0 +1,64 @@
+"""ClusterSnapshot: the state of one cluster at one moment, as minimal Kubernetes objects.
+
+Objects keep Kubernetes' own shape, cut down to the fields that a rule can refer to (what is kept
+is decided in room `snapshot`). Kinds without an object are absent from `objects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject, name_of
+
+KINDS = (
+    "CSINode",
+    "ConfigMap",  # only gitbot-hold in namespace gitbot
+    "KubeVirt",
+    "MigrationPolicy",
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "ReplicaSet",
+    "ReplicationController",
+    "ResourceQuota",
+    "RuntimeClass",
+    "Service",
+    "StatefulSet",
+    "StorageClass",
+    "VirtualMachine",
+    "VirtualMachineInstance",
+    "VirtualMachineInstanceMigration",
+    "VirtualMachineInstanceReplicaSet",
+    "VirtualMachinePool",
+    "VolumeAttachment",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSnapshot:
+    """Cluster state at one moment.
+
+    `taken_at` is in seconds UTC. `objects` maps a kind of `KINDS` to its objects, sorted by
+    (namespace, name) in code points. `digest` covers cluster, kinds and objects, not the time.
+    """
+
+    cluster: str
+    taken_at: int
+    objects: Mapping[str, tuple[KubernetesObject, ...]]
+    digest: str
+    kubernetes_version: str = ""
+    resource_version: str = ""
+
+    def of(self, kind: str) -> tuple[KubernetesObject, ...]:
+        """All objects of a kind, sorted by (namespace, name)."""
+        return self.objects.get(kind, ())
+
+    def find(self, kind: str, name: NamespacedName) -> KubernetesObject | None:
+        """One object by kind and name. Linear; build an index where it is asked often."""
+        return next((obj for obj in self.of(kind) if name_of(obj) == name), None)

@@ -1,0 +1,1 @@
+"""PlacementProblem to PlacementPlan. Knows constraints and goals, never intents."""

@@ -1,0 +1,15 @@
+"""The clock: the only source of the present."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time for a program, virtual time for the simulator and tests."""
+
+    def now(self) -> int:
+        """The present in seconds UTC."""
+
+    def sleep(self, seconds: int) -> None:
+        """Let that much time pass."""

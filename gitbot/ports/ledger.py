@@ -1,0 +1,24 @@
+"""The ledger store: read the whole ledger, append one commit, compare-and-swap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from gitbot.model.ledger import Entry, Ledger
+
+
+class LedgerStore(Protocol):
+    """Branch `gitbot/ledger` of the intents repository."""
+
+    def read(self) -> Ledger:
+        """The whole ledger, verified (sequence and hash chain). LedgerError where it is torn."""
+
+    def append(
+        self, ledger: Ledger, entries: tuple[Entry, ...], plans: Mapping[str, bytes]
+    ) -> Ledger:
+        """Add entries on top of `ledger` in one commit and push it, compare-and-swap.
+
+        `plans` maps digests to `plans/<digest>.json`, written once. Raises ConflictError where
+        somebody else appended first: read again and decide again.
+        """

@@ -1,0 +1,1 @@
+"""Plan to manifests through Jinja2 templates given as texts."""

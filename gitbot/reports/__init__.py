@@ -1,0 +1,1 @@
+"""The placement diff computed once, printed in every format. Untrusted text is made inert here."""

@@ -1,0 +1,1 @@
+"""The configuration value (`.gitbot.yaml`) and its reader."""

@@ -1,0 +1,1 @@
+"""Kubernetes objects to ClusterSnapshot and back; minimal, versioned file format. No client."""

@@ -1,0 +1,1 @@
+"""Builders and doubles that users may import too."""

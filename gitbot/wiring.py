@@ -1,0 +1,1 @@
+"""Settings to adapters or simulator to workflows: the only place that picks implementations."""

@@ -1,0 +1,1 @@
+"""One public function for each workflow; ports come in as keyword arguments."""
