@@ -1,0 +1,98 @@
+"""Files of a working tree and the texts that ship with gitbot."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gitbot.errors import RepositoryError, UsageError
+
+CONFIGURATION_FILE = ".gitbot.yaml"
+MAX_FILES = 20_000
+MAX_FILE_BYTES = 4 * 1024 * 1024
+
+
+def find_root(start: Path) -> Path:
+    """The nearest folder, upwards from `start`, that holds `.gitbot.yaml`."""
+    for folder in (start.resolve(), *start.resolve().parents):
+        if (folder / CONFIGURATION_FILE).is_file():
+            return folder
+    raise UsageError(
+        f"there is no {CONFIGURATION_FILE} in {start} or above it",
+        hint="`gitbot init` writes a working example",
+    )
+
+
+def read_working_tree(root: Path, prefix: str) -> Mapping[str, bytes]:
+    """Repository path to content of every YAML file below `root/prefix`, sorted by path.
+
+    Symbolic links, executables, special files and files over the budget raise RepositoryError.
+    """
+    base = root / prefix
+    if base.is_file():
+        return {prefix: read_plain_file(base, prefix)}
+    paths = sorted(path for path in _walk(base) if path.suffix in {".yaml", ".yml"})
+    if len(paths) > MAX_FILES:
+        raise RepositoryError(f"{prefix} holds {len(paths)} files, at most {MAX_FILES} are read")
+    return {
+        path.relative_to(root).as_posix(): read_plain_file(path, path.relative_to(root).as_posix())
+        for path in paths
+    }
+
+
+def read_plain_file(path: Path, shown: str) -> bytes:
+    """The content of one plain file, named `shown` in errors."""
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            raise RepositoryError(f"{shown} is a symbolic link", hint="gitbot reads plain files")
+        if not stat.S_ISREG(mode):
+            raise RepositoryError(f"{shown} is no plain file")
+        if mode & 0o111:
+            raise RepositoryError(f"{shown} is executable", hint=f"chmod a-x {shown}")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise RepositoryError(
+                f"{shown} holds {path.stat().st_size} bytes, at most {MAX_FILE_BYTES} are read"
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise RepositoryError(f"{shown} cannot be read: {error.strerror}") from error
+
+
+def _walk(base: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise RepositoryError(f"{error.filename} cannot be read: {error.strerror}")
+
+    for folder, folders, files in os.walk(base, onerror=refuse if base.exists() else None):
+        folders.sort()
+        for name in sorted(folders):
+            if (Path(folder) / name).is_symlink():
+                raise RepositoryError(f"{Path(folder) / name} is a symbolic link")
+        yield from (Path(folder) / name for name in files)
+
+
+class ShippedTexts:
+    """Templates and policy packs: inside the wheel, or beside the package in a checkout."""
+
+    def templates(self) -> Mapping[str, str]:
+        """Template name to text."""
+        return _read_shipped("templates", {".j2"})
+
+    def policies(self) -> Mapping[str, str]:
+        """Policy path to text."""
+        return _read_shipped("policies", {".yaml"})
+
+
+def _read_shipped(name: str, suffixes: set[str]) -> Mapping[str, str]:
+    package = Path(__file__).resolve().parent.parent
+    candidates = (package / "_shipped" / name, package.parent / name)
+    folder = next((path for path in candidates if path.is_dir()), None)
+    if folder is None:
+        raise UsageError(f"gitbot's own {name} are missing", hint="install gitbot again")
+    return {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix in suffixes
+    }

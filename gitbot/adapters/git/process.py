@@ -1,0 +1,140 @@
+"""Git as a hardened child process, through GitPython's command wrapper.
+
+Every argument list is built from constants and checked names; nothing that a person wrote can
+become an option, a configuration key, a hook, a filter or another protocol.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import git
+
+from gitbot.errors import RepositoryError
+
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+# git check-ref-format, a little stricter: no control characters, no option look-alikes.
+_BAD_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$|/\.|\.lock(/|$)|^@$")
+_TIMEOUT_SECONDS = 120
+
+_CONFIGURATION = {
+    "core.hooksPath": "/dev/null",
+    "core.fsmonitor": "false",
+    "core.attributesFile": "/dev/null",
+    "protocol.ext.allow": "never",
+    "transfer.fsckObjects": "true",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "safe.directory": "*",
+    "commit.gpgSign": "false",
+    "init.defaultBranch": "main",
+    "advice.detachedHead": "false",
+}
+
+
+def hardened_environment() -> dict[str, str]:
+    """Environment variables that take a person's and the system's Git configuration out."""
+    environment = {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "file:https:ssh",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "LC_ALL": "C",
+        "GIT_CONFIG_COUNT": str(len(_CONFIGURATION)),
+    }
+    for number, (key, value) in enumerate(_CONFIGURATION.items()):
+        environment[f"GIT_CONFIG_KEY_{number}"] = key
+        environment[f"GIT_CONFIG_VALUE_{number}"] = value
+    return environment
+
+
+def is_commit_id(rev: str) -> bool:
+    """Whether the text is a full object id."""
+    return bool(_COMMIT.fullmatch(rev))
+
+
+def check_ref(rev: str) -> str:
+    """The rev itself, if it is a full object id or a plain ref name; RepositoryError if not."""
+    if not rev or len(rev) > 250 or _BAD_REF.search(rev):
+        raise RepositoryError(
+            f"{rev!r} is no branch, tag or full commit id",
+            hint="give a plain name such as main, or the 40 digits of a commit",
+        )
+    return rev
+
+
+class Git:
+    """Git commands in one repository directory. Output is bytes; failures are RepositoryError."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._environment = hardened_environment()
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        stdin: bytes | None = None,
+        environment: Mapping[str, str] | None = None,
+        accept: tuple[int, ...] = (0,),
+    ) -> bytes:
+        """Run `git <arguments>`; returns standard output. Other exit codes than `accept` raise."""
+        return self.status(arguments, stdin=stdin, environment=environment, accept=accept)[1]
+
+    def status(
+        self,
+        arguments: Sequence[str],
+        *,
+        stdin: bytes | None = None,
+        environment: Mapping[str, str] | None = None,
+        accept: tuple[int, ...] = (0,),
+    ) -> tuple[int, bytes]:
+        """Run `git <arguments>`; returns exit code and standard output."""
+        code, output, errors = self._call(arguments, stdin, environment)
+        if code not in accept:
+            said = errors.decode("utf-8", "replace").strip() or f"exit code {code}"
+            raise RepositoryError(f"git {arguments[0]} failed in {self.directory}: {said}")
+        return code, output
+
+    def attempt(
+        self, arguments: Sequence[str], *, environment: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
+        """Run a command whose failure decides something; returns exit code and its words."""
+        code, output, errors = self._call(arguments, None, environment)
+        return code, (output + errors).decode("utf-8", "replace").strip()
+
+    def _call(
+        self,
+        arguments: Sequence[str],
+        stdin: bytes | None,
+        environment: Mapping[str, str] | None,
+    ) -> tuple[int, bytes, bytes]:
+        runner = git.Git(str(self.directory))
+        try:
+            # the wrapper ends its process when it is collected: keep it until the answer is here
+            wrapper = runner.execute(
+                ["git", *arguments],
+                as_process=True,
+                env={**self._environment, **(environment or {})},
+                istream=subprocess.PIPE,  # type: ignore[arg-type]
+                shell=False,
+            )
+        except git.exc.GitCommandNotFound as error:
+            raise RepositoryError(
+                "git is not installed", hint="install git 2.38 or newer"
+            ) from error
+        process = wrapper.proc
+        assert process is not None
+        try:
+            output, errors = process.communicate(stdin or b"", timeout=_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            process.wait()
+            raise RepositoryError(
+                f"git {arguments[0]} gave no answer within {_TIMEOUT_SECONDS} seconds"
+            ) from error
+        return process.returncode, output, errors

@@ -1,0 +1,262 @@
+"""The Repository port over a private bare clone; the remote is written by compare-and-swap."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from gitbot.adapters.git.objects import list_tree, read_blobs
+from gitbot.adapters.git.process import Git, check_ref, is_commit_id
+from gitbot.errors import ConflictError, RepositoryError
+from gitbot.ports.repository import Commit
+
+_FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
+
+
+class GitRepository:
+    """Branches of one remote, mirrored into a bare repository of gitbot's own.
+
+    `name` and `email` sign the commits that gitbot makes. The directory may be thrown away at any
+    time: nothing lives in it that the remote does not have.
+    """
+
+    def __init__(self, directory: Path, *, remote: str, name: str, email: str) -> None:
+        self._git = Git(directory)
+        self._remote = remote
+        self._identity = {"name": name, "email": email}
+
+    @classmethod
+    def clone(
+        cls,
+        remote: str,
+        directory: Path,
+        *,
+        name: str = "gitbot",
+        email: str = "gitbot@placement.gitbot.dev",
+    ) -> GitRepository:
+        """Make (or take over) the bare mirror in `directory` and fetch. `remote`: path or URL."""
+        if remote.startswith("-"):
+            raise RepositoryError(f"{remote!r} is no repository")
+        directory.mkdir(parents=True, exist_ok=True)
+        git = Git(directory)
+        if not (directory / "HEAD").exists():
+            git.run(["init", "--bare", "--quiet", "--template=", "."])
+        repository = cls(directory, remote=remote, name=name, email=email)
+        repository.fetch()
+        return repository
+
+    def fetch(self) -> None:
+        """Bring all branches and pull request heads up to date."""
+        self._git.run(
+            [
+                "fetch",
+                "--quiet",
+                "--prune",
+                "--no-tags",
+                "--no-recurse-submodules",
+                "--end-of-options",
+                self._remote,
+                "+refs/heads/*:refs/heads/*",
+                "+refs/pull/*:refs/pull/*",
+            ]
+        )
+
+    def resolve(self, rev: str) -> str | None:
+        """The commit id of a branch, tag or id."""
+        check_ref(rev)
+        names = [rev] if is_commit_id(rev) else [f"refs/heads/{rev}", f"refs/tags/{rev}", rev]
+        for name in names:
+            code, output = self._git.status(
+                ["rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"],
+                accept=(0, 1, 128),
+            )
+            if code == 0:
+                return output.decode("ascii").strip().splitlines()[-1]
+        return None
+
+    def commit(self, rev: str) -> Commit:
+        """One commit."""
+        output = self._git.run(
+            ["log", "-1", "--no-show-signature", f"--format={_FORMAT}", self._must(rev), "--"]
+        )
+        return _parse_commit(output)
+
+    def is_ancestor(self, ancestor: str, descendant: str) -> bool:
+        """Whether one commit is reachable from the other."""
+        code, _ = self._git.status(
+            ["merge-base", "--is-ancestor", self._must(ancestor), self._must(descendant)],
+            accept=(0, 1),
+        )
+        return code == 0
+
+    def merge_base(self, left: str, right: str) -> str | None:
+        """The best common ancestor."""
+        code, output = self._git.status(
+            ["merge-base", self._must(left), self._must(right)], accept=(0, 1)
+        )
+        return output.decode("ascii").strip() if code == 0 else None
+
+    def read_tree(self, rev: str, prefix: str = "") -> Mapping[str, bytes]:
+        """Path to content below a prefix."""
+        entries = list_tree(self._git, self._must(rev, tree=True), prefix)
+        contents = read_blobs(self._git, tuple(entry.id for entry in entries))
+        return {entry.path: contents[entry.id] for entry in entries}
+
+    def read_blob(self, rev: str, path: str) -> bytes | None:
+        """One file, None where there is none."""
+        entries = list_tree(self._git, self._must(rev, tree=True), path)
+        wanted = [entry for entry in entries if entry.path == path]
+        return read_blobs(self._git, (wanted[0].id,))[wanted[0].id] if wanted else None
+
+    def merge_trees(self, base: str, head: str) -> str | None:
+        """The tree of merging head into base, made in memory; None on a conflict in the text."""
+        code, output = self._git.status(
+            ["merge-tree", "--write-tree", "--no-messages", self._must(base), self._must(head)],
+            accept=(0, 1),
+        )
+        return output.decode("ascii").split()[0] if code == 0 else None
+
+    def introduced_by(self, branch: str, path: str) -> str | None:
+        """The first-parent commit that last added the path."""
+        output = self._git.run(
+            [
+                "log",
+                "-1",
+                "--first-parent",
+                "--diff-merges=first-parent",
+                "--diff-filter=A",
+                "--no-renames",
+                "--format=%H",
+                self._must(branch),
+                "--",
+                path,
+            ]
+        )
+        return output.decode("ascii").strip() or None
+
+    def log(self, branch: str, *, path: str = "", limit: int = 0) -> tuple[Commit, ...]:
+        """First-parent history, newest first."""
+        arguments = ["log", "--first-parent", "-z", f"--format={_FORMAT}"]
+        if limit:
+            arguments.append(f"--max-count={limit}")
+        if path:
+            arguments.append("--diff-merges=first-parent")
+        arguments += [self._must(branch), "--", *([path] if path else [])]
+        output = self._git.run(arguments)
+        fields = output.split(b"\0")
+        width = _FORMAT.count("%x00") + 1
+        records = [fields[start : start + width] for start in range(0, len(fields) - 1, width)]
+        return tuple(_parse_commit(b"\0".join(record)) for record in records)
+
+    def write_commit(
+        self,
+        *,
+        branch: str,
+        expected: str | None,
+        files: Mapping[str, bytes | None],
+        message: str,
+        time: int,
+        parents: tuple[str, ...] | None = None,
+        orphan: bool = False,
+    ) -> str:
+        """Commit on top of `expected` and push by compare-and-swap."""
+        check_ref(branch)
+        tree = self._write_tree(None if orphan else expected, files)
+        if parents is None:
+            parents = () if orphan or expected is None else (expected,)
+        commit = self.commit_tree(tree, parents=parents, message=message, time=time)
+        self._push(branch, commit, expected)
+        return commit
+
+    def commit_tree(self, tree: str, *, parents: tuple[str, ...], message: str, time: int) -> str:
+        """Make a commit object; nothing points to it yet."""
+        stamp = f"{time} +0000"
+        environment = {
+            "GIT_AUTHOR_NAME": self._identity["name"],
+            "GIT_AUTHOR_EMAIL": self._identity["email"],
+            "GIT_AUTHOR_DATE": stamp,
+            "GIT_COMMITTER_NAME": self._identity["name"],
+            "GIT_COMMITTER_EMAIL": self._identity["email"],
+            "GIT_COMMITTER_DATE": stamp,
+        }
+        arguments = ["commit-tree", tree]
+        for parent in parents:
+            arguments += ["-p", parent]
+        output = self._git.run(
+            [*arguments, "-F", "-"], stdin=message.encode("utf-8"), environment=environment
+        )
+        return output.decode("ascii").strip()
+
+    def delete_branch(self, branch: str, *, expected: str) -> None:
+        """Delete a remote branch that still is at `expected`."""
+        self._push(branch, "", expected)
+
+    def _must(self, rev: str, *, tree: bool = False) -> str:
+        if tree and is_commit_id(rev):
+            return rev  # a commit or the tree of merge_trees: both can be listed
+        found = self.resolve(rev)
+        if found is None:
+            raise RepositoryError(f"there is no commit {rev!r} in {self._remote}")
+        return found
+
+    def _write_tree(self, base: str | None, files: Mapping[str, bytes | None]) -> str:
+        with tempfile.TemporaryDirectory(prefix="gitbot-index-") as folder:
+            environment = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+            if base is not None:
+                self._git.run(["read-tree", base], environment=environment)
+            lines = b"".join(self._index_line(path, data) for path, data in sorted(files.items()))
+            self._git.run(
+                ["update-index", "-z", "--index-info"], stdin=lines, environment=environment
+            )
+            return self._git.run(["write-tree"], environment=environment).decode("ascii").strip()
+
+    def _index_line(self, path: str, data: bytes | None) -> bytes:
+        if data is None:
+            return f"0 {'0' * 40}\t{path}".encode() + b"\0"
+        output = self._git.run(["hash-object", "-w", "--stdin"], stdin=data)
+        return f"100644 {output.decode('ascii').strip()}\t{path}".encode() + b"\0"
+
+    def _push(self, branch: str, commit: str, expected: str | None) -> None:
+        ref = f"refs/heads/{branch}"
+        code, said = self._git.attempt(
+            [
+                "push",
+                "--quiet",
+                "--atomic",
+                "--no-verify",
+                f"--force-with-lease={ref}:{expected or ''}",
+                "--end-of-options",
+                self._remote,
+                f"{commit}:{ref}",
+            ]
+        )
+        if code != 0 and self._remote_tip(ref) != (commit or None):
+            if any(word in said for word in ("stale info", "rejected", "cannot lock ref")):
+                raise ConflictError(f"somebody else moved {branch} first", hint="run again")
+            raise RepositoryError(f"pushing {branch} failed: {said}")
+        self._follow(ref, commit)
+
+    def _remote_tip(self, ref: str) -> str | None:
+        output = self._git.run(["ls-remote", "--end-of-options", self._remote, ref])
+        return output.decode("ascii").split()[0] if output.strip() else None
+
+    def _follow(self, ref: str, commit: str) -> None:
+        if commit:
+            self._git.run(["update-ref", ref, commit])
+        else:
+            self._git.run(["update-ref", "-d", ref])
+
+
+def _parse_commit(output: bytes) -> Commit:
+    identity, parents, author, email, time, message = output.decode("utf-8", "replace").split(
+        "\0", 5
+    )
+    return Commit(
+        id=identity.strip(),
+        parents=tuple(parents.split()),
+        author=author,
+        email=email,
+        time=int(time),
+        message=message.rstrip("\0").strip(),
+    )
