@@ -120,7 +120,7 @@ class Git:
                 ["git", *arguments],
                 as_process=True,
                 env={**self._environment, **(environment or {})},
-                istream=subprocess.PIPE,  # type: ignore[arg-type]
+                istream=subprocess.PIPE,
                 shell=False,
             )
         except git.exc.GitCommandNotFound as error:

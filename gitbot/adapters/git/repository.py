@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from gitbot.adapters.git.objects import list_tree, read_blobs
 from gitbot.adapters.git.process import Git, check_ref, is_commit_id
+from gitbot.adapters.git.writing import commit_tree, write_tree
 from gitbot.errors import ConflictError, RepositoryError
 from gitbot.ports.repository import Commit
 
@@ -125,6 +125,7 @@ class GitRepository:
                 "-1",
                 "--first-parent",
                 "--diff-merges=first-parent",
+                "--no-patch",
                 "--diff-filter=A",
                 "--no-renames",
                 "--format=%H",
@@ -141,7 +142,7 @@ class GitRepository:
         if limit:
             arguments.append(f"--max-count={limit}")
         if path:
-            arguments.append("--diff-merges=first-parent")
+            arguments += ["--diff-merges=first-parent", "--no-patch"]
         arguments += [self._must(branch), "--", *([path] if path else [])]
         output = self._git.run(arguments)
         fields = output.split(b"\0")
@@ -162,31 +163,14 @@ class GitRepository:
     ) -> str:
         """Commit on top of `expected` and push by compare-and-swap."""
         check_ref(branch)
-        tree = self._write_tree(None if orphan else expected, files)
+        tree = write_tree(self._git, None if orphan else expected, files)
         if parents is None:
             parents = () if orphan or expected is None else (expected,)
-        commit = self.commit_tree(tree, parents=parents, message=message, time=time)
+        commit = commit_tree(
+            self._git, tree, parents=parents, message=message, time=time, **self._identity
+        )
         self._push(branch, commit, expected)
         return commit
-
-    def commit_tree(self, tree: str, *, parents: tuple[str, ...], message: str, time: int) -> str:
-        """Make a commit object; nothing points to it yet."""
-        stamp = f"{time} +0000"
-        environment = {
-            "GIT_AUTHOR_NAME": self._identity["name"],
-            "GIT_AUTHOR_EMAIL": self._identity["email"],
-            "GIT_AUTHOR_DATE": stamp,
-            "GIT_COMMITTER_NAME": self._identity["name"],
-            "GIT_COMMITTER_EMAIL": self._identity["email"],
-            "GIT_COMMITTER_DATE": stamp,
-        }
-        arguments = ["commit-tree", tree]
-        for parent in parents:
-            arguments += ["-p", parent]
-        output = self._git.run(
-            [*arguments, "-F", "-"], stdin=message.encode("utf-8"), environment=environment
-        )
-        return output.decode("ascii").strip()
 
     def delete_branch(self, branch: str, *, expected: str) -> None:
         """Delete a remote branch that still is at `expected`."""
@@ -199,23 +183,6 @@ class GitRepository:
         if found is None:
             raise RepositoryError(f"there is no commit {rev!r} in {self._remote}")
         return found
-
-    def _write_tree(self, base: str | None, files: Mapping[str, bytes | None]) -> str:
-        with tempfile.TemporaryDirectory(prefix="gitbot-index-") as folder:
-            environment = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
-            if base is not None:
-                self._git.run(["read-tree", base], environment=environment)
-            lines = b"".join(self._index_line(path, data) for path, data in sorted(files.items()))
-            self._git.run(
-                ["update-index", "-z", "--index-info"], stdin=lines, environment=environment
-            )
-            return self._git.run(["write-tree"], environment=environment).decode("ascii").strip()
-
-    def _index_line(self, path: str, data: bytes | None) -> bytes:
-        if data is None:
-            return f"0 {'0' * 40}\t{path}".encode() + b"\0"
-        output = self._git.run(["hash-object", "-w", "--stdin"], stdin=data)
-        return f"100644 {output.decode('ascii').strip()}\t{path}".encode() + b"\0"
 
     def _push(self, branch: str, commit: str, expected: str | None) -> None:
         ref = f"refs/heads/{branch}"

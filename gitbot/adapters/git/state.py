@@ -1,0 +1,61 @@
+"""A small tree of files on one ref of a bare repository, changed by compare-and-swap.
+
+The local forge keeps its pull requests so: everything stays inside Git, every change is one
+commit, and two writers cannot both win.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gitbot.adapters.git.objects import list_tree, read_blobs
+from gitbot.adapters.git.process import Git
+from gitbot.adapters.git.writing import commit_tree, write_tree
+from gitbot.errors import ConflictError, RepositoryError
+
+_ZERO = "0" * 40
+
+
+class RefState:
+    """Files on one ref. `read` gives the tip with its files, `write` moves it if it still is."""
+
+    def __init__(self, git: Git, ref: str) -> None:
+        self._git = git
+        self._ref = ref
+
+    def read(self) -> tuple[str, Mapping[str, bytes]]:
+        """The tip ("" where the ref does not exist) and all files."""
+        code, output = self._git.status(
+            ["rev-parse", "--verify", "--quiet", self._ref], accept=(0, 1)
+        )
+        if code != 0:
+            return "", {}
+        tip = output.decode("ascii").strip()
+        entries = list_tree(self._git, tip, "")
+        contents = read_blobs(self._git, tuple(entry.id for entry in entries))
+        return tip, {entry.path: contents[entry.id] for entry in entries}
+
+    def write(self, tip: str, files: Mapping[str, bytes], *, message: str, time: int) -> str:
+        """Add or replace files on top of `tip`. Raises ConflictError where the ref moved."""
+        tree = write_tree(self._git, tip or None, files)
+        identity = commit_tree(
+            self._git,
+            tree,
+            parents=(tip,) if tip else (),
+            message=message,
+            name="gitbot",
+            email="gitbot@placement.gitbot.dev",
+            time=time,
+        )
+        move_ref(self._git, self._ref, identity, expected=tip)
+        return identity
+
+
+def move_ref(git: Git, ref: str, commit: str, *, expected: str) -> None:
+    """Move a ref from `expected` ("" = must not exist) to a commit; ConflictError if it moved."""
+    code, said = git.attempt(["update-ref", ref, commit, expected or _ZERO])
+    if code != 0:
+        tip_code, _ = git.attempt(["rev-parse", "--verify", "--quiet", commit])
+        if tip_code != 0:
+            raise RepositoryError(f"there is no commit {commit}: {said}")
+        raise ConflictError(f"somebody else moved {ref} first", hint="run again")

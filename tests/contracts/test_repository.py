@@ -1,0 +1,193 @@
+"""The Repository port, held on real Git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitbot.adapters.git.process import Git, hardened_environment
+from gitbot.adapters.git.repository import GitRepository
+from gitbot.errors import ConflictError, RepositoryError
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    directory = tmp_path / "intents.git"
+    directory.mkdir()
+    Git(directory).run(["init", "--bare", "--quiet", "--initial-branch=main"])
+    return directory
+
+
+def mirror(bare: Path, folder: Path) -> GitRepository:
+    return GitRepository.clone(str(bare), folder)
+
+
+@pytest.fixture
+def repository(bare: Path, tmp_path: Path) -> GitRepository:
+    return mirror(bare, tmp_path / "mirror")
+
+
+def commit(
+    repository: GitRepository,
+    files: dict[str, bytes | None],
+    *,
+    branch: str = "main",
+    time: int = 1000,
+) -> str:
+    return repository.write_commit(
+        branch=branch,
+        expected=repository.resolve(branch),
+        files=files,
+        message=f"write {', '.join(files)}",
+        time=time,
+    )
+
+
+def test_what_was_committed_is_read_back(repository: GitRepository) -> None:
+    first = commit(repository, {"intents/prod/a.yaml": b"a\n", ".gitbot.yaml": b"c\n"})
+    assert repository.resolve("main") == first
+    assert repository.read_tree("main", "intents/prod") == {"intents/prod/a.yaml": b"a\n"}
+    assert repository.read_blob(first, ".gitbot.yaml") == b"c\n"
+    assert repository.read_blob(first, "missing") is None
+    assert repository.commit("main").message == "write intents/prod/a.yaml, .gitbot.yaml"
+
+
+def test_same_commit_twice_has_the_same_id(bare: Path, tmp_path: Path) -> None:
+    first = commit(mirror(bare, tmp_path / "one"), {"a": b"1"}, branch="one")
+    second = commit(mirror(bare, tmp_path / "two"), {"a": b"1"}, branch="two")
+    assert first == second
+
+
+def test_a_removed_file_is_gone(repository: GitRepository) -> None:
+    commit(repository, {"a": b"1", "b": b"2"})
+    commit(repository, {"a": None})
+    assert repository.read_tree("main") == {"b": b"2"}
+
+
+def test_the_second_of_two_writers_loses(bare: Path, tmp_path: Path) -> None:
+    one, two = mirror(bare, tmp_path / "one"), mirror(bare, tmp_path / "two")
+    start = commit(one, {"a": b"0"})
+    two.fetch()
+    commit(one, {"a": b"1"})
+    with pytest.raises(ConflictError, match="somebody else moved main first"):
+        two.write_commit(branch="main", expected=start, files={"a": b"2"}, message="m", time=1)
+    two.fetch()
+    assert two.read_blob("main", "a") == b"1"
+
+
+def test_creating_a_branch_that_exists_loses(bare: Path, tmp_path: Path) -> None:
+    one, two = mirror(bare, tmp_path / "one"), mirror(bare, tmp_path / "two")
+    commit(one, {"a": b"1"}, branch="gitbot/ledger")
+    with pytest.raises(ConflictError):
+        two.write_commit(
+            branch="gitbot/ledger", expected=None, files={"a": b"2"}, message="m", time=1
+        )
+
+
+def test_an_orphan_replaces_the_branch(repository: GitRepository) -> None:
+    commit(repository, {"old": b"1"}, branch="gitbot/snapshot/prod")
+    before = repository.resolve("gitbot/snapshot/prod")
+    repository.write_commit(
+        branch="gitbot/snapshot/prod",
+        expected=before,
+        files={"snapshot.json.gz": b"2"},
+        message="m",
+        time=2,
+        orphan=True,
+    )
+    assert repository.read_tree("gitbot/snapshot/prod") == {"snapshot.json.gz": b"2"}
+    assert repository.commit("gitbot/snapshot/prod").parents == ()
+
+
+def test_merging_in_memory(repository: GitRepository) -> None:
+    base = commit(repository, {"a": b"1\n", "b": b"1\n"})
+    repository.write_commit(
+        branch="clean", expected=None, files={"b": b"2\n"}, message="m", time=1, parents=(base,)
+    )
+    assert repository.resolve("clean") is not None
+    head = repository.write_commit(
+        branch="left", expected=None, files={"a": b"2\n", "b": b"1\n"}, message="m", time=1,
+        parents=(base,),
+    )  # fmt: skip
+    clash = repository.write_commit(
+        branch="right", expected=None, files={"a": b"3\n", "b": b"1\n"}, message="m", time=1,
+        parents=(base,),
+    )  # fmt: skip
+    tree = repository.merge_trees("main", head)
+    assert tree is not None
+    assert repository.read_tree(tree) == {"a": b"2\n", "b": b"1\n"}
+    assert repository.merge_trees(head, clash) is None
+
+
+def test_history_follows_first_parents(repository: GitRepository) -> None:
+    base = commit(repository, {"a": b"1"}, time=1)
+    added = commit(repository, {"intents/new.yaml": b"n"}, time=2)
+    last = commit(repository, {"a": b"2"}, time=3)
+    assert [c.id for c in repository.log("main")] == [last, added, base]
+    assert [c.id for c in repository.log("main", path="intents/new.yaml")] == [added]
+    assert [c.id for c in repository.log("main", limit=1)] == [last]
+    assert repository.introduced_by("main", "intents/new.yaml") == added
+    assert repository.introduced_by("main", "nothing") is None
+    assert repository.is_ancestor(base, last)
+    assert not repository.is_ancestor(last, base)
+    assert repository.merge_base(added, last) == added
+
+
+@pytest.mark.parametrize(
+    "rev",
+    ["", "-x", "--output=/tmp/x", "a..b", "main@{1}", "a b", "a\nb", "a~1", "a^", "a:b", "/a",
+     "a.lock", ".hidden", "a//b", "@"],
+)  # fmt: skip
+def test_no_rev_becomes_an_option(repository: GitRepository, rev: str) -> None:
+    with pytest.raises(RepositoryError, match="is no branch, tag or full commit id"):
+        repository.resolve(rev)
+
+
+@pytest.mark.parametrize("mode", ["120000", "160000", "100755"])
+def test_what_is_no_plain_file_is_refused(bare: Path, repository: GitRepository, mode: str) -> None:
+    first = commit(repository, {"intents/a.yaml": b"a"})
+    git = Git(bare)
+    blob = git.run(["hash-object", "-w", "--stdin"], stdin=b"x").decode().strip()
+    target = first if mode == "160000" else blob
+    tree = git.run(
+        ["mktree"],
+        stdin=f"{mode} {'commit' if mode == '160000' else 'blob'} {target}\todd.yaml\n".encode(),
+    )
+    environment = {
+        f"GIT_{role}_{key}": "x@y" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")
+    }
+    made = git.run(["commit-tree", tree.decode().strip(), "-m", "m"], environment=environment)
+    git.run(["update-ref", "refs/heads/odd", made.decode().strip()])
+    repository.fetch()
+    with pytest.raises(RepositoryError, match=r"odd\.yaml is "):
+        repository.read_tree("odd")
+
+
+def test_a_hook_of_the_remote_configuration_does_not_run(bare: Path, tmp_path: Path) -> None:
+    witness = tmp_path / "ran"
+    folder = tmp_path / "mirror"
+    repository = mirror(bare, folder)
+    hook = folder / "hooks" / "pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {witness}\n")
+    hook.chmod(0o755)
+    commit(repository, {"a": b"1"})
+    assert not witness.exists()
+
+
+def test_a_lost_answer_is_resolved_by_reading(repository: GitRepository, bare: Path) -> None:
+    # the remote already holds our very commit: pushing it again is no conflict
+    first = commit(repository, {"a": b"1"})
+    repository.write_commit(branch="main", expected=first, files={"a": b"2"}, message="m", time=5)
+    Git(bare).run(["update-ref", "refs/heads/main", first])
+    again = repository.write_commit(
+        branch="main", expected=first, files={"a": b"2"}, message="m", time=5
+    )
+    assert Git(bare).run(["rev-parse", "main"]).decode().strip() == again
+
+
+def test_no_configuration_of_the_person_is_used() -> None:
+    environment = hardened_environment()
+    assert environment["GIT_CONFIG_GLOBAL"] == "/dev/null"
+    assert environment["GIT_CONFIG_NOSYSTEM"] == "1"
