@@ -1,0 +1,78 @@
+"""The one place where a VirtualMachineInstanceMigration of gitbot's is made.
+
+What is shown by `render`, covered by the plan's digest and created by `apply` is the same object.
+Its `spec` is what `virtctl migrate --addedNodeSelector` sends (KubeVirt 1.9, the migrate
+subresource: `vmiName` and `addedNodeSelector`, nothing else).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gitbot.model.effect import Effect, effect_name, label_value
+from gitbot.model.objects import KubernetesObject
+from gitbot.model.plan import Move
+from gitbot.rendering.template import render_object
+
+TEMPLATE = "virtualmachineinstancemigration.yaml.j2"
+PREFIX = "placement.gitbot.dev/"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationContext:
+    """What a migration's metadata tells besides the move. Empty fields are left out.
+
+    `unschedulable_timeout` is in seconds, from the configuration; `window` the name of the
+    MaintenanceWindow that the move belongs to; `reason` the request's reason.
+    """
+
+    unschedulable_timeout: int
+    window: str = ""
+    commit: str = ""
+    pull_request: int = 0
+    reason: str = ""
+
+
+def migration_manifest(
+    *, move: Move, attempt: int = 1, context: MigrationContext, templates: Mapping[str, str]
+) -> KubernetesObject:
+    """The VMIM of one move and attempt. Raises GitbotError where the template is missing or bad."""
+    effect = Effect(request=move.request, vmi_uid=move.vm.uid, move=move.id, attempt=attempt)
+    return render_object(
+        templates,
+        TEMPLATE,
+        {
+            "name": effect_name(effect, vm=move.vm.name),
+            "namespace": move.vm.namespace,
+            "labels": _labels(move, context),
+            "annotations": _annotations(move, attempt, context),
+            "vmi_name": move.vm.name,
+            "added_node_selector": dict(move.added_node_selector),
+        },
+    )
+
+
+def _labels(move: Move, context: MigrationContext) -> dict[str, str]:
+    labels = {MANAGED_BY: "gitbot", f"{PREFIX}request": label_value(move.request)}
+    if context.window:
+        labels[f"{PREFIX}window"] = label_value(context.window)
+    return labels
+
+
+def _annotations(move: Move, attempt: int, context: MigrationContext) -> dict[str, str]:
+    known = {
+        TIMEOUT: str(context.unschedulable_timeout),
+        f"{PREFIX}request": move.request,
+        f"{PREFIX}window": context.window,
+        f"{PREFIX}move": str(move.id),
+        f"{PREFIX}attempt": str(attempt),
+        f"{PREFIX}intent": move.intent.id,
+        f"{PREFIX}intent-path": move.intent.file,
+        f"{PREFIX}commit": context.commit,
+        f"{PREFIX}pull-request": str(context.pull_request or ""),
+        f"{PREFIX}reason": context.reason,
+    }
+    return {key: value for key, value in known.items() if value}

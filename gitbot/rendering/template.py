@@ -1,0 +1,53 @@
+"""A template text and values to one Kubernetes object: Jinja2, strict, values as JSON.
+
+Every value goes through the filter `json`, so no text of a person can change the shape of an
+object: a template without it does not render to JSON and is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from gitbot.errors import GitbotError
+from gitbot.model.objects import KubernetesObject
+
+
+def render_object(
+    templates: Mapping[str, str], name: str, values: Mapping[str, Any]
+) -> KubernetesObject:
+    """The object that the template of that name describes. GitbotError where it cannot be."""
+    if name not in templates:
+        known = ", ".join(sorted(templates)) or "none"
+        raise GitbotError(
+            f"template {name} is missing; templates found: {known}",
+            hint="templates/ ships with gitbot: reinstall it, or put the file back",
+        )
+    try:
+        text = _environment().from_string(templates[name]).render(dict(values))
+        rendered = json.loads(text)
+    except (TemplateError, json.JSONDecodeError) as error:
+        raise GitbotError(
+            f"template {name} cannot be rendered: {error}",
+            hint="give every value the filter `json`, and keep the text around them JSON",
+        ) from error
+    if not isinstance(rendered, dict):
+        raise GitbotError(f"template {name} renders to {type(rendered).__name__}, not an object")
+    return rendered
+
+
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(
+        undefined=StrictUndefined,
+        autoescape=False,  # the output is JSON, not HTML: the filter `json` escapes
+    )
+    environment.filters["json"] = _as_json
+    return environment
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=True)

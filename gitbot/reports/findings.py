@@ -1,0 +1,162 @@
+"""Findings in every format: text, JSON, SARIF 2.1.0, JUnit XML, GitHub workflow commands.
+
+Findings are printed in the order of `model.findings.sort_key`; the same findings give the same
+bytes. Every format escapes for itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.reports import inert
+
+API_VERSION = "placement.gitbot.dev/v1alpha1"
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+
+
+def text(findings: Iterable[Finding]) -> str:
+    """One line a finding: `file:line:column: severity: key.path: message; hint [code]`."""
+    return "".join(f"{_line(finding)}\n" for finding in _sorted(findings))
+
+
+def _line(finding: Finding) -> str:
+    path = f"{finding.key_path}: " if finding.key_path else ""
+    message = inert.terminal(f"{path}{_message(finding)}")
+    return f"{inert.terminal(finding.where)}: {finding.severity}: {message} [{finding.code}]"
+
+
+def json_findings(findings: Iterable[Finding]) -> str:
+    """A FindingList as indented JSON: `items[{code, severity, message, file, line, ...}]`."""
+    document = {
+        "apiVersion": API_VERSION,
+        "kind": "FindingList",
+        "items": [finding_json(finding) for finding in _sorted(findings)],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """One finding as plain data; what is not known is absent."""
+    fields: dict[str, Any] = {
+        "code": finding.code,
+        "severity": str(finding.severity),
+        "message": finding.message,
+        "file": finding.file,
+        "line": finding.line,
+        "column": finding.column,
+        "keyPath": finding.key_path,
+        "hint": finding.hint,
+    }
+    return {key: value for key, value in fields.items() if value}
+
+
+def sarif(findings: Iterable[Finding], *, version: str = "") -> str:
+    """SARIF 2.1.0, as GitHub's code scanning reads it. Columns count in Unicode code points."""
+    ordered = _sorted(findings)
+    codes = sorted({finding.code for finding in ordered})
+    driver: dict[str, Any] = {
+        "name": "gitbot",
+        "rules": [{"id": code, "shortDescription": {"text": _title(code)}} for code in codes],
+    }
+    if version:
+        driver["semanticVersion"] = version
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_sarif_result(finding, codes.index(finding.code)) for finding in ordered],
+    }
+    document = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+
+
+def _sarif_result(finding: Finding, index: int) -> dict[str, Any]:
+    path = f"{finding.key_path}: " if finding.key_path else ""
+    result: dict[str, Any] = {
+        "ruleId": finding.code,
+        "ruleIndex": index,
+        "level": str(finding.severity),
+        "message": {"text": inert.lines(f"{path}{_message(finding)}")},
+    }
+    if finding.file:
+        location: dict[str, Any] = {"artifactLocation": {"uri": _uri(finding.file)}}
+        if finding.line:
+            region = {"startLine": finding.line, "startColumn": max(1, finding.column)}
+            location["region"] = region
+        result["locations"] = [{"physicalLocation": location}]
+    return result
+
+
+def _uri(path: str) -> str:
+    """A repository path as a relative URI reference (RFC 3986): other bytes percent-encoded."""
+    keep = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/"
+    data = path.encode("utf-8", "surrogateescape")
+    return "".join(chr(byte) if byte in keep else f"%{byte:02X}" for byte in data)
+
+
+def junit(findings: Iterable[Finding]) -> str:
+    """JUnit XML: one test case a finding; errors fail, warnings and notes pass with their text."""
+    ordered = _sorted(findings)
+    failures = sum(finding.severity is Severity.ERROR for finding in ordered)
+    counts = {"name": "gitbot", "tests": str(len(ordered) or 1), "failures": str(failures)}
+    suites = ET.Element("testsuites", counts)
+    suite = ET.SubElement(suites, "testsuite", {**counts, "errors": "0", "skipped": "0"})
+    for finding in ordered:
+        _junit_case(suite, finding)
+    if not ordered:
+        ET.SubElement(suite, "testcase", {"classname": "gitbot", "name": "no findings"})
+    ET.indent(suites)
+    return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _junit_case(suite: ET.Element, finding: Finding) -> None:
+    name = inert.plain(f"{finding.where} {finding.key_path}".strip())
+    case = ET.SubElement(suite, "testcase", {"classname": finding.code, "name": name})
+    message = inert.plain(_message(finding))
+    if finding.severity is Severity.ERROR:
+        failure = ET.SubElement(case, "failure", {"type": finding.code, "message": message})
+        failure.text = inert.plain(finding.where)
+    else:
+        ET.SubElement(case, "system-out").text = f"{finding.severity}: {message}"
+
+
+def github(findings: Iterable[Finding]) -> str:
+    """Workflow commands: `::error file=...,line=...,col=...,title=...::message`."""
+    return "".join(f"{_command(finding)}\n" for finding in _sorted(findings))
+
+
+def _command(finding: Finding) -> str:
+    fields = {
+        "file": finding.file,
+        "line": str(finding.line or ""),
+        "col": str(finding.column or ""),
+        "title": finding.code,
+    }
+    properties = ",".join(f"{key}={_property(value)}" for key, value in fields.items() if value)
+    path = f"{finding.key_path}: " if finding.key_path else ""
+    message = _escaped(inert.lines(f"{path}{_message(finding)}"))
+    return f"::{_COMMANDS[finding.severity]} {properties}::{message}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(value: str) -> str:
+    return _escaped(inert.plain(value)).replace(":", "%3A").replace(",", "%2C")
+
+
+def _message(finding: Finding) -> str:
+    return f"{finding.message}; {finding.hint}" if finding.hint else finding.message
+
+
+def _title(code: str) -> str:
+    return code.rpartition("/")[2].replace("-", " ")
+
+
+def _sorted(findings: Iterable[Finding]) -> list[Finding]:
+    return sorted(findings, key=sort_key)
