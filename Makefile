@@ -1,0 +1,61 @@
+# gitbot: everything a person or a machine runs. Needs python 3.11+, git and make.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+TIERS ?= fast
+REQUIRE ?=
+VENV := .venv
+PY := $(VENV)/bin/python
+# pip reads no configuration of the person for what gitbot installs, but keeps the machine's index.
+PIP := $(PY) -m pip --disable-pip-version-check --quiet --no-input
+
+.PHONY: help demo test lint format bench long wheel clean
+
+help: ## Say what can be done
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(PY):
+	@for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	  if command -v $$python >/dev/null 2>&1 && \
+	     $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	    echo "gitbot: making $(VENV) with $$python" >&2; \
+	    exec $$python -m venv $(VENV); \
+	  fi; \
+	done; \
+	echo "gitbot needs Python 3.11 or newer: install it, then run make again" >&2; exit 2
+
+$(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(PY)
+	@echo "gitbot: installing what gitbot needs (locked by hash)" >&2
+	@$(PIP) install --require-hashes -r requirements/runtime.txt
+	@touch $@
+
+$(VENV)/.development: requirements/dev.txt pyproject.toml | $(PY)
+	@echo "gitbot: installing what the tests need (locked by hash)" >&2
+	@$(PIP) install --require-hashes -r requirements/dev.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@ $(VENV)/.runtime
+
+demo: $(VENV)/.runtime ## Show the whole loop on an embedded cluster and a local forge
+	@$(PY) -m gitbot demo
+
+test: $(VENV)/.development ## Run the checks and tests (TIERS=fast|slow|all, REQUIRE=all makes a skip fail)
+	@$(PY) -m tests.tiers --tiers "$(TIERS)" --require "$(REQUIRE)"
+
+lint: $(VENV)/.development ## Run only the checks: ruff, import contracts, mypy
+	@$(PY) -m tests.tiers --tiers lint
+
+format: $(VENV)/.development ## Format the code
+	@$(VENV)/bin/ruff format .
+	@$(VENV)/bin/ruff check --fix .
+
+bench: $(VENV)/.development ## Run the benchmarks and print their figures
+	@$(PY) -m tests.bench
+
+long: $(VENV)/.development ## Mutation tests and full-size searches (hours)
+	@$(PY) -m tests.tiers --tiers long
+
+wheel: $(VENV)/.development ## Build the wheel into dist/
+	@$(PY) -m hatchling build -t wheel
+
+clean: ## Remove the environment and all caches
+	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*

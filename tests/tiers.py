@@ -1,0 +1,117 @@
+"""Run the tiers of checks and tests; `make test` calls this.
+
+Each tier prints how long it took. A tier that needs something absent is skipped with one line;
+with --require all a skip is a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+FAST = "not slow and not controlplane and not forge and not browser and not long"
+
+
+def nothing_needed() -> str:
+    return ""
+
+
+def needs(program: str) -> Callable[[], str]:
+    return lambda: "" if shutil.which(program) else f"{program} is not installed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tier:
+    """Commands of one tier, and what keeps it from running ("" = nothing)."""
+
+    name: str
+    commands: tuple[tuple[str, ...], ...]
+    missing: Callable[[], str] = nothing_needed
+
+
+def tool(name: str, *arguments: str) -> tuple[str, ...]:
+    return (str(BIN / name), *arguments)
+
+
+def pytest(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", *arguments)
+
+
+LINT = Tier(
+    name="lint",
+    commands=(
+        tool("ruff", "check", "."),
+        tool("ruff", "format", "--check", "."),
+        tool("lint-imports", "--no-cache"),
+        tool("mypy"),
+    ),
+)
+TIERS = (
+    LINT,
+    Tier(
+        name="fast",
+        commands=(pytest("-m", FAST, "--cov", "--cov-report=term", "--cov-fail-under=0"),
+                  tool("coverage", "report", "--format=total")),
+    ),
+    Tier(name="slow", commands=(pytest("-m", "slow", "--timeout=1800"),)),
+    Tier(name="long", commands=((sys.executable, "-m", "mutmut", "run"),)),
+)  # fmt: skip
+GROUPS = {"fast": ("lint", "fast"), "all": ("lint", "fast", "slow")}
+
+
+def chosen(names: str) -> tuple[Tier, ...]:
+    wanted: list[str] = []
+    for name in names.split(","):
+        wanted += GROUPS.get(name.strip(), (name.strip(),))
+    known = {tier.name for tier in TIERS}
+    unknown = sorted(set(wanted) - known)
+    if unknown:
+        sys.exit(f"unknown tier {unknown[0]}; known are {', '.join(sorted(known | set(GROUPS)))}")
+    return tuple(tier for tier in TIERS if tier.name in wanted)
+
+
+def environment() -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    return {**kept, "KUBECONFIG": "/nonexistent", "NO_COLOR": "1"}
+
+
+def run(tier: Tier) -> bool:
+    started = time.monotonic()
+    good = True
+    for command in tier.commands:
+        finished = subprocess.run(command, cwd=ROOT, env=environment(), check=False)
+        good = good and finished.returncode == 0
+        if finished.returncode != 0:
+            print(f"FAILED: {' '.join(command)}", flush=True)
+    print(f"tier {tier.name}: {time.monotonic() - started:.0f} s", flush=True)
+    return good
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Run the tiers of checks and tests.")
+    parser.add_argument("--tiers", default="fast")
+    parser.add_argument("--require", default="")
+    options = parser.parse_args(arguments)
+    good = True
+    for tier in chosen(options.tiers):
+        missing = tier.missing()
+        if missing:
+            print(f"tier {tier.name}: skipped, {missing}", flush=True)
+            good = good and options.require not in ("all", tier.name)
+            continue
+        good = run(tier) and good
+    print("all tiers passed" if good else "SOME CHECKS FAILED", flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
