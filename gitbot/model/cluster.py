@@ -46,6 +46,7 @@ class ClusterSnapshot:
 
     `taken_at` is in seconds UTC. `objects` maps a kind of `KINDS` to its objects, sorted by
     (namespace, name) in code points. `digest` covers cluster, kinds and objects, not the time.
+    `absent_kinds` are optional kinds that the cluster does not serve: they count as "none".
     """
 
     cluster: str
@@ -54,6 +55,7 @@ class ClusterSnapshot:
     digest: str
     kubernetes_version: str = ""
     resource_version: str = ""
+    absent_kinds: tuple[str, ...] = ()
 
     def of(self, kind: str) -> tuple[KubernetesObject, ...]:
         """All objects of a kind, sorted by (namespace, name)."""

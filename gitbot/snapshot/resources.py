@@ -1,0 +1,122 @@
+"""The API resources behind the kinds of a snapshot: group, versions, path, scope, rights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """One API resource.
+
+    `versions` are those that gitbot reads, newest first. `required` is False where a cluster may
+    rightly not serve it (an optional API group); its kind then counts as "none".
+    """
+
+    kind: str
+    group: str  # "" for the core group
+    versions: tuple[str, ...]
+    plural: str
+    namespaced: bool
+    required: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """`group/version` of the newest version that gitbot reads."""
+        return f"{self.group}/{self.versions[0]}" if self.group else self.versions[0]
+
+    def path(self, version: str = "", namespace: str = "", name: str = "") -> str:
+        """The URL path of the collection, or of one object."""
+        version = version or self.versions[0]
+        root = f"/apis/{self.group}/{version}" if self.group else f"/api/{version}"
+        inside = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
+        return f"{root}{inside}/{self.plural}" + (f"/{name}" if name else "")
+
+    def rbac_rule(self, verb: str) -> str:
+        """The RBAC rule that grants a verb on it, as one line of YAML."""
+        return (
+            f'{{apiGroups: ["{self.group}"], resources: ["{self.plural}"], verbs: ["{verb}"]}}'
+            f" in a {'ClusterRole or Role' if self.namespaced else 'ClusterRole'}"
+        )
+
+
+_POLICY_GROUP = "policy"
+_STORAGE = "storage.k8s.io"
+_KUBEVIRT = "kubevirt.io"
+
+
+def _resource(
+    kind: str,
+    group: str,
+    versions: str,
+    plural: str,
+    *,
+    cluster_scoped: bool = False,
+    required: bool = True,
+) -> Resource:
+    return Resource(
+        kind=kind,
+        group=group,
+        versions=tuple(versions.split("|")),
+        plural=plural,
+        namespaced=not cluster_scoped,
+        required=required,
+    )
+
+
+_RESOURCES = (
+    _resource("CSINode", _STORAGE, "v1", "csinodes", cluster_scoped=True),
+    _resource("ConfigMap", "", "v1", "configmaps"),
+    _resource("KubeVirt", _KUBEVIRT, "v1", "kubevirts"),
+    _resource(
+        "MigrationPolicy",
+        "migrations.kubevirt.io",
+        "v1alpha1",
+        "migrationpolicies",
+        cluster_scoped=True,
+        required=False,
+    ),
+    _resource("Namespace", "", "v1", "namespaces", cluster_scoped=True),
+    _resource("Node", "", "v1", "nodes", cluster_scoped=True),
+    _resource("PersistentVolume", "", "v1", "persistentvolumes", cluster_scoped=True),
+    _resource("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims"),
+    _resource("Pod", "", "v1", "pods"),
+    _resource("PodDisruptionBudget", _POLICY_GROUP, "v1", "poddisruptionbudgets"),
+    _resource("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", cluster_scoped=True),
+    _resource("ReplicaSet", "apps", "v1", "replicasets"),
+    _resource("ReplicationController", "", "v1", "replicationcontrollers"),
+    _resource("ResourceQuota", "", "v1", "resourcequotas"),
+    _resource("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", cluster_scoped=True),
+    _resource("Service", "", "v1", "services"),
+    _resource("StatefulSet", "apps", "v1", "statefulsets"),
+    _resource("StorageClass", _STORAGE, "v1", "storageclasses", cluster_scoped=True),
+    _resource("VirtualMachine", _KUBEVIRT, "v1", "virtualmachines"),
+    _resource("VirtualMachineInstance", _KUBEVIRT, "v1", "virtualmachineinstances"),
+    _resource(
+        "VirtualMachineInstanceMigration",
+        _KUBEVIRT,
+        "v1",
+        "virtualmachineinstancemigrations",
+    ),
+    _resource(
+        "VirtualMachineInstanceReplicaSet",
+        _KUBEVIRT,
+        "v1",
+        "virtualmachineinstancereplicasets",
+    ),
+    _resource(
+        "VirtualMachinePool",
+        "pool.kubevirt.io",
+        "v1beta1|v1alpha1",
+        "virtualmachinepools",
+        required=False,
+    ),
+    _resource("VolumeAttachment", _STORAGE, "v1", "volumeattachments", cluster_scoped=True),
+)
+
+RESOURCES: Mapping[str, Resource] = {resource.kind: resource for resource in _RESOURCES}
+"""Every kind of `gitbot.model.cluster.KINDS`."""
+
+LISTED = tuple(resource for resource in _RESOURCES if resource.kind != "ConfigMap")
+"""What a read of a cluster lists; the hold flag is read on its own, before every effect."""
