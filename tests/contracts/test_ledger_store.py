@@ -1,0 +1,99 @@
+"""The LedgerStore port, held on real Git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitbot.adapters.git.ledger import BRANCH, GitLedgerStore
+from gitbot.adapters.git.process import Git
+from gitbot.adapters.git.repository import GitRepository
+from gitbot.errors import ConflictError, LedgerError
+from gitbot.model.ledger import HOLD_FILE, Entry, Ledger, request_file
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    directory = tmp_path / "intents.git"
+    directory.mkdir()
+    Git(directory).run(["init", "--bare", "--quiet", "--initial-branch=main"])
+    return directory
+
+
+def store(bare: Path, folder: Path) -> GitLedgerStore:
+    return GitLedgerStore(GitRepository.clone(str(bare), folder))
+
+
+def entry(move: int, state: str = "intended") -> Entry:
+    return Entry(
+        file=request_file("prod", "request/apps/db"),
+        time=1_000 + move,
+        cluster="prod",
+        request="request/apps/db",
+        state=state,
+        move=move,
+        attempt=1,
+        vm="apps/db-1",
+    )
+
+
+def test_an_empty_ledger(bare: Path, tmp_path: Path) -> None:
+    assert store(bare, tmp_path / "a").read() == Ledger()
+
+
+def test_what_was_appended_is_read_by_everybody(bare: Path, tmp_path: Path) -> None:
+    one, two = store(bare, tmp_path / "a"), store(bare, tmp_path / "b")
+    first = one.append(one.read(), (entry(1), entry(2)), {"sha256:aa": b"{}"})
+    second = one.append(first, (Entry(file=HOLD_FILE, time=2_000, state="hold"),), {})
+    assert [line.seq for line in second.entries] == [1, 2, 3]
+    assert two.read() == second
+    assert one.read() == second
+
+
+def test_one_append_is_one_commit(bare: Path, tmp_path: Path) -> None:
+    one = store(bare, tmp_path / "a")
+    one.append(one.append(one.read(), (entry(1),), {}), (entry(1, "succeeded"),), {})
+    count = Git(bare).run(["rev-list", "--count", BRANCH]).decode().strip()
+    assert count == "2"
+
+
+def test_appending_nothing_writes_nothing(bare: Path, tmp_path: Path) -> None:
+    one = store(bare, tmp_path / "a")
+    first = one.append(one.read(), (entry(1),), {"sha256:aa": b"{}"})
+    assert one.append(first, (), {"sha256:aa": b"other"}) == first
+    assert one.read() == first
+
+
+def test_the_second_writer_loses_and_nothing_is_lost(bare: Path, tmp_path: Path) -> None:
+    one, two = store(bare, tmp_path / "a"), store(bare, tmp_path / "b")
+    seen_by_one, seen_by_two = one.read(), two.read()
+    one.append(seen_by_one, (entry(1),), {})
+    with pytest.raises(ConflictError):
+        two.append(seen_by_two, (entry(2),), {})
+    again = two.append(two.read(), (entry(2),), {})
+    assert [line.move for line in again.entries] == [1, 2]
+
+
+def test_a_rewritten_branch_stops_everything(bare: Path, tmp_path: Path) -> None:
+    one = store(bare, tmp_path / "a")
+    first = one.append(one.read(), (entry(1),), {})
+    one.append(first, (entry(2),), {})
+    Git(bare).run(["update-ref", f"refs/heads/{BRANCH}", first.head])
+    with pytest.raises(LedgerError, match="no longer holds commit"):
+        one.read()
+
+
+def test_a_line_written_by_hand_is_found(bare: Path, tmp_path: Path) -> None:
+    one = store(bare, tmp_path / "a")
+    first = one.append(one.read(), (entry(1),), {})
+    repository = GitRepository.clone(str(bare), tmp_path / "b")
+    path = request_file("prod", "request/apps/db")
+    lines = repository.read_blob(BRANCH, path)
+    assert lines is not None
+    repository.write_commit(
+        branch=BRANCH, expected=first.head, files={path: lines.replace(b"db-1", b"db-2") + lines},
+        message="m", time=1,
+    )  # fmt: skip
+    with pytest.raises(LedgerError, match="torn or was rewritten"):
+        store(bare, tmp_path / "c").read()
