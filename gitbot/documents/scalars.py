@@ -1,0 +1,127 @@
+"""Plain scalars by the YAML 1.2 core schema, integers in plain decimal only.
+
+What readers of YAML 1.1 and 1.2 understand differently (`no`, `22:30`, `010`, `1_000`, a bare
+date) is refused with the advice to quote it, so that no two tools see two values.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+MAX_DIGITS = 18
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE = frozenset({"true", "True", "TRUE"})
+_FALSE = frozenset({"false", "False", "FALSE"})
+_BOOL_1_1 = re.compile(r"yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF")
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
+_OTHER_INTEGER = re.compile(r"[-+]?(?:0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*)")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_UNDERSCORED_FLOAT = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-9]{1,2})+(?:\.[0-9_]*)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A plain scalar that is not read: what was found, what was expected, what to do."""
+
+    code: str
+    found: str
+    expected: str
+    hint: str
+
+
+Resolved = str | int | float | bool | None | Refused
+
+
+def resolve(text: str) -> Resolved:
+    """The value of a plain (unquoted) scalar."""
+    if text in _NULL:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    if _BOOL_1_1.fullmatch(text):
+        return Refused(
+            code="documents/boolean-word",
+            found=f"{text} unquoted, which other readers take for a boolean",
+            expected="text in quotes, or true or false",
+            hint=f'quote it: "{text}"',
+        )
+    if text[0] in "-+.0123456789":
+        return _number(text)
+    return text
+
+
+def _number(text: str) -> Resolved:
+    if _INTEGER.fullmatch(text):
+        return _integer(text)
+    if _OTHER_INTEGER.fullmatch(text):
+        return Refused(
+            code="documents/integer",
+            found=f"{_cut(text)}",
+            expected="an integer in plain decimal, or text in quotes",
+            hint=_decimal_hint(text),
+        )
+    if _SEXAGESIMAL.fullmatch(text) or _DATE.fullmatch(text):
+        return Refused(
+            code="documents/unquoted-time",
+            found=f"{_cut(text)} unquoted",
+            expected="text in quotes",
+            hint=f'quote it: "{_cut(text)}"',
+        )
+    if _NOT_FINITE.fullmatch(text):
+        return Refused(
+            code="documents/number",
+            found=text,
+            expected="a finite number, or text in quotes",
+            hint=f'if text is meant, quote it: "{text}"',
+        )
+    if _UNDERSCORED_FLOAT.fullmatch(text) and "_" in text:
+        return Refused(
+            code="documents/number",
+            found=_cut(text),
+            expected="a number without underscores, or text in quotes",
+            hint=f'if text is meant, quote it: "{_cut(text)}"',
+        )
+    return _float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _integer(text: str) -> Resolved:
+    digits = len(text.lstrip("-"))
+    if digits > MAX_DIGITS:
+        return Refused(
+            code="documents/integer",
+            found=f"an integer of {digits} digits",
+            expected=f"at most {MAX_DIGITS} digits",
+            hint="if text is meant, quote it",
+        )
+    return int(text)
+
+
+def _float(text: str) -> Resolved:
+    if len(text) <= 400 and math.isfinite(value := float(text)):
+        return value
+    return Refused(
+        code="documents/number",
+        found=_cut(text),
+        expected="a number within the range of a double",
+        hint="if text is meant, quote it",
+    )
+
+
+def _decimal_hint(text: str) -> str:
+    digits = text.lstrip("+-").replace("_", "")
+    sign = "-" if text.startswith("-") else ""
+    base = {"0o": 8, "0x": 16, "0b": 2}.get(digits[:2], 10)
+    if len(digits) > MAX_DIGITS or digits in {"0o", "0x", "0b"}:
+        return "if text is meant, quote it"
+    if base == 10 and len(digits) > 1 and digits[0] == "0":
+        return f'write {sign}{int(digits)}, or quote it if text is meant: "{text}"'
+    return f'write {sign}{int(digits, base)}, or quote it if text is meant: "{text}"'
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "..."

@@ -1,0 +1,202 @@
+"""What the parser refuses, in words that say what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import yaml
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyntaxProblem:
+    """A syntax error: its character offset, what was found and expected, and what to do."""
+
+    index: int
+    found: str
+    expected: str
+    hint: str
+
+
+# (part of the parser's context, part of its problem, found, expected, hint, at the opening)
+_KNOWN = (
+    (
+        "quoted scalar",
+        "end of stream",
+        "a quote that is never closed",
+        "a closing quote",
+        "close the quote",
+        True,
+    ),
+    (
+        "quoted scalar",
+        "document indicator",
+        "a quote that is not closed before the next document",
+        "a closing quote",
+        "close the quote",
+        True,
+    ),
+    (
+        "flow sequence",
+        "did not find expected",
+        "a bracket [ that is never closed",
+        "a comma or ]",
+        "close the bracket",
+        True,
+    ),
+    (
+        "flow mapping",
+        "did not find expected",
+        "a brace { that is never closed",
+        "a comma or }",
+        "close the brace",
+        True,
+    ),
+    (
+        "quoted scalar",
+        "Unicode character escape code",
+        "an escape that names no character",
+        "a Unicode character that is no surrogate",
+        "write the character itself",
+        False,
+    ),
+    (
+        "quoted scalar",
+        "escape",
+        "an unknown escape after \\",
+        "an escape that YAML knows",
+        "write \\\\ for a backslash, or use single quotes",
+        False,
+    ),
+    (
+        "block scalar",
+        "tab character",
+        "a tab as indentation",
+        "spaces",
+        "indent with spaces",
+        False,
+    ),
+    (
+        "alias",
+        "",
+        "* unquoted, which begins an alias",
+        "text in quotes",
+        'quote it: "*"',
+        True,
+    ),
+    (
+        "anchor",
+        "",
+        "& unquoted, which begins an anchor",
+        "text in quotes",
+        'quote it: "&"',
+        True,
+    ),
+    (
+        "directive",
+        "",
+        "a directive",
+        "a document without directives",
+        "remove the line that begins with %",
+        True,
+    ),
+    (
+        "simple key",
+        "could not find expected ':'",
+        "text without a colon",
+        "key: value",
+        "write a colon and a space after the key",
+        True,
+    ),
+    (
+        "tag",
+        "",
+        "a tag that cannot be read",
+        "a value without a tag",
+        "remove the tag, or quote the text",
+        True,
+    ),
+    (
+        "",
+        "mapping values are not allowed",
+        "a colon that cannot stand here",
+        "one key and its value on a line",
+        "quote the text if it holds a colon, or indent the key like its siblings",
+        False,
+    ),
+    (
+        "block mapping",
+        "did not find expected key",
+        "something that is no key",
+        "a key of the same mapping, indented like the others",
+        "indent the line like its siblings",
+        False,
+    ),
+    (
+        "block collection",
+        "did not find expected '-'",
+        "something that is no list item",
+        "a list item beginning with -",
+        "indent the line like its siblings",
+        False,
+    ),
+)
+
+
+def syntax_problem(error: yaml.YAMLError, text: str, after_end: bool) -> SyntaxProblem:
+    """Translate a parser error. `after_end`: the last document was closed by `...`."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return SyntaxProblem(
+            index=getattr(error, "position", 0) or 0,
+            found="text that YAML does not allow",
+            expected="YAML",
+            hint="remove the character",
+        )
+    context, problem = str(error.context or ""), str(error.problem or "")
+    index = error.problem_mark.index
+    opening = error.context_mark.index if error.context_mark is not None else index
+    if "<document start>" in problem:
+        return _after_a_document(index, text, after_end)
+    if "cannot start any token" in problem:
+        return _cannot_start(index, text)
+    for in_context, in_problem, found, expected, hint, at_opening in _KNOWN:
+        if in_context in context and in_problem in problem:
+            where = opening if at_opening else index
+            return SyntaxProblem(index=where, found=found, expected=expected, hint=hint)
+    return SyntaxProblem(
+        index=index, found=problem or "a syntax error", expected="YAML", hint="see the line above"
+    )
+
+
+def _after_a_document(index: int, text: str, after_end: bool) -> SyntaxProblem:
+    while index < len(text) and text[index].isspace():
+        index += 1
+    if after_end:
+        return SyntaxProblem(
+            index=index,
+            found="text after the end of the document (...)",
+            expected="nothing, or --- to begin another document",
+            hint="remove the text, or put --- before it",
+        )
+    return SyntaxProblem(
+        index=index,
+        found="text after the end of the document",
+        expected="nothing, or --- to begin another document",
+        hint="remove the text, or close and indent what belongs together",
+    )
+
+
+def _cannot_start(index: int, text: str) -> SyntaxProblem:
+    line = text.rfind("\n", 0, index) + 1
+    tab = text.find("\t", index, index + 1)
+    if tab >= 0 or "\t" in text[line:index]:
+        where = index if tab >= 0 else text.index("\t", line)
+        return SyntaxProblem(
+            index=where, found="a tab", expected="spaces", hint="indent with spaces"
+        )
+    char = text[index : index + 1]
+    return SyntaxProblem(
+        index=index,
+        found=f"{char} unquoted at the beginning of a value",
+        expected="text in quotes",
+        hint="quote the text",
+    )
