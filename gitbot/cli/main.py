@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+import traceback
+from typing import NoReturn
 
 import click
 
 from gitbot import __version__
+from gitbot.errors import GitbotError
 
 # command -> (module, one-line help); modules are gitbot.cli.<module> with a click command `command`
 COMMANDS: dict[str, tuple[str, str]] = {}
@@ -31,6 +33,8 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing any."""
+        if not COMMANDS:
+            return
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
@@ -38,9 +42,68 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="gitbot %(version)s")
 def cli() -> None:
-    """GitOps for where virtual machines run."""
+    """GitOps for where virtual machines run.
+
+    Placement intents are YAML files in Git. gitbot plans the live migrations that make them true,
+    shows the plan on the pull request, and carries it out on merge. No VM manifest is ever edited
+    for maintenance.
+
+    \b
+    New here?     gitbot demo          the whole loop on an embedded cluster, in a minute
+    A repository  gitbot init DIR      a working example to start from
+    One question  gitbot explain VM    where could this VM run, and why not elsewhere
+
+    Exit codes: 0 clean, 1 findings, 2 could not evaluate, 3 a bug in gitbot, 130 interrupted.
+    """  # noqa: D301 - click reads the escape as "keep these lines as they are"
 
 
-def main(argv: list[str] | None = None) -> Any:
-    """Run the command line and exit with its code."""
-    sys.exit(cli.main(args=argv, standalone_mode=True))
+def main(argv: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code. No exception reaches a person as a traceback."""
+    try:
+        code = cli.main(args=argv, prog_name="gitbot", standalone_mode=False)
+    except click.exceptions.Abort:
+        _say("interrupted")
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        sys.exit(130)
+    except BrokenPipeError:
+        # the reader of a pipe went away (gitbot ... | head): not our failure, and nothing to add
+        sys.stderr.close()
+        sys.exit(141)
+    except GitbotError as error:
+        _say(f"error: {error}")
+        sys.exit(error.exit_code)
+    except Exception as error:  # noqa: BLE001 - the last line of defence against a traceback
+        _say(bug_report(error))
+        sys.exit(3)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def bug_report(error: Exception) -> str:
+    """What a person can paste into a bug report: no values of theirs, only where it happened."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [f"  {_shown(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames]
+    return "\n".join(
+        [
+            "error: this is a bug in gitbot; nothing more was done. Please report these lines:",
+            f"  gitbot {__version__}, Python {sys.version.split()[0]}, {sys.platform}",
+            f"  {type(error).__name__}: {error}",
+            *places[-12:],
+        ]
+    )
+
+
+def _shown(filename: str) -> str:
+    for root in ("gitbot", "site-packages"):
+        _, found, rest = filename.rpartition(f"/{root}/")
+        if found:
+            return f"{root}/{rest}" if root == "gitbot" else rest
+    return filename.rpartition("/")[2]
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
