@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Severity(StrEnum):
@@ -58,3 +59,18 @@ def sort_key(finding: Finding) -> tuple[str, int, int, str, str, str]:
 def has_errors(findings: tuple[Finding, ...]) -> bool:
     """Whether any finding is an error."""
     return any(finding.severity is Severity.ERROR for finding in findings)
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    """One finding as plain data with camelCase names; what is not known is absent."""
+    fields: dict[str, Any] = {
+        "code": finding.code,
+        "severity": str(finding.severity),
+        "message": finding.message,
+        "file": finding.file,
+        "line": finding.line,
+        "column": finding.column,
+        "keyPath": finding.key_path,
+        "hint": finding.hint,
+    }
+    return {key: value for key, value in fields.items() if value}

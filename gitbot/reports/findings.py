@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.findings import Finding, Severity, finding_json, sort_key
 from gitbot.reports import inert
 
 API_VERSION = "placement.gitbot.dev/v1alpha1"
@@ -38,21 +38,6 @@ def json_findings(findings: Iterable[Finding]) -> str:
         "items": [finding_json(finding) for finding in _sorted(findings)],
     }
     return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
-
-
-def finding_json(finding: Finding) -> dict[str, Any]:
-    """One finding as plain data; what is not known is absent."""
-    fields: dict[str, Any] = {
-        "code": finding.code,
-        "severity": str(finding.severity),
-        "message": finding.message,
-        "file": finding.file,
-        "line": finding.line,
-        "column": finding.column,
-        "keyPath": finding.key_path,
-        "hint": finding.hint,
-    }
-    return {key: value for key, value in fields.items() if value}
 
 
 def sarif(findings: Iterable[Finding], *, version: str = "") -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,12 +122,17 @@ def test_bad_templates_are_named(templates: dict[str, str], message: str) -> Non
 
 
 def test_effect_names_differ_by_every_part_and_fit() -> None:
-    base = {"request": "request/a/b", "vmi_uid": "u", "move": 1, "attempt": 1}
-    variants = [{}, {"request": "request/a/c"}, {"vmi_uid": "v"}, {"move": 2}, {"attempt": 2}]
-    effects = [Effect(**{**base, **variant}) for variant in variants]  # type: ignore[arg-type]
+    first = Effect(request="request/a/b", vmi_uid="u", move=1)
+    effects = [
+        first,
+        replace(first, request="request/a/c"),
+        replace(first, vmi_uid="v"),
+        replace(first, move=2),
+        replace(first, attempt=2),
+    ]
     assert len({effect_name(effect, vm="db-1") for effect in effects}) == len(effects)
-    assert effect_name(effects[0], vm="db-1") == "gitbot-db-1-33015056ed"
-    long = effect_name(effects[0], vm="a" * 234 + "." + "b" * 18)
+    assert effect_name(first, vm="db-1") == "gitbot-db-1-33015056ed"
+    long = effect_name(first, vm="a" * 234 + "." + "b" * 18)
     assert len(long) == 252  # the cut ended on the dot, which no part of a name may end with
     assert long.startswith("gitbot-" + "a" * 234 + "-")
 

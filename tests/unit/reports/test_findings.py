@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from junitparser import JUnitXml
-from sarif_pydantic import Sarif
+from sarif_pydantic import Sarif  # type: ignore[import-untyped]
 
 from gitbot.model.findings import Finding, Severity
 from gitbot.reports import findings as report
@@ -77,8 +77,10 @@ def test_junit_of_nothing_is_one_passed_case() -> None:
 def test_github_commands_are_escaped() -> None:
     assert report.github(BOTH).splitlines() == [
         "::warning title=policy/age::50 %25 U+001B[31mred%0A::error::x",
-        "::error file=intents/iberia/db%2C 1.yaml,line=12,col=5,title=intents/unknown-field"
-        "::spec.target.zoone: found `zoone`, expected one of zone, node; did you mean `zone`?",
+        (
+            "::error file=intents/iberia/db%2C 1.yaml,line=12,col=5,title=intents/unknown-field"
+            "::spec.target.zoone: found `zoone`, expected one of zone, node; did you mean `zone`?"
+        ),
     ]
 
 
