@@ -1,0 +1,65 @@
+"""What does not change while pods move: nodes, namespaces, volumes, services. Shared by forks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gitbot.constraints.storage import Storage
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.columns import NodeColumns
+from gitbot.model.node import Node
+from gitbot.model.objects import KubernetesObject, at, labels_of, name_of
+from gitbot.model.selectors import LabelSelector
+
+
+class Facts:
+    """The standing facts of one snapshot, decoded.
+
+    `services` and `owners` hold (namespace, selector) for default spreading: services are filed by
+    namespace, owners by (kind, namespace, name).
+    """
+
+    __slots__ = ("columns", "namespaces", "owners", "services", "storage")
+
+    def __init__(self, snapshot: ClusterSnapshot) -> None:
+        nodes = tuple(Node.from_object(obj) for obj in snapshot.of("Node"))
+        self.columns = NodeColumns(tuple(sorted(nodes, key=lambda node: node.name)))
+        self.namespaces = {
+            name_of(obj).name: namespace_labels(name_of(obj).name, labels_of(obj))
+            for obj in snapshot.of("Namespace")
+        }
+        self.storage = Storage(snapshot)
+        self.services = _services(snapshot.of("Service"))
+        self.owners = _owners(snapshot)
+
+    def labels_of_namespace(self, name: str) -> Mapping[str, str]:
+        """A namespace's labels; its name label alone where the snapshot does not know it."""
+        return self.namespaces.get(name) or namespace_labels(name, {})
+
+
+def namespace_labels(name: str, labels: Mapping[str, str]) -> Mapping[str, str]:
+    """Labels with the name label that the API server adds to every namespace."""
+    return {**labels, "kubernetes.io/metadata.name": name}
+
+
+def _services(objects: Iterable[KubernetesObject]) -> dict[str, tuple[LabelSelector, ...]]:
+    found: dict[str, list[LabelSelector]] = {}
+    for obj in objects:
+        selector = at(obj, "spec", "selector", default={})
+        if selector:
+            found.setdefault(name_of(obj).namespace, []).append(
+                LabelSelector.of({"matchLabels": selector})
+            )
+    return {namespace: tuple(selectors) for namespace, selectors in found.items()}
+
+
+def _owners(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], LabelSelector]:
+    found: dict[tuple[str, str, str], LabelSelector] = {}
+    for kind in ("ReplicaSet", "ReplicationController", "StatefulSet"):
+        for obj in snapshot.of(kind):
+            raw = at(obj, "spec", "selector")
+            if raw is not None:
+                selector = {"matchLabels": raw} if kind == "ReplicationController" else raw
+                name = name_of(obj)
+                found[kind, name.namespace, name.name] = LabelSelector.of(selector)
+    return found

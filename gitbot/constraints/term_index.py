@@ -1,0 +1,83 @@
+"""Affinity terms of placed pods, grouped by equal term, found by the labels of a newcomer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gitbot.constraints.buckets import Buckets
+from gitbot.model.scheduling import AffinityTerm
+
+_Label = tuple[str, str]
+_ANY: _Label = ("", "")  # terms that no label value can find
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A term with the weight that each of its pods gives it (0 for required terms)."""
+
+    term: AffinityTerm
+    weight: int
+
+
+class TermIndex:
+    """Which distinct terms stand on which nodes, and how often.
+
+    A term is filed under one label value that its selector demands, so that a newcomer meets only
+    terms that name one of its own labels; terms that demand no value are met by everybody.
+    """
+
+    __slots__ = ("_by_label", "_nodes")
+
+    def __init__(self) -> None:
+        self._by_label: Buckets[_Label, Entry] = Buckets()
+        self._nodes: Buckets[Entry, int] = Buckets()
+
+    def fork(self) -> TermIndex:
+        """An independent copy."""
+        copy = TermIndex()
+        copy._by_label = self._by_label.fork()
+        copy._nodes = self._nodes.fork()
+        return copy
+
+    def add(self, term: AffinityTerm, node: int, weight: int = 0) -> None:
+        """A pod on that node carries the term."""
+        entry = Entry(term, weight)
+        if entry not in self._nodes:
+            for label in _labels(term):
+                self._by_label.add(label, entry)
+        self._nodes.add(entry, node)
+
+    def remove(self, term: AffinityTerm, node: int, weight: int = 0) -> None:
+        """That pod left."""
+        entry = Entry(term, weight)
+        self._nodes.remove(entry, node)
+        if entry not in self._nodes:
+            for label in _labels(term):
+                self._by_label.remove(label, entry)
+
+    def matching(
+        self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
+    ) -> Iterator[tuple[Entry, Mapping[int, int]]]:
+        """The entries whose term matches such a pod, each with counts by node number."""
+        for label in (*labels.items(), _ANY):
+            for entry in self._by_label.get(label):
+                term = entry.term
+                if term.reaches(namespace, namespace_labels) and term.selector.matches(labels):
+                    yield entry, self._nodes.get(entry)
+
+
+def _labels(term: AffinityTerm) -> tuple[_Label, ...]:
+    """The label values under which a term is filed: those of its narrowest In requirement."""
+    if term.selector.nothing:
+        return ()
+    demands = [item for item in term.selector.requirements if item.operator == "In"]
+    if not demands:
+        return (_ANY,)
+    narrowest = min(demands, key=lambda item: (len(item.values), _breadth(item.key), item.key))
+    return tuple((narrowest.key, value) for value in narrowest.values)
+
+
+def _breadth(key: str) -> int:
+    """0 for keys that name one VM, 2 for the one that every launcher pod has: a hint for speed."""
+    return {"kubevirt.io/created-by": 0, "vm.kubevirt.io/name": 0, "kubevirt.io": 2}.get(key, 1)

@@ -1,0 +1,85 @@
+"""What a judgement says: rejections by node under kube-scheduler's own names and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gitbot.model.names import NamespacedName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """One plugin's no. `plugin` and `reasons` are kube-scheduler's own words, reasons sorted.
+
+    `resolvable`: evicting other pods could help (status Unschedulable, not
+    UnschedulableAndUnresolvable). `early`: found before the plugins' filters ran on the node
+    (PreFilter), so it is what kube-scheduler reports. `details` say it with names and amounts.
+    """
+
+    plugin: str
+    reasons: tuple[str, ...]
+    resolvable: bool
+    early: bool = False
+    details: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.plugin}: {'; '.join(self.details or self.reasons)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeVerdict:
+    """One node's answer: all rejections in kube-scheduler's plugin order; none: the pod fits."""
+
+    node: str
+    rejections: tuple[Rejection, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the pod fits."""
+        return not self.rejections
+
+    @property
+    def reported(self) -> Rejection | None:
+        """The one rejection that kube-scheduler itself would report."""
+        early = next((item for item in self.rejections if item.early), None)
+        return early or next(iter(self.rejections), None)
+
+    @property
+    def resolvable(self) -> bool:
+        """Whether eviction of other pods could make every rejection go away."""
+        return all(item.resolvable for item in self.rejections)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The verdict of every node for one pod, in the order of node names.
+
+    `whole` is set where kube-scheduler refuses the pod before it looks at any node.
+    """
+
+    pod: NamespacedName
+    nodes: tuple[NodeVerdict, ...]
+    whole: Rejection | None = None
+
+    @property
+    def feasible(self) -> tuple[str, ...]:
+        """The names of the nodes where the pod fits, sorted."""
+        return tuple(verdict.node for verdict in self.nodes if verdict.ok)
+
+    def at(self, node: str) -> NodeVerdict | None:
+        """The verdict of one node; None where the snapshot has no such node."""
+        return next((verdict for verdict in self.nodes if verdict.node == node), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeScore:
+    """One feasible node's scores: plugin to 0..100 before weights (absent: skipped), and the sum.
+
+    Weights of kube-scheduler's default profile: TaintToleration 3; NodeAffinity,
+    PodTopologySpread, InterPodAffinity, DynamicResources 2; the others 1.
+    """
+
+    node: str
+    scores: Mapping[str, int] = field(default_factory=dict)
+    total: int = 0

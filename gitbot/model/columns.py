@@ -1,0 +1,77 @@
+"""Columns over nodes: one numpy array a label key or resource, in the order of the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gitbot.model.node import Node
+
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelColumn:
+    """One label over all nodes: `ids[n]` indexes `values`; a node without the label has -1."""
+
+    ids: NDArray[np.int64]
+    values: tuple[str, ...]
+
+    def where(self, accepts: Callable[[str | None], bool]) -> Mask:
+        """The nodes whose value (None: no such label) is accepted; asks once a distinct value."""
+        table = np.array([*(accepts(value) for value in self.values), accepts(None)], dtype=bool)
+        return table[self.ids]
+
+    def in_domains_of(self, nodes: Iterable[int]) -> Mask:
+        """The nodes that share a value with one of these; nodes without the label never do."""
+        table = np.zeros(len(self.values) + 1, dtype=bool)
+        table[self.ids[list(nodes)]] = True
+        table[-1] = False
+        return table[self.ids]
+
+
+class NodeColumns:
+    """The nodes of one snapshot as columns, made when first asked for. Shape of each: (nodes,)."""
+
+    __slots__ = ("_labels", "_resources", "index", "names", "nodes")
+
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.nodes = nodes
+        self.names = tuple(node.name for node in nodes)
+        self.index = {name: number for number, name in enumerate(self.names)}
+        self._labels: dict[str, LabelColumn] = {}
+        self._resources: dict[str, Numbers] = {}
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def label(self, key: str) -> LabelColumn:
+        """The column of a label key."""
+        column = self._labels.get(key)
+        if column is None:
+            found = [node.labels.get(key) for node in self.nodes]
+            values = tuple(sorted({value for value in found if value is not None}))
+            number = {value: index for index, value in enumerate(values)}
+            ids = np.array([-1 if v is None else number[v] for v in found], dtype=np.int64)
+            column = self._labels[key] = LabelColumn(ids=ids, values=values)
+        return column
+
+    def allocatable(self, resource: str) -> Numbers:
+        """Allocatable of a resource, 0 where a node has none; cpu in milli, else whole units."""
+        column = self._resources.get(resource)
+        if column is None:
+            amounts = [node.allocatable.get(resource, 0) for node in self.nodes]
+            column = self._resources[resource] = np.array(amounts, dtype=np.int64)
+        return column
+
+    def everywhere(self) -> Mask:
+        """A fresh mask of all nodes."""
+        return np.ones(len(self.nodes), dtype=bool)
+
+    def nowhere(self) -> Mask:
+        """A fresh mask of no node."""
+        return np.zeros(len(self.nodes), dtype=bool)

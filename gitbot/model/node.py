@@ -1,0 +1,57 @@
+"""A node as the scheduler reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gitbot.model.objects import KubernetesObject, at, labels_of, name_of, uid_of
+from gitbot.model.quantities import units_of
+from gitbot.model.scheduling import HOSTNAME, ZONE, Taint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A node: labels, taints, allocatable (cpu in milli, the rest in whole units), images.
+
+    `images` maps every name of an image to its bytes.
+    """
+
+    name: str
+    uid: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    images: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def from_object(cls, obj: KubernetesObject) -> Node:
+        """Decode a v1 Node. ValueError where a quantity is unreadable."""
+        images = {
+            str(name): int(image.get("sizeBytes") or 0)
+            for image in at(obj, "status", "images", default=())
+            for name in image.get("names") or ()
+        }
+        return cls(
+            name=name_of(obj).name,
+            uid=uid_of(obj),
+            labels=labels_of(obj),
+            taints=tuple(Taint.of(item) for item in at(obj, "spec", "taints", default=())),
+            unschedulable=bool(at(obj, "spec", "unschedulable", default=False)),
+            allocatable={
+                str(name): units_of(name, value)
+                for name, value in at(obj, "status", "allocatable", default={}).items()
+            },
+            images=images,
+        )
+
+    @property
+    def zone(self) -> str:
+        """The zone label, "" where there is none."""
+        return self.labels.get(ZONE, "")
+
+    @property
+    def hostname(self) -> str:
+        """The hostname label, "" where there is none."""
+        return self.labels.get(HOSTNAME, "")

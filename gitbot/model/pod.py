@@ -1,0 +1,134 @@
+"""A pod as the scheduler reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import Json, KubernetesObject, at, labels_of, name_of, uid_of
+from gitbot.model.requests import Requests, requests_of
+from gitbot.model.scheduling import Affinity, HostPort, SpreadConstraint, Toleration
+
+FINISHED = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """A pod, decoded once: what it asks for and what it holds.
+
+    `node` is spec.nodeName ("" for a pod that waits). `finished` pods hold nothing; `terminating`
+    ones still hold resources, ports, volumes and affinity, but do not count for topology spread.
+    `volumes` are the pod's volumes as plain JSON. `estimated` marks a pod that was derived from a
+    VM or VMI without a running pod to look at. Labels are the pod's own.
+    """
+
+    name: NamespacedName
+    uid: str = ""
+    node: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    finished: bool = False
+    terminating: bool = False
+    requests: Requests = field(default_factory=Requests)
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: Affinity = field(default_factory=Affinity)
+    tolerations: tuple[Toleration, ...] = ()
+    spread: tuple[SpreadConstraint, ...] = ()
+    ports: tuple[HostPort, ...] = ()
+    volumes: tuple[Json, ...] = ()
+    images: tuple[str, ...] = ()
+    containers: int = 1
+    owner: tuple[str, str] = ("", "")  # kind and name of the controlling owner
+    priority: int = 0
+    scheduler: str = "default-scheduler"
+    gates: tuple[str, ...] = ()
+    estimated: bool = False
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the pod."""
+        return self.name.namespace
+
+    @property
+    def claims(self) -> tuple[str, ...]:
+        """Names of the PersistentVolumeClaims that it mounts, generic ephemeral ones included."""
+        return tuple(claim for volume in self.volumes if (claim := self.claim_of(volume)))
+
+    def claim_of(self, volume: Json) -> str:
+        """The claim behind one volume; "" where there is none."""
+        direct = at(volume, "persistentVolumeClaim", "claimName", default="")
+        if direct:
+            return str(direct)
+        return f"{self.name.name}-{volume.get('name', '')}" if volume.get("ephemeral") else ""
+
+    @classmethod
+    def from_object(cls, obj: KubernetesObject, *, estimated: bool = False) -> Pod:
+        """Decode a v1 Pod. ValueError where a quantity is unreadable."""
+        spec: Json = obj.get("spec") or {}
+        name, labels = name_of(obj), labels_of(obj)
+        return cls(
+            name=name,
+            uid=uid_of(obj),
+            node=spec.get("nodeName") or "",
+            labels=labels,
+            finished=at(obj, "status", "phase", default="") in FINISHED,
+            terminating=bool(at(obj, "metadata", "deletionTimestamp", default="")),
+            requests=requests_of(obj),
+            node_selector=spec.get("nodeSelector") or {},
+            affinity=Affinity.of(spec, namespace=name.namespace, labels=labels),
+            tolerations=tuple(Toleration.of(item) for item in spec.get("tolerations") or ()),
+            spread=tuple(
+                SpreadConstraint.of(item, labels)
+                for item in spec.get("topologySpreadConstraints") or ()
+            ),
+            ports=_ports(spec),
+            volumes=tuple(spec.get("volumes") or ()),
+            images=_images(spec),
+            containers=len(spec.get("containers") or ()) + len(spec.get("initContainers") or ()),
+            owner=_owner(obj),
+            priority=int(spec.get("priority") or 0),
+            scheduler=spec.get("schedulerName") or "default-scheduler",
+            gates=tuple(item.get("name", "") for item in spec.get("schedulingGates") or ()),
+            estimated=estimated,
+        )
+
+
+def _ports(spec: Json) -> tuple[HostPort, ...]:
+    """Host ports of containers and sidecars; ordinary init containers take none."""
+    containers: list[Json] = [
+        *(spec.get("containers") or ()),
+        *(c for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always"),
+    ]
+    host_network = bool(spec.get("hostNetwork"))
+    ports = {
+        HostPort(
+            ip=port.get("hostIP") or "0.0.0.0",  # noqa: S104 - Kubernetes' word for any address
+            protocol=port.get("protocol") or "TCP",
+            port=_host_port(port, host_network=host_network),
+        )
+        for container in containers
+        for port in container.get("ports") or ()
+    }
+    return tuple(sorted(port for port in ports if port.port > 0))
+
+
+def _host_port(port: Json, *, host_network: bool) -> int:
+    number = int(port.get("hostPort") or 0)
+    return int(port.get("containerPort") or 0) if host_network and not number else number
+
+
+def _images(spec: Json) -> tuple[str, ...]:
+    containers: list[Json] = [
+        *(spec.get("initContainers") or ()),
+        *(spec.get("containers") or ()),
+    ]
+    mounted = [at(volume, "image", "reference", default="") for volume in spec.get("volumes") or ()]
+    named = [str(container.get("image") or "") for container in containers]
+    return tuple(name for name in (*named, *map(str, mounted)) if name)
+
+
+def _owner(obj: KubernetesObject) -> tuple[str, str]:
+    references: list[dict[str, Any]] = at(obj, "metadata", "ownerReferences", default=[])
+    owner = next((item for item in references if item.get("controller")), None)
+    return (owner.get("kind", ""), owner.get("name", "")) if owner else ("", "")
