@@ -37,12 +37,13 @@ class LabelColumn:
 class NodeColumns:
     """The nodes of one snapshot as columns, made when first asked for. Shape of each: (nodes,)."""
 
-    __slots__ = ("_labels", "_resources", "index", "names", "nodes")
+    __slots__ = ("_labels", "_resources", "index", "names", "nodes", "tainted")
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.nodes = nodes
         self.names = tuple(node.name for node in nodes)
         self.index = {name: number for number, name in enumerate(self.names)}
+        self.tainted = tuple(number for number, node in enumerate(nodes) if node.taints)
         self._labels: dict[str, LabelColumn] = {}
         self._resources: dict[str, Numbers] = {}
 

@@ -1,0 +1,207 @@
+"""Pod affinity and anti-affinity. Source: kube-scheduler 1.36, plugins/interpodaffinity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from gitbot.constraints.state import State
+from gitbot.constraints.verdicts import Rejection
+from gitbot.model.columns import Mask
+from gitbot.model.pod import Pod
+from gitbot.model.scheduling import AffinityTerm
+
+_PLUGIN = "InterPodAffinity"
+_Places = list[tuple[Pod, int]]
+
+
+def incoming_reaches(term: AffinityTerm, namespace: str, state: State) -> bool:
+    """Whether a newcomer's term covers a namespace, with the defect of 1.36.
+
+    kube-scheduler adds the names of the selected namespaces to the term but keeps the selector and
+    asks it without any labels: one made of NotIn and DoesNotExist alone reaches every namespace.
+    """
+    if term.reaches(namespace, state.facts.labels_of_namespace(namespace)):
+        return True
+    return term.namespace_selector is not None and term.namespace_selector.matches({})
+
+
+def places_of(term: AffinityTerm, state: State) -> _Places:
+    """The placed pods that a newcomer's term matches, with their node numbers."""
+    covered: dict[str, bool] = {}
+    places: _Places = []
+    for pod, number in state.select(term.selector):
+        namespace = pod.namespace
+        if namespace not in covered:
+            covered[namespace] = incoming_reaches(term, namespace, state)
+        if covered[namespace]:
+            places.append((pod, number))
+    return places
+
+
+def matches_incoming(term: AffinityTerm, pod: Pod, state: State) -> bool:
+    """Whether a newcomer's term matches a pod."""
+    return incoming_reaches(term, pod.namespace, state) and term.selector.matches(pod.labels)
+
+
+class InterPodAffinity:
+    """Required affinity, required anti-affinity, and the anti-affinity of the pods that are there.
+
+    The vector answer works on columns of domains, the scalar one on counts by (key, value).
+    """
+
+    def __init__(self, state: State, pod: Pod) -> None:
+        self._state, self._pod = state, pod
+        self._required = pod.affinity.required_pods
+        self._anti = [(term, places_of(term, state)) for term in pod.affinity.required_anti]
+        self._existing = [
+            (entry.term, nodes)
+            for entry, nodes in state.anti.matching(
+                pod.namespace, pod.labels, state.facts.labels_of_namespace(pod.namespace)
+            )
+        ]
+
+    def whole(self) -> None:
+        """Never."""
+
+    @cached_property
+    def _companions(self) -> _Places:
+        """The pods that match all required affinity terms at once."""
+        first, *rest = self._required
+        return [
+            (pod, number)
+            for pod, number in places_of(first, self._state)
+            if all(matches_incoming(term, pod, self._state) for term in rest)
+        ]
+
+    @cached_property
+    def _alone(self) -> bool:
+        """First of a series: no companion counts anywhere, and it matches its own terms."""
+        counted = any(
+            term.topology_key in self._state.nodes[number].labels
+            for _, number in self._companions
+            for term in self._required
+        )
+        return not counted and all(
+            matches_incoming(term, self._pod, self._state) for term in self._required
+        )
+
+    def mask(self) -> Mask:
+        """Nodes in no forbidden domain and in every wanted one."""
+        columns = self._state.columns
+        mask = columns.everywhere()
+        for term, nodes in self._existing:
+            mask &= ~columns.label(term.topology_key).in_domains_of(nodes)
+        for term, places in self._anti:
+            numbers = {number for _, number in places}
+            mask &= ~columns.label(term.topology_key).in_domains_of(numbers)
+        if self._required:
+            numbers = {number for _, number in self._companions}
+            for term in self._required:
+                column = columns.label(term.topology_key)
+                mask &= column.ids >= 0 if self._alone else column.in_domains_of(numbers)
+        return mask
+
+    def reject(self, node: int) -> Rejection | None:
+        """The first of the three parts that says no."""
+        labels = self._state.nodes[node].labels
+        missing = self._missing(labels)
+        if missing:
+            return _rejection("node(s) didn't match pod affinity rules", missing, resolvable=False)
+        repelled = self._repelled(labels)
+        if repelled:
+            return _rejection("node(s) didn't match pod anti-affinity rules", repelled)
+        repelling = self._repelling(labels)
+        if repelling:
+            return _rejection("node(s) didn't satisfy existing pods anti-affinity rules", repelling)
+        return None
+
+    @cached_property
+    def _companions_by_domain(self) -> dict[tuple[str, str], _Places]:
+        return _by_domain(((term, self._companions) for term in self._required), self._state)
+
+    @cached_property
+    def _anti_by_domain(self) -> dict[tuple[int, str], _Places]:
+        found: dict[tuple[int, str], _Places] = {}
+        for place, (term, pods) in enumerate(self._anti):
+            for (_, value), holders in _by_domain([(term, pods)], self._state).items():
+                found[place, value] = holders
+        return found
+
+    @cached_property
+    def _existing_by_domain(self) -> dict[tuple[int, str], list[int]]:
+        found: dict[tuple[int, str], list[int]] = {}
+        for place, (term, nodes) in enumerate(self._existing):
+            for number in nodes:
+                value = self._state.nodes[number].labels.get(term.topology_key)
+                if value is not None:
+                    found.setdefault((place, value), []).append(number)
+        return found
+
+    def _missing(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        lines = []
+        for term in self._required:
+            value = labels.get(term.topology_key)
+            if value is None:
+                lines.append(f"the node has no label {term.topology_key}")
+            elif not self._alone and (term.topology_key, value) not in self._companions_by_domain:
+                lines.append(f"{term.topology_key}={value} holds no pod that its affinity asks for")
+        return tuple(lines)
+
+    def _repelled(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        lines = []
+        for place, (term, _) in enumerate(self._anti):
+            value = labels.get(term.topology_key)
+            holders = self._anti_by_domain.get((place, value)) if value is not None else None
+            if holders:
+                pod, number = min(holders, key=lambda item: item[0].name)
+                where = self._state.columns.names[number]
+                lines.append(
+                    f"{term.topology_key}={value} already holds {pod.name} on {where}, which its "
+                    f"anti-affinity forbids{_more(len(holders) - 1)}"
+                )
+        return tuple(lines)
+
+    def _repelling(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        lines = []
+        for place, (term, _) in enumerate(self._existing):
+            value = labels.get(term.topology_key)
+            numbers = self._existing_by_domain.get((place, value)) if value is not None else None
+            for number in numbers or ():
+                owner = min(
+                    (
+                        pod.name
+                        for pod in self._state.pods_on(number)
+                        if term in pod.affinity.required_anti
+                    ),
+                )
+                lines.append(
+                    f"the anti-affinity of {owner} on {self._state.columns.names[number]} forbids "
+                    f"it in {term.topology_key}={value}"
+                )
+        return tuple(sorted(lines))
+
+
+def prepare(state: State, pod: Pod) -> InterPodAffinity:
+    """Always: the pods that are there may have something against the newcomer."""
+    return InterPodAffinity(state, pod)
+
+
+def _by_domain(
+    terms: Iterable[tuple[AffinityTerm, _Places]], state: State
+) -> dict[tuple[str, str], _Places]:
+    found: dict[tuple[str, str], _Places] = {}
+    for term, places in terms:
+        for pod, number in places:
+            value = state.nodes[number].labels.get(term.topology_key)
+            if value is not None:
+                found.setdefault((term.topology_key, value), []).append((pod, number))
+    return found
+
+
+def _rejection(text: str, details: tuple[str, ...], *, resolvable: bool = True) -> Rejection:
+    return Rejection(plugin=_PLUGIN, reasons=(text,), resolvable=resolvable, details=details)
+
+
+def _more(count: int) -> str:
+    return f" (and {count} more)" if count > 0 else ""

@@ -1,0 +1,178 @@
+"""nodeSelector and node affinity. Source: kube-scheduler 1.36, plugins/nodeaffinity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gitbot.constraints.scorer import default_normalise
+from gitbot.constraints.state import State
+from gitbot.constraints.verdicts import Rejection
+from gitbot.model.columns import Mask, NodeColumns, Numbers
+from gitbot.model.node import Node
+from gitbot.model.pod import Pod
+from gitbot.model.selectors import NodeSelectorTerm, Requirement
+
+_PLUGIN = "NodeAffinity"
+_TEXT = "node(s) didn't match Pod's node affinity/selector"
+
+
+def accepts(pod: Pod, node: Node) -> bool:
+    """Whether nodeSelector and required node affinity accept a node."""
+    if any(node.labels.get(key) != value for key, value in pod.node_selector.items()):
+        return False
+    terms = pod.affinity.required_nodes
+    return terms is None or any(term.matches(node.labels, node.name) for term in terms)
+
+
+def accepted(pod: Pod, columns: NodeColumns) -> Mask:
+    """The same over all nodes, shape (nodes,)."""
+    mask = columns.everywhere()
+    for key, value in pod.node_selector.items():
+        mask &= columns.label(key).where(lambda found, wanted=value: found == wanted)  # type: ignore[misc]
+    if pod.affinity.required_nodes is not None:
+        matched = columns.nowhere()
+        for term in pod.affinity.required_nodes:
+            matched |= term_mask(term, columns)
+        mask &= matched
+    return mask
+
+
+def term_mask(term: NodeSelectorTerm, columns: NodeColumns) -> Mask:
+    """The nodes that one term matches."""
+    if not term.usable:
+        return columns.nowhere()
+    mask = columns.everywhere()
+    for requirement in term.expressions:
+        mask &= columns.label(requirement.key).where(requirement.accepts)
+    for requirement in term.fields:
+        mask &= np.array([requirement.accepts(name) for name in columns.names], dtype=bool)
+    return mask
+
+
+def pinned_names(pod: Pod) -> frozenset[str] | None:
+    """The node names that every term pins; None where a term pins none (PreFilter's shortcut)."""
+    terms = pod.affinity.required_nodes
+    if not terms:
+        return None
+    names: set[str] = set()
+    for term in terms:
+        pinned = term.pinned_names
+        if pinned is None:
+            return None
+        names |= pinned
+    return frozenset(names)
+
+
+class NodeAffinity:
+    """All pairs of nodeSelector, and one of the required terms."""
+
+    def __init__(self, state: State, pod: Pod) -> None:
+        self._state, self._pod = state, pod
+        self._pinned = pinned_names(pod)
+
+    def whole(self) -> Rejection | None:
+        """Pins that contradict each other."""
+        if self._pinned is None or self._pinned:
+            return None
+        return Rejection(
+            plugin=_PLUGIN,
+            reasons=("pod affinity terms conflict",),
+            resolvable=False,
+            early=True,
+            details=("the metadata.name pins of its node affinity leave no node",),
+        )
+
+    def mask(self) -> Mask:
+        """Nodes that match."""
+        return accepted(self._pod, self._state.columns)
+
+    def reject(self, node: int) -> Rejection | None:
+        """A node that does not match, with the pairs and terms that fail."""
+        found = self._state.nodes[node]
+        pruned = self._pinned is not None and found.name not in self._pinned
+        if not pruned and accepts(self._pod, found):
+            return None
+        text = "node(s) didn't satisfy plugin(s) [NodeAffinity]" if pruned else _TEXT
+        return Rejection(
+            plugin=_PLUGIN,
+            reasons=(text,),
+            resolvable=False,
+            early=pruned,
+            details=_details(self._pod, found),
+        )
+
+
+def prepare(state: State, pod: Pod) -> NodeAffinity | None:
+    """None where the pod asks nothing of node labels or names."""
+    asks = pod.node_selector or pod.affinity.required_nodes is not None
+    return NodeAffinity(state, pod) if asks else None
+
+
+def score(state: State, pod: Pod, numbers: Numbers) -> Numbers | None:
+    """Sum of the weights of preferred terms that match; skipped without any."""
+    if not pod.affinity.preferred_nodes:
+        return None
+    total = np.zeros(len(state.columns), dtype=np.int64)
+    for preferred in pod.affinity.preferred_nodes:
+        if preferred.weight and not preferred.term.empty:
+            total += preferred.weight * term_mask(preferred.term, state.columns)
+    return default_normalise(total[numbers], reverse=False)
+
+
+def _details(pod: Pod, node: Node) -> tuple[str, ...]:
+    lines = [
+        f"nodeSelector wants {key}={value}, the node has {_found(node, key)}"
+        for key, value in sorted(pod.node_selector.items())
+        if node.labels.get(key) != value
+    ]
+    terms = pod.affinity.required_nodes
+    if terms is not None and not any(term.matches(node.labels, node.name) for term in terms):
+        lines += [f"node affinity wants {line}" for line in _misses(terms, node)]
+    return tuple(lines)
+
+
+def _misses(terms: tuple[NodeSelectorTerm, ...], node: Node) -> list[str]:
+    if not any(term.usable for term in terms):
+        return ["something that no node can match: its terms are empty or malformed"]
+    return [
+        " and ".join(
+            [
+                *(
+                    f"{words(item)} (the node has {_found(node, item.key)})"
+                    for item in term.expressions
+                    if not item.accepts(node.labels.get(item.key))
+                ),
+                *(
+                    f"{words(item)} (the node is {node.name})"
+                    for item in term.fields
+                    if not item.accepts(node.name)
+                ),
+            ]
+        )
+        for term in terms
+        if term.usable
+    ]
+
+
+def words(requirement: Requirement) -> str:
+    """A requirement as kubectl writes it."""
+    listed = ", ".join(requirement.values)
+    match requirement.operator:
+        case "In":
+            return f"{requirement.key} in ({listed})"
+        case "NotIn":
+            return f"{requirement.key} not in ({listed})"
+        case "Exists":
+            return f"label {requirement.key}"
+        case "DoesNotExist":
+            return f"no label {requirement.key}"
+        case "Gt":
+            return f"{requirement.key} > {listed}"
+        case "Lt":
+            return f"{requirement.key} < {listed}"
+        case _:
+            return f"{requirement.key} (malformed)"
+
+
+def _found(node: Node, key: str) -> str:
+    return repr(node.labels[key]) if key in node.labels else "none"

@@ -1,0 +1,41 @@
+"""Cordoned nodes. Source: kube-scheduler 1.36, plugins/nodeunschedulable."""
+
+from __future__ import annotations
+
+from gitbot.constraints.state import State
+from gitbot.constraints.verdicts import Rejection
+from gitbot.model.columns import Mask
+from gitbot.model.pod import Pod
+from gitbot.model.scheduling import Taint
+
+_TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_REJECTION = Rejection(
+    plugin="NodeUnschedulable",
+    reasons=("node(s) were unschedulable",),
+    resolvable=False,
+    details=("the node is cordoned (spec.unschedulable)",),
+)
+
+
+class NodeUnschedulable:
+    """spec.unschedulable rejects unless the pod tolerates the taint that a cordon brings."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def whole(self) -> None:
+        """Never."""
+
+    def mask(self) -> Mask:
+        """Nodes that are not cordoned."""
+        return ~self._state.unschedulable
+
+    def reject(self, node: int) -> Rejection | None:
+        """A cordoned node."""
+        return _REJECTION if self._state.unschedulable[node] else None
+
+
+def prepare(state: State, pod: Pod) -> NodeUnschedulable | None:
+    """None where the pod tolerates cordons: a blanket toleration opens cordoned nodes."""
+    tolerated = any(toleration.tolerates(_TAINT) for toleration in pod.tolerations)
+    return None if tolerated else NodeUnschedulable(state)

@@ -1,0 +1,48 @@
+"""Host ports. Source: kube-scheduler 1.36, plugins/nodeports."""
+
+from __future__ import annotations
+
+from gitbot.constraints.state import State
+from gitbot.constraints.verdicts import Rejection
+from gitbot.model.columns import Mask
+from gitbot.model.pod import Pod
+from gitbot.model.scheduling import HostPort
+
+
+class Ports:
+    """A host port is taken once a node; 0.0.0.0 takes it on every address."""
+
+    def __init__(self, state: State, pod: Pod) -> None:
+        self._state, self._pod = state, pod
+
+    def whole(self) -> None:
+        """Never."""
+
+    def mask(self) -> Mask:
+        """Nodes where all ports are free; only nodes that have any port taken are looked at."""
+        mask = self._state.columns.everywhere()
+        for number in self._state.ports:
+            mask[number] = not self._clash(number)
+        return mask
+
+    def reject(self, node: int) -> Rejection | None:
+        """A node where a port is taken."""
+        clash = self._clash(node)
+        if not clash:
+            return None
+        listed = ", ".join(f"{port.protocol} {port.ip}:{port.port}" for port in clash)
+        return Rejection(
+            plugin="NodePorts",
+            reasons=("node(s) didn't have free ports for the requested pod ports",),
+            resolvable=True,
+            details=(f"host port {listed} is taken on the node",),
+        )
+
+    def _clash(self, number: int) -> list[HostPort]:
+        taken = self._state.ports.get(number)
+        return [port for port in self._pod.ports if any(port.clashes(other) for other in taken)]
+
+
+def prepare(state: State, pod: Pod) -> Ports | None:
+    """None where the pod takes no host port."""
+    return Ports(state, pod) if pod.ports else None

@@ -1,0 +1,90 @@
+"""Requests against allocatable. Source: kube-scheduler 1.36, plugins/noderesources/fit.go."""
+
+from __future__ import annotations
+
+from gitbot.constraints.state import PODS, State
+from gitbot.constraints.verdicts import Rejection
+from gitbot.model.columns import Mask
+from gitbot.model.pod import Pod
+
+_NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
+
+
+def filtered(resource: str) -> bool:
+    """Whether the scheduler looks at a resource at all; unknown names without a slash are not."""
+    if resource in _NATIVE or resource.startswith(("hugepages-", "attachable-volumes-")):
+        return True
+    return "/" in resource and not resource.startswith("requests.")
+
+
+class Resources:
+    """request > allocatable - requested rejects; only what the pod asks for is looked at."""
+
+    def __init__(self, state: State, pod: Pod) -> None:
+        self._state = state
+        self._asked = {
+            name: amount
+            for name, amount in sorted(pod.requests.filtered.items())
+            if amount > 0 and filtered(name)
+        }
+
+    def whole(self) -> None:
+        """Never."""
+
+    def mask(self) -> Mask:
+        """Nodes with room for one more pod and for every request."""
+        state = self._state
+        mask: Mask = state.column(PODS) < state.columns.allocatable(PODS)
+        for name, amount in self._asked.items():
+            mask &= state.column(name) + amount <= state.columns.allocatable(name)
+        return mask
+
+    def reject(self, node: int) -> Rejection | None:
+        """A node without room, with what is asked, free and missing."""
+        allocatable = self._state.nodes[node].allocatable
+        reasons: list[str] = []
+        details: list[str] = []
+        resolvable = True
+        pods, limit = int(self._state.column(PODS)[node]), allocatable.get(PODS, 0)
+        if pods + 1 > limit:
+            reasons.append("Too many pods")
+            details.append(f"the node holds {pods} pods and allows {limit}")
+        for name, amount in self._asked.items():
+            capacity = allocatable.get(name, 0)
+            free = capacity - int(self._state.column(name)[node])
+            if amount > free:
+                reasons.append(f"Insufficient {name}")
+                details.append(_shortage(name, amount, free, capacity))
+                resolvable = resolvable and amount <= capacity
+        if not reasons:
+            return None
+        return Rejection(
+            plugin="NodeResourcesFit",
+            reasons=tuple(sorted(reasons)),
+            resolvable=resolvable,
+            details=tuple(details),
+        )
+
+
+def prepare(state: State, pod: Pod) -> Resources:
+    """Always: the number of pods counts even where nothing is requested."""
+    return Resources(state, pod)
+
+
+def _shortage(name: str, asked: int, free: int, capacity: int) -> str:
+    missing = amount_words(name, asked - free)
+    return (
+        f"{name}: asks {amount_words(name, asked)}, {amount_words(name, max(free, 0))} of "
+        f"{amount_words(name, capacity)} free, {missing} missing"
+    )
+
+
+def amount_words(resource: str, amount: int) -> str:
+    """An amount as people write it: 2500m, 3Gi, 17."""
+    if resource == "cpu":
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
+        for power, unit in ((3, "Gi"), (2, "Mi"), (1, "Ki")):
+            if amount and amount % 1024**power == 0:
+                return f"{amount // 1024**power}{unit}"
+    return str(amount)

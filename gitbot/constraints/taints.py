@@ -1,0 +1,79 @@
+"""Taints and tolerations. Source: kube-scheduler 1.36, plugins/tainttoleration."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gitbot.constraints.scorer import default_normalise
+from gitbot.constraints.state import State
+from gitbot.constraints.verdicts import Rejection
+from gitbot.model.columns import Mask, Numbers
+from gitbot.model.node import Node
+from gitbot.model.pod import Pod
+from gitbot.model.scheduling import Taint
+
+_FILTERED = frozenset({"NoSchedule", "NoExecute"})
+
+
+def untolerated(pod: Pod, node: Node) -> Taint | None:
+    """The first NoSchedule or NoExecute taint of a node that the pod does not tolerate."""
+    for taint in node.taints:
+        if taint.effect in _FILTERED and not _tolerated(pod, taint):
+            return taint
+    return None
+
+
+def _tolerated(pod: Pod, taint: Taint) -> bool:
+    return any(toleration.tolerates(taint) for toleration in pod.tolerations)
+
+
+class Taints:
+    """Every NoSchedule and NoExecute taint needs a toleration; PreferNoSchedule only scores."""
+
+    def __init__(self, state: State, pod: Pod) -> None:
+        self._state, self._pod = state, pod
+
+    def whole(self) -> None:
+        """Never."""
+
+    def mask(self) -> Mask:
+        """Nodes all of whose hard taints are tolerated; asks once a distinct set of taints."""
+        answers: dict[tuple[Taint, ...], bool] = {}
+        mask = self._state.columns.everywhere()
+        for number in self._state.columns.tainted:
+            node = self._state.nodes[number]
+            if node.taints not in answers:
+                answers[node.taints] = untolerated(self._pod, node) is None
+            mask[number] = answers[node.taints]
+        return mask
+
+    def reject(self, node: int) -> Rejection | None:
+        """A node with a taint that the pod does not tolerate."""
+        taint = untolerated(self._pod, self._state.nodes[node])
+        if taint is None:
+            return None
+        return Rejection(
+            plugin="TaintToleration",
+            reasons=("node(s) had untolerated taint(s)",),
+            resolvable=False,
+            details=(f"the node has taint {taint}, which the pod does not tolerate",),
+        )
+
+
+def prepare(state: State, pod: Pod) -> Taints | None:
+    """None where no node is tainted."""
+    return Taints(state, pod) if state.columns.tainted else None
+
+
+def score(state: State, pod: Pod, numbers: Numbers) -> Numbers:
+    """Untolerated PreferNoSchedule taints, fewest first; never skipped."""
+    tolerations = [item for item in pod.tolerations if item.effect in ("", "PreferNoSchedule")]
+    counts = [
+        sum(
+            taint.effect == "PreferNoSchedule"
+            and not any(item.tolerates(taint) for item in tolerations)
+            for taint in state.nodes[number].taints
+        )
+        for number in numbers
+    ]
+    return default_normalise(np.array(counts, dtype=np.int64), reverse=True)
