@@ -1,0 +1,288 @@
+"""The API server's request semantics: validation, defaulting, admission, then the store.
+
+Used by the HTTP face, by the in-process port and by the controllers alike. What is stored is
+never changed in place; callers get the stored objects themselves and must not change them.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from gitbot.model.objects import KubernetesObject, at
+from gitbot.simulation.defaults import with_defaults
+from gitbot.simulation.patching import json_patch, merge_patch, strategic_patch
+from gitbot.simulation.resources import BY_KIND, Resource
+from gitbot.simulation.schemas import prune, schema_of
+from gitbot.simulation.status import (
+    ApiError,
+    already_exists,
+    bad_request,
+    conflict,
+    invalid,
+    not_found,
+)
+from gitbot.simulation.store import Key, Store, key_of, with_metadata
+
+FieldValidation = Literal["Ignore", "Warn", "Strict"]
+CONTROLLER = "system:serviceaccount:kubevirt:kubevirt-controller"
+ADMIN = "kubernetes-admin"
+_NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
+
+
+class Admission(Protocol):
+    """The admission webhooks. Every method raises ApiError to refuse."""
+
+    def mutate(self, obj: KubernetesObject, *, user: str) -> KubernetesObject:
+        """The object as the mutating webhooks leave it (create only)."""
+
+    def validate(self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str) -> None:
+        """Refuse a create (`old` is None) or an update."""
+
+    def evict(self, pod: KubernetesObject, eviction: KubernetesObject, *, dry_run: bool) -> None:
+        """Refuse an eviction; may mark the pod's VMI first."""
+
+
+class NoAdmission:
+    """No webhook at all."""
+
+    def mutate(self, obj: KubernetesObject, *, user: str) -> KubernetesObject:
+        """Leave the object as it is."""
+        del user
+        return obj
+
+    def validate(self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str) -> None:
+        """Allow everything."""
+
+    def evict(self, pod: KubernetesObject, eviction: KubernetesObject, *, dry_run: bool) -> None:
+        """Allow everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a write answers: the object as stored, and the texts of `Warning` headers."""
+
+    object: KubernetesObject
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The parameters of a write."""
+
+    user: str = ADMIN
+    dry_run: bool = False
+    validation: FieldValidation = "Warn"
+
+
+class Api:
+    """One API server over one store."""
+
+    def __init__(self, store: Store, admission: Admission | None = None) -> None:
+        self.store = store
+        self.admission: Admission = admission or NoAdmission()
+
+    def create(
+        self, obj: KubernetesObject, *, namespace: str = "", asked: Asked | None = None
+    ) -> Answer:
+        """Create an object. Raises ApiError 400, 404 (namespace), 409, 422."""
+        asked = asked or Asked()
+        resource = resource_of(obj)
+        self._check_form(resource, obj, namespace)
+        placed = _placed(resource, obj, namespace)
+        self._check_namespace(resource, placed)
+        checked, warnings = _checked(resource, placed, asked)
+        stripped = with_metadata(
+            checked, resourceVersion=None, uid=None, deletionTimestamp=None, selfLink=None
+        )
+        admitted = self.admission.mutate(with_defaults(stripped), user=asked.user)
+        self.admission.validate(admitted, None, user=asked.user)
+        if not asked.dry_run:
+            return Answer(object=self.store.create(admitted), warnings=warnings)
+        prepared = self.store.prepare(admitted)
+        if self.store.find(resource.kind, key_of(prepared)) is not None:
+            raise already_exists(resource, prepared["metadata"]["name"])
+        return Answer(object=prepared, warnings=warnings)
+
+    def update(
+        self, obj: KubernetesObject, *, subresource: str = "", asked: Asked | None = None
+    ) -> Answer:
+        """Replace an object, or its status through the status subresource."""
+        asked = asked or Asked()
+        resource = resource_of(obj)
+        old = self.store.get(resource.kind, _key(resource, obj))
+        checked, warnings = _checked(resource, obj, asked)
+        new = _parts_to_write(resource, old, checked, subresource)
+        self.admission.validate(new, old, user=asked.user)
+        stored = new if asked.dry_run else self.store.replace(new)
+        return Answer(object=stored, warnings=warnings)
+
+    def patch(
+        self,
+        kind: str,
+        key: Key,
+        patch: Any,
+        *,
+        how: Literal["json", "merge", "strategic", "apply"] = "merge",
+        subresource: str = "",
+        asked: Asked | None = None,
+    ) -> Answer:
+        """Patch an object; `apply` creates it where it does not exist."""
+        if how == "apply" and self.store.find(kind, key) is None:
+            return self.create(patch, namespace=key[0], asked=asked)
+        old = self.store.get(kind, key)
+        patched = _PATCHES[how](old, copy.deepcopy(patch))
+        if at(patched, "metadata", "name") != key[1]:
+            raise bad_request("the name of the object does not match the name on the URL")
+        sent = at(patch, "metadata", "resourceVersion") if isinstance(patch, Mapping) else None
+        if sent is None:
+            patched = with_metadata(patched, resourceVersion=old["metadata"]["resourceVersion"])
+        return self.update(patched, subresource=subresource, asked=asked)
+
+    def delete(
+        self,
+        kind: str,
+        key: Key,
+        *,
+        options: Mapping[str, Any] | None = None,
+        asked: Asked | None = None,
+    ) -> KubernetesObject:
+        """Delete an object; `options` is a DeleteOptions. Raises 404 and 409."""
+        options, asked = options or {}, asked or Asked()
+        resource, old = BY_KIND[kind], self.store.get(kind, key)
+        wanted = options.get("preconditions") or {}
+        for field, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            if wanted.get(field) and wanted[field] != old["metadata"][field]:
+                why = f"Precondition failed: {what} in precondition: {wanted[field]}, "
+                raise conflict(
+                    resource, key[1], f"{why}{what} in object meta: {old['metadata'][field]}"
+                )
+        if asked.dry_run or options.get("dryRun"):
+            return old
+        if options.get("propagationPolicy") == "Orphan":
+            self._orphan(old)
+        grace = _grace(old, options.get("gracePeriodSeconds")) if kind == "Pod" else 0
+        return self.store.delete(kind, key, grace=grace)
+
+    def evict(self, key: Key, eviction: KubernetesObject, *, asked: Asked | None = None) -> None:
+        """The eviction subresource: webhooks, then PodDisruptionBudgets, then delete. 429, 404."""
+        asked = asked or Asked()
+        options = eviction.get("deleteOptions") or {}
+        dry_run = asked.dry_run or bool(options.get("dryRun"))
+        pod = self.store.get("Pod", key)
+        self.admission.evict(pod, eviction, dry_run=dry_run)
+        self.delete("Pod", key, options=options, asked=Asked(user=asked.user, dry_run=dry_run))
+
+    def _orphan(self, owner: KubernetesObject) -> None:
+        uid = owner["metadata"]["uid"]
+        for kind in BY_KIND:
+            for child in list(self.store.all(kind)):
+                owners = at(child, "metadata", "ownerReferences", default=[])
+                kept = [item for item in owners if item["uid"] != uid]
+                if len(kept) != len(owners):
+                    self.store.replace(with_metadata(child, ownerReferences=kept or None))
+
+    def _check_namespace(self, resource: Resource, obj: KubernetesObject) -> None:
+        namespace = obj["metadata"].get("namespace") or ""
+        if resource.namespaced and self.store.find("Namespace", ("", namespace)) is None:
+            raise not_found(BY_KIND["Namespace"], namespace)
+
+    @staticmethod
+    def _check_form(resource: Resource, obj: KubernetesObject, namespace: str) -> None:
+        metadata = obj["metadata"]
+        inside = metadata.get("namespace") or ""
+        if namespace and inside and inside != namespace:
+            raise bad_request(
+                f"the namespace of the provided object does not match the namespace sent on the "
+                f"request ({inside!r}, {namespace!r})"
+            )
+        name = metadata.get("name") or metadata.get("generateName")
+        if not name:
+            message = "Required value: name or generateName is required"
+            raise invalid(resource, "", [("metadata.name", "FieldValueRequired", message)])
+        full = metadata.get("name")
+        if full and not (_NAME.match(full) and len(full) <= 253):
+            message = f'Invalid value: "{full}": a lowercase RFC 1123 subdomain is required'
+            raise invalid(resource, full, [("metadata.name", "FieldValueInvalid", message)])
+
+
+def resource_of(obj: Any) -> Resource:
+    """The resource of an object by kind and apiVersion; raises 400 for any other."""
+    if not isinstance(obj, Mapping) or not isinstance(obj.get("metadata"), Mapping):
+        raise bad_request("expected an object with apiVersion, kind and metadata")
+    resource = BY_KIND.get(str(obj.get("kind")))
+    if resource is None or obj.get("apiVersion") != resource.api_version:
+        raise bad_request(
+            f'no kind "{obj.get("kind")}" is registered for version "{obj.get("apiVersion")}"'
+        )
+    return resource
+
+
+def _key(resource: Resource, obj: KubernetesObject) -> Key:
+    key = key_of(obj)
+    return key if resource.namespaced else ("", key[1])
+
+
+def _placed(resource: Resource, obj: KubernetesObject, namespace: str) -> dict[str, Any]:
+    metadata = dict(copy.deepcopy(obj["metadata"]))
+    metadata.pop("namespace", None)
+    if resource.namespaced:
+        metadata["namespace"] = obj["metadata"].get("namespace") or namespace or "default"
+    return {**copy.deepcopy(dict(obj)), "metadata": metadata}
+
+
+def _checked(
+    resource: Resource, obj: Mapping[str, Any], asked: Asked
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The object without unknown fields and the warnings; 400 for them under Strict."""
+    kept, unknown, wrong = prune(obj, schema_of(resource.kind))
+    if wrong:
+        causes = [
+            (text.split(":")[0], "FieldValueTypeInvalid", text.split(": ", 1)[1]) for text in wrong
+        ]
+        raise invalid(resource, str(at(obj, "metadata", "name", default="")), causes)
+    texts = tuple(f'unknown field "{path}"' for path in unknown)
+    if texts and asked.validation == "Strict":
+        raise ApiError(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: strict decoding error: {', '.join(texts)}",
+            code=400,
+            reason="BadRequest",
+        )
+    return kept, texts if asked.validation == "Warn" else ()
+
+
+def _parts_to_write(
+    resource: Resource, old: KubernetesObject, new: Mapping[str, Any], subresource: str
+) -> dict[str, Any]:
+    """Only the status through `status`, everything but the status otherwise."""
+    if not resource.status:
+        return dict(new)
+    if subresource == "status":
+        metadata = {
+            **old["metadata"],
+            "resourceVersion": at(new, "metadata", "resourceVersion"),
+        }
+        return {**old, "metadata": metadata, "status": new.get("status") or {}}
+    rest = {name: value for name, value in new.items() if name != "status"}
+    return {**rest, "status": old["status"]} if "status" in old else rest
+
+
+def _grace(pod: KubernetesObject, asked: int | None) -> int:
+    """Seconds of grace: none for pods without a node or that already ended."""
+    ended = at(pod, "status", "phase") in ("Succeeded", "Failed")
+    if ended or not at(pod, "spec", "nodeName"):
+        return 0
+    usual = int(at(pod, "spec", "terminationGracePeriodSeconds", default=30))
+    return usual if asked is None else asked
+
+
+_PATCHES: Mapping[str, Callable[[Any, Any], Any]] = {
+    "json": json_patch,
+    "merge": merge_patch,
+    "strategic": strategic_patch,
+    "apply": merge_patch,
+}

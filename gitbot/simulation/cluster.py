@@ -1,0 +1,177 @@
+"""SimulatedCluster: store, virtual clock and controllers put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gitbot.errors import Bug
+from gitbot.model.instants import format_instant
+from gitbot.model.objects import KubernetesObject, at
+from gitbot.simulation.api import Api
+from gitbot.simulation.clock import VirtualClock
+from gitbot.simulation.controllers.garbage import GarbageCollector
+from gitbot.simulation.controllers.kubelet import Kubelet
+from gitbot.simulation.controllers.nodes import Nodes
+from gitbot.simulation.controllers.scheduler import Scheduler
+from gitbot.simulation.controllers.workloads import Deployments, ReplicaSets
+from gitbot.simulation.dials import Dials
+from gitbot.simulation.engine import Engine
+from gitbot.simulation.events import Recorder
+from gitbot.simulation.placement import WorldPlacement
+from gitbot.simulation.store import Store, key_of
+
+SETTLE_LIMIT = 6 * 3600  # virtual seconds after which a cluster that still works is a bug
+NAMESPACES = ("default", "kube-system", "kubevirt")
+
+
+class SimulatedCluster:
+    """One deterministic cluster. Same seed, start and calls: same objects, byte for byte.
+
+    `start_time` is in seconds UTC. Nothing happens but through `advance`, `settle` and writes;
+    writes are followed at once by everything that the controllers do in that same second.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        start_time: int = 1_764_547_200,
+        dials: Dials | None = None,
+        name: str = "simulated",
+        history: int = 20_000,
+    ) -> None:
+        self.name = name
+        self.seed = seed
+        self.dials = dials or Dials()
+        self.clock = VirtualClock(start_time)
+        self.store = Store(seed=seed, now=self.clock.now, history=history)
+        self.store.add_index("Pod", "node", _node_of)
+        self.api = Api(self.store)
+        self._build()
+        self.apply(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            for name in NAMESPACES
+        )
+
+    def _build(self) -> None:
+        store, now = self.store, self.clock.now
+
+        def dials() -> Dials:
+            return self.dials
+
+        placement = WorldPlacement(store=store, prefer=lambda: self.dials.prefer)
+        self.nodes = Nodes(store=store, api=self.api, now=now, dials=dials)
+        scheduler = Scheduler(
+            store=store,
+            now=now,
+            placement=placement,
+            events=Recorder(store=store, now=now, source="default-scheduler"),
+        )
+        self.engine = Engine(
+            store=store,
+            clock=self.clock,
+            controllers=(
+                GarbageCollector(store=store, api=self.api),
+                self.nodes,
+                Deployments(store=store, api=self.api, now=now),
+                ReplicaSets(store=store, api=self.api),
+                scheduler,
+                Kubelet(store=store, now=now, dials=dials),
+            ),
+        )
+
+    # Time
+
+    def now(self) -> int:
+        """The virtual present in seconds UTC."""
+        return self.clock.now()
+
+    def advance(self, seconds: int) -> None:
+        """Let virtual time pass."""
+        self.engine.advance_to(self.now() + seconds)
+
+    def run_until(self, condition: Callable[[], bool], *, limit: int = SETTLE_LIMIT) -> bool:
+        """Let time pass until a condition holds or `limit` seconds are over; whether it holds."""
+        return self.engine.advance_to(self.now() + limit, condition)
+
+    def settle(self, *, limit: int = SETTLE_LIMIT) -> None:
+        """Let time pass until nothing is due any more. Raises Bug after `limit` seconds."""
+        if not self.run_until(self.engine.idle, limit=limit):
+            raise Bug(f"BUG: the simulated cluster still works after {limit} s")
+
+    # Writes
+
+    def apply(self, objects: Iterable[KubernetesObject]) -> tuple[KubernetesObject, ...]:
+        """Create objects, or replace what is there by merging; returns them as stored."""
+        stored = tuple(self._apply_one(obj) for obj in objects)
+        self.engine.run_ready()
+        return stored
+
+    def _apply_one(self, obj: KubernetesObject) -> KubernetesObject:
+        key = key_of(obj)
+        if self.store.find(obj["kind"], key) is None:
+            return self.api.create(obj).object
+        return self.api.patch(obj["kind"], key, obj, how="apply").object
+
+    def load(self, objects: Iterable[KubernetesObject]) -> None:
+        """Put objects into the store as they are, status included, and wake no controller.
+
+        For scenes that start in a settled state; owners must be loaded before what they own
+        (owner references by kind and name are completed with the stored UID).
+        """
+        self.engine.paused = True
+        try:
+            for obj in objects:
+                self.store.create(obj)
+        finally:
+            self.engine.paused = False
+
+    def delete(self, kind: str, name: str, namespace: str = "") -> None:
+        """Delete an object."""
+        self.api.delete(kind, (namespace, name))
+        self.engine.run_ready()
+
+    def cordon(self, node: str, *, unschedulable: bool = True) -> None:
+        """Make a node unschedulable, or schedulable again."""
+        patch = {"spec": {"unschedulable": True if unschedulable else None}}
+        self.api.patch("Node", ("", node), patch)
+        self.engine.run_ready()
+
+    def set_dials(self, **changes: Any) -> None:
+        """Turn dials from now on."""
+        self.dials = replace(self.dials, **changes)
+
+    # Trouble
+
+    def lose_node(self, node: str) -> None:
+        """The node's heartbeats end now."""
+        self.nodes.lose(node)
+        self.engine.touch(self.nodes, ("", node))
+        self.engine.run_ready()
+
+    def return_node(self, node: str, *, rebooted: bool = True) -> None:
+        """The node reports again, by default after a reboot."""
+        self.nodes.give_back(node, rebooted=rebooted)
+        self.engine.touch(self.nodes, ("", node))
+        self.engine.run_ready()
+
+    # Reading
+
+    def get(self, kind: str, name: str, namespace: str = "") -> KubernetesObject | None:
+        """One object, None where there is none."""
+        return self.store.find(kind, (namespace, name))
+
+    def list(self, kind: str, namespace: str = "") -> tuple[KubernetesObject, ...]:
+        """All objects of a kind, sorted by (namespace, name)."""
+        return tuple(self.store.all(kind, namespace))
+
+    def describe(self) -> Mapping[str, str]:
+        """Virtual time and counts, for people."""
+        return {"time": format_instant(self.now()), "pods": str(self.store.count("Pod"))}
+
+
+def _node_of(obj: KubernetesObject) -> Iterable[str]:
+    node = at(obj, "spec", "nodeName")
+    return [node] if node else []

@@ -1,0 +1,29 @@
+"""Dials: how long things take in the simulated cluster, and what is to go wrong.
+
+All durations are integer seconds of virtual time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dials:
+    """How a simulated cluster behaves where a real one depends on hardware and luck.
+
+    `prefer` names the nodes that win first among equal scores, where a real scheduler throws dice.
+    `bandwidth` is what a memory copy gets, bytes a second; `handler_step` is how long virt-handler
+    takes for each of its writes during a migration.
+    """
+
+    pod_start: int = 1
+    pod_stop: int = 1
+    boot: int = 1
+    handler_step: int = 1
+    bandwidth: int = 1 << 30
+    copy_minimum: int = 1
+    prefer: tuple[str, ...] = ()
+    not_ready_after: int = 40
+    evict_after: int = 300
+    live_migratable: bool = True

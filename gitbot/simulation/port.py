@@ -1,0 +1,186 @@
+"""The cluster and clock ports on a simulated cluster, in process.
+
+Requests are those that the real adapter makes: the same validation, admission and dry run answer
+them. Every method passes through `call`, where faults can be injected (see faults).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from gitbot.errors import ClusterError
+from gitbot.model.cluster import KINDS, ClusterSnapshot
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject, at
+from gitbot.simulation.api import Asked
+from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.status import ApiError
+from gitbot.snapshot import from_objects
+
+MIGRATION = "VirtualMachineInstanceMigration"
+INSTANCE = "VirtualMachineInstance"
+HOLD = ("gitbot", "gitbot-hold")
+LABEL_PREFIX = "placement.gitbot.dev/"
+KUBERNETES_VERSION = "v1.36.3"
+T = TypeVar("T")
+
+
+class SimulatedPort:
+    """Implements ports.cluster.Cluster and ports.clock.Clock; `sleep` lets virtual time pass."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self.cluster = cluster
+
+    @property
+    def name(self) -> str:
+        """The cluster's name in the configuration."""
+        return self.cluster.name
+
+    def call(self, verb: str, what: str, action: Callable[[], T]) -> T:
+        """Make one request; the place where faults enter. `what` names kind and object."""
+        del verb, what
+        return action()
+
+    # Clock
+
+    def now(self) -> int:
+        """The virtual present in seconds UTC."""
+        return self.cluster.now()
+
+    def sleep(self, seconds: int) -> None:
+        """Let that much virtual time pass."""
+        self.cluster.advance(max(seconds, 0))
+
+    # Reading
+
+    def snapshot(self) -> ClusterSnapshot:
+        """A complete consistent read."""
+        return self.call("list", "snapshot", self._snapshot)
+
+    def _snapshot(self) -> ClusterSnapshot:
+        store = self.cluster.store
+        objects = [
+            obj
+            for kind in KINDS
+            if kind in BY_KIND
+            for obj in store.all(kind)
+            if kind != "ConfigMap" or obj["metadata"]["name"] == HOLD[1]
+        ]
+        return from_objects(
+            self.name,
+            objects,
+            self.now(),
+            kubernetes_version=KUBERNETES_VERSION,
+            resource_version=str(store.version),
+        )
+
+    def server_time(self) -> int:
+        """The API server's clock, seconds UTC."""
+        return self.call("get", "version", self.cluster.now)
+
+    def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
+        """One VirtualMachineInstanceMigration, None where there is none."""
+        return self._find(MIGRATION, name)
+
+    def list_migrations(self) -> tuple[KubernetesObject, ...]:
+        """All VirtualMachineInstanceMigrations of all namespaces, sorted."""
+        return self.call("list", MIGRATION, lambda: self.cluster.list(MIGRATION))
+
+    def get_instance(self, name: NamespacedName) -> KubernetesObject | None:
+        """One VirtualMachineInstance, None where there is none."""
+        return self._find(INSTANCE, name)
+
+    def list_events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
+        """The Events about the VMI or VMIM of that name, oldest first."""
+        return self.call("list", f"Event {name}", lambda: self._events(name))
+
+    def _events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
+        found = [
+            event
+            for event in self.cluster.list("Event", name.namespace)
+            if at(event, "involvedObject", "name") == name.name
+            and at(event, "involvedObject", "kind") in (MIGRATION, INSTANCE)
+        ]
+        return tuple(sorted(found, key=lambda event: str(event["firstTimestamp"])))
+
+    def _find(self, kind: str, name: NamespacedName) -> KubernetesObject | None:
+        return self.call(
+            "get", f"{kind} {name}", lambda: self.cluster.get(kind, name.name, name.namespace)
+        )
+
+    # Writing
+
+    def create_migration(
+        self, migration: KubernetesObject, *, dry_run: bool = False
+    ) -> KubernetesObject:
+        """Create a VMIM with fieldValidation=Strict; returns it as stored."""
+
+        def create() -> KubernetesObject:
+            asked = Asked(dry_run=dry_run, validation="Strict")
+            stored = self.cluster.api.create(migration, asked=asked).object
+            self.cluster.engine.run_ready()
+            return stored
+
+        return self.call("create", f"{MIGRATION} {at(migration, 'metadata', 'name')}", create)
+
+    def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
+        """Delete (cancel) a VMIM if it still has that UID; False where it is gone."""
+
+        def delete() -> bool:
+            return self._delete(MIGRATION, (name.namespace, name.name), {"uid": uid})
+
+        return self.call("delete", f"{MIGRATION} {name}", delete)
+
+    def _delete(self, kind: str, key: tuple[str, str], wanted: Mapping[str, str]) -> bool:
+        try:
+            self.cluster.api.delete(kind, key, options={"preconditions": wanted})
+        except ApiError as refusal:
+            if refusal.code in (404, 409):
+                return False
+            raise
+        self.cluster.engine.run_ready()
+        return True
+
+    def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
+        """Set or remove (None) labels below placement.gitbot.dev/ on a node."""
+        foreign = sorted(key for key in labels if not key.startswith(LABEL_PREFIX))
+        if foreign:
+            raise ClusterError(f"labels {foreign} are not below {LABEL_PREFIX}")
+        self._patch("Node", ("", node), {"metadata": {"labels": dict(labels)}})
+
+    def set_unschedulable(self, node: str, unschedulable: bool) -> None:
+        """Cordon or uncordon a node."""
+        self._patch("Node", ("", node), {"spec": {"unschedulable": unschedulable or None}})
+
+    def _patch(self, kind: str, key: tuple[str, str], patch: Mapping[str, Any]) -> None:
+        def write() -> None:
+            self.cluster.api.patch(kind, key, patch)
+            self.cluster.engine.run_ready()
+
+        self.call("patch", f"{kind} {key[1]}", write)
+
+    def hold_flag(self) -> str | None:
+        """The reason in ConfigMap gitbot/gitbot-hold; None if absent."""
+
+        def read() -> str | None:
+            found = self.cluster.store.find("ConfigMap", HOLD)
+            return None if found is None else str(at(found, "data", "reason", default=""))
+
+        return self.call("get", "ConfigMap gitbot/gitbot-hold", read)
+
+    def set_hold_flag(self, reason: str | None) -> None:
+        """Create (or update) or remove that ConfigMap."""
+        if reason is None:
+            self.call(
+                "delete", "ConfigMap gitbot-hold", lambda: self._delete("ConfigMap", HOLD, {})
+            )
+            return
+        flag = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"namespace": HOLD[0], "name": HOLD[1]},
+            "data": {"reason": reason},
+        }
+        self.call("patch", "ConfigMap gitbot-hold", lambda: self.cluster.apply([flag]))

@@ -1,0 +1,97 @@
+"""Label and field selectors as texts of list requests, and as LabelSelector values.
+
+Grammar: k8s.io/apimachinery/pkg/labels/selector.go and fields/selector.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gitbot.model.objects import KubernetesObject, at, labels_of
+from gitbot.simulation.status import bad_request
+
+Match = Callable[[KubernetesObject], bool]
+_SET = re.compile(r"^\s*([^\s!=,()]+)\s+(in|notin)\s*\(([^)]*)\)\s*$")
+_EQUAL = re.compile(r"^\s*([^\s!=,()]+)\s*(==|=|!=)\s*([^\s,()]*)\s*$")
+_EXISTS = re.compile(r"^\s*(!?)\s*([^\s!=,()]+)\s*$")
+
+
+def label_match(text: str) -> Match:
+    """The predicate of a label selector text; raises 400 where it cannot be read."""
+    requirements = [_requirement(part) for part in _split(text)]
+    return lambda obj: all(holds(labels_of(obj)) for holds in requirements)
+
+
+def _split(text: str) -> list[str]:
+    parts = re.split(r",(?![^(]*\))", text)
+    return [part for part in parts if part.strip()]
+
+
+def _requirement(part: str) -> Callable[[Mapping[str, str]], bool]:
+    if found := _SET.match(part):
+        key, operator, inner = found.groups()
+        values = {value.strip() for value in inner.split(",")}
+        if operator == "in":
+            return lambda labels: labels.get(key) in values
+        return lambda labels: labels.get(key) not in values
+    if found := _EQUAL.match(part):
+        key, operator, value = found.groups()
+        if operator == "!=":
+            return lambda labels: labels.get(key) != value
+        return lambda labels: labels.get(key) == value
+    if found := _EXISTS.match(part):
+        negated, key = found.groups()
+        return lambda labels: (key in labels) is not bool(negated)
+    raise bad_request(f"unable to parse requirement: {part!r} in a label selector")
+
+
+def field_match(text: str) -> Match:
+    """The predicate of a field selector text (equality only); raises 400 elsewhere."""
+    wanted: list[tuple[tuple[str, ...], bool, str]] = []
+    for part in _split(text):
+        found = _EQUAL.match(part)
+        if not found:
+            raise bad_request(f"invalid field selector requirement: {part!r}")
+        path, operator, value = found.groups()
+        wanted.append((tuple(path.split(".")), operator != "!=", value))
+
+    def holds(obj: KubernetesObject) -> bool:
+        return all((_field(obj, path) == value) is positive for path, positive, value in wanted)
+
+    return holds
+
+
+def _field(obj: KubernetesObject, path: tuple[str, ...]) -> str:
+    value: Any = at(obj, *path, default="")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if value != "" else ("false" if path[-1] == "unschedulable" else "")
+
+
+def selector_match(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
+    """Whether a LabelSelector value selects labels. None selects nothing, {} everything."""
+    if selector is None:
+        return False
+    wanted: Mapping[str, str] = selector.get("matchLabels") or {}
+    if any(labels.get(key) != value for key, value in wanted.items()):
+        return False
+    return all(
+        _expression(expression, labels) for expression in selector.get("matchExpressions") or ()
+    )
+
+
+def _expression(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    key, values = expression["key"], expression.get("values") or ()
+    match expression["operator"]:
+        case "In":
+            return key in labels and labels[key] in values
+        case "NotIn":
+            return key not in labels or labels[key] not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+        case operator:
+            raise bad_request(f"{operator!r} is not a valid label selector operator")

@@ -1,0 +1,110 @@
+"""Status errors: what the simulated API server answers when it refuses.
+
+Codes, reasons and messages follow k8s.io/apimachinery/pkg/api/errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gitbot.errors import ClusterRefused
+from gitbot.simulation.resources import Resource
+
+
+class ApiError(ClusterRefused):
+    """A refusal with the `details` of a Kubernetes Status."""
+
+    def __init__(
+        self, message: str, *, code: int, reason: str, details: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, code=code, reason=reason)
+        self.details = details or {}
+
+    def status(self) -> dict[str, Any]:
+        """The answer's body."""
+        return {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "details": self.details,
+            "code": self.code,
+        }
+
+
+def _details(resource: Resource, name: str) -> dict[str, Any]:
+    details = {"name": name, "kind": resource.plural}
+    return {**details, "group": resource.group} if resource.group else details
+
+
+def not_found(resource: Resource, name: str) -> ApiError:
+    """404 NotFound."""
+    return ApiError(
+        f'{resource.qualified} "{name}" not found',
+        code=404,
+        reason="NotFound",
+        details=_details(resource, name),
+    )
+
+
+def already_exists(resource: Resource, name: str) -> ApiError:
+    """409 AlreadyExists."""
+    return ApiError(
+        f'{resource.qualified} "{name}" already exists',
+        code=409,
+        reason="AlreadyExists",
+        details=_details(resource, name),
+    )
+
+
+def conflict(resource: Resource, name: str, why: str) -> ApiError:
+    """409 Conflict: a resourceVersion or UID that is not the stored one."""
+    return ApiError(
+        f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}',
+        code=409,
+        reason="Conflict",
+        details=_details(resource, name),
+    )
+
+
+STALE = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+def bad_request(message: str) -> ApiError:
+    """400 BadRequest."""
+    return ApiError(message, code=400, reason="BadRequest")
+
+
+def invalid(resource: Resource, name: str, causes: Sequence[tuple[str, str, str]]) -> ApiError:
+    """422 Invalid; causes are (field, reason, message)."""
+    text = ", ".join(f"{field}: {message}" for field, _, message in causes)
+    qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    return ApiError(
+        f'{qualified} "{name}" is invalid: {text}',
+        code=422,
+        reason="Invalid",
+        details={
+            "name": name,
+            "kind": resource.kind,
+            "group": resource.group,
+            "causes": [
+                {"reason": reason, "message": message, "field": field}
+                for field, reason, message in causes
+            ],
+        },
+    )
+
+
+def gone(message: str) -> ApiError:
+    """410 Expired: the watch history or the continue token no longer reaches back that far."""
+    return ApiError(message, code=410, reason="Expired")
+
+
+def too_many_requests(message: str) -> ApiError:
+    """429 TooManyRequests: an eviction that must not happen now."""
+    return ApiError(message, code=429, reason="TooManyRequests")

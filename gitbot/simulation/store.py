@@ -1,0 +1,302 @@
+"""The object store: versions, UIDs, finalizers, indexes and the watch history.
+
+It knows Kubernetes' storage semantics and no rule of any controller. Objects in it are never
+changed in place: a write replaces the whole object, so readers may keep what they were given.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gitbot.model.canonical import short_digest
+from gitbot.model.instants import format_instant
+from gitbot.model.objects import KubernetesObject, at
+from gitbot.simulation.resources import BY_KIND, Resource
+from gitbot.simulation.status import STALE, already_exists, conflict, gone, not_found
+
+Key = tuple[str, str]  # namespace ("" for cluster-scoped objects), name
+Indexer = Callable[[KubernetesObject], Iterable[str]]
+_SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"  # k8s.io/apimachinery/pkg/util/rand
+HISTORY = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One write: `new` is the object after it (the last state, for DELETED)."""
+
+    version: int
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    kind: str
+    key: Key
+    old: KubernetesObject | None
+    new: KubernetesObject
+
+
+def key_of(obj: KubernetesObject) -> Key:
+    """Namespace and name."""
+    metadata = obj["metadata"]
+    return (metadata.get("namespace") or "", metadata["name"])
+
+
+def version_of(obj: KubernetesObject) -> int:
+    """The resourceVersion as a number, 0 where there is none."""
+    return int(at(obj, "metadata", "resourceVersion", default="0"))
+
+
+def with_metadata(obj: KubernetesObject, **fields: Any) -> dict[str, Any]:
+    """The object with metadata fields set; None removes one."""
+    metadata = {**obj["metadata"], **fields}
+    metadata = {name: value for name, value in metadata.items() if value is not None}
+    return {**obj, "metadata": metadata}
+
+
+class Store:
+    """All objects of one cluster. `now` gives the virtual time for creation timestamps."""
+
+    def __init__(self, *, seed: int, now: Callable[[], int], history: int = HISTORY) -> None:
+        self._seed = seed
+        self._now = now
+        self._version = 1
+        self._counter = 0
+        self._objects: dict[str, dict[Key, KubernetesObject]] = {kind: {} for kind in BY_KIND}
+        self._keys: dict[str, list[Key]] = {kind: [] for kind in BY_KIND}
+        self._history: deque[Change] = deque(maxlen=history)
+        self._indexers: dict[str, dict[str, Indexer]] = {kind: {} for kind in BY_KIND}
+        self._indexes: dict[tuple[str, str], dict[str, set[Key]]] = {}
+        self.listeners: list[Callable[[Change], None]] = []
+
+    # Reading
+
+    @property
+    def version(self) -> int:
+        """The latest resourceVersion."""
+        return self._version
+
+    def find(self, kind: str, key: Key) -> KubernetesObject | None:
+        """One object, None where there is none."""
+        return self._objects[kind].get(key)
+
+    def get(self, kind: str, key: Key) -> KubernetesObject:
+        """One object; raises 404 where there is none."""
+        found = self.find(kind, key)
+        if found is None:
+            raise not_found(BY_KIND[kind], key[1])
+        return found
+
+    def all(self, kind: str, namespace: str = "") -> Iterator[KubernetesObject]:
+        """All objects of a kind (of one namespace), sorted by (namespace, name)."""
+        objects, keys = self._objects[kind], self._keys[kind]
+        if not namespace:
+            return iter([objects[key] for key in keys])
+        low = bisect.bisect_left(keys, (namespace, ""))
+        high = bisect.bisect_left(keys, (namespace + "\0", ""))
+        return iter([objects[key] for key in keys[low:high]])
+
+    def count(self, kind: str) -> int:
+        """How many objects of a kind there are."""
+        return len(self._keys[kind])
+
+    def add_index(self, kind: str, name: str, indexer: Indexer) -> None:
+        """Keep an index of a kind by the texts that `indexer` gives for each object."""
+        self._indexers[kind][name] = indexer
+        index = self._indexes.setdefault((kind, name), {})
+        for key in self._keys[kind]:
+            for value in indexer(self._objects[kind][key]):
+                index.setdefault(value, set()).add(key)
+
+    def indexed(self, kind: str, name: str, value: str) -> tuple[KubernetesObject, ...]:
+        """The objects of an index entry, sorted by (namespace, name)."""
+        keys = self._indexes[(kind, name)].get(value)
+        if not keys:
+            return ()
+        objects = self._objects[kind]
+        return tuple(objects[key] for key in sorted(keys))
+
+    def history_since(self, version: int) -> list[Change]:
+        """All changes after a version, oldest first. Raises 410 where history is too short."""
+        if self._history and version < self._history[0].version - 1:
+            oldest = self._history[0].version - 1
+            raise gone(f"too old resource version: {version} ({oldest})")
+        found: list[Change] = []
+        for change in reversed(self._history):
+            if change.version <= version:
+                break
+            found.append(change)
+        return found[::-1]
+
+    # Writing
+
+    def new_name(self, prefix: str) -> str:
+        """A name for `generateName`: the prefix and five letters that follow from the seed."""
+        self._counter += 1
+        number = int(short_digest(f"name/{self._seed}/{self._counter}", 12), 16)
+        letters = []
+        for _ in range(5):
+            number, rest = divmod(number, len(_SUFFIX_ALPHABET))
+            letters.append(_SUFFIX_ALPHABET[rest])
+        return prefix[:58] + "".join(letters)
+
+    def prepare(self, obj: KubernetesObject) -> dict[str, Any]:
+        """The object as it would be created: name, UID, creationTimestamp, generation."""
+        metadata = dict(obj["metadata"])
+        if not metadata.get("name"):
+            metadata["name"] = self.new_name(metadata.get("generateName", ""))
+        self._counter += 1
+        digits = short_digest(f"uid/{self._seed}/{self._counter}", 32)
+        metadata["uid"] = "-".join(
+            (digits[:8], digits[8:12], "4" + digits[13:16], "a" + digits[17:20], digits[20:])
+        )
+        metadata["creationTimestamp"] = format_instant(self._now())
+        metadata.setdefault("generation", 1)
+        return {**obj, "metadata": metadata}
+
+    def create(self, obj: KubernetesObject) -> KubernetesObject:
+        """Store a new object; raises 409 AlreadyExists."""
+        resource = BY_KIND[obj["kind"]]
+        prepared = self.prepare(obj)
+        key = key_of(prepared)
+        if key in self._objects[resource.kind]:
+            raise already_exists(resource, key[1])
+        return self._put("ADDED", resource, None, prepared)
+
+    def replace(self, obj: KubernetesObject, *, check_version: bool = True) -> KubernetesObject:
+        """Store a changed object; removes it if it is being deleted and has no finalizer left.
+
+        Raises 404, and 409 Conflict where resourceVersion or UID are not the stored ones. A write
+        that changes nothing makes no new version, as in etcd3 storage.
+        """
+        resource, key = BY_KIND[obj["kind"]], key_of(obj)
+        old = self.get(resource.kind, key)
+        sent = at(obj, "metadata", "resourceVersion", default="")
+        if check_version and sent and sent != old["metadata"]["resourceVersion"]:
+            raise conflict(resource, key[1], STALE)
+        uid = at(obj, "metadata", "uid", default="")
+        if uid and uid != old["metadata"]["uid"]:
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+            raise conflict(resource, key[1], why + old["metadata"]["uid"])
+        new = self._carry_over(old, obj)
+        if new == old:
+            return old
+        metadata = new["metadata"]
+        if metadata.get("deletionTimestamp") and self._may_go(resource, new):
+            return self._remove(resource, old, new)
+        return self._put("MODIFIED", resource, old, new)
+
+    def delete(self, kind: str, key: Key, *, grace: int = 0) -> KubernetesObject:
+        """Delete an object: at once, or marked until finalizers and grace (seconds) are over."""
+        resource, old = BY_KIND[kind], self.get(kind, key)
+        metadata = old["metadata"]
+        marked = with_metadata(
+            old,
+            deletionTimestamp=metadata.get("deletionTimestamp") or format_instant(self._now()),
+            deletionGracePeriodSeconds=min(
+                grace, metadata.get("deletionGracePeriodSeconds", grace)
+            ),
+        )
+        if self._may_go(resource, marked):
+            return self._remove(resource, old, marked)
+        return old if marked == old else self._put("MODIFIED", resource, old, marked)
+
+    @staticmethod
+    def _may_go(resource: Resource, obj: KubernetesObject) -> bool:
+        metadata = obj["metadata"]
+        waits = resource.kind == "Pod" and metadata.get("deletionGracePeriodSeconds", 0) > 0
+        return not metadata.get("finalizers") and not waits
+
+    @staticmethod
+    def _carry_over(old: KubernetesObject, obj: KubernetesObject) -> dict[str, Any]:
+        """Keep what a write can never change; count the generation when the spec changes."""
+        kept = {
+            name: old["metadata"].get(name)
+            for name in (
+                "uid",
+                "creationTimestamp",
+                "generateName",
+                "deletionTimestamp",
+                "deletionGracePeriodSeconds",
+                "resourceVersion",
+            )
+        }
+        generation = old["metadata"].get("generation", 1)
+        if obj.get("spec") != old.get("spec"):
+            generation += 1
+        return with_metadata(obj, **kept, generation=generation)
+
+    def _put(
+        self,
+        kind_of_change: Literal["ADDED", "MODIFIED"],
+        resource: Resource,
+        old: KubernetesObject | None,
+        obj: KubernetesObject,
+    ) -> KubernetesObject:
+        self._version += 1
+        new = with_metadata(obj, resourceVersion=str(self._version))
+        key = key_of(new)
+        self._reindex(resource.kind, key, old, new)
+        self._objects[resource.kind][key] = new
+        if old is None:
+            bisect.insort(self._keys[resource.kind], key)
+        self._announce(kind_of_change, resource.kind, key, old, new)
+        return new
+
+    def _remove(
+        self, resource: Resource, old: KubernetesObject, obj: KubernetesObject
+    ) -> KubernetesObject:
+        self._version += 1
+        last = with_metadata(obj, resourceVersion=str(self._version))
+        key = key_of(last)
+        self._reindex(resource.kind, key, old, None)
+        del self._objects[resource.kind][key]
+        keys = self._keys[resource.kind]
+        del keys[bisect.bisect_left(keys, key)]
+        self._announce("DELETED", resource.kind, key, old, last)
+        return last
+
+    def _reindex(
+        self,
+        kind: str,
+        key: Key,
+        old: KubernetesObject | None,
+        new: KubernetesObject | None,
+    ) -> None:
+        for name, indexer in self._indexers[kind].items():
+            index = self._indexes[(kind, name)]
+            before = set(indexer(old)) if old is not None else set()
+            after = set(indexer(new)) if new is not None else set()
+            for value in before - after:
+                index[value].discard(key)
+                if not index[value]:
+                    del index[value]
+            for value in after - before:
+                index.setdefault(value, set()).add(key)
+
+    def _announce(
+        self,
+        kind_of_change: Literal["ADDED", "MODIFIED", "DELETED"],
+        kind: str,
+        key: Key,
+        old: KubernetesObject | None,
+        new: KubernetesObject,
+    ) -> None:
+        change = Change(
+            version=self._version, type=kind_of_change, kind=kind, key=key, old=old, new=new
+        )
+        self._history.append(change)
+        for listener in self.listeners:
+            listener(change)
+
+
+def owner_uids(obj: KubernetesObject) -> Iterable[str]:
+    """The UIDs of the owners of an object: an indexer."""
+    owners: list[Mapping[str, Any]] = at(obj, "metadata", "ownerReferences", default=[])
+    return [owner["uid"] for owner in owners]
+
+
+def controller_of(obj: KubernetesObject) -> Mapping[str, Any] | None:
+    """The owner reference with `controller: true`, None where there is none."""
+    owners: list[Mapping[str, Any]] = at(obj, "metadata", "ownerReferences", default=[])
+    return next((owner for owner in owners if owner.get("controller")), None)

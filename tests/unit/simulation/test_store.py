@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitbot.simulation.status import ApiError
+from gitbot.simulation.store import Change, Store, owner_uids
+
+
+def config_map(name: str = "", **metadata: Any) -> dict[str, Any]:
+    named = {"name": name} if name else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"namespace": "default", **named, **metadata},
+    }
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store(seed=7, now=lambda: 1_764_547_200)
+
+
+def test_versions_grow_and_a_write_without_change_makes_none(store: Store) -> None:
+    first = store.create(config_map("a"))
+    second = store.create(config_map("b"))
+    assert int(second["metadata"]["resourceVersion"]) > int(first["metadata"]["resourceVersion"])
+    assert store.replace(first) is first
+    changed = store.replace({**first, "data": {"k": "v"}})
+    assert int(changed["metadata"]["resourceVersion"]) == store.version
+
+
+def test_the_same_seed_gives_the_same_names_and_uids() -> None:
+    def story(seed: int) -> list[str]:
+        store = Store(seed=seed, now=lambda: 0)
+        created = [store.create(config_map(generateName="x-")) for _ in range(3)]
+        return [obj["metadata"]["name"] + obj["metadata"]["uid"] for obj in created]
+
+    assert story(1) == story(1)
+    assert story(1) != story(2)
+
+
+def test_creation_fills_what_the_server_fills(store: Store) -> None:
+    metadata = store.create(config_map(generateName="x-"))["metadata"]
+    assert metadata["name"].startswith("x-")
+    assert len(metadata["name"]) == len("x-") + 5
+    assert metadata["creationTimestamp"] == "2025-12-01T00:00:00Z"
+    assert metadata["generation"] == 1
+    assert len(metadata["uid"]) == 36
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "reason"),
+    [
+        ({"resourceVersion": "1"}, 409, "Conflict"),
+        ({"uid": "another"}, 409, "Conflict"),
+        ({"name": "absent"}, 404, "NotFound"),
+    ],
+)
+def test_writes_that_are_refused(
+    store: Store, change: dict[str, str], code: int, reason: str
+) -> None:
+    stored = store.create(config_map("a"))
+    with pytest.raises(ApiError) as refused:
+        store.replace({**stored, "metadata": {**stored["metadata"], **change}, "data": {"k": "v"}})
+    assert (refused.value.code, refused.value.reason) == (code, reason)
+
+
+def test_the_same_name_twice_is_refused(store: Store) -> None:
+    store.create(config_map("a"))
+    with pytest.raises(ApiError) as refused:
+        store.create(config_map("a"))
+    assert (refused.value.code, refused.value.reason) == (409, "AlreadyExists")
+    assert refused.value.message == 'configmaps "a" already exists'
+
+
+def test_finalizers_hold_an_object_until_they_are_gone(store: Store) -> None:
+    stored = store.create(config_map("a", finalizers=["x/y"]))
+    store.delete("ConfigMap", ("default", "a"))
+    marked = store.get("ConfigMap", ("default", "a"))
+    assert marked["metadata"]["deletionTimestamp"] == "2025-12-01T00:00:00Z"
+    metadata = {k: v for k, v in marked["metadata"].items() if k != "finalizers"}
+    store.replace({**marked, "metadata": metadata})
+    assert store.find("ConfigMap", ("default", "a")) is None
+    assert stored["metadata"]["finalizers"] == ["x/y"]
+
+
+def test_history_tells_every_change_and_says_when_it_is_too_short() -> None:
+    store = Store(seed=0, now=lambda: 0, history=3)
+    start = store.version
+    for name in "abc":
+        store.create(config_map(name))
+    assert [change.type for change in store.history_since(start)] == ["ADDED"] * 3
+    store.delete("ConfigMap", ("default", "a"))
+    with pytest.raises(ApiError) as refused:
+        store.history_since(start)
+    assert (refused.value.code, refused.value.reason) == (410, "Expired")
+
+
+def test_listeners_see_old_and_new(store: Store) -> None:
+    seen: list[Change] = []
+    store.listeners.append(seen.append)
+    stored = store.create(config_map("a"))
+    changed = store.replace({**stored, "data": {"k": "v"}})
+    store.delete("ConfigMap", ("default", "a"))
+    assert [(change.type, change.old) for change in seen] == [
+        ("ADDED", None),
+        ("MODIFIED", stored),
+        ("DELETED", changed),
+    ]
+
+
+def test_indexes_follow_writes(store: Store) -> None:
+    store.add_index("ConfigMap", "owner", owner_uids)
+    owned = store.create(config_map("a", ownerReferences=[{"uid": "u1"}]))
+    assert store.indexed("ConfigMap", "owner", "u1") == (owned,)
+    moved = {**owned["metadata"], "ownerReferences": [{"uid": "u2"}]}
+    store.replace({**owned, "metadata": moved})
+    assert store.indexed("ConfigMap", "owner", "u1") == ()
+    assert [o["metadata"]["name"] for o in store.indexed("ConfigMap", "owner", "u2")] == ["a"]
+
+
+def test_a_list_is_sorted_and_can_be_cut_to_a_namespace(store: Store) -> None:
+    for namespace, name in [("b", "x"), ("a", "y"), ("ab", "z"), ("a", "b")]:
+        store.create({**config_map(name), "metadata": {"namespace": namespace, "name": name}})
+    assert [o["metadata"]["name"] for o in store.all("ConfigMap")] == ["b", "y", "z", "x"]
+    assert [o["metadata"]["name"] for o in store.all("ConfigMap", "a")] == ["b", "y"]
