@@ -53,6 +53,7 @@ LINT = Tier(
         tool("ruff", "format", "--check", "."),
         tool("lint-imports", "--no-cache"),
         tool("mypy"),
+        tool("zizmor", "--offline", "--no-progress", "--quiet", ".github"),
     ),
 )
 TIERS = (
