@@ -1,0 +1,171 @@
+"""RRULE (RFC 5545) over naive local times, with bounded work for any text.
+
+python-dateutil expands the rules, and would search for an occurrence until the year 9999. The
+Gregorian calendar repeats after 400 years (146,097 days, a whole number of weeks), so a rule is
+run shifted towards that end by a multiple of 400 years: what never occurs is known after the few
+hundred years that are left, a quarter of a second at most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import MAXYEAR, datetime
+
+from dateutil.rrule import rrulestr
+
+from gitbot.calendar.zones import local_time
+
+FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY")
+_RANGES: Mapping[str, tuple[int, int]] = {
+    "INTERVAL": (1, 10_000),
+    "COUNT": (1, 10_000),
+    "BYMONTH": (1, 12),
+    "BYMONTHDAY": (1, 31),
+    "BYYEARDAY": (1, 366),
+    "BYWEEKNO": (1, 53),
+    "BYHOUR": (0, 23),
+    "BYMINUTE": (0, 59),
+    "BYSETPOS": (1, 366),
+}
+_SIGNED = frozenset({"BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS"})
+_SINGLE = frozenset({"INTERVAL", "COUNT"})
+_DAY = re.compile(r"([+-]?[1-9]\d?)?(MO|TU|WE|TH|FR|SA|SU)")
+_UNTIL = re.compile(r"(\d{8})(?:T(\d{6})(Z)?)?", re.ASCII)
+_NAMES = ("FREQ", "UNTIL", "BYDAY", "WKST", *_RANGES)
+_MAX_TIMES_A_DAY = 48
+_CYCLE = 400
+
+
+def check_rule(text: str) -> str:
+    """Empty for a recurrence that gitbot reads, else what is wrong with it."""
+    try:
+        parts = _parts(text)
+    except ValueError as error:
+        return str(error)
+    for name, value in parts.items():
+        problem = _check_part(name, value, parts["FREQ"])
+        if problem:
+            return problem
+    times = len(_items(parts, "BYHOUR")) * len(_items(parts, "BYMINUTE"))
+    if times > _MAX_TIMES_A_DAY:
+        return f"found {times} times a day, expected at most {_MAX_TIMES_A_DAY}"
+    if "COUNT" in parts and "UNTIL" in parts:
+        return "found COUNT and UNTIL, expected at most one of them"
+    return ""
+
+
+def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
+    """All occurrences of a checked rule as naive local times, oldest first.
+
+    `start` is one of them only if it matches the rule. A generator with bounded gaps: take what
+    is needed.
+    """
+    shift = (MAXYEAR - start.year) // _CYCLE * _CYCLE
+    parts = _parts(text)
+    until = _until(parts.pop("UNTIL"), zone) if "UNTIL" in parts else None
+    rule_text = ";".join(f"{name}={value}" for name, value in parts.items())
+    try:
+        rule = rrulestr(rule_text, dtstart=start.replace(year=start.year + shift))
+    except ValueError:  # dateutil's answer where an interval can never meet BYHOUR or BYMINUTE
+        return
+    for moment in rule:
+        local = moment.replace(year=moment.year - shift)
+        if until is not None and local > until:
+            return
+        yield local
+
+
+def _parts(text: str) -> dict[str, str]:
+    body = text.removeprefix("RRULE:")
+    parts: dict[str, str] = {}
+    for part in body.split(";"):
+        name, equals, value = part.partition("=")
+        if not equals or not value:
+            raise ValueError(
+                f"found {part!r}, expected NAME=VALUE parts such as FREQ=WEEKLY;BYDAY=SU"
+            )
+        if name in {"BYSECOND", "BYEASTER"} or name not in _NAMES:
+            raise ValueError(f"found {name}, expected one of {', '.join(_NAMES)}")
+        if name in parts:
+            raise ValueError(f"found {name} twice, expected it once")
+        parts[name] = value
+    if parts.get("FREQ") not in FREQUENCIES:
+        found = parts.get("FREQ", "no FREQ")
+        raise ValueError(f"found {found}, expected FREQ to be one of {', '.join(FREQUENCIES)}")
+    return parts
+
+
+def _check_part(name: str, value: str, frequency: str) -> str:
+    if name in _RANGES:
+        return _check_numbers(name, value) or _check_place(name, frequency)
+    if name == "BYDAY":
+        return _check_days(value, frequency)
+    if name == "WKST":
+        return "" if value in _DAYS else f"WKST: found {value}, expected one of {', '.join(_DAYS)}"
+    if name == "UNTIL":
+        return _check_until(value)
+    return ""
+
+
+_DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+
+
+def _check_numbers(name: str, value: str) -> str:
+    low, high = _RANGES[name]
+    items = value.split(",")
+    if name in _SINGLE and len(items) > 1:
+        return f"{name}: found {value}, expected one number"
+    for item in items:
+        digits = item[1:] if name in _SIGNED and item[:1] in {"-", "+"} else item
+        if not re.fullmatch(r"[0-9]{1,5}", digits) or not low <= int(digits) <= high:
+            sign = " (or the same counted from the end, -1)" if name in _SIGNED else ""
+            return f"{name}: found {item}, expected {low} to {high}{sign}"
+    return ""
+
+
+def _check_place(name: str, frequency: str) -> str:
+    if name == "BYSETPOS" and frequency in {"DAILY", "HOURLY"}:
+        return f"BYSETPOS: found with FREQ={frequency}, expected WEEKLY, MONTHLY or YEARLY"
+    if name == "BYWEEKNO" and frequency != "YEARLY":
+        return f"BYWEEKNO: found with FREQ={frequency}, expected FREQ=YEARLY"
+    return ""
+
+
+def _check_days(value: str, frequency: str) -> str:
+    for item in value.split(","):
+        match = _DAY.fullmatch(item)
+        if match is None:
+            return f"BYDAY: found {item}, expected days such as SU, 1SU (first) or -1FR (last)"
+        if match[1] and frequency not in {"MONTHLY", "YEARLY"}:
+            return f"BYDAY: found {item} with FREQ={frequency}, expected MONTHLY or YEARLY"
+        if match[1] and abs(int(match[1])) > 53:
+            return f"BYDAY: found {item}, expected at most the 53rd"
+    return ""
+
+
+def _check_until(value: str) -> str:
+    try:
+        _until(value, "UTC")
+    except ValueError:
+        return (
+            f"UNTIL: found {value}, expected 20271231, 20271231T220000 (local) or 20271231T210000Z"
+        )
+    return ""
+
+
+def _until(value: str, zone: str) -> datetime:
+    match = _UNTIL.fullmatch(value)
+    if match is None:
+        raise ValueError(value)
+    day, time, utc = match.groups()
+    # a date alone includes the whole day
+    moment = datetime.strptime(day + (time or "235959"), "%Y%m%d%H%M%S")  # noqa: DTZ007 - local
+    if not utc:
+        return moment
+    epoch = datetime(1970, 1, 1)  # noqa: DTZ001 - both are on the UTC line
+    return local_time(int((moment - epoch).total_seconds()), zone)
+
+
+def _items(parts: Mapping[str, str], name: str) -> list[str]:
+    return parts.get(name, "0").split(",")
