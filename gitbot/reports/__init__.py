@@ -8,18 +8,29 @@ from gitbot.model.plan_json import (
     read_plan,
     read_plan_document,
 )
+from gitbot.reports.comment import markdown, marker
+from gitbot.reports.diff import Diff, DiffState, Preview, placement_diff
 from gitbot.reports.findings import github, json_findings, junit, sarif, text
+from gitbot.reports.table import columns, terminal
 
 __all__ = [
+    "Diff",
+    "DiffState",
     "PlanInputs",
+    "Preview",
+    "columns",
     "github",
     "json_findings",
     "junit",
+    "markdown",
+    "marker",
+    "placement_diff",
     "plan_bytes",
     "plan_digest",
     "plan_document",
     "read_plan",
     "read_plan_document",
     "sarif",
+    "terminal",
     "text",
 ]

@@ -1,0 +1,163 @@
+"""The placement diff: what a plan changes, computed once and printed in every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.manifest import Manifest
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import at, labels_of, name_of
+from gitbot.model.plan import PlacementPlan
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+class DiffState(StrEnum):
+    """The verdict in one word."""
+
+    DENIED = "denied"  # a finding of replay or policy forbids it
+    BLOCKED = "blocked"  # something asked for cannot be done
+    WARNING = "ready, with warnings"
+    READY = "ready"
+    NOTHING = "nothing to do"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffNode:
+    """One touched node with the VMs (namespace/name) that it has before and after, sorted."""
+
+    name: str
+    zone: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a window or a rule would do; shown, never part of the digest."""
+
+    title: str
+    plan: PlacementPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diff:
+    """Everything that a reviewer is told. Times in seconds UTC, `bandwidth` in bytes a second.
+
+    `blocked` counts holds that were asked for, `breaks_now` and `breaks_after` the amounts of
+    breaches of required rules. `commands` are what to type next, in order.
+    """
+
+    state: DiffState
+    plan: PlacementPlan
+    digest: str
+    expires_at: int
+    now: int
+    bandwidth: int
+    blocked: int
+    breaks_now: int
+    breaks_after: int
+    nodes: tuple[DiffNode, ...]
+    findings: tuple[Finding, ...]
+    manifests: tuple[Manifest, ...]
+    previews: tuple[Preview, ...]
+    commands: tuple[str, ...]
+
+    @property
+    def counts(self) -> str:
+        """`3 moves, 1 blocked, 0 rule breaks after, 2 now`."""
+        moves = counted(len(self.plan.moves), "move")
+        after = counted(self.breaks_after, "rule break")
+        return f"{moves}, {self.blocked} blocked, {after} after, {self.breaks_now} now"
+
+
+def placement_diff(
+    plan: PlacementPlan,
+    *,
+    snapshot: ClusterSnapshot,
+    digest: str,
+    expires_at: int,
+    now: int,
+    bandwidth: int,
+    findings: Iterable[Finding] = (),
+    manifests: Iterable[Manifest] = (),
+    previews: Iterable[Preview] = (),
+    commands: Iterable[str] = (),
+    zone_key: str = ZONE,
+) -> Diff:
+    """The diff of a plan on the snapshot that it was made on."""
+    ordered = tuple(sorted(findings, key=sort_key))
+    required = [rule for rule in plan.rules if rule.required]
+    return Diff(
+        state=_state(plan, ordered),
+        plan=plan,
+        digest=digest,
+        expires_at=expires_at,
+        now=now,
+        bandwidth=bandwidth,
+        blocked=sum(hold.asked for hold in plan.holds),
+        breaks_now=sum(rule.before for rule in required),
+        breaks_after=sum(rule.after for rule in required),
+        nodes=_touched(plan, snapshot, zone_key),
+        findings=ordered,
+        manifests=tuple(manifests),
+        previews=tuple(previews),
+        commands=tuple(commands) or default_commands(plan),
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 move`, `3 moves`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def default_commands(plan: PlacementPlan) -> tuple[str, ...]:
+    """What to type next: why a VM is held, which objects would be made, what runs."""
+    asked = [hold.vm for hold in plan.holds if hold.asked]
+    explain = [f"gitbot explain vm/{vm.name} -n {vm.namespace}" for vm in asked[:1]]
+    return (*explain, *(["gitbot render"] if plan.moves else []), "gitbot status")
+
+
+def _state(plan: PlacementPlan, findings: tuple[Finding, ...]) -> DiffState:
+    severities = {finding.severity for finding in findings}
+    if Severity.ERROR in severities:
+        return DiffState.DENIED
+    if any(hold.asked for hold in plan.holds):
+        return DiffState.BLOCKED
+    if Severity.WARNING in severities:
+        return DiffState.WARNING
+    return DiffState.READY if plan.moves else DiffState.NOTHING
+
+
+def _touched(plan: PlacementPlan, snapshot: ClusterSnapshot, zone_key: str) -> tuple[DiffNode, ...]:
+    touched = {move.source.node for move in plan.moves} | {move.to.node for move in plan.moves}
+    zones = {name_of(node).name: labels_of(node).get(zone_key, "") for node in snapshot.of("Node")}
+    before = _places(snapshot)
+    after = dict(before)
+    for move in plan.moves:
+        after[move.vm.namespaced_name] = move.to.node
+    nodes = [
+        DiffNode(
+            name=node,
+            zone=zones.get(node, ""),
+            before=_vms_on(before, node),
+            after=_vms_on(after, node),
+        )
+        for node in touched
+    ]
+    return tuple(sorted(nodes, key=lambda node: (node.zone, node.name)))
+
+
+def _places(snapshot: ClusterSnapshot) -> dict[NamespacedName, str]:
+    return {
+        name_of(instance): at(instance, "status", "nodeName", default="")
+        for instance in snapshot.of("VirtualMachineInstance")
+    }
+
+
+def _vms_on(places: Mapping[NamespacedName, str], node: str) -> tuple[str, ...]:
+    return tuple(str(vm) for vm in sorted(vm for vm, place in places.items() if place == node))

@@ -1,0 +1,127 @@
+"""The placement diff on a terminal: plain text in columns, colour only where asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gitbot.model.instants import format_instant
+from gitbot.model.plan import Hold, Move, NodeRef, Outcome
+from gitbot.reports import inert
+from gitbot.reports.diff import Diff, DiffState, Preview
+from gitbot.reports.findings import text as findings_text
+
+_COLOURS = {
+    DiffState.DENIED: "31",
+    DiffState.BLOCKED: "31",
+    DiffState.WARNING: "33",
+    DiffState.READY: "32",
+    DiffState.NOTHING: "32",
+}
+
+
+def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
+    """Verdict and counts first, then moves, holds with their nodes, rules, waves, commands."""
+    plan = diff.plan
+    state = f"\x1b[{_COLOURS[diff.state]}m{diff.state}\x1b[0m" if colour else str(diff.state)
+    taken, expires = format_instant(plan.snapshot.taken_at), format_instant(diff.expires_at)
+    blocks = [
+        f"{inert.terminal(plan.cluster)}: {state}: {diff.counts}\n",
+        f"plan {diff.digest}\nsnapshot {taken}, approve before {expires}\n",
+        findings_text(diff.findings),
+        _moves(plan.moves, wide=wide),
+        "".join(_hold(hold) for hold in plan.holds),
+        _rules(diff),
+        _waves(diff),
+        *[_preview(preview) for preview in diff.previews],
+        "".join(f"  {inert.terminal(command)}\n" for command in diff.commands),
+    ]
+    return "\n".join(block for block in blocks if block)
+
+
+def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows under a header in columns of equal width, as kubectl prints them; "" without rows."""
+    if not rows:
+        return ""
+    table = [header, *[[inert.terminal(cell) or "-" for cell in row] for row in rows]]
+    widths = [max(len(row[index]) for row in table) for index in range(len(header))]
+    lines = [
+        "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in table
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _moves(moves: tuple[Move, ...], *, wide: bool) -> str:
+    header = ["WAVE", "NAMESPACE", "VM", "FROM", "TO", "CHECKS", "WHY"]
+    more = ["SECONDS", "PIN", "REQUEST", "UID"]
+    rows = [
+        [
+            str(move.wave + 1),
+            move.vm.namespace,
+            move.vm.name,
+            _node(move.source),
+            _node(move.to),
+            _checks(move),
+            move.why or move.intent.id,
+        ]
+        + ([str(move.estimated_seconds), move.pin, move.request, move.vm.uid] if wide else [])
+        for move in moves
+    ]
+    return columns(header + more if wide else header, rows)
+
+
+def _node(ref: NodeRef) -> str:
+    return f"{ref.node} ({ref.zone})" if ref.zone else ref.node
+
+
+def _checks(move: Move) -> str:
+    bad = [check.name for check in move.checks if check.outcome is not Outcome.PASS]
+    passed = len(move.checks) - len(bad)
+    return f"{passed}/{len(move.checks)}" + (f" ({', '.join(bad)})" if bad else "")
+
+
+def _hold(hold: Hold) -> str:
+    word = "blocked" if hold.asked else "stays"
+    hint = f"; {hold.hint}" if hold.hint else ""
+    vm = hold.vm.namespaced_name
+    first = inert.terminal(f"{word}: {vm}: {hold.reason} [{hold.code}]{hint}")
+    nodes = [
+        f"  {inert.terminal(node.node)}: {inert.terminal('; '.join(node.reasons))}\n"
+        for node in hold.nodes
+    ]
+    return f"{first}\n{''.join(nodes)}"
+
+
+def _rules(diff: Diff) -> str:
+    rows = [
+        [
+            rule.intent.id,
+            "Required" if rule.required else "Preferred",
+            str(rule.before),
+            str(rule.after),
+            "; ".join(rule.after_messages or rule.before_messages),
+        ]
+        for rule in diff.plan.rules
+    ]
+    return columns(["RULE", "ENFORCEMENT", "BREAKS NOW", "AFTER", "MESSAGE"], rows)
+
+
+def _waves(diff: Diff) -> str:
+    moves = diff.plan.moves
+    rows = [
+        [
+            str(wave.index + 1),
+            str(sum(move.wave == wave.index for move in moves)),
+            format_instant(wave.starts),
+            format_instant(wave.ends),
+        ]
+        for wave in diff.plan.waves
+    ]
+    return columns(["WAVE", "MOVES", "ESTIMATED START", "ESTIMATED END"], rows)
+
+
+def _preview(preview: Preview) -> str:
+    plan = preview.plan
+    head = f"preview, not approved by a merge: {inert.terminal(preview.title)}\n"
+    holds = "".join(_hold(hold) for hold in plan.holds)
+    return head + (_moves(plan.moves, wide=False) + holds or "nothing moves\n")

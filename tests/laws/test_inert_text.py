@@ -1,0 +1,117 @@
+"""Whatever people write, reports show it as text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from xml.etree import ElementTree as ET
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from gitbot.reports import inert
+
+NASTY = st.sampled_from(
+    [
+        "@alice",
+        "#12",
+        "GH-12",
+        "acme/x#1",
+        "https://evil.test/x",
+        "www.evil.test",
+        "a@b.test",
+        "![x](http://evil.test/i.png)",
+        "[x](javascript:alert(1))",
+        "<img src=x onerror=alert(1)>",
+        "<!--",
+        "-->",
+        "</details>",
+        "|",
+        "`",
+        "```",
+        "\n\n",
+        "**",
+        "__",
+        "~~",
+        "$x$",
+        ":smile:",
+        "deadbeefcafe",
+        "&lt;",
+        "&#64;bob",
+        "\x1b[31m",
+        "\u202e",
+        "\u200b",
+        "\\",
+        '"]',
+        "end",
+        "click n0 href",
+        "%%",
+        ";",
+        "1. ",
+        "- ",
+        "# ",
+        "x" * 30,
+    ]
+)
+TEXT = st.one_of(
+    st.text(max_size=40), st.lists(NASTY | st.text(max_size=4), max_size=6).map("".join)
+)
+PARSER = MarkdownIt("gfm-like", {"linkify": True})
+REFERENCES = re.compile(
+    r"@\w|#\d|(?i:\bgh-\d)|:[\w+-]+:|(?<![0-9A-Za-z])[0-9a-f]{7,40}(?![0-9A-Za-z])|://|www\.\w"
+)
+
+
+def shown(markdown: str) -> str:
+    """The text of the one cell; fails where anything but text is in it."""
+    tokens = PARSER.parse(f"| a |\n|---|\n| x {markdown} y |\n")
+    kinds = [token.type for token in tokens if token.type != "inline"]
+    assert kinds.count("td_open") == 1, kinds
+    assert kinds[-1] == "table_close", kinds
+    (cell,) = [token for token in tokens if token.type == "inline" and token.content != "a"]
+    children = cell.children or []
+    assert {child.type for child in children} <= {"text"}, children
+    return "".join(child.content for child in children)
+
+
+@settings(deadline=None)
+@given(TEXT)
+def test_markdown_shows_the_text_and_nothing_but_text(text: str) -> None:
+    visible = shown(inert.markdown(text))
+    assert not REFERENCES.search(visible)
+    expected = f"x {inert.plain(text).strip()} y"
+    assert visible.replace("\u200b", "").split() == expected.split()
+
+
+@settings(deadline=None)
+@given(TEXT)
+def test_code_holds_the_text_and_nothing_but_code(text: str) -> None:
+    tokens = PARSER.parse(f"| a |\n|---|\n| x {inert.code(text)} y |\n")
+    (cell,) = [token for token in tokens if token.type == "inline" and token.content != "a"]
+    kinds = {child.type for child in cell.children or []}
+    assert kinds <= {"text", "code_inline", "html_inline"}
+    html = [child.content for child in cell.children or [] if child.type == "html_inline"]
+    assert html in ([], ["<code>", "</code>"])
+
+
+@settings(deadline=None)
+@given(TEXT)
+def test_html_is_one_text_node(text: str) -> None:
+    element = ET.fromstring(f"<p title='{inert.html(text)}'>{inert.html(text)}</p>")
+    assert list(element) == []
+    assert element.text in {inert.lines(text), None}
+
+
+@settings(deadline=None)
+@given(TEXT)
+def test_mermaid_labels_cannot_end_or_hold_markup(text: str) -> None:
+    assert re.fullmatch(r"(?:[0-9A-Za-z ._/,-]|#\d+;)*", inert.mermaid(text))
+
+
+@settings(deadline=None)
+@given(TEXT)
+def test_terminal_text_is_one_printable_line(text: str) -> None:
+    made = inert.terminal(text)
+    assert all(unicodedata.category(character)[0] != "C" for character in made)
+    assert made.splitlines() in ([made], [])

@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.findings import Finding, Severity
+from gitbot.model.manifest import Manifest
+from gitbot.model.plan import Move, NodeRef, PlacementPlan
+from gitbot.reports import Diff, Preview, markdown, placement_diff, terminal
+from gitbot.reports.picture import picture
+from tests.unit.reports.plans import HOLD, PLAN, STARTS, move, node
+
+PLACES = {"mssql-a": 6, "mssql-c": 6, "mssql-d": 4}
+SNAPSHOT = ClusterSnapshot(
+    cluster="iberia",
+    taken_at=STARTS - 60,
+    digest="sha256:" + "c" * 64,
+    objects={
+        "Node": tuple(
+            {
+                "metadata": {
+                    "name": node(number).node,
+                    "labels": {"topology.kubernetes.io/zone": node(number).zone},
+                }
+            }
+            for number in range(1, 7)
+        ),
+        "VirtualMachineInstance": tuple(
+            {
+                "metadata": {"namespace": "customapp", "name": name},
+                "status": {"nodeName": node(number).node},
+            }
+            for name, number in PLACES.items()
+        ),
+    },
+)
+DENY = Finding(code="policy/deny", severity=Severity.ERROR, message="2 moves, at most 1")
+WARN = Finding(code="policy/warn", severity=Severity.WARNING, message="old snapshot")
+
+
+def diff(plan: PlacementPlan = PLAN, **more: Any) -> Diff:
+    return placement_diff(
+        plan,
+        snapshot=SNAPSHOT,
+        digest="sha256:" + "d" * 64,
+        expires_at=STARTS + 86_400,
+        now=STARTS,
+        bandwidth=64 * 2**20,
+        **more,
+    )
+
+
+READY = replace(PLAN, holds=())
+
+
+@pytest.mark.parametrize(
+    ("made", "state", "counts"),
+    [
+        (diff(), "blocked", "2 moves, 1 blocked, 0 rule breaks after, 1 now"),
+        (diff(READY), "ready", "2 moves, 0 blocked, 0 rule breaks after, 1 now"),
+        (
+            diff(READY, findings=(WARN,)),
+            "ready, with warnings",
+            "2 moves, 0 blocked, 0 rule breaks after, 1 now",
+        ),
+        (
+            diff(READY, findings=(WARN, DENY)),
+            "denied",
+            "2 moves, 0 blocked, 0 rule breaks after, 1 now",
+        ),
+        (
+            diff(PlacementPlan(cluster="iberia")),
+            "nothing to do",
+            "0 moves, 0 blocked, 0 rule breaks after, 0 now",
+        ),
+        (
+            diff(replace(PLAN, moves=PLAN.moves[:1], holds=(replace(HOLD, asked=False),))),
+            "ready",
+            "1 move, 0 blocked, 0 rule breaks after, 1 now",
+        ),
+    ],
+)
+def test_verdict_and_counts(made: Diff, state: str, counts: str) -> None:
+    assert (made.state, made.counts) == (state, counts)
+    assert f"**{state}**" in markdown(made)
+    assert f"**{counts}**" in markdown(made)
+    assert terminal(made).startswith(f"iberia: {state}: {counts}\n")
+
+
+def test_comment_starts_with_the_summary_and_ends_with_commands() -> None:
+    lines = markdown(diff()).splitlines()
+    assert lines[0] == "<!-- gitbot:plan:iberia -->"
+    assert lines[5].startswith("plan `sha256:dddd")
+    assert "snapshot 2025-12-05T20:59:00Z (1 min before this plan)" in lines[5]
+    assert "| `customapp/mssql-a` | `no-feasible-node`: no node of zone scu can take it" in (
+        "\n".join(lines)
+    )
+    assert lines[-4:] == [
+        "gitbot explain vm/mssql-a -n customapp",
+        "gitbot render",
+        "gitbot status",
+        "```",
+    ]
+
+
+def test_touched_nodes_before_and_after() -> None:
+    found = {item.name: (item.before, item.after) for item in diff().nodes}
+    assert found == {
+        "kni-worker4": (("customapp/mssql-d",), ()),
+        "kni-worker6": (
+            ("customapp/mssql-a", "customapp/mssql-c"),
+            ("customapp/mssql-a", "customapp/mssql-d"),
+        ),
+        "kni-worker2": ((), ("customapp/mssql-c",)),
+    }
+
+
+def many(number: int, nodes: int) -> PlacementPlan:
+    def at(index: int) -> NodeRef:
+        return NodeRef(node=f"n{index:03}", zone=f"z{index % 3}")
+
+    def one(index: int) -> Move:
+        base = move(index + 1, name=f"vm-{index:04}")
+        return replace(base, source=at(index % nodes), to=at((index * 7 + 1) % nodes))
+
+    holds = tuple(replace(HOLD, vm=replace(HOLD.vm, name=f"h{index}")) for index in range(number))
+    return replace(PLAN, moves=tuple(one(index) for index in range(number)), holds=holds)
+
+
+def test_picture_is_by_zone_above_forty_nodes() -> None:
+    snapshot = replace(
+        SNAPSHOT,
+        objects={
+            "Node": tuple(
+                {
+                    "metadata": {
+                        "name": f"n{index:03}",
+                        "labels": {"topology.kubernetes.io/zone": f"z{index % 3}"},
+                    }
+                }
+                for index in range(60)
+            )
+        },
+    )
+    made = placement_diff(
+        many(60, 60),
+        snapshot=snapshot,
+        digest="",
+        expires_at=STARTS,
+        now=STARTS,
+        bandwidth=1,
+    )
+    assert len(made.nodes) > 40
+    drawn = picture(made)
+    assert 'before-z0["z0<br/>20 nodes, 0 VMs"]' in drawn
+    assert 'before-z0 -->|"20 VMs"| after-z1' in drawn
+    assert "n001" not in drawn
+
+
+def test_nothing_moves_no_picture() -> None:
+    assert picture(diff(PlacementPlan(cluster="iberia"))) == ""
+
+
+@pytest.mark.parametrize("number", [10, 400, 4000])
+def test_comment_never_exceeds_the_limit_and_keeps_the_summary(number: int) -> None:
+    manifests = tuple(
+        Manifest(kind="X", name=f"m{index}", namespace="n", object={}, text="y" * 900)
+        for index in range(number)
+    )
+    text = markdown(
+        diff(many(number, 30), manifests=manifests, findings=(DENY,) * 3),
+    )
+    assert len(text.encode("utf-8")) <= 65_536
+    assert f"**{number} moves, {number} blocked" in text
+    assert "at most 1" in text
+    assert text.rstrip().endswith("gitbot status\n```")
+    assert ("left out here" in text) is (number > 10)
+
+
+def test_text_of_people_is_inert_in_every_format() -> None:
+    evil = 'x"] end @alice | </details> \x1b[31m\u202e'
+    plan = replace(
+        PLAN,
+        cluster=evil,
+        moves=(
+            replace(
+                PLAN.moves[0],
+                why=evil,
+                vm=replace(PLAN.moves[0].vm, name=evil),
+                to=NodeRef(node=evil, zone=evil),
+            ),
+        ),
+        holds=(replace(HOLD, reason=evil, hint=evil),),
+    )
+    made = diff(plan, previews=(Preview(title=evil, plan=plan),), commands=(evil,))
+    text = markdown(made)
+    rendered = text.rpartition("```console")[0]
+    assert "@alice" not in rendered
+    assert rendered.count("</details>") == rendered.count("<details>") == 3
+    for shown in (text, terminal(made)):
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+
+
+def test_preview_is_named_as_outside_the_approval() -> None:
+    preview = Preview(title="drain of scu-firmware", plan=PLAN)
+    text = markdown(diff(READY, previews=(preview,)))
+    assert "Preview, not approved by a merge: drain of scu-firmware (2 moves" in text
+    assert "- `customapp/mssql-a` stays: no node of zone scu can take it" in text
+
+
+def test_terminal_table() -> None:
+    assert terminal(diff(READY)).splitlines()[5:8] == [
+        (
+            "WAVE   NAMESPACE   VM        FROM                TO                  CHECKS         "
+            "   WHY"
+        ),
+        (
+            "1      customapp   mssql-c   kni-worker6 (sab)   kni-worker2 (scu)   1/2 (cpu-model)"
+            "   asked for by MigrationRequest customapp/db-to-scu"
+        ),
+        (
+            "2      customapp   mssql-d   kni-worker4 (bcn)   kni-worker6 (sab)   1/2 (cpu-model)"
+            "   asked for by MigrationRequest customapp/db-to-scu"
+        ),
+    ]
+    assert "\x1b[31mblocked\x1b[0m" in terminal(diff(), colour=True)
+    assert "uid-mssql-c" in terminal(diff(), wide=True)
