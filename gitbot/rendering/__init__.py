@@ -1,5 +1,16 @@
 """Plan to manifests through Jinja2 templates given as texts."""
 
+from gitbot.rendering.admission import AdmissionRule, admission_manifests
+from gitbot.rendering.manifests import NodeLabels, manifest, node_labels, render_manifests
 from gitbot.rendering.migration import MigrationContext, migration_manifest
 
-__all__ = ["MigrationContext", "migration_manifest"]
+__all__ = [
+    "AdmissionRule",
+    "MigrationContext",
+    "NodeLabels",
+    "admission_manifests",
+    "manifest",
+    "migration_manifest",
+    "node_labels",
+    "render_manifests",
+]

@@ -15,7 +15,7 @@ from gitbot.model.objects import KubernetesObject
 from gitbot.model.plan import Move
 from gitbot.rendering.template import render_object
 
-TEMPLATE = "virtualmachineinstancemigration.yaml.j2"
+TEMPLATE = "virtualmachineinstancemigration.json.j2"
 PREFIX = "placement.gitbot.dev/"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"

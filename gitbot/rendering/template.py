@@ -1,7 +1,7 @@
 """A template text and values to one Kubernetes object: Jinja2, strict, values as JSON.
 
-Every value goes through the filter `json`, so no text of a person can change the shape of an
-object: a template without it does not render to JSON and is refused.
+Every value goes through the filter `json` (or `cel`, inside an expression), so no text of a person
+can change the shape of an object: a template without it does not render to JSON and is refused.
 """
 
 from __future__ import annotations
@@ -46,7 +46,23 @@ def _environment() -> ImmutableSandboxedEnvironment:
         autoescape=False,  # the output is JSON, not HTML: the filter `json` escapes
     )
     environment.filters["json"] = _as_json
+    environment.filters["cel"] = as_cel
     return environment
+
+
+def as_cel(value: Any) -> str:
+    """A CEL literal of plain data. Values of mappings are wrapped in dyn(), as mixed ones must be.
+
+    A JSON string is a CEL string: its escapes are a part of CEL's.
+    """
+    match value:
+        case Mapping():
+            items = ", ".join(f"{as_cel(key)}: dyn({as_cel(item)})" for key, item in value.items())
+            return f"{{{items}}}"
+        case list() | tuple():
+            return f"[{', '.join(as_cel(item) for item in value)}]"
+        case _:
+            return _as_json(value)
 
 
 def _as_json(value: Any) -> str:

@@ -109,11 +109,11 @@ def test_text_of_people_cannot_change_the_shape() -> None:
 @pytest.mark.parametrize(
     ("templates", "message"),
     [
-        ({}, "template virtualmachineinstancemigration.yaml.j2 is missing"),
-        ({"virtualmachineinstancemigration.yaml.j2": "{{ nope }}"}, "'nope' is undefined"),
-        ({"virtualmachineinstancemigration.yaml.j2": "{{ name }}"}, "cannot be rendered"),
-        ({"virtualmachineinstancemigration.yaml.j2": "[]"}, "renders to list, not an object"),
-        ({"virtualmachineinstancemigration.yaml.j2": "{% for %}"}, "cannot be rendered"),
+        ({}, "template virtualmachineinstancemigration.json.j2 is missing"),
+        ({"virtualmachineinstancemigration.json.j2": "{{ nope }}"}, "'nope' is undefined"),
+        ({"virtualmachineinstancemigration.json.j2": "{{ name }}"}, "cannot be rendered"),
+        ({"virtualmachineinstancemigration.json.j2": "[]"}, "renders to list, not an object"),
+        ({"virtualmachineinstancemigration.json.j2": "{% for %}"}, "cannot be rendered"),
     ],
 )
 def test_bad_templates_are_named(templates: dict[str, str], message: str) -> None:

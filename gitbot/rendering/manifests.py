@@ -1,0 +1,70 @@
+"""All manifests of a plan: migrations, labels of nodes in maintenance, admission policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from gitbot.documents import write_document
+from gitbot.model.effect import label_value
+from gitbot.model.manifest import Manifest
+from gitbot.model.objects import KubernetesObject, name_of
+from gitbot.model.plan import Move, PlacementPlan
+from gitbot.rendering.admission import AdmissionRule, admission_manifests
+from gitbot.rendering.migration import PREFIX, MigrationContext, migration_manifest
+from gitbot.rendering.template import render_object
+
+NODE_TEMPLATE = "node.json.j2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLabels:
+    """A node in maintenance: the window, and its state (waiting, draining, ready, returned)."""
+
+    node: str
+    window: str
+    state: str
+
+
+def render_manifests(
+    *,
+    plan: PlacementPlan,
+    templates: Mapping[str, str],
+    context: Callable[[Move], MigrationContext],
+    nodes: Iterable[NodeLabels] = (),
+    rules: Iterable[AdmissionRule] = (),
+) -> tuple[Manifest, ...]:
+    """Migrations in the order of the plan's moves, then nodes, then admission policies."""
+    made = [
+        migration_manifest(move=move, context=context(move), templates=templates)
+        for move in plan.moves
+    ]
+    made += [node_labels(item, templates=templates) for item in sorted(nodes, key=_by_node)]
+    for rule in sorted(rules, key=lambda rule: (rule.ref.namespace, rule.ref.name)):
+        made += admission_manifests(rule, templates=templates)
+    return tuple(manifest(obj) for obj in made)
+
+
+def node_labels(labels: NodeLabels, *, templates: Mapping[str, str]) -> KubernetesObject:
+    """The patch that labels one node."""
+    values = {
+        f"{PREFIX}window": label_value(labels.window),
+        f"{PREFIX}state": label_value(labels.state),
+    }
+    return render_object(templates, NODE_TEMPLATE, {"name": labels.node, "labels": values})
+
+
+def manifest(obj: KubernetesObject) -> Manifest:
+    """An object with its YAML text."""
+    name = name_of(obj)
+    return Manifest(
+        kind=obj["kind"],
+        name=name.name,
+        namespace=name.namespace,
+        object=obj,
+        text=write_document(obj),
+    )
+
+
+def _by_node(labels: NodeLabels) -> tuple[str, str]:
+    return labels.node, labels.window

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from gitbot.documents import read_documents
+from gitbot.model.names import IntentRef
+from gitbot.model.plan import Move
+from gitbot.rendering import AdmissionRule, MigrationContext, NodeLabels, render_manifests
+from tests.unit.rendering.test_migration import TEMPLATES
+from tests.unit.reports.plans import PLAN
+
+RULE = AdmissionRule(
+    ref=IntentRef(kind="ZoneAntiAffinity", namespace="customapp", name="mssql2016"),
+    selector={"matchLabels": {"a": "b"}},
+    topology_key="topology.kubernetes.io/zone",
+)
+
+
+def context(move: Move) -> MigrationContext:
+    return MigrationContext(unschedulable_timeout=300, reason=f"for {move.vm.name}")
+
+
+def test_moves_then_nodes_then_policies() -> None:
+    manifests = render_manifests(
+        plan=PLAN,
+        templates=TEMPLATES,
+        context=context,
+        nodes=(
+            NodeLabels(node="kni-worker2", window="scu-firmware", state="waiting"),
+            NodeLabels(node="kni-worker", window="scu-firmware", state="draining"),
+        ),
+        rules=(RULE,),
+    )
+    assert [(item.kind, item.namespace, item.name) for item in manifests] == [
+        ("VirtualMachineInstanceMigration", "customapp", "gitbot-mssql-c-82447481da"),
+        ("VirtualMachineInstanceMigration", "customapp", "gitbot-mssql-d-dd522778c7"),
+        ("Node", "", "kni-worker"),
+        ("Node", "", "kni-worker2"),
+        ("MutatingAdmissionPolicy", "", "gitbot-customapp-mssql2016"),
+        ("MutatingAdmissionPolicyBinding", "", "gitbot-customapp-mssql2016"),
+    ]
+    assert manifests[2].object["metadata"]["labels"] == {
+        "placement.gitbot.dev/state": "draining",
+        "placement.gitbot.dev/window": "scu-firmware",
+    }
+
+
+def test_text_reads_back_as_the_object() -> None:
+    for item in render_manifests(plan=PLAN, templates=TEMPLATES, context=context, rules=(RULE,)):
+        (document,), findings = read_documents(item.text.encode(), "manifest.yaml")
+        assert findings == ()
+        assert document.value == item.object
