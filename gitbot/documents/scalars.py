@@ -48,11 +48,15 @@ def resolve(text: str) -> Resolved:
             code="documents/boolean-word",
             found=f"{text} unquoted, which other readers take for a boolean",
             expected="text in quotes, or true or false",
-            hint=f'quote it: "{text}"',
+            hint=f'write {_boolean(text)}, or quote it: "{text}"',
         )
     if text[0] in "-+.0123456789":
         return _number(text)
     return text
+
+
+def _boolean(text: str) -> str:
+    return "true" if text.lower() in {"yes", "on"} else "false"
 
 
 def _number(text: str) -> Resolved:

@@ -1,0 +1,310 @@
+"""Errors of a decoder, put into words at their places.
+
+Takes the error records that pydantic lists (`type`, `loc`, `ctx`) as plain mappings, and the JSON
+Schema of the kind, which knows what each field is called and holds. This room imports neither.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from gitbot.documents.build import Document
+from gitbot.documents.formats import Refusal
+from gitbot.documents.positions import Path, Position, key_path, shown
+from gitbot.documents.words import nearest, one_of
+from gitbot.model.findings import Finding, Severity
+
+Json = Mapping[str, Any]
+_WANTED = {
+    "string_type": "text",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+}
+_SHAPES = {
+    "string": "text",
+    "integer": "an integer",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+_SUGGESTIONS = 200  # unknown fields of one document that are compared with the known ones
+
+
+class Report:
+    """Findings about one document, placed by key path. `room` begins every code."""
+
+    def __init__(self, *, document: Document, file: str, room: str) -> None:
+        self.document = document
+        self.file = file
+        self.room = room
+        self.findings: list[Finding] = []
+
+    def at_value(self, path: Path, code: str, message: str, hint: str = "") -> None:
+        """An error at the first character of a value."""
+        self._add(self.document.positions.value(path), path, (code, message, hint))
+
+    def at_key(self, path: Path, code: str, message: str, hint: str = "") -> None:
+        """An error at a key (for `()`: at the document's first character)."""
+        self._add(self.document.positions.key(path), path, (code, message, hint))
+
+    def at_parent(self, path: Path, code: str, message: str, hint: str = "") -> None:
+        """An error about a field that is missing: at the key of the mapping that lacks it."""
+        self._add(self.document.positions.key(path[:-1]), path, (code, message, hint))
+
+    def warn(self, path: Path, code: str, message: str, hint: str = "") -> None:
+        """A warning at a key."""
+        place = self.document.positions.key(path)
+        self._add(place, path, (code, message, hint), Severity.WARNING)
+
+    def silent(self, path: Path) -> bool:
+        """Whether the value under a path (or above it) is a finding already."""
+        steps = range(len(path) + 1)
+        return any(path[:length] in self.document.reported for length in steps)
+
+    def _add(
+        self,
+        place: Position,
+        path: Path,
+        words: tuple[str, str, str],
+        severity: Severity = Severity.ERROR,
+    ) -> None:
+        code, message, hint = words
+        self.findings.append(
+            Finding(
+                code=f"{self.room}/{code}",
+                severity=severity,
+                message=message,
+                file=self.file,
+                line=place.line,
+                column=place.column,
+                key_path=key_path(path),
+                hint=hint,
+            )
+        )
+
+
+def from_text(read: Callable[[str], Any], expected: str, hint: str) -> Callable[[Any, Any], Any]:
+    """A before-validator of a field that files write as text and whose value is another type.
+
+    Values made in code (no validation context) may be given as they are; in a file anything but
+    text is refused.
+    """
+
+    def convert(value: Any, info: Any) -> Any:
+        if isinstance(value, str):
+            return read(value)
+        if info.context is None:
+            return value
+        raise Refusal("type", expected, hint if value is not None else "write a value")
+
+    return convert
+
+
+def report_errors(
+    report: Report, errors: Iterable[Mapping[str, Any]], schema: Callable[[], Json]
+) -> None:
+    """Put every decoder error of one document into words, at its place."""
+    fields: _Fields | None = None
+    for error in errors:
+        path = _path(error["loc"])
+        if report.silent(path):
+            continue
+        fields = fields or _Fields(schema())
+        _one(report, path, error, fields)
+
+
+def _path(loc: Sequence[str | int]) -> Path:
+    return tuple(loc[:-1]) if loc and loc[-1] == "[key]" else tuple(loc)
+
+
+def _one(report: Report, path: Path, error: Mapping[str, Any], fields: _Fields) -> None:
+    kind, context = str(error["type"]), error.get("ctx") or {}
+    if kind == "missing":
+        expected, hint = fields.wanted(path)
+        report.at_parent(path, "missing-field", f"found nothing, expected {expected}", hint)
+        return
+    if kind == "extra_forbidden":
+        message, hint = fields.unknown(path)
+        report.at_key(path, "unknown-field", message, hint)
+        return
+    value = value_at(report.document.value, path)
+    scalar = report.document.positions.scalar(path)
+    plain = scalar is not None and not scalar.quoted
+    found = _found(value, scalar.text if scalar is not None and plain else "")
+    if error["loc"] and error["loc"][-1] == "[key]":
+        refusal = context.get("error")
+        expected, hint, code = _refused(refusal)
+        message = f"found the key {shown(path[-1])}, expected {expected}"
+        report.at_key(path, code, message, hint)
+        return
+    if isinstance(context.get("error"), Refusal):
+        expected, hint, code = _refused(context["error"])
+        report.at_value(path, code, f"found {found}, expected {expected}", hint)
+        return
+    expected, hint, code = _expectation(
+        kind, context, value, scalar.text if plain and scalar else ""
+    )
+    report.at_value(path, code, f"found {found}, expected {expected}", hint)
+
+
+def _found(value: Any, plain: str) -> str:
+    """Text as messages show text; other plain scalars as they are written."""
+    if isinstance(value, str) or value is None or not plain:
+        return shown(value)
+    return plain[:60]
+
+
+def _refused(refusal: Any) -> tuple[str, str, str]:
+    if isinstance(refusal, Refusal):
+        return refusal.expected, refusal.hint, refusal.code
+    return "another value", "", "value"
+
+
+def _expectation(
+    kind: str, context: Mapping[str, Any], value: Any, plain: str
+) -> tuple[str, str, str]:
+    """What was expected, what to do, and the finding's code."""
+    if kind == "literal_error":
+        return _choice(str(context["expected"]), value)
+    if kind in _WANTED:
+        return _WANTED[kind], _type_hint(_WANTED[kind], value, plain), "type"
+    match kind:
+        case "greater_than_equal":
+            return f"at least {context['ge']}", "", "range"
+        case "less_than_equal":
+            return f"at most {context['le']}", "", "range"
+        case "too_short":
+            return "at least one item", "add an item, or remove the field", "empty"
+        case "too_long":
+            return f"at most {context['max_length']} items", "", "range"
+        case "string_too_short":
+            return "text of at least one character", "", "empty"
+        case "string_too_long":
+            return f"at most {context['max_length']} characters", "shorten it", "range"
+        case _:
+            return "another value", "", "value"
+
+
+def _choice(expected: str, value: Any) -> tuple[str, str, str]:
+    words = re.findall(r"'([^']*)'", expected)
+    near = nearest(value, words) if isinstance(value, str) else None
+    return one_of(words), f"did you mean {near}?" if near else "", "choice"
+
+
+def _type_hint(wanted: str, value: Any, plain: str) -> str:
+    if value is None:
+        return "write a value, or remove the key"
+    if wanted == "text" and plain:
+        return f"quote it: {json.dumps(plain[:60], ensure_ascii=False)}"
+    if isinstance(value, str):
+        if wanted == "an integer" and re.fullmatch(r"-?[0-9]{1,18}", value):
+            return f"remove the quotes: {int(value)}"
+        if wanted == "an integer" and value.endswith("%"):
+            return "write a number, not a share"
+        if wanted == "true or false" and not plain and value in {"true", "false"}:
+            return f"remove the quotes: {value}"
+        if wanted == "true or false" and value.lower() in {"yes", "on", "no", "off"}:
+            return f"write {'true' if value.lower() in {'yes', 'on'} else 'false'}"
+    if wanted == "a list" and not isinstance(value, dict):
+        return "write each item on its own line, beginning with -"
+    return ""
+
+
+def value_at(value: Any, path: Path) -> Any:
+    """The plain value under a path; None where there is none."""
+    for step in path:
+        if isinstance(value, dict) and isinstance(step, str):
+            value = value.get(step)
+        elif isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+class _Fields:
+    """What a JSON Schema knows of the fields of a document."""
+
+    def __init__(self, schema: Json) -> None:
+        self.schema = schema
+        self.budget = _SUGGESTIONS
+        self._places: dict[str, Path] | None = None
+
+    def wanted(self, path: Path) -> tuple[str, str]:
+        """What a missing field holds, and the line to add."""
+        schema = self._at(path)
+        name = path[-1]
+        if "const" in schema or "enum" in schema:
+            words = [str(word) for word in schema.get("enum", [schema.get("const")])]
+            hint = f"add {name}: {words[0]}" if len(words) == 1 else f"add {name}"
+            return one_of(words), hint
+        wanted = _SHAPES.get(str(schema.get("type")), "a value")
+        example = next(iter(schema.get("examples", ())), None)
+        return wanted, f"add {name}: {example}" if isinstance(example, str | int) else f"add {name}"
+
+    def unknown(self, path: Path) -> tuple[str, str]:
+        """What an unknown field should have been."""
+        name, parent = str(path[-1]), path[:-1]
+        known = list(self._at(parent).get("properties", {}))
+        message = f"found the unknown field {shown(name)}, expected {one_of(known or ['none'])}"
+        if self.budget <= 0:
+            return message, ""
+        self.budget -= 1
+        if near := nearest(name, known):
+            return message, f"did you mean {near}?"
+        elsewhere = self._everywhere().get(name)
+        if elsewhere is not None:
+            return message, f"{name} belongs to {key_path(elsewhere[:-1]) or 'the top level'}"
+        if near := nearest(name, self._everywhere(), cutoff=0.8):
+            place = key_path(self._everywhere()[near])
+            return message, f"did you mean {place}?"
+        return message, "remove it"
+
+    def _at(self, path: Path) -> Json:
+        schema = self._resolve(self.schema)
+        for step in path:
+            if isinstance(step, int):
+                schema = self._resolve(schema.get("items", {}))
+            else:
+                inner = schema.get("properties", {}).get(step)
+                other = schema.get("additionalProperties")
+                if inner is None:
+                    inner = other if isinstance(other, Mapping) else {}
+                schema = self._resolve(inner)
+        return schema
+
+    def _resolve(self, schema: Json) -> Json:
+        while "$ref" in schema:
+            name = str(schema["$ref"]).rpartition("/")[2]
+            schema = self.schema.get("$defs", {})[name]
+        for option in schema.get("anyOf", ()):
+            if option.get("type") != "null":
+                return self._resolve(option)
+        return schema
+
+    def _everywhere(self) -> dict[str, Path]:
+        """Every field's name and the place nearest to the root where it belongs."""
+        if self._places is None:
+            self._places = {}
+            self._collect([((), self._resolve(self.schema))])
+        return self._places
+
+    def _collect(self, level: list[tuple[Path, Json]]) -> None:
+        assert self._places is not None
+        for _ in range(6):
+            below: list[tuple[Path, Json]] = []
+            for path, schema in level:
+                for name, inner in schema.get("properties", {}).items():
+                    self._places.setdefault(name, (*path, name))
+                    below.append(((*path, name), self._resolve(inner)))
+            level = below

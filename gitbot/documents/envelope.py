@@ -1,0 +1,51 @@
+"""What every document of gitbot's begins with: apiVersion and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gitbot.documents.decoding import Report
+from gitbot.documents.positions import shown
+from gitbot.documents.words import nearest, one_of
+
+
+def envelope_is_known(report: Report, api_version: str, kinds: Sequence[str]) -> bool:
+    """Whether a document is of a known kind and version; reports why it is not.
+
+    A document of another version is never read "as well as possible".
+    """
+    value = report.document.value
+    if not isinstance(value, dict):
+        if not report.silent(()):
+            report.at_value((), "type", f"found {shown(value)}, expected a mapping", "see the docs")
+        return False
+    known = [
+        _is_one_of(report, value, "apiVersion", [api_version]),
+        _is_one_of(report, value, "kind", kinds),
+    ]
+    return all(known)
+
+
+def _is_one_of(
+    report: Report, value: dict[str, object], field: str, expected: Sequence[str]
+) -> bool:
+    path = (field,)
+    if field not in value:
+        found = next((key for key in value if key.lower() == field.lower()), None)
+        hint = f"did you mean {field} for {found}?" if found else f"add {field}: {expected[0]}"
+        if len(expected) > 1 and not found:
+            hint = f"add {field}"
+        report.at_parent(path, "missing-field", f"found nothing, expected {one_of(expected)}", hint)
+        return False
+    word = value[field]
+    if word in expected:
+        return True
+    if report.silent(path):
+        return False
+    near = nearest(word, expected) if isinstance(word, str) else None
+    hint = f"did you mean {near}?" if near else f"write {field}: {expected[0]}"
+    if len(expected) > 1 and not near:
+        hint = "see `gitbot schema --help`"
+    code = "version" if field == "apiVersion" else "kind"
+    report.at_value(path, code, f"found {shown(word)}, expected {one_of(expected)}", hint)
+    return False

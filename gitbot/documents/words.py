@@ -1,0 +1,35 @@
+"""The nearest valid word, for hints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+LONGEST = 64
+
+
+def nearest(word: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | None:
+    """The valid word that a person most likely meant; None where none is near.
+
+    The same letters in another case win; then difflib's ratio of at least `cutoff`.
+    """
+    known = list(words)
+    if not word or len(word) > LONGEST:
+        return None
+    bare = _bare(word)
+    for candidate in known:
+        if _bare(candidate) == bare:
+            return candidate
+    by_lower = {candidate.lower(): candidate for candidate in reversed(known)}
+    close = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=cutoff)
+    return by_lower[close[0]] if close else None
+
+
+def one_of(words: Iterable[str]) -> str:
+    """`a, b or c`."""
+    *most, last = list(words)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _bare(word: str) -> str:
+    return word.lower().replace("-", "").replace("_", "")
