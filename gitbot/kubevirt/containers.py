@@ -1,0 +1,167 @@
+"""The containers of a launcher pod, reduced to what scheduling and quotas see.
+
+Source: KubeVirt 1.9.0, pkg/virt-controller/services/{template,renderresources,serialconsolelog}.go,
+pkg/container-disk, pkg/virtiofs. Images, commands, mounts and security contexts are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from gitbot.kubevirt import names
+from gitbot.kubevirt.compute_resources import EPHEMERAL_STORAGE, Amounts
+from gitbot.kubevirt.configuration import gate, setting, support_resource
+from gitbot.kubevirt.memory_overhead import dedicated, guaranteed
+from gitbot.model.objects import Json, KubernetesObject, annotations_of, at
+
+_IMAGE = "registry.invalid/kubevirt/virt-launcher"
+
+
+def container(name: str, requests: Json, limits: Json, **more: Any) -> dict[str, Any]:
+    """A container with its resources; requests default to limits, as the API server does."""
+    merged = {**limits, **requests}
+    resources = {key: value for key, value in (("requests", merged), ("limits", limits)) if value}
+    return {"name": name, "image": _IMAGE, "resources": resources, **more}
+
+
+def quantities(amounts: Amounts) -> dict[str, str]:
+    """Amounts in the scheduler's units as quantities, sorted by resource."""
+    return {key: _quantity(key, amount) for key, amount in sorted(amounts.items())}
+
+
+def _quantity(resource: str, amount: int) -> str:
+    if resource == "cpu":
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+    mebibytes = resource == "memory" or resource.startswith("hugepages-")
+    if mebibytes and amount and amount % (1024 * 1024) == 0:
+        return f"{amount // (1024 * 1024)}Mi"
+    return str(amount)
+
+
+def helper_containers(vmi: KubernetesObject, kubevirt: KubernetesObject) -> list[dict[str, Any]]:
+    """The containers beside compute, in order: container disks, virtiofs, hook sidecars."""
+    found: list[dict[str, Any]] = []
+    if not gate(kubevirt, "ImageVolume"):
+        found.extend(
+            container(f"volume{name}", *_disk_resources(vmi, kubevirt))
+            for name in container_disks(vmi)
+        )
+    shared = {fs.get("name") for fs in at(vmi, *_DEVICES, "filesystems", default=[])}
+    for volume in at(vmi, "spec", "volumes", default=[]):
+        if volume["name"] in shared and volume.get("containerPath") is None:
+            sides = _support(kubevirt, "virtiofs", vmi, ("10m", "1M"), ("100m", "80M"))
+            found.append(container(f"virtiofs-{volume['name']}", *sides))
+    found.extend(
+        container(f"hook-sidecar-{index}", *_sidecar_resources(vmi, kubevirt))
+        for index in range(_sidecar_count(vmi, kubevirt))
+    )
+    return found
+
+
+def init_containers(
+    vmi: KubernetesObject, kubevirt: KubernetesObject, known_images: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """The init containers, in order.
+
+    `known_images` are the container disks whose digest a source pod tells: with ImageVolume they
+    need no container to find it out.
+    """
+    found: list[dict[str, Any]] = []
+    if _logs_console(vmi, kubevirt):
+        sides = _support(kubevirt, "guest-console-log", vmi, ("5m", "35M"), ("15m", "60M"))
+        found.append(container("guest-console-log", *sides, restartPolicy="Always"))
+    disks = container_disks(vmi)
+    if gate(kubevirt, "ImageVolume"):
+        found.extend(
+            container(f"volume{name}", *_disk_resources(vmi, kubevirt))
+            for name in disks
+            if name not in known_images
+        )
+    elif disks:
+        full = dedicated(vmi) or guaranteed(vmi)
+        limits = _side(kubevirt, "container-disk", "limits", "10m" if full else "100m", "40M")
+        requests = _side(kubevirt, "container-disk", "requests", "10m", "1M")
+        found.append(container("container-disk-binary", limits if full else requests, limits))
+        found.extend(
+            container(f"volume{name}-init", *_disk_resources(vmi, kubevirt)) for name in disks
+        )
+    return found
+
+
+def container_disks(vmi: KubernetesObject) -> list[str]:
+    """The names of the volumes that are container disks; `kernel-boot-volume` where one boots."""
+    volumes = at(vmi, "spec", "volumes", default=[])
+    found = [volume["name"] for volume in volumes if volume.get("containerDisk") is not None]
+    if at(vmi, "spec", "domain", "firmware", "kernelBoot", "container") is not None:
+        found.append("kernel-boot-volume")
+    return found
+
+
+_DEVICES = ("spec", "domain", "devices")
+
+
+def _logs_console(vmi: KubernetesObject, kubevirt: KubernetesObject) -> bool:
+    devices: Json = at(vmi, *_DEVICES, default={})
+    if devices.get("autoattachSerialConsole") is False:
+        return False
+    if devices.get("logSerialConsole") is not None:
+        return bool(devices["logSerialConsole"])
+    return setting(kubevirt, "virtualMachineOptions", "disableSerialConsoleLog") is None
+
+
+def _side(kubevirt: KubernetesObject, kind: str, side: str, cpu: str, memory: str) -> Json:
+    return {
+        "cpu": support_resource(kubevirt, kind, side, "cpu", cpu),
+        "memory": support_resource(kubevirt, kind, side, "memory", memory),
+    }
+
+
+def _support(
+    kubevirt: KubernetesObject,
+    kind: str,
+    vmi: KubernetesObject,
+    requests: tuple[str, str],
+    limits: tuple[str, str],
+) -> tuple[Json, Json]:
+    """A helper's requests and limits; both the limits where the VMI is guaranteed its share."""
+    most = _side(kubevirt, kind, "limits", *limits)
+    if dedicated(vmi) or guaranteed(vmi):
+        return most, most
+    return _side(kubevirt, kind, "requests", *requests), most
+
+
+def _disk_resources(vmi: KubernetesObject, kubevirt: KubernetesObject) -> tuple[Json, Json]:
+    requests, limits = _support(kubevirt, "container-disk", vmi, ("1m", "1M"), ("10m", "40M"))
+    return {**requests, "ephemeral-storage": str(EPHEMERAL_STORAGE)}, limits
+
+
+def _sidecar_resources(vmi: KubernetesObject, kubevirt: KubernetesObject) -> tuple[Json, Json]:
+    if dedicated(vmi) or guaranteed(vmi):
+        limits = _side(kubevirt, "sidecar", "limits", "200m", "64M")
+        return limits, limits
+    sides = (_side(kubevirt, "sidecar", side, "", "") for side in ("requests", "limits"))
+    requests, limits = ({key: value for key, value in side.items() if value} for side in sides)
+    return requests, limits
+
+
+def _sidecar_count(vmi: KubernetesObject, kubevirt: KubernetesObject) -> int:
+    return sum(1 for _ in _hook_sidecars(vmi)) + sum(1 for _ in _network_sidecars(vmi, kubevirt))
+
+
+def _hook_sidecars(vmi: KubernetesObject) -> Iterator[Any]:
+    text = annotations_of(vmi).get(names.HOOK_SIDECARS, "[]")
+    try:
+        listed = json.loads(text)
+    except ValueError:
+        listed = []
+    yield from listed if isinstance(listed, list) else []
+
+
+def _network_sidecars(vmi: KubernetesObject, kubevirt: KubernetesObject) -> Iterator[str]:
+    plugins: Json = setting(kubevirt, "network", "binding", default={})
+    used = {at(i, "binding", "name") for i in at(vmi, *_DEVICES, "interfaces", default=[])}
+    for name in sorted(used & set(plugins), key=str):
+        if plugins[name].get("sidecarImage"):
+            yield name

@@ -1,0 +1,165 @@
+"""The launcher pod of a VMI as virt-controller renders it, reduced to what scheduling sees.
+
+Source: KubeVirt 1.9.0, pkg/virt-controller/services/template.go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from gitbot.kubevirt import names
+from gitbot.kubevirt.compute_resources import Surroundings, compute_resources
+from gitbot.kubevirt.configuration import gate, setting
+from gitbot.kubevirt.containers import (
+    container,
+    helper_containers,
+    init_containers,
+    quantities,
+)
+from gitbot.kubevirt.memory_overhead import memory_overhead
+from gitbot.kubevirt.node_selector import launcher_affinity, launcher_node_selector
+from gitbot.model.objects import Json, KubernetesObject, annotations_of, at, labels_of, uid_of
+
+_COPIED = ("schedulerName", "tolerations", "topologySpreadConstraints", "priorityClassName")
+_NOT_FOR_PODS = (
+    "kubectl.kubernetes.io",
+    names.STORAGE_API_VERSION,
+    names.OBSERVED_API_VERSION,
+)
+
+
+def launcher_pod(
+    vmi: KubernetesObject,
+    kubevirt: KubernetesObject,
+    *,
+    around: Surroundings,
+    claims: Mapping[str, KubernetesObject] | None = None,
+    known_images: Collection[str] = (),
+) -> dict[str, Any]:
+    """The launcher pod that virt-controller would ask the API server for.
+
+    `claims` are the namespace's PersistentVolumeClaims by name (only SCSI reservations need them),
+    `known_images` the container disks whose digest a source pod tells.
+    """
+    overhead = memory_overhead(vmi, kubevirt)
+    reservations = _reservations(vmi, claims or {})
+    spec: dict[str, Any] = {
+        "nodeSelector": launcher_node_selector(vmi, kubevirt),
+        "containers": _containers(vmi, kubevirt, overhead, around),
+        "initContainers": init_containers(vmi, kubevirt, known_images),
+        "volumes": _volumes(vmi),
+        "hostname": _hostname(vmi),
+        "restartPolicy": "Never",
+        "readinessGates": [{"conditionType": "kubevirt.io/virtual-machine-unpaused"}],
+        "terminationGracePeriodSeconds": _grace(vmi) + 30,
+    }
+    affinity = launcher_affinity(vmi, kubevirt, reservations)
+    runtime_class = setting(kubevirt, "defaultRuntimeClass", default="")
+    optional = {key: at(vmi, "spec", key) for key in _COPIED}
+    optional |= {"affinity": affinity, "runtimeClassName": runtime_class or None}
+    optional["resourceClaims"] = _resource_claims(vmi)
+    optional["subdomain"] = at(vmi, "spec", "subdomain")
+    spec |= {key: value for key, value in optional.items() if value}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "generateName": f"virt-launcher-{_name(vmi)}-",
+            "namespace": at(vmi, "metadata", "namespace", default="default"),
+            "labels": _labels(vmi) | dict.fromkeys(reservations, ""),
+            "annotations": _annotations(vmi, kubevirt, overhead),
+            "ownerReferences": [controller_of(vmi)],
+        },
+        "spec": spec,
+    }
+
+
+def controller_of(owner: KubernetesObject) -> dict[str, Any]:
+    """The ownerReference that makes this object the controller of another."""
+    return {
+        "apiVersion": owner.get("apiVersion", "kubevirt.io/v1"),
+        "kind": owner.get("kind", "VirtualMachineInstance"),
+        "name": _name(owner),
+        "uid": uid_of(owner),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _containers(
+    vmi: KubernetesObject, kubevirt: KubernetesObject, overhead: int, around: Surroundings
+) -> list[dict[str, Any]]:
+    requests, limits = compute_resources(vmi, kubevirt, overhead, around)
+    compute = container("compute", quantities(requests), quantities(limits))
+    return [compute, *helper_containers(vmi, kubevirt)]
+
+
+def _name(obj: KubernetesObject) -> str:
+    return str(at(obj, "metadata", "name", default=""))
+
+
+def _labels(vmi: KubernetesObject) -> dict[str, str]:
+    name = _name(vmi)
+    digest = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]
+    return {
+        **labels_of(vmi),
+        names.APP: "virt-launcher",
+        names.CREATED_BY: uid_of(vmi),
+        names.VM_NAME: _hostname(vmi),
+        names.VMI_ID: name if len(name) <= 63 else f"{name[:54]}-{digest}",
+    }
+
+
+def _annotations(
+    vmi: KubernetesObject, kubevirt: KubernetesObject, overhead: int
+) -> dict[str, str]:
+    found = {names.DOMAIN: _name(vmi)}
+    own = annotations_of(vmi).items()
+    found |= {key: value for key, value in own if not key.startswith(_NOT_FOR_PODS)}
+    found |= {names.TRANSPORT_UNIX: "true", names.EVICT_ONLY: ""}
+    if gate(kubevirt, "VmiMemoryOverheadReport"):
+        found[names.MEMORY_OVERHEAD] = str(overhead)
+    return found
+
+
+def _hostname(vmi: KubernetesObject) -> str:
+    return str(at(vmi, "spec", "hostname") or _name(vmi).split(".")[0][:63])
+
+
+def _grace(vmi: KubernetesObject) -> int:
+    return int(at(vmi, "spec", "terminationGracePeriodSeconds", default=30))
+
+
+def claim_of(volume: Json) -> str:
+    """The PersistentVolumeClaim behind a VMI's volume, "" where there is none."""
+    claim = at(volume, "persistentVolumeClaim", "claimName") or at(volume, "dataVolume", "name")
+    return str(claim or "")
+
+
+def _volumes(vmi: KubernetesObject) -> list[dict[str, Any]]:
+    """Only claims: they tie the pod to where its storage can be reached."""
+    found = []
+    for volume in at(vmi, "spec", "volumes", default=[]):
+        hotplugged = at(volume, "persistentVolumeClaim", "hotpluggable")
+        if claim_of(volume) and not hotplugged:
+            source: dict[str, Any] = {"claimName": claim_of(volume)}
+            found.append({"name": volume["name"], "persistentVolumeClaim": source})
+    return found
+
+
+def _reservations(vmi: KubernetesObject, claims: Mapping[str, KubernetesObject]) -> Sequence[str]:
+    volumes = {volume["name"]: volume for volume in at(vmi, "spec", "volumes", default=[])}
+    keys = set()
+    for disk in at(vmi, "spec", "domain", "devices", "disks", default=[]):
+        claim = claims.get(claim_of(volumes.get(disk.get("name"), {})))
+        if at(disk, "lun", "reservation") and claim is not None:
+            keys.add(names.RESERVATION + uid_of(claim))
+    return sorted(keys)
+
+
+def _resource_claims(vmi: KubernetesObject) -> list[Json]:
+    claims = at(vmi, "spec", "resourceClaims", default=[])
+    kept = ("name", "resourceClaimName", "resourceClaimTemplateName")
+    return [{key: claim[key] for key in kept if key in claim} for claim in claims]

@@ -1,0 +1,145 @@
+"""The launcher pods of a VMI: where it runs (source) and where a migration puts it (target).
+
+Both come back as the API server would store them, reduced to what scheduling and quotas see. The
+source of every rule is KubeVirt 1.9.0 (pkg/virt-controller), compared with pods recorded from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gitbot.kubevirt import names
+from gitbot.kubevirt.compute_resources import Surroundings
+from gitbot.kubevirt.containers import container_disks
+from gitbot.kubevirt.launcher_pod import launcher_pod
+from gitbot.kubevirt.node_selector import migration_cpu_selector, with_anti_affinity
+from gitbot.kubevirt.pod_defaults import ClassObjects, stored_pod
+from gitbot.model.objects import KubernetesObject, at, labels_of, uid_of
+
+
+def source_pod(
+    vmi: KubernetesObject,
+    kubevirt: KubernetesObject,
+    namespace_object: KubernetesObject | None = None,
+    *,
+    quotas: Sequence[KubernetesObject] = (),
+    claims: Mapping[str, KubernetesObject] | None = None,
+    classes: ClassObjects | None = None,
+) -> dict[str, Any]:
+    """The launcher pod that starts this VMI.
+
+    `quotas` are the ResourceQuotas and `claims` the PersistentVolumeClaims (by name) of its
+    namespace; `classes` what the API server's defaulting looks up.
+    """
+    around = Surroundings(namespace=namespace_object or {}, quotas=tuple(quotas))
+    pod = launcher_pod(vmi, kubevirt, around=around, claims=claims)
+    pod["spec"]["volumes"] += _state_volume(vmi, None)
+    return stored_pod(pod, classes or ClassObjects())
+
+
+def target_pod(
+    *,
+    vmi: KubernetesObject,
+    source_pod: KubernetesObject | None,
+    migration: KubernetesObject,
+    kubevirt: KubernetesObject,
+    source_node: KubernetesObject | None = None,
+    namespace_object: KubernetesObject | None = None,
+    quotas: Sequence[KubernetesObject] = (),
+    claims: Mapping[str, KubernetesObject] | None = None,
+    classes: ClassObjects | None = None,
+) -> dict[str, Any]:
+    """The target pod of a migration of this VMI, without a node.
+
+    `source_pod` is the live launcher pod: a host-model guest keeps the CPU labels of that pod.
+    Without it (None) the labels of `source_node` are taken, as on a first migration.
+    `migration` needs `spec.addedNodeSelector` and, for the pod's labels, name and UID.
+    """
+    around = Surroundings(namespace=namespace_object or {}, quotas=tuple(quotas))
+    pod = launcher_pod(
+        vmi,
+        kubevirt,
+        around=around,
+        claims=claims,
+        known_images=frozenset(container_disks(vmi)),
+    )
+    metadata, spec = pod["metadata"], pod["spec"]
+    spec["volumes"] = [*spec["volumes"], *_state_volume(vmi, source_pod)]
+    own_pods = {"matchLabels": {names.CREATED_BY: uid_of(vmi)}}
+    term = {"labelSelector": own_pods, "topologyKey": names.HOSTNAME}
+    spec["affinity"] = with_anti_affinity(spec.get("affinity"), [term])
+    selector = {**_added(migration), **spec["nodeSelector"]}
+    source_selector = at(source_pod, "spec", "nodeSelector", default={})
+    node_labels = labels_of(source_node or {})
+    selector |= migration_cpu_selector(vmi, selector, source_selector, node_labels)
+    spec["nodeSelector"] = selector
+    metadata["labels"] |= {names.MIGRATION_UID: uid_of(migration)}
+    metadata["annotations"] |= {
+        names.MIGRATION_NAME: str(at(migration, "metadata", "name", default=""))
+    }
+    if at(vmi, "status", "runtimeUser", default=0):
+        metadata["annotations"] |= {names.NONROOT: "true"}
+    return stored_pod(pod, classes or ClassObjects())
+
+
+def _state_volume(vmi: KubernetesObject, source_pod: KubernetesObject | None) -> list[Any]:
+    """The claim that keeps TPM and EFI state: shared storage is used by both pods."""
+    volumes = at(source_pod, "spec", "volumes", default=[])
+    kept = [volume for volume in volumes if volume.get("name") == "vm-state"]
+    for status in () if kept else at(vmi, "status", "volumeStatus", default=[]):
+        claim = at(status, "persistentVolumeClaimInfo", "claimName")
+        if status.get("name") == "persistent-state-for-this-vm" and claim:
+            kept.append({"name": "vm-state", "persistentVolumeClaim": {"claimName": claim}})
+    return kept
+
+
+def _added(migration: KubernetesObject) -> Mapping[str, str]:
+    added: Mapping[str, str] = at(migration, "spec", "addedNodeSelector", default={})
+    return added
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class SelectorCollision:
+    """A key that both the migration and the VM's own pod demand, with other values.
+
+    KubeVirt drops the migration's value without a word: the VM may land somewhere else.
+    """
+
+    key: str
+    asked: str
+    wins: str
+
+
+def selector_collisions(
+    *,
+    vmi: KubernetesObject,
+    source_pod: KubernetesObject | None,
+    added_node_selector: Mapping[str, str],
+    kubevirt: KubernetesObject,
+    source_node: KubernetesObject | None = None,
+) -> tuple[SelectorCollision, ...]:
+    """The keys of addedNodeSelector that would be dropped, sorted by key."""
+    pod = target_pod(
+        vmi=vmi,
+        source_pod=source_pod,
+        migration={"spec": {"addedNodeSelector": added_node_selector}},
+        kubevirt=kubevirt,
+        source_node=source_node,
+    )
+    final = pod["spec"]["nodeSelector"]
+    return tuple(
+        SelectorCollision(key=key, asked=value, wins=final[key])
+        for key, value in sorted(added_node_selector.items())
+        if final[key] != value
+    )
+
+
+def vendor_guard_is_off(added_node_selector: Mapping[str, str]) -> bool:
+    """Whether addedNodeSelector names a CPU vendor.
+
+    KubeVirt then no longer demands the vendor of the source node, and a guest may land on a node
+    of the other one.
+    """
+    return any(key.startswith(names.CPU_VENDOR) for key in added_node_selector)

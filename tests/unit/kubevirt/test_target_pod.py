@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from gitbot.kubevirt.pod_defaults import ClassObjects, stored_pod
+from gitbot.kubevirt.target_pod import (
+    SelectorCollision,
+    selector_collisions,
+    source_pod,
+    target_pod,
+    vendor_guard_is_off,
+)
+from tests.unit.kubevirt.recordings import essence, kubevirt_object, recorded
+
+RECORDS: list[dict[str, Any]] = recorded("pods")["records"]
+TARGETS = [record for record in RECORDS if "target_pod" in record]
+SOURCES = [record for record in RECORDS if "source_pod" in record]
+
+
+def classes() -> ClassObjects:
+    found = recorded("pods")
+    named = {
+        kind: {name: {"metadata": {"name": name}, **value} for name, value in found[kind].items()}
+        for kind in ("priority_classes", "runtime_classes")
+    }
+    return ClassObjects(priority=named["priority_classes"], runtime=named["runtime_classes"])
+
+
+def surroundings(record: dict[str, Any]) -> dict[str, Any]:
+    found = recorded("pods")["namespaces"].get(record["vmi"]["metadata"]["namespace"], {})
+    hard = found.get("quota_hard")
+    return {
+        "namespace_object": {"metadata": {"labels": found.get("labels") or {}}},
+        "quotas": [{"spec": {"hard": hard}}] if hard else [],
+        "claims": {
+            name: {"metadata": {"name": name, "uid": uid}} for name, uid in record["claims"].items()
+        },
+        "classes": classes(),
+    }
+
+
+def node_of(record: dict[str, Any]) -> dict[str, Any]:
+    labels = recorded("pods")["nodes"].get(record["node"], {})
+    return {"metadata": {"name": record["node"], "labels": labels}}
+
+
+def target_of(record: dict[str, Any]) -> dict[str, Any]:
+    return target_pod(
+        vmi=record["vmi"],
+        source_pod={"spec": {"nodeSelector": record["source_selector"]}},
+        migration={
+            "metadata": {"name": record["migration"], "uid": record["migration_uid"]},
+            "spec": {"addedNodeSelector": record["added"]},
+        },
+        kubevirt=kubevirt_object(record["settings"]),
+        source_node=node_of(record),
+        **surroundings(record),
+    )
+
+
+def differences(got: dict[str, Any], want: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: (got[key], want[key])
+        for key in got
+        if got[key] != want[key] and (got[key] or want[key])
+    }
+
+
+def test_there_are_enough_recordings() -> None:
+    assert len(TARGETS) == 461
+    assert len(SOURCES) == 382
+
+
+@pytest.mark.parametrize("settings", sorted({record["settings"] for record in TARGETS}))
+def test_every_target_pod_is_the_one_that_virt_controller_made(settings: str) -> None:
+    wrong = {
+        record["record"]: found
+        for record in TARGETS
+        if record["settings"] == settings
+        and (found := differences(essence(target_of(record)), record["target_pod"]))
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("settings", sorted({record["settings"] for record in SOURCES}))
+def test_every_source_pod_is_the_one_that_virt_controller_made(settings: str) -> None:
+    wrong = {}
+    for record in SOURCES:
+        if record["settings"] != settings:
+            continue
+        want = record["source_pod"]
+        vmi = deepcopy(record["vmi"])
+        vmi["status"].pop("machine", None)  # known only once the guest has booted
+        labels = vmi["metadata"].get("labels") or {}
+        vmi["metadata"]["labels"] = {k: v for k, v in labels.items() if k in want["labels"]}
+        got = source_pod(vmi, kubevirt_object(settings), **surroundings(record))
+        found = differences(essence(got), want)
+        if found:
+            wrong[record["record"]] = found
+    assert wrong == {}
+
+
+def test_storing_a_pod_twice_changes_nothing() -> None:
+    for record in TARGETS[::7]:
+        pod = target_of(record)
+        assert stored_pod(pod, classes()) == pod
+
+
+def vmi(node_selector: dict[str, str] | None = None, model: str = "host-model") -> dict[str, Any]:
+    return {
+        "metadata": {"name": "db-1", "namespace": "shop", "uid": "u1", "labels": {"app": "db"}},
+        "spec": {
+            "architecture": "amd64",
+            "nodeSelector": node_selector or {},
+            "domain": {"cpu": {"cores": 4, "model": model}, "memory": {"guest": "2Gi"}},
+        },
+        "status": {"nodeName": "n1", "phase": "Running"},
+    }
+
+
+KUBEVIRT: dict[str, Any] = {"metadata": {"namespace": "kubevirt"}, "spec": {"configuration": {}}}
+NODE = {
+    "metadata": {
+        "name": "n1",
+        "labels": {
+            "host-model-cpu.node.kubevirt.io/Icelake": "true",
+            "host-model-required-features.node.kubevirt.io/mpx": "true",
+            "cpu-vendor.node.kubevirt.io/Intel": "true",
+        },
+    }
+}
+
+
+def test_four_cores_and_two_gigabytes_request_what_the_talk_says() -> None:
+    pod = source_pod(vmi(), KUBEVIRT)
+    requests = pod["spec"]["containers"][0]["resources"]["requests"]
+    assert (requests["cpu"], requests["memory"]) == ("400m", "2340Mi")
+
+
+def test_a_first_migration_takes_the_cpu_of_the_node_and_a_later_one_that_of_the_pod() -> None:
+    migration = {"metadata": {"name": "m", "uid": "mu"}, "spec": {}}
+    first = target_pod(
+        vmi=vmi(), source_pod=None, migration=migration, kubevirt=KUBEVIRT, source_node=NODE
+    )
+    assert first["spec"]["nodeSelector"] == {
+        "kubevirt.io/schedulable": "true",
+        "kubernetes.io/arch": "amd64",
+        "cpu-model-migration.node.kubevirt.io/Icelake": "true",
+        "cpu-feature.node.kubevirt.io/mpx": "true",
+        "cpu-vendor.node.kubevirt.io/Intel": "true",
+    }
+    other = {"metadata": {"labels": {"host-model-cpu.node.kubevirt.io/Milan": "true"}}}
+    later = target_pod(
+        vmi=vmi(), source_pod=first, migration=migration, kubevirt=KUBEVIRT, source_node=other
+    )
+    assert later["spec"]["nodeSelector"] == {
+        "kubevirt.io/schedulable": "true",
+        "kubernetes.io/arch": "amd64",
+        "cpu-model-migration.node.kubevirt.io/Icelake": "true",
+        "cpu-feature.node.kubevirt.io/mpx": "true",
+    }
+
+
+COLLISIONS: list[tuple[dict[str, str], dict[str, str], tuple[SelectorCollision, ...]]] = [
+    ({}, {"kubernetes.io/hostname": "n2"}, ()),
+    ({"zone": "a"}, {"zone": "a"}, ()),
+    ({"zone": "a"}, {"zone": "b"}, (SelectorCollision(key="zone", asked="b", wins="a"),)),
+    (
+        {},
+        {"kubernetes.io/arch": "arm64", "x": "y"},
+        (SelectorCollision(key="kubernetes.io/arch", asked="arm64", wins="amd64"),),
+    ),
+    (
+        {},
+        {"cpu-model-migration.node.kubevirt.io/Icelake": "false"},
+        (
+            SelectorCollision(
+                key="cpu-model-migration.node.kubevirt.io/Icelake", asked="false", wins="true"
+            ),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("own", "added", "expected"), COLLISIONS)
+def test_collisions_name_the_key_and_both_values(
+    own: dict[str, str], added: dict[str, str], expected: tuple[SelectorCollision, ...]
+) -> None:
+    found = selector_collisions(
+        vmi=vmi(own),
+        source_pod=None,
+        added_node_selector=added,
+        kubevirt=KUBEVIRT,
+        source_node=NODE,
+    )
+    assert found == expected
+
+
+def test_a_vendor_key_switches_the_vendor_guard_off() -> None:
+    added = {"cpu-vendor.node.kubevirt.io/AMD": "true"}
+    assert vendor_guard_is_off(added)
+    assert not vendor_guard_is_off({"zone": "a"})
+    pod = target_pod(
+        vmi=vmi(),
+        source_pod=None,
+        migration={"metadata": {"name": "m"}, "spec": {"addedNodeSelector": added}},
+        kubevirt=KUBEVIRT,
+        source_node=NODE,
+    )
+    assert "cpu-vendor.node.kubevirt.io/Intel" not in pod["spec"]["nodeSelector"]
