@@ -1,0 +1,179 @@
+"""Lists: selectors, pages, and the three forms of an answer (objects, metadata only, Table)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gitbot.model.objects import KubernetesObject
+from gitbot.simulation.http.routes import Route
+from gitbot.simulation.http.tables import partial, table
+from gitbot.simulation.resources import Resource
+from gitbot.simulation.selectors import Match, field_match, label_match
+from gitbot.simulation.status import bad_request, gone
+from gitbot.simulation.store import Store
+
+Form = Literal["objects", "table", "metadata"]
+Query = Mapping[str, str]
+_KEPT_PAGES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How the client wants to see objects."""
+
+    form: Form
+    include: str = "Metadata"
+
+
+def wanted_of(accept: str, query: Query) -> Wanted:
+    """The form that an Accept header asks for."""
+    form: Form = "objects"
+    first = accept.split(",", maxsplit=1)[0]
+    if "as=Table" in first:
+        form = "table"
+    elif "as=PartialObjectMetadata" in first:
+        form = "metadata"
+    return Wanted(form=form, include=query.get("includeObject", "Metadata"))
+
+
+def matcher(route: Route, query: Query) -> Match:
+    """The predicate of a list or watch: namespace, name and selectors."""
+    labels = label_match(query.get("labelSelector", ""))
+    fields = field_match(query.get("fieldSelector", ""))
+
+    def holds(obj: KubernetesObject) -> bool:
+        metadata = obj["metadata"]
+        if route.namespace and metadata.get("namespace") != route.namespace:
+            return False
+        if route.name and metadata["name"] != route.name:
+            return False
+        return labels(obj) and fields(obj)
+
+    return holds
+
+
+class Pages:
+    """What is left of lists that were cut by `limit`: each stays as it was at its first page."""
+
+    def __init__(self) -> None:
+        self._rest: OrderedDict[int, tuple[str, tuple[KubernetesObject, ...]]] = OrderedDict()
+        self._next = 0
+
+    def cut(
+        self, version: str, objects: Sequence[KubernetesObject], limit: int
+    ) -> tuple[tuple[KubernetesObject, ...], str]:
+        """The first `limit` objects, and the token for the others ("" where there are none)."""
+        if not limit or len(objects) <= limit:
+            return tuple(objects), ""
+        self._next += 1
+        self._rest[self._next] = (version, tuple(objects[limit:]))
+        while len(self._rest) > _KEPT_PAGES:
+            self._rest.popitem(last=False)
+        token = json.dumps({"v": "meta.k8s.io/v1", "page": self._next, "rv": version})
+        return tuple(objects[:limit]), base64.urlsafe_b64encode(token.encode()).decode()
+
+    def resume(self, token: str) -> tuple[str, tuple[KubernetesObject, ...]]:
+        """Version and objects behind a token; raises 400 and 410."""
+        try:
+            page = int(json.loads(base64.urlsafe_b64decode(token))["page"])
+        except (binascii.Error, ValueError, KeyError, TypeError):
+            raise bad_request(f"continue key is not valid: {token!r}") from None
+        if page not in self._rest:
+            raise gone(
+                "The provided continue parameter is too old to display a consistent list result. "
+                "You can start a new list without the continue parameter."
+            )
+        return self._rest[page]
+
+    def forget(self) -> None:
+        """Let every token be too old."""
+        self._rest.clear()
+
+
+def list_answer(
+    *, store: Store, pages: Pages, route: Route, query: Query, wanted: Wanted, now: int
+) -> dict[str, Any]:
+    """The body of a list request."""
+    limit = _number(query, "limit")
+    if query.get("continue"):
+        version, objects = pages.resume(query["continue"])
+    else:
+        version = str(store.version)
+        holds = matcher(route, query)
+        objects = tuple(
+            obj for obj in store.all(route.resource.kind, route.namespace) if holds(obj)
+        )
+    page, token = pages.cut(version, objects, limit)
+    metadata: dict[str, Any] = {"resourceVersion": version}
+    if token:
+        metadata |= {"continue": token, "remainingItemCount": len(objects) - len(page)}
+    return _list(route.resource, page, metadata, wanted, now)
+
+
+def _list(
+    resource: Resource,
+    objects: Sequence[KubernetesObject],
+    metadata: Mapping[str, Any],
+    wanted: Wanted,
+    now: int,
+) -> dict[str, Any]:
+    if wanted.form == "table":
+        return table(resource.kind, objects, now=now, metadata=metadata, include=wanted.include)
+    if wanted.form == "metadata":
+        return {
+            "kind": "PartialObjectMetadataList",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": metadata,
+            "items": [partial(obj) for obj in objects],
+        }
+    return {
+        "kind": f"{resource.kind}List",
+        "apiVersion": resource.api_version,
+        "metadata": metadata,
+        "items": list(objects),
+    }
+
+
+def one_answer(obj: KubernetesObject, wanted: Wanted, now: int) -> Mapping[str, Any]:
+    """One object in the form that the client wants."""
+    if wanted.form == "table":
+        metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        kind = obj["kind"]
+        return table(kind, [obj], now=now, metadata=metadata, include=wanted.include)
+    return partial(obj) if wanted.form == "metadata" else obj
+
+
+def shaper(wanted: Wanted, now: Callable[[], int]) -> Callable[[KubernetesObject], Any]:
+    """The same for the events of one watch: only the first table carries its head."""
+    headed = True
+
+    def shape(obj: KubernetesObject) -> Any:
+        nonlocal headed
+        if wanted.form != "table":
+            return one_answer(obj, wanted, now())
+        metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        answer = table(
+            obj["kind"],
+            [obj],
+            now=now(),
+            metadata=metadata,
+            include=wanted.include,
+            headed=headed,
+        )
+        headed = False
+        return answer
+
+    return shape
+
+
+def _number(query: Query, name: str) -> int:
+    text = query.get(name) or "0"
+    if not text.isdigit():
+        raise bad_request(f"{name} must be a number, found {text!r}")
+    return int(text)

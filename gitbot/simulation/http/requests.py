@@ -1,0 +1,282 @@
+"""One request on the simulated API server: path, query and body in, status code and body out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gitbot.simulation.api import ADMIN, Asked, FieldValidation
+from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.http import discovery, openapi
+from gitbot.simulation.http.listing import Pages, Query, list_answer, one_answer, wanted_of
+from gitbot.simulation.http.routes import Route, find_route, unknown_path
+from gitbot.simulation.status import ApiError, bad_request
+
+_PATCH_TYPES = {
+    "application/json-patch+json": "json",
+    "application/merge-patch+json": "merge",
+    "application/strategic-merge-patch+json": "strategic",
+    "application/apply-patch+yaml": "apply",
+}
+_REVIEWS = ("selfsubjectaccessreviews", "selfsubjectreviews")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A decoded HTTP request. `body` is plain data, None where there is none."""
+
+    method: str
+    path: str
+    query: Query
+    body: Any = None
+    accept: str = ""
+    content_type: str = ""
+    user: str = ADMIN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Response:
+    """What to send back."""
+
+    code: int
+    body: Any
+    warnings: tuple[str, ...] = ()
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Handler:
+    """Answers requests, watches excepted. Call it under the lock of the face."""
+
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self._cluster = cluster
+        self.pages = Pages()
+
+    def answer(self, request: Request) -> Response:
+        """The response; refusals become a Status body."""
+        try:
+            return self._fixed(request) or self._on_resource(request)
+        except ApiError as refusal:
+            headers = {"Retry-After": "1"} if refusal.code == 429 else {}
+            return Response(code=refusal.code, body=refusal.status(), headers=headers)
+
+    def _fixed(self, request: Request) -> Response | None:
+        parts = request.path.strip("/").split("/")
+        if parts[-1] in _REVIEWS and request.method == "POST":
+            return Response(code=201, body=_review(parts[-1], request))
+        if request.method != "GET":
+            return None
+        match parts:
+            case ["version"]:
+                return Response(code=200, body=discovery.VERSION)
+            case ["healthz" | "livez" | "readyz"]:
+                return Response(code=200, body="ok", content_type="text/plain")
+            case ["api" | "apis" as root]:
+                return _groups(request, core=root == "api")
+            case ["api", version]:
+                return _resources("", version)
+            case ["apis", group]:
+                return _resources(group, "")
+            case ["apis", group, version]:
+                return _resources(group, version)
+            case ["openapi", "v3"]:
+                return Response(code=200, body=openapi.index())
+            case ["openapi", "v3", "api", version]:
+                return Response(code=200, body=openapi.document("", version))
+            case ["openapi", "v3", "apis", group, version]:
+                return Response(code=200, body=openapi.document(group, version))
+        return None
+
+    def _on_resource(self, request: Request) -> Response:
+        route = find_route(request.path)
+        response = self._dispatch(request, route)
+        if request.method != "GET":
+            self._cluster.engine.run_ready()
+        return response
+
+    def _dispatch(self, request: Request, route: Route) -> Response:
+        match (request.method, bool(route.name), route.subresource):
+            case ("GET", False, ""):
+                return self._list(request, route)
+            case ("GET", True, "" | "status"):
+                return self._get(request, route)
+            case ("POST", False, ""):
+                return self._create(request, route)
+            case ("POST", True, "eviction"):
+                return self._evict(request, route)
+            case ("PUT", True, "" | "status"):
+                return self._update(request, route)
+            case ("PATCH", True, "" | "status"):
+                return self._patch(request, route)
+            case ("DELETE", True, ""):
+                return self._delete(request, route)
+            case ("DELETE", False, ""):
+                return self._delete_collection(request, route)
+        raise ApiError(
+            "the server does not allow this method on the requested resource",
+            code=405,
+            reason="MethodNotAllowed",
+        )
+
+    def _list(self, request: Request, route: Route) -> Response:
+        wanted = wanted_of(request.accept, request.query)
+        body = list_answer(
+            store=self._cluster.store,
+            pages=self.pages,
+            route=route,
+            query=request.query,
+            wanted=wanted,
+            now=self._cluster.now(),
+        )
+        return Response(code=200, body=body)
+
+    def _get(self, request: Request, route: Route) -> Response:
+        obj = self._cluster.store.get(route.resource.kind, route.key)
+        wanted = wanted_of(request.accept, request.query)
+        return Response(code=200, body=one_answer(obj, wanted, self._cluster.now()))
+
+    def _create(self, request: Request, route: Route) -> Response:
+        body = _completed(request.body, route)
+        answer = self._cluster.api.create(body, namespace=route.namespace, asked=_asked(request))
+        return self._written(request, 201, answer.object, answer.warnings)
+
+    def _update(self, request: Request, route: Route) -> Response:
+        body = _completed(request.body, route)
+        if body["metadata"].get("name") != route.name:
+            raise bad_request("the name of the object does not match the name on the URL")
+        answer = self._cluster.api.update(
+            body, subresource=route.subresource, asked=_asked(request)
+        )
+        return self._written(request, 200, answer.object, answer.warnings)
+
+    def _patch(self, request: Request, route: Route) -> Response:
+        how = _PATCH_TYPES.get(request.content_type.split(";")[0].strip())
+        custom = route.resource.custom
+        if how is None or (how == "strategic" and custom):
+            raise ApiError(
+                "the body of the request was in an unknown format - accepted media types include: "
+                + ", ".join(sorted(_PATCH_TYPES)),
+                code=415,
+                reason="UnsupportedMediaType",
+            )
+        existed = self._cluster.store.find(route.resource.kind, route.key) is not None
+        answer = self._cluster.api.patch(
+            route.resource.kind,
+            route.key,
+            request.body,
+            how=how,  # type: ignore[arg-type]
+            subresource=route.subresource,
+            asked=_asked(request),
+        )
+        return self._written(request, 200 if existed else 201, answer.object, answer.warnings)
+
+    def _delete(self, request: Request, route: Route) -> Response:
+        options = _delete_options(request)
+        kind = route.resource.kind
+        last = self._cluster.api.delete(kind, route.key, options=options, asked=_asked(request))
+        if self._cluster.store.find(kind, route.key) is not None and not options.get("dryRun"):
+            return Response(code=200, body=last)
+        details = {
+            "name": route.name,
+            "group": route.resource.group,
+            "kind": route.resource.plural,
+            "uid": last["metadata"]["uid"],
+        }
+        return Response(code=200, body=_success(details))
+
+    def _delete_collection(self, request: Request, route: Route) -> Response:
+        listed = list_answer(
+            store=self._cluster.store,
+            pages=Pages(),
+            route=route,
+            query=request.query,
+            wanted=wanted_of("", {}),
+            now=self._cluster.now(),
+        )
+        for obj in listed["items"]:
+            key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
+            options = _delete_options(request)
+            kind = route.resource.kind
+            self._cluster.api.delete(kind, key, options=options, asked=_asked(request))
+        return Response(code=200, body=listed)
+
+    def _evict(self, request: Request, route: Route) -> Response:
+        self._cluster.api.evict(route.key, request.body or {}, asked=_asked(request))
+        return Response(code=201, body=_success({}))
+
+    def _written(
+        self, request: Request, code: int, obj: Any, warnings: tuple[str, ...]
+    ) -> Response:
+        wanted = wanted_of(request.accept, request.query)
+        body = one_answer(obj, wanted, self._cluster.now())
+        return Response(code=code, body=body, warnings=warnings)
+
+
+def _success(details: Mapping[str, Any]) -> dict[str, Any]:
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    return {**status, "details": dict(details)} if details else {**status, "code": 201}
+
+
+def _completed(body: Any, route: Route) -> Any:
+    """The body with apiVersion and kind, which typed clients leave out."""
+    if not isinstance(body, Mapping):
+        raise bad_request("the request has no JSON object as its body")
+    fixed = {"apiVersion": route.resource.api_version, "kind": route.resource.kind}
+    if body.get("kind", fixed["kind"]) != fixed["kind"]:
+        raise bad_request(
+            f"the object provided is unrecognized: kind {body['kind']!r} on the path of "
+            f"{route.resource.plural}"
+        )
+    return {
+        **body,
+        "apiVersion": body.get("apiVersion") or fixed["apiVersion"],
+        "kind": fixed["kind"],
+        "metadata": body.get("metadata") or {},
+    }
+
+
+def _asked(request: Request) -> Asked:
+    validation = request.query.get("fieldValidation") or "Warn"
+    if validation not in ("Ignore", "Warn", "Strict"):
+        raise bad_request(f"fieldValidation: Unsupported value: {validation!r}")
+    dry_run = request.query.get("dryRun") or ""
+    if dry_run not in ("", "All"):
+        raise bad_request(f"dryRun: Unsupported value: {dry_run!r}")
+    chosen: FieldValidation = validation  # type: ignore[assignment]
+    return Asked(user=request.user, dry_run=dry_run == "All", validation=chosen)
+
+
+def _delete_options(request: Request) -> dict[str, Any]:
+    options = dict(request.body) if isinstance(request.body, Mapping) else {}
+    if request.query.get("gracePeriodSeconds"):
+        options.setdefault("gracePeriodSeconds", int(request.query["gracePeriodSeconds"]))
+    if request.query.get("propagationPolicy"):
+        options.setdefault("propagationPolicy", request.query["propagationPolicy"])
+    return options
+
+
+def _groups(request: Request, *, core: bool) -> Response:
+    if "as=APIGroupDiscoveryList" in request.accept and "v=v2;" in request.accept + ";":
+        media = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+        return Response(code=200, body=discovery.aggregated(core=core), content_type=media)
+    body = discovery.core_versions() if core else discovery.group_list()
+    return Response(code=200, body=body)
+
+
+def _resources(group: str, version: str) -> Response:
+    known = discovery.group_versions()
+    if version and (group, version) in known:
+        return Response(code=200, body=discovery.resource_list(group, version))
+    if not version and group in {name for name, _ in known}:
+        return Response(code=200, body=discovery.group_document(group))
+    raise unknown_path()
+
+
+def _review(kind: str, request: Request) -> dict[str, Any]:
+    if kind == "selfsubjectreviews":
+        status: dict[str, Any] = {"userInfo": {"username": request.user, "groups": []}}
+    else:
+        status = {"allowed": True, "reason": "the simulated cluster allows everything"}
+    body = dict(request.body) if isinstance(request.body, Mapping) else {}
+    return {**body, "status": status}
