@@ -1,1 +1,5 @@
-"""The executor's brain: which steps come next, what outcomes mean. Performs none of them."""
+"""The executor's brain: what is approved, what may start now, what became of it. Pure.
+
+It reads no clock and writes nothing: the ledger, the cluster and the time come in as values,
+steps and ledger entries go out.
+"""

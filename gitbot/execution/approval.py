@@ -1,0 +1,138 @@
+"""What is approved: a pure decision from the facts of one merged pull request.
+
+A person's pull request approves what was last shown for the merged head before the newest
+qualifying review (where reviews are required, else before the merge). A pull request of the bot
+approves exactly the digest in its proposal file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gitbot.execution.state import PullRecord
+from gitbot.execution.values import Approval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewFact:
+    """One review: by whom, of which head, when."""
+
+    reviewer: str
+    approved: bool
+    commit: str
+    time: int
+    can_write: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalFact:
+    """The proposal file of a merged pull request of the bot, as merged."""
+
+    concern: str
+    digest: str
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedPull:
+    """The facts about one merged pull request. Times in seconds UTC."""
+
+    number: int
+    author: str
+    head: str
+    merge_commit: str
+    merged_by: str
+    merged_at: int
+    reviews: tuple[ReviewFact, ...] = ()
+    reviews_required: int = 0
+    proposal: ProposalFact | None = None
+    records: tuple[PullRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotApproved:
+    """Why a merge approved nothing."""
+
+    pull_request: int
+    reason: str
+
+
+def decide(pull: MergedPull) -> Approval | NotApproved:
+    """What the merge approved, or why nothing."""
+    qualifying = qualifying_reviews(pull)
+    if len({review.reviewer for review in qualifying}) < pull.reviews_required:
+        return _nothing(
+            pull,
+            f"{pull.reviews_required} approvals of the merged head {pull.head[:12]} are required, "
+            f"{len(qualifying)} found",
+        )
+    if pull.proposal is not None:
+        return _proposed(pull, pull.proposal, qualifying)
+    return _shown(pull, qualifying)
+
+
+def qualifying_reviews(pull: MergedPull) -> tuple[ReviewFact, ...]:
+    """Newest word of each reviewer, where it approves the merged head before the merge.
+
+    The author's own approval and that of somebody without write permission do not count.
+    """
+    newest: dict[str, ReviewFact] = {}
+    for review in sorted(pull.reviews, key=lambda item: item.time):
+        newest[review.reviewer] = review
+    return tuple(
+        review
+        for _, review in sorted(newest.items())
+        if review.approved
+        and review.can_write
+        and review.commit == pull.head
+        and review.reviewer != pull.author
+        and review.time <= pull.merged_at
+    )
+
+
+def _proposed(
+    pull: MergedPull, proposal: ProposalFact, qualifying: tuple[ReviewFact, ...]
+) -> Approval | NotApproved:
+    if proposal.expires_at and pull.merged_at > proposal.expires_at:
+        return _nothing(pull, "the proposal had expired when it was merged")
+    return _approval(pull, proposal.digest, qualifying, concern=proposal.concern)
+
+
+def _shown(pull: MergedPull, qualifying: tuple[ReviewFact, ...]) -> Approval | NotApproved:
+    before_merge = [record for record in pull.records if record.time <= pull.merged_at]
+    records = [record for record in before_merge if record.head == pull.head]
+    if not records:
+        return _nothing(pull, f"no plan was shown for the merged head {pull.head[:12]}")
+    limit = pull.merged_at
+    if pull.reviews_required:
+        limit = max(review.time for review in qualifying)
+    seen = [record for record in records if record.time <= limit]
+    if not seen:
+        return _nothing(pull, "the plan was shown only after the newest approval")
+    shown = seen[-1]
+    if any(record.digest != shown.digest for record in records if record.time > shown.time):
+        return _nothing(pull, "another plan was shown between the newest approval and the merge")
+    expires_at = max(record.expires_at for record in records if record.digest == shown.digest)
+    if expires_at and pull.merged_at > expires_at:
+        return _nothing(pull, "the plan had expired when it was merged")
+    return _approval(pull, shown.digest, qualifying, concern="")
+
+
+def _approval(
+    pull: MergedPull, digest: str, qualifying: tuple[ReviewFact, ...], *, concern: str
+) -> Approval:
+    return Approval(
+        digest=digest,
+        pull_request=pull.number,
+        commit=pull.merge_commit,
+        head=pull.head,
+        author=pull.author,
+        approvers=tuple(sorted({review.reviewer for review in qualifying})),
+        merger=pull.merged_by,
+        merged_at=pull.merged_at,
+        concern=concern,
+    )
+
+
+def _nothing(pull: MergedPull, reason: str) -> NotApproved:
+    return NotApproved(pull_request=pull.number, reason=f"nothing is approved: {reason}")

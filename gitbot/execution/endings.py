@@ -1,0 +1,112 @@
+"""Moves that end without a migration: moot, too late, withdrawn, or stopped with their group."""
+
+from __future__ import annotations
+
+from gitbot.execution.facts import ClusterFacts
+from gitbot.execution.observe import VANISHED, move_entry
+from gitbot.execution.state import MoveRecord, RequestRecord
+from gitbot.execution.values import Approved, View
+from gitbot.model.instants import FOREVER, Interval, intersect, subtract
+from gitbot.model.ledger import Entry, MoveState
+from gitbot.model.objects import uid_of
+from gitbot.model.plan import Move
+
+
+def ending(
+    view: View,
+    facts: ClusterFacts,
+    approved: Approved,
+    move: Move,
+    request: RequestRecord,
+    *,
+    never_created: bool,
+) -> Entry | None:
+    """The entry that ends a move that has no VMIM; None where it may still run."""
+    record = request.moves[move.id]
+    state, reason = _why(view, facts, approved, move, request)
+    if state is None:
+        return None
+    return move_entry(
+        view,
+        approved,
+        move,
+        state,
+        attempt=record.attempt,
+        reason=reason,
+        outcome="never-created" if never_created else "",
+    )
+
+
+def _why(
+    view: View, facts: ClusterFacts, approved: Approved, move: Move, request: RequestRecord
+) -> tuple[MoveState | None, str]:
+    if request.cancelled:
+        return MoveState.WITHDRAWN, f"the request was cancelled: {request.cancelled}"
+    if approved.terms.void:
+        return MoveState.WITHDRAWN, approved.terms.void
+    moot = moot_reason(facts, move)
+    if moot:
+        return MoveState.OBSOLETE, moot
+    stopped = stopped_by(request, request.moves[move.id])
+    if stopped is not None:
+        what = stopped.reason or str(stopped.state)
+        return MoveState.WITHDRAWN, f"move {stopped.number} of its group failed: {what}"
+    if next_start(view, approved, move, request) is None:
+        return MoveState.EXPIRED, "it could not start within its allowed time"
+    return None, ""
+
+
+def moot_reason(facts: ClusterFacts, move: Move) -> str:
+    """Why a move has lost its point, "" where it has not."""
+    name = move.vm.namespaced_name
+    instance = facts.instances.get(name)
+    if instance is None:
+        return "the VM is gone"
+    if uid_of(instance) != move.vm.uid:
+        return "the VM was started anew since the plan was made"
+    node = facts.node_of(name)
+    if node == move.source.node:
+        return ""
+    if facts.satisfies(node, move):
+        return f"the VM is on {node} already"
+    if not move.request.startswith("request/"):
+        return f"the VM left {move.source.node} for {node or 'no known node'}"
+    return ""
+
+
+def stopped_by(request: RequestRecord, record: MoveRecord) -> MoveRecord | None:
+    """The failed move that stopped the group of a move, None where its group goes on."""
+    for other in request.moves.values():
+        same = other.group == record.group and other.digest == record.digest
+        bad = other.state is MoveState.FAILED or other.outcome == VANISHED
+        if same and other.number != record.number and other.final and bad:
+            return other
+    return None
+
+
+def begun(request: RequestRecord, record: MoveRecord) -> bool:
+    """Whether a move of the same group ever had a migration."""
+    return any(
+        other.effects
+        for other in request.moves.values()
+        if other.group == record.group and other.digest == record.digest
+    )
+
+
+def next_start(view: View, approved: Approved, move: Move, request: RequestRecord) -> int | None:
+    """When the move may start at the earliest, in its allowed time; None: never again."""
+    future = (Interval(start=view.now, end=FOREVER),)
+    spans = intersect(approved.terms.allowed, future)
+    record = request.moves[move.id]
+    if approved.terms.finish and begun(request, record):
+        spans = future
+    frozen = tuple(
+        span
+        for freeze in view.problem.freezes
+        if move.vm.namespaced_name in freeze.vms
+        for span in freeze.times
+    )
+    for span in subtract(spans, frozen):
+        if span.start + move.estimated_seconds <= span.end:
+            return span.start
+    return None

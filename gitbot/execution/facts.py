@@ -1,0 +1,185 @@
+"""What the snapshot and the migrations say, indexed for one look at the cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.constraint import Breach, Occupancy, worsened
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
+from gitbot.model.plan import Move
+from gitbot.model.problem import Limits, PlacementProblem
+
+FINAL_PHASES = frozenset({"Succeeded", "Failed"})
+MANAGED_BY = "app.kubernetes.io/managed-by"
+JOB_NAME = "kubevirt.io/migrationJobName"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """Instances, nodes and migrations by name."""
+
+    instances: Mapping[NamespacedName, KubernetesObject]
+    nodes: Mapping[str, KubernetesObject]
+    migrations: Mapping[NamespacedName, KubernetesObject]
+    job_names: frozenset[tuple[str, str]]  # (namespace, VMIM name) that pods remember
+    zone_key: str
+
+    @classmethod
+    def of(
+        cls, problem: PlacementProblem, migrations: tuple[KubernetesObject, ...]
+    ) -> ClusterFacts:
+        """Index the snapshot of a problem; `migrations` are newer than the snapshot's own."""
+        snapshot = problem.snapshot
+        instances = snapshot.of("VirtualMachineInstance")
+        return cls(
+            instances={name_of(instance): instance for instance in instances},
+            nodes={name_of(node).name: node for node in snapshot.of("Node")},
+            migrations={name_of(migration): migration for migration in migrations},
+            job_names=_job_names(snapshot),
+            zone_key=problem.zone_key,
+        )
+
+    def node_of(self, vm: NamespacedName) -> str:
+        """Where a VMI runs, "" where it does not."""
+        return str(at(self.instances.get(vm, {}), "status", "nodeName", default=""))
+
+    def zone_of(self, node: str) -> str:
+        """The zone of a node, "" where it has none."""
+        return labels_of(self.nodes.get(node, {})).get(self.zone_key, "")
+
+    def satisfies(self, node: str, move: Move) -> bool:
+        """Whether landing on the node is what the move's pin asked for."""
+        labels = labels_of(self.nodes.get(node, {}))
+        wanted = move.added_node_selector.items()
+        matches = all(labels.get(key) == value for key, value in wanted)
+        return matches and (not move.allowed_nodes or node in move.allowed_nodes)
+
+    def unfinished(self) -> tuple[KubernetesObject, ...]:
+        """Migrations of all movers that are not over, sorted."""
+        return tuple(
+            migration
+            for _, migration in sorted(self.migrations.items())
+            if phase_of(migration) not in FINAL_PHASES
+        )
+
+    def in_flight(self, vm: NamespacedName) -> KubernetesObject | None:
+        """The unfinished migration of a VMI, None where there is none."""
+        return next((item for item in self.unfinished() if vm_of(item) == vm), None)
+
+    def schedulable(self, node: str) -> bool:
+        """Whether the node is Ready and not cordoned."""
+        found = self.nodes.get(node)
+        return found is not None and is_ready(found) and not at(found, "spec", "unschedulable")
+
+    def instances_on(self, node: str) -> tuple[NamespacedName, ...]:
+        """VMIs on a node, sorted."""
+        return tuple(name for name in sorted(self.instances) if node and self.node_of(name) == node)
+
+
+def _job_names(snapshot: ClusterSnapshot) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        (name_of(pod).namespace, str(name))
+        for pod in snapshot.of("Pod")
+        if (name := at(pod, "metadata", "annotations", JOB_NAME))
+    )
+
+
+def phase_of(migration: KubernetesObject) -> str:
+    """The phase of a VMIM; "" before virt-controller saw it."""
+    return str(at(migration, "status", "phase", default=""))
+
+
+def vm_of(migration: KubernetesObject) -> NamespacedName:
+    """The VMI that a VMIM moves."""
+    name = str(at(migration, "spec", "vmiName", default=""))
+    return NamespacedName(namespace=name_of(migration).namespace, name=name)
+
+
+def is_own(migration: KubernetesObject) -> bool:
+    """Whether gitbot made the VMIM."""
+    return labels_of(migration).get(MANAGED_BY) == "gitbot"
+
+
+def is_ready(node: KubernetesObject) -> bool:
+    """Whether a node says Ready."""
+    condition = condition_of(node, "Ready")
+    return condition is not None and condition.get("status") == "True"
+
+
+def boot_id(node: KubernetesObject) -> str:
+    """The bootID of a node, "" where it tells none."""
+    return str(at(node, "status", "nodeInfo", "bootID", default=""))
+
+
+class Slots:
+    """Room for migrations under the limits, over all movers. Mutable: `take` uses it up."""
+
+    def __init__(self, facts: ClusterFacts, limits: Limits, targets: Mapping[str, str]) -> None:
+        """`targets`: VMIM UID to the planned target of own migrations not yet handed over."""
+        self._limits = limits
+        self._facts = facts
+        self.running = 0
+        self._sources: Counter[str] = Counter()
+        self._targets: Counter[str] = Counter()
+        self._zones: Counter[str] = Counter()
+        for migration in facts.unfinished():
+            state = at(migration, "status", "migrationState", default={})
+            instance = facts.instances.get(vm_of(migration), {})
+            target = (
+                targets.get(uid_of(migration))
+                or at(state, "targetNode")
+                or _target_of(instance, uid_of(migration))
+            )
+            self.take(facts.node_of(vm_of(migration)), str(target or ""))
+
+    def refusal(self, source: str, target: str) -> str:
+        """Why a migration between these nodes may not start now, "" where it may."""
+        limits = self._limits
+        if self.running >= limits.slots:
+            return f"{self.running} migrations run, gitbot starts at most {limits.slots} at once"
+        if self._sources[source] >= limits.per_source_node:
+            return f"{self._sources[source]} migrations leave {source}"
+        if self._targets[target] >= limits.per_target_node:
+            return f"{self._targets[target]} migrations go to {target}"
+        for zone in self._zones_of(source, target):
+            if self._zones[zone] >= limits.per_zone:
+                return f"{self._zones[zone]} migrations touch zone {zone}"
+        return ""
+
+    def take(self, source: str, target: str) -> None:
+        """Count one more migration."""
+        self.running += 1
+        self._sources[source] += 1
+        if target:
+            self._targets[target] += 1
+        for zone in self._zones_of(source, target):
+            self._zones[zone] += 1
+
+    def _zones_of(self, source: str, target: str) -> tuple[str, ...]:
+        zones = {self._facts.zone_of(node) for node in (source, target) if node}
+        return tuple(sorted(zones - {""}))
+
+
+def _target_of(instance: KubernetesObject, uid: str) -> str:
+    state = at(instance, "status", "migrationState", default={})
+    return str(at(state, "targetNode", default="")) if at(state, "migrationUid") == uid else ""
+
+
+def new_breaches(
+    problem: PlacementProblem, facts: ClusterFacts, vm: NamespacedName, source: str
+) -> tuple[Breach, ...]:
+    """Required breaches about a VM that are there now and would not be with it on `source`."""
+    now: dict[NamespacedName, frozenset[str]] = {
+        name: frozenset({node}) for name in sorted(facts.instances) if (node := facts.node_of(name))
+    }
+    before: Occupancy = {**now, vm: frozenset({source})}
+    return tuple(
+        breach
+        for rule in problem.rules
+        if rule.required and vm in rule.members
+        for breach in worsened(rule.breaches(before), rule.breaches(now))
+    )

@@ -1,0 +1,66 @@
+"""Revalidation: do the groups of approved plans still keep the law on the cluster as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gitbot.execution.facts import ClusterFacts
+from gitbot.execution.nodes import BUSY, nodes_of
+from gitbot.execution.starts import Candidate, refusals
+from gitbot.execution.values import Approved, Stale, View
+from gitbot.model.plan import Move, NodeRef
+
+
+def judge_groups(
+    view: View, facts: ClusterFacts, candidates: tuple[Candidate, ...]
+) -> tuple[Stale, ...]:
+    """The groups whose remaining moves would add or worsen a breach, sorted by request and group.
+
+    Each plan is judged whole first; where that fails, group by group in the order of the plan,
+    each on top of the groups before it that pass.
+    """
+    plans: dict[tuple[str, str], list[Candidate]] = {}
+    for candidate in candidates:
+        key = (candidate.approved.id, candidate.approved.approval.digest)
+        plans.setdefault(key, []).append(candidate)
+    stale: list[Stale] = []
+    for _, remaining in sorted(plans.items()):
+        stale += _judge_plan(view, facts, remaining)
+    return tuple(stale)
+
+
+def _judge_plan(view: View, facts: ClusterFacts, remaining: list[Candidate]) -> list[Stale]:
+    away = _nodes_away(view, remaining[0].approved)
+    judged = [item for item in remaining if not away & _nodes_of(remaining, item)]
+    if not refusals(view, [_here(facts, item.move) for item in judged]):
+        return []
+    stale: list[Stale] = []
+    passed: list[Move] = []
+    for group in dict.fromkeys(item.move.group for item in judged):
+        moves = [_here(facts, item.move) for item in judged if item.move.group == group]
+        reasons = refusals(view, [*passed, *moves])
+        if reasons:
+            stale.append(Stale(request=remaining[0].approved.id, group=group, reasons=reasons))
+        else:
+            passed += moves
+    return stale
+
+
+def _nodes_away(view: View, approved: Approved) -> frozenset[str]:
+    """Nodes of the same occurrence that are out of service now and will be back."""
+    maintenance = approved.terms.maintenance
+    if maintenance is None:
+        return frozenset()
+    nodes = nodes_of(view, maintenance)
+    return frozenset(name for name, node in nodes.items() if node.state in BUSY)
+
+
+def _nodes_of(remaining: list[Candidate], item: Candidate) -> frozenset[str]:
+    return frozenset(
+        other.move.to.node for other in remaining if other.move.group == item.move.group
+    )
+
+
+def _here(facts: ClusterFacts, move: Move) -> Move:
+    node = facts.node_of(move.vm.namespaced_name) or move.source.node
+    return replace(move, source=NodeRef(node=node, zone=facts.zone_of(node)))

@@ -1,0 +1,242 @@
+"""The executor's brain: approved plans, the ledger and the cluster as it is, to the next steps.
+
+Pure: the same view gives the same steps. The workflow writes the entries in one commit, does the
+effects in their order, and asks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from gitbot.execution.accept import accept, is_known
+from gitbot.execution.breaker import breaker_entry, tripped
+from gitbot.execution.endings import ending
+from gitbot.execution.facts import ClusterFacts, is_own, phase_of, vm_of
+from gitbot.execution.groups import judge_groups
+from gitbot.execution.nodes import advance, effects_due
+from gitbot.execution.observe import Subject, move_entry, observe
+from gitbot.execution.starts import Candidate, choose_starts
+from gitbot.execution.state import (
+    STARTED_STATES,
+    RequestRecord,
+    fold_requests,
+    observed_migrations,
+)
+from gitbot.execution.values import Approved, Effect, Stale, Steps, View
+from gitbot.model.ledger import Entry, MoveState, request_file
+from gitbot.model.objects import KubernetesObject, at, name_of, uid_of
+from gitbot.model.plan import Move
+
+
+@dataclass(slots=True, kw_only=True)
+class _Turn:
+    """One turn: the view grows by the entries that it has decided."""
+
+    view: View
+    facts: ClusterFacts
+    entries: list[Entry] = field(default_factory=list)
+    effects: list[Effect] = field(default_factory=list)
+    without: set[tuple[str, int]] = field(default_factory=set)  # intended, but no VMIM
+    _folded: tuple[int, Mapping[str, RequestRecord]] | None = None
+
+    @property
+    def records(self) -> Mapping[str, RequestRecord]:
+        """Every request, folded anew when entries came."""
+        if self._folded is None or self._folded[0] != len(self.entries):
+            folded = fold_requests(self.view.ledger, self.view.cluster)
+            self._folded = (len(self.entries), folded)
+        return self._folded[1]
+
+    def add(self, *entries: Entry) -> None:
+        if not entries:
+            return
+        self.entries += entries
+        ledger = self.view.ledger
+        grown = replace(ledger, entries=(*ledger.entries, *entries))
+        self.view = replace(self.view, ledger=grown)
+
+
+def next_steps(view: View) -> Steps:
+    """What to write and to do now."""
+    turn = _Turn(view=view, facts=ClusterFacts.of(view.problem, view.migrations))
+    _accept_all(turn)
+    _observe_all(turn)
+    _observe_foreign(turn)
+    _break_circuit(turn)
+    _end_all(turn)
+    _advance_nodes(turn)
+    candidates = _candidates(turn)
+    stale: tuple[Stale, ...] = ()
+    if view.judge_groups and not turn.facts.unfinished():
+        stale = judge_groups(turn.view, turn.facts, candidates)
+    starts = choose_starts(turn.view, turn.facts, candidates, targets=_targets(turn), stale=stale)
+    _hold_stale(turn, candidates, starts.stale)
+    turn.add(*starts.entries)
+    turn.effects += [*_node_effects(turn), *starts.effects]
+    return Steps(
+        entries=tuple(turn.entries),
+        effects=tuple(turn.effects),
+        stale=starts.stale,
+        waiting=starts.waiting,
+        in_flight=_in_flight(turn),
+    )
+
+
+def _accept_all(turn: _Turn) -> None:
+    for approved in turn.view.approved:
+        turn.add(*accept(turn.view, turn.records, approved))
+
+
+def _known(turn: _Turn) -> list[tuple[Approved, Move, RequestRecord]]:
+    """Every approved move that the ledger has accepted, in order of approval, wave and number."""
+    records = turn.records
+    known = []
+    for approved in turn.view.approved:
+        record = records.get(approved.id)
+        if record is None:
+            continue
+        known += [
+            (approved, move, record)
+            for move in sorted(approved.moves, key=lambda move: (move.wave, move.id))
+            if is_known(record, approved, move)
+        ]
+    return known
+
+
+def _observe_all(turn: _Turn) -> None:
+    for approved, move, request in _known(turn):
+        record = request.moves[move.id]
+        if not record.under_way:
+            continue
+        seen = observe(
+            Subject(
+                view=turn.view,
+                facts=turn.facts,
+                approved=approved,
+                move=move,
+                record=record,
+                cancelled=request.cancelled,
+            )
+        )
+        turn.add(*seen.entries)
+        turn.effects += seen.deletions
+        if seen.missing:
+            turn.without.add((approved.id, move.id))
+
+
+def _observe_foreign(turn: _Turn) -> None:
+    seen = observed_migrations(turn.view.ledger, turn.view.cluster)
+    for _, migration in sorted(turn.facts.migrations.items()):
+        over = phase_of(migration) in ("Succeeded", "Failed")
+        if over and not is_own(migration) and uid_of(migration) not in seen:
+            turn.add(_foreign_entry(turn, migration))
+
+
+def _foreign_entry(turn: _Turn, migration: KubernetesObject) -> Entry:
+    vm = vm_of(migration)
+    state = at(migration, "status", "migrationState", default={})
+    succeeded = phase_of(migration) == "Succeeded"
+    request = f"observed/{vm}"
+    return Entry(
+        file=request_file(turn.view.cluster, request),
+        time=turn.view.now,
+        cluster=turn.view.cluster,
+        state=str(MoveState.OBSERVED),
+        request=request,
+        vm=str(vm),
+        source=str(at(state, "sourceNode", default="")),
+        to=str(at(state, "targetNode", default="")),
+        landed=str(at(state, "targetNode", default="")) if succeeded else "",
+        migration=str(name_of(migration)),
+        migration_uid=uid_of(migration),
+        outcome=phase_of(migration),
+    )
+
+
+def _break_circuit(turn: _Turn) -> None:
+    view = turn.view
+    reason = tripped(view.ledger, view.cluster, now=view.now, limits=view.breaker)
+    if not reason or view.stop:
+        return
+    turn.add(breaker_entry(reason, cluster=view.cluster, now=view.now))
+    turn.view = replace(turn.view, stop=reason)
+
+
+def _end_all(turn: _Turn) -> None:
+    """End what is moot, late, void or stopped; a failed group ends all its moves in one turn."""
+    for approved, move, _ in _known(turn):
+        request = turn.records[approved.id]
+        record = request.moves[move.id]
+        never_created = (approved.id, move.id) in turn.without
+        if record.final or (record.under_way and not never_created):
+            continue
+        entry = ending(turn.view, turn.facts, approved, move, request, never_created=never_created)
+        if entry is not None:
+            turn.add(entry)
+            turn.without.discard((approved.id, move.id))
+
+
+def _drains(turn: _Turn) -> tuple[Approved, ...]:
+    """The newest approved plan of every occurrence that has nodes."""
+    drains = {item.id: item for item in turn.view.approved if item.terms.maintenance is not None}
+    return tuple(drains.values())
+
+
+def _advance_nodes(turn: _Turn) -> None:
+    for approved in _drains(turn):
+        record = turn.records.get(approved.id, RequestRecord(id=approved.id))
+        turn.add(*advance(turn.view, turn.facts, approved, record))
+
+
+def _node_effects(turn: _Turn) -> list[Effect]:
+    return [
+        effect
+        for approved in _drains(turn)
+        for effect in effects_due(turn.view, turn.facts, approved)
+    ]
+
+
+def _candidates(turn: _Turn) -> tuple[Candidate, ...]:
+    candidates = []
+    for approved, move, request in _known(turn):
+        record = request.moves[move.id]
+        missing = (approved.id, move.id) in turn.without
+        if record.final or (record.under_way and not missing):
+            continue
+        candidates.append(
+            Candidate(
+                approved=approved, move=move, record=record, request=request, intended=missing
+            )
+        )
+    return tuple(candidates)
+
+
+def _targets(turn: _Turn) -> dict[str, str]:
+    """Planned targets of own migrations, by VMIM UID."""
+    return {
+        record.migration_uid: record.to
+        for request in turn.records.values()
+        for record in request.moves.values()
+        if record.under_way and record.migration_uid
+    }
+
+
+def _hold_stale(turn: _Turn, candidates: tuple[Candidate, ...], stale: tuple[Stale, ...]) -> None:
+    reasons = {(item.request, item.group): "; ".join(item.reasons) for item in stale}
+    for candidate in candidates:
+        reason = reasons.get((candidate.approved.id, candidate.move.group))
+        record = candidate.record
+        if reason is None or record.state in STARTED_STATES:
+            continue
+        if record.state is not MoveState.HELD or record.reason != reason:
+            entry = move_entry(
+                turn.view, candidate.approved, candidate.move, MoveState.HELD, reason=reason
+            )
+            turn.add(entry)
+
+
+def _in_flight(turn: _Turn) -> int:
+    return sum(
+        record.under_way for request in turn.records.values() for record in request.moves.values()
+    )

@@ -1,0 +1,223 @@
+"""Outcomes: what the cluster says about moves that are under way, as ledger entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gitbot.execution.facts import ClusterFacts, new_breaches, phase_of
+from gitbot.execution.state import MoveRecord
+from gitbot.execution.values import Approved, DeleteMigration, View
+from gitbot.model.ledger import Entry, MoveState, request_file
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject, at, uid_of
+from gitbot.model.plan import Move
+
+UNEXPECTED = "unexpected-landing"
+VANISHED = "vanished"
+RECALLED = {
+    "withdrawing": MoveState.WITHDRAWN,
+    "expiring": MoveState.EXPIRED,
+    "overdue": MoveState.FAILED,
+}
+"""Outcomes of moves whose VMIM gitbot itself deletes, and the state in which they end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One move under way: what was approved, and what the ledger knows of it."""
+
+    view: View
+    facts: ClusterFacts
+    approved: Approved
+    move: Move
+    record: MoveRecord
+    cancelled: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What one look says: lines, deletions; `missing`: the VMIM was never made."""
+
+    entries: tuple[Entry, ...] = ()
+    deletions: tuple[DeleteMigration, ...] = ()
+    missing: bool = False
+
+
+def move_entry(
+    view: View, approved: Approved, move: Move, state: MoveState, **fields: object
+) -> Entry:
+    """A ledger line about one move, with all that identifies it."""
+    approval = approved.approval
+    known: dict[str, object] = {
+        "file": request_file(view.cluster, approved.id),
+        "time": view.now,
+        "cluster": view.cluster,
+        "state": str(state),
+        "request": approved.id,
+        "vm": str(move.vm.namespaced_name),
+        "vm_uid": move.vm.uid,
+        "move": move.id,
+        "source": move.source.node,
+        "to": move.to.node,
+        "author": approval.author,
+        "approvers": approval.approvers,
+        "merger": approval.merger,
+        "pull_request": approval.pull_request,
+        "commit": approval.commit,
+        "digest": approval.digest,
+    }
+    return Entry(**{**known, **fields})  # type: ignore[arg-type]
+
+
+def observe(subject: Subject) -> Observation:
+    """What became of one move under way since the ledger's last line about it."""
+    name = NamespacedName.parse(subject.record.migration)
+    migration = subject.facts.migrations.get(name)
+    if migration is None:
+        entry = _without_migration(subject)
+        return Observation(entries=(entry,)) if entry else Observation(missing=True)
+    match phase_of(migration):
+        case "Succeeded":
+            return Observation(entries=(_landed(subject, migration),))
+        case "Failed":
+            return Observation(entries=(_failed(subject, migration),))
+        case phase:
+            recall = _recall(subject, phase)
+            if recall is not None:
+                return _withdraw(subject, migration, recall)
+            return Observation(entries=_progress(subject, migration, phase))
+
+
+def _line(subject: Subject, state: MoveState, **fields: object) -> Entry:
+    record = subject.record
+    known: dict[str, object] = {
+        "attempt": record.attempt,
+        "source": record.source,
+        "migration": record.migration,
+        "migration_uid": record.migration_uid,
+    }
+    return move_entry(subject.view, subject.approved, subject.move, state, **{**known, **fields})
+
+
+def _end(subject: Subject, state: MoveState, **fields: object) -> Entry:
+    since = subject.record.created_at or subject.record.intended_at
+    return _line(subject, state, seconds=max(0, subject.view.now - since), **fields)
+
+
+def _progress(subject: Subject, migration: KubernetesObject, phase: str) -> tuple[Entry, ...]:
+    state = MoveState.CREATED if phase in ("", "Pending") else MoveState.RUNNING
+    known = subject.record.state
+    if known is state or known is MoveState.RUNNING:
+        return ()
+    return (_line(subject, state, migration_uid=uid_of(migration)),)
+
+
+def _landed(subject: Subject, migration: KubernetesObject | None) -> Entry:
+    record, facts = subject.record, subject.facts
+    state = at(migration or {}, "status", "migrationState", default={})
+    landed = facts.node_of(record.vm) or str(at(state, "targetNode", default=""))
+    uid = uid_of(migration) if migration else record.migration_uid
+    if not facts.satisfies(landed, subject.move):
+        reason = f"landed on {landed or 'no known node'}, which is not what was approved"
+    else:
+        breaches = new_breaches(subject.view.problem, facts, record.vm, record.source)
+        reason = breaches[0].message if breaches else ""
+    known = {"landed": landed, "migration_uid": uid, "reason": reason}
+    if reason:
+        return _end(subject, MoveState.FAILED, outcome=UNEXPECTED, **known)
+    return _end(subject, MoveState.SUCCEEDED, outcome="Succeeded", **known)
+
+
+def _failed(subject: Subject, migration: KubernetesObject) -> Entry:
+    if subject.record.outcome in RECALLED:
+        return _recalled(subject)
+    why = str(at(migration, "status", "migrationState", "failureReason", default=""))
+    return _end(
+        subject,
+        MoveState.FAILED,
+        migration_uid=uid_of(migration),
+        outcome="Failed",
+        reason=why or "KubeVirt says Failed without a reason",
+    )
+
+
+def _recalled(subject: Subject) -> Entry:
+    record = subject.record
+    return _end(subject, RECALLED[record.outcome], outcome=record.outcome, reason=record.reason)
+
+
+def _without_migration(subject: Subject) -> Entry | None:
+    """The VMIM is not there: what became of it, None where it was never made.
+
+    KubeVirt deletes finished VMIMs beyond five of a VM, and all of a VM that is gone; the VMI
+    remembers its last migration, and launcher pods the name of theirs.
+    """
+    record, facts = subject.record, subject.facts
+    instance = facts.instances.get(record.vm)
+    if instance is None or uid_of(instance) != record.vm_uid:
+        what = "the VM is gone" if instance is None else "the VM was started anew"
+        return _end(subject, MoveState.OBSOLETE, reason=what)
+    moved = at(instance, "status", "migrationState", default={})
+    remembered = bool(record.migration_uid) and at(moved, "migrationUid") == record.migration_uid
+    if remembered and at(moved, "completed") and not at(moved, "failed"):
+        return _landed(subject, None)
+    name = NamespacedName.parse(record.migration)
+    in_pods = (name.namespace, name.name) in facts.job_names
+    if record.state is MoveState.INTENDED and not in_pods:
+        return None
+    node = facts.node_of(record.vm)
+    if node != record.source and facts.satisfies(node, subject.move):
+        return _landed(subject, None)
+    if record.outcome in RECALLED:
+        return _recalled(subject)
+    why = str(at(moved, "failureReason", default="")) if remembered else ""
+    why = why or f"{record.migration} was deleted by somebody: it is not made again"
+    return _end(subject, MoveState.WITHDRAWN, outcome=VANISHED, reason=why)
+
+
+def _withdraw(
+    subject: Subject, migration: KubernetesObject, recall: tuple[str, str]
+) -> Observation:
+    """The ledger line (once) and the deletion (until the server has taken it)."""
+    if at(migration, "metadata", "deletionTimestamp"):
+        return Observation()
+    outcome, reason = recall
+    record = subject.record
+    state = MoveState.CREATED if record.state is MoveState.INTENDED else record.state
+    uid = uid_of(migration)
+    entry = _line(subject, state, migration_uid=uid, outcome=outcome, reason=reason)
+    deletion = DeleteMigration(
+        request=subject.approved.id, name=record.migration, uid=uid, reason=reason
+    )
+    known = record.outcome in RECALLED
+    return Observation(entries=() if known else (entry,), deletions=(deletion,))
+
+
+def _recall(subject: Subject, phase: str) -> tuple[str, str] | None:
+    """Outcome and reason where an own unfinished VMIM must be deleted."""
+    if subject.record.outcome in RECALLED:
+        return subject.record.outcome, subject.record.reason
+    if subject.cancelled:
+        return "withdrawing", f"the request was cancelled: {subject.cancelled}"
+    if phase not in ("", "Pending"):
+        return None
+    if subject.approved.terms.void:
+        return "withdrawing", subject.approved.terms.void
+    return _overdue(subject)
+
+
+def _overdue(subject: Subject) -> tuple[str, str] | None:
+    """Why a migration that has not begun must not begin any more."""
+    view, record, terms = subject.view, subject.record, subject.approved.terms
+    ends = [span.end for span in terms.allowed if span.contains(view.now)]
+    if not terms.finish and not ends:
+        return "expiring", "its allowed time is over and it has not begun"
+    if not terms.finish and view.now + subject.move.estimated_seconds > max(ends):
+        return "expiring", "it has not begun, and would not end within its allowed time"
+    for freeze in view.problem.freezes:
+        if record.vm in freeze.vms and any(span.contains(view.now) for span in freeze.times):
+            return "withdrawing", f"freeze {freeze.intent.name}: {freeze.reason}"
+    since = record.created_at or record.intended_at
+    if since and view.now - since > view.pending_timeout:
+        return "overdue", f"it has not begun within {view.pending_timeout} s"
+    return None

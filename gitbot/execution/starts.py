@@ -1,0 +1,264 @@
+"""Which moves may start now: time, stop flag, waves, nodes at once, limits, and the law."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from gitbot.execution.endings import next_start
+from gitbot.execution.facts import ClusterFacts, Slots
+from gitbot.execution.nodes import BUSY, begin, home_entry, may_begin, nodes_of
+from gitbot.execution.observe import move_entry
+from gitbot.execution.state import MoveRecord, NodeRecord, NodeState, RequestRecord
+from gitbot.execution.values import Approved, CreateMigration, Effect, Stale, View, Waiting
+from gitbot.model.effect import Effect as EffectIdentity
+from gitbot.model.effect import effect_name
+from gitbot.model.findings import Severity
+from gitbot.model.ledger import Entry, MoveState
+from gitbot.model.plan import Move, NodeRef, PlacementPlan, Wave
+
+BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A move that has no VMIM and has not ended. `intended`: the ledger announced it already."""
+
+    approved: Approved
+    move: Move
+    record: MoveRecord
+    request: RequestRecord
+    intended: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class _Round:
+    """One look through the candidates."""
+
+    slots: Slots
+    nodes: dict[str, dict[str, NodeRecord]]
+    candidates: tuple[Candidate, ...]
+    blocked: set[tuple[str, str]]
+    chosen: list[Candidate] = field(default_factory=list)
+    begins: list[tuple[Approved, str]] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+    stale: list[Stale] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starts:
+    """What starts, what waits, and the groups that the law refuses."""
+
+    entries: tuple[Entry, ...]
+    effects: tuple[Effect, ...]
+    waiting: tuple[Waiting, ...]
+    stale: tuple[Stale, ...]
+
+
+def choose_starts(
+    view: View,
+    facts: ClusterFacts,
+    candidates: tuple[Candidate, ...],
+    *,
+    targets: Mapping[str, str],
+    stale: tuple[Stale, ...],
+) -> Starts:
+    """Choose greedily in the given order; first on trust, then move by move where the law asks."""
+    blocked = {(item.request, item.group) for item in stale}
+    quick = _look(view, facts, candidates, targets, blocked, careful=False)
+    batch = [_as_is(facts, item.move) for item in quick.chosen]
+    if quick.chosen and refusals(view, batch):
+        quick = _look(view, facts, candidates, targets, blocked, careful=True)
+    return _starts(view, facts, quick, stale)
+
+
+def _look(
+    view: View,
+    facts: ClusterFacts,
+    candidates: tuple[Candidate, ...],
+    targets: Mapping[str, str],
+    blocked: set[tuple[str, str]],
+    *,
+    careful: bool,
+) -> _Round:
+    slots = Slots(facts, view.problem.limits, targets)
+    look = _Round(slots=slots, nodes={}, candidates=candidates, blocked=set(blocked))
+    for candidate in candidates:
+        maintenance = candidate.approved.terms.maintenance
+        if maintenance is not None and candidate.approved.id not in look.nodes:
+            look.nodes[candidate.approved.id] = nodes_of(view, maintenance)
+    for candidate in candidates:
+        reason, until = _refusal(view, facts, look, candidate)
+        if not reason and careful:
+            reason = _law(view, facts, look, candidate)
+        if reason:
+            look.waiting.append(_waiting(candidate, reason, until))
+        else:
+            _take(facts, look, candidate)
+    return look
+
+
+def _refusal(
+    view: View, facts: ClusterFacts, look: _Round, candidate: Candidate
+) -> tuple[str, int]:
+    move, approved, record = candidate.move, candidate.approved, candidate.record
+    if (approved.id, move.group) in look.blocked:
+        return "its group no longer keeps the law and is proposed anew", 0
+    opens = next_start(view, approved, move, candidate.request)
+    if opens is not None and opens > view.now:
+        return "its allowed time has not come", opens
+    if view.stop:
+        return f"stopped: {view.stop}", 0
+    pause = record.changed_at + BACK_OFF * 2 ** max(0, record.attempt - 1)
+    if record.state is MoveState.FAILED and pause > view.now:
+        return "it failed and is tried again", pause
+    earlier = _earlier_wave(candidate, look)
+    if earlier is not None:
+        return f"move {earlier.number} of an earlier wave is not over", 0
+    other = facts.in_flight(move.vm.namespaced_name)
+    if other is not None:
+        return f"another migration of the VM is under way: {other['metadata']['name']}", 0
+    gate = _node_gate(look, candidate)
+    if gate:
+        return gate, 0
+    here = facts.node_of(move.vm.namespaced_name)
+    return look.slots.refusal(here, move.to.node), 0
+
+
+def _node_gate(look: _Round, candidate: Candidate) -> str:
+    maintenance = candidate.approved.terms.maintenance
+    nodes = look.nodes.get(candidate.approved.id)
+    source = candidate.move.source.node
+    if maintenance is None or nodes is None or source not in nodes:
+        return ""
+    return may_begin(nodes, source, maintenance.max_nodes_at_once)
+
+
+def _earlier_wave(candidate: Candidate, look: _Round) -> MoveRecord | None:
+    """An unfinished move of an earlier wave of the same plan.
+
+    Groups that are proposed anew, and nodes that must wait for their turn, hold nobody up.
+    """
+    waits = {
+        other.move.id
+        for other in look.candidates
+        if other.approved is candidate.approved
+        and ((other.approved.id, other.move.group) in look.blocked or _node_gate(look, other))
+        and other.move.group != candidate.move.group
+    }
+    waves = {move.id: move.wave for move in candidate.approved.moves}
+    for number, record in sorted(candidate.request.moves.items()):
+        earlier = number in waves and waves[number] < candidate.move.wave
+        same = record.digest == candidate.record.digest
+        if earlier and same and not record.final and number not in waits:
+            return record
+    return None
+
+
+def _law(view: View, facts: ClusterFacts, look: _Round, candidate: Candidate) -> str:
+    batch = [_as_is(facts, item.move) for item in (*look.chosen, candidate)]
+    reasons = refusals(view, batch)
+    if not reasons:
+        return ""
+    if not look.chosen and not facts.unfinished():
+        group = (candidate.approved.id, candidate.move.group)
+        look.stale.append(Stale(request=group[0], group=group[1], reasons=reasons))
+        look.blocked.add(group)
+    return reasons[0]
+
+
+def _take(facts: ClusterFacts, look: _Round, candidate: Candidate) -> None:
+    move, approved = candidate.move, candidate.approved
+    look.slots.take(facts.node_of(move.vm.namespaced_name), move.to.node)
+    look.chosen.append(candidate)
+    nodes = look.nodes.get(approved.id, {})
+    source = nodes.get(move.source.node)
+    if source is not None and source.state not in BUSY:
+        nodes[source.node] = replace(source, state=NodeState.DRAINING)
+        look.begins.append((approved, source.node))
+
+
+def _starts(view: View, facts: ClusterFacts, look: _Round, stale: tuple[Stale, ...]) -> Starts:
+    entries: list[Entry] = []
+    effects: list[Effect] = []
+    for approved, node in look.begins:
+        entries += begin(view, facts, approved, node)
+    for candidate in look.chosen:
+        attempt = candidate.record.attempt if candidate.intended else candidate.record.attempt + 1
+        move = _as_is(facts, candidate.move)
+        entry = _intended(view, candidate, move, attempt)
+        if not candidate.intended:
+            home = home_entry(view, candidate.approved, move.vm.namespaced_name, move.source.node)
+            entries += [entry, *([home] if home else [])]
+        effects.append(
+            CreateMigration(
+                approved=candidate.approved, move=candidate.move, attempt=attempt, entry=entry
+            )
+        )
+    return Starts(
+        entries=tuple(entries),
+        effects=tuple(effects),
+        waiting=tuple(look.waiting),
+        stale=(*stale, *look.stale),
+    )
+
+
+def _intended(view: View, candidate: Candidate, move: Move, attempt: int) -> Entry:
+    identity = EffectIdentity(
+        request=candidate.move.request,
+        vmi_uid=candidate.move.vm.uid,
+        move=candidate.move.id,
+        attempt=attempt,
+    )
+    name = effect_name(identity, vm=candidate.move.vm.name)
+    return move_entry(
+        view,
+        candidate.approved,
+        move,
+        MoveState.INTENDED,
+        attempt=attempt,
+        migration=f"{candidate.move.vm.namespace}/{name}",
+    )
+
+
+def _waiting(candidate: Candidate, reason: str, until: int) -> Waiting:
+    return Waiting(
+        request=candidate.approved.id,
+        move=candidate.move.id,
+        vm=str(candidate.move.vm.namespaced_name),
+        reason=reason,
+        until=until,
+    )
+
+
+def _as_is(facts: ClusterFacts, move: Move) -> Move:
+    node = facts.node_of(move.vm.namespaced_name) or move.source.node
+    return replace(move, source=NodeRef(node=node, zone=facts.zone_of(node)), wave=0)
+
+
+def refusals(view: View, moves: Iterable[Move]) -> tuple[str, ...]:
+    """What the constraints say against these moves on the cluster as it is; nothing: go."""
+    trial = trial_plan(view, tuple(moves))
+    return tuple(
+        finding.message
+        for finding in view.replay(view.problem, trial)
+        if finding.severity is Severity.ERROR
+    )
+
+
+def trial_plan(view: View, moves: tuple[Move, ...]) -> PlacementPlan:
+    """The moves as a plan that starts now, its waves counted from 0 without gaps."""
+    indexes = {wave: index for index, wave in enumerate(sorted({move.wave for move in moves}))}
+    waves: list[Wave] = []
+    starts = view.now
+    for wave, index in indexes.items():
+        longest = max(move.estimated_seconds for move in moves if move.wave == wave)
+        waves.append(Wave(index=index, starts=starts, ends=starts + longest))
+        starts += longest
+    ordered = sorted(moves, key=lambda move: (move.wave, move.request, move.id))
+    return PlacementPlan(
+        cluster=view.cluster,
+        moves=tuple(replace(move, wave=indexes[move.wave]) for move in ordered),
+        waves=tuple(waves),
+        limits=view.problem.limits,
+    )

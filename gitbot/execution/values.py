@@ -1,0 +1,181 @@
+"""The values of the executor: what is approved, on which terms, and the steps it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from gitbot.model.findings import Finding
+from gitbot.model.instants import Interval
+from gitbot.model.ledger import Entry, Ledger
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject
+from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.problem import ALWAYS, PlacementProblem
+
+Replay = Callable[[PlacementProblem, PlacementPlan], tuple[Finding, ...]]
+"""Judges a plan state by state; an error among the findings means: not now, not like this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """Who approved which digest, how. `concern` is "" for a person's pull request."""
+
+    digest: str
+    pull_request: int = 0
+    commit: str = ""  # the merge
+    head: str = ""  # the head that was merged
+    author: str = ""
+    approvers: tuple[str, ...] = ()
+    merger: str = ""
+    merged_at: int = 0
+    concern: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintenance:
+    """How the nodes of one occurrence leave service and come back.
+
+    `nodes` in the order of draining; `stays` are the VMs that the approved plan leaves running.
+    `done` is Uncordoned, Rebooted or Command.
+    """
+
+    window: str
+    occurrence: str
+    nodes: tuple[str, ...]
+    max_nodes_at_once: int = 1
+    cordon: bool = False
+    stays: frozenset[NamespacedName] = frozenset()
+    done: str = "Uncordoned"
+    return_home: str = "Propose"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """When and how often moves of a request may run. `void` says why they may not at all.
+
+    `finish` lets groups that have begun go on after their time (overrun: Finish).
+    """
+
+    allowed: tuple[Interval, ...] = ALWAYS
+    attempts: int = 1
+    finish: bool = False
+    void: str = ""
+    reason: str = ""
+    window: str = ""
+    maintenance: Maintenance | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approved:
+    """One request of one approved plan. `id` is the ledger id; moves carry the planned id."""
+
+    id: str
+    approval: Approval
+    moves: tuple[Move, ...]
+    terms: Terms = field(default_factory=Terms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakerLimits:
+    """How much may go wrong within a day before gitbot stops itself; counts."""
+
+    failures: int = 3
+    unexpected_landings: int = 1
+    foreign_returns: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Everything that decides the next steps: the approved, the cluster as it is, the ledger.
+
+    `stop` is the reason of the stop flag ("" where nothing stops); `judge_groups` asks for a
+    revalidation of the groups that wait. `pending_timeout` in seconds: how long an own migration
+    may stay Pending.
+    """
+
+    cluster: str
+    now: int
+    ledger: Ledger
+    approved: tuple[Approved, ...]
+    problem: PlacementProblem
+    migrations: tuple[KubernetesObject, ...]
+    replay: Replay
+    stop: str = ""
+    judge_groups: bool = True
+    breaker: BreakerLimits = field(default_factory=BreakerLimits)
+    pending_timeout: int = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateMigration:
+    """Create the VMIM of one move; `entry` is its ledger line of state intended."""
+
+    approved: Approved
+    move: Move
+    attempt: int
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteMigration:
+    """Delete (cancel) an own VMIM: the reason goes to the ledger."""
+
+    request: str
+    name: str  # namespace/name
+    uid: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetUnschedulable:
+    """Cordon or uncordon a node (cordon: Gitbot)."""
+
+    request: str
+    node: str
+    unschedulable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelNode:
+    """Set or remove (None) the labels of a maintenance on a node."""
+
+    node: str
+    labels: Mapping[str, str | None]
+
+
+Effect = CreateMigration | DeleteMigration | SetUnschedulable | LabelNode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stale:
+    """A group of an approved plan that would break the law as the cluster is now."""
+
+    request: str
+    group: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A move that cannot start now, and for what it waits; `until` is 0 where no time is known."""
+
+    request: str
+    move: int
+    vm: str
+    reason: str
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """What to do now: write the entries in one commit, then do the effects in order.
+
+    `in_flight` counts own moves under way after the effects.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    stale: tuple[Stale, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    in_flight: int = 0
