@@ -1,1 +1,136 @@
 """Settings to adapters or simulator to workflows: the only place that picks implementations."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.files import CONFIGURATION_FILE, read_plain_file
+from gitbot.adapters.git.ledger import GitLedgerStore
+from gitbot.adapters.git.process import Git, check_ref
+from gitbot.adapters.git.repository import GitRepository
+from gitbot.errors import InvalidInput, RepositoryError, UsageError
+from gitbot.ports.clock import Clock
+from gitbot.ports.cluster import Cluster
+from gitbot.ports.forge import Forge
+from gitbot.ports.ledger import LedgerStore
+from gitbot.ports.repository import Repository
+from gitbot.settings import ForgeSettings, Settings, read_settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """Everything that a workflow asks for, opened.
+
+    `settings` are those of `base`, the commit at the tip of the protected base branch; a working
+    tree decides nothing but where the forge is. `clusters` overrides what a name opens.
+    """
+
+    settings: Settings
+    base: str
+    repository: Repository
+    forge: Forge
+    ledger: LedgerStore
+    clock: Clock
+    kubeconfig: str = ""
+    context: str = ""
+    clusters: dict[str, Cluster] = field(default_factory=dict)
+
+    def cluster(self, name: str) -> Cluster:
+        """The cluster of that name in the configuration, connected once."""
+        if name not in self.clusters:
+            settings = self.settings.cluster(name)
+            self.clusters[name] = open_cluster(
+                name=name, kubeconfig=self.kubeconfig, context=self.context or settings.context
+            )
+        return self.clusters[name]
+
+
+def open_cluster(*, name: str, kubeconfig: str = "", context: str = "") -> Cluster:
+    """A cluster of a kubeconfig ("" for kubectl's defaults)."""
+    from gitbot.adapters.kubernetes.cluster import (  # noqa: PLC0415 - the client is heavy
+        KubernetesCluster,
+    )
+
+    return KubernetesCluster(context=context, kubeconfig=kubeconfig, name=name)
+
+
+@contextmanager
+def open_workspace(
+    root: Path,
+    *,
+    kubeconfig: str = "",
+    context: str = "",
+    clock: Clock | None = None,
+    clusters: dict[str, Cluster] | None = None,
+    account: str = "gitbot",
+) -> Iterator[Workspace]:
+    """Open the repository that `root` is a clone of, its forge and its ledger.
+
+    The private mirror behind it is thrown away at the end. Raises UsageError, RepositoryError and
+    InvalidInput (a configuration with errors).
+    """
+    clock = clock or SystemClock()
+    here = _settings(read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE))
+    remote = _remote(root, here.forge)
+    with tempfile.TemporaryDirectory(prefix="gitbot-mirror-") as folder:
+        repository = GitRepository.clone(remote, Path(folder) / "mirror.git")
+        base_branch = here.forge.base_branch
+        base = repository.resolve(base_branch)
+        if base is None:
+            raise RepositoryError(
+                f"{remote} has no branch {base_branch}", hint="push it, or set forge.baseBranch"
+            )
+        data = repository.read_blob(base, CONFIGURATION_FILE)
+        if data is None:
+            raise UsageError(f"{base_branch} of {remote} has no {CONFIGURATION_FILE}")
+        yield Workspace(
+            settings=_settings(data),
+            base=base,
+            repository=repository,
+            forge=_forge(here.forge, remote, clock, account),
+            ledger=GitLedgerStore(repository),
+            clock=clock,
+            kubeconfig=kubeconfig,
+            context=context,
+            clusters=clusters if clusters is not None else {},
+        )
+
+
+def _settings(data: bytes) -> Settings:
+    settings, findings = read_settings(data, CONFIGURATION_FILE)
+    if settings is None:
+        raise InvalidInput("\n".join(str(finding) for finding in findings))
+    return settings
+
+
+def _remote(root: Path, forge: ForgeSettings) -> str:
+    """Where the intents repository is: a path as written, or the address of a remote's name."""
+    named = forge.repository
+    if forge.type == "local" and ("/" in named or (root / named).is_dir()):
+        return str((root / named).resolve())
+    name = check_ref(named) if forge.type == "local" else "origin"
+    code, address = Git(root).attempt(["config", "--get", f"remote.{name}.url"])
+    if code != 0 or not address:
+        raise UsageError(
+            f"{root} has no remote {name}",
+            hint="run gitbot in a clone of the intents repository, or set forge.repository",
+        )
+    return str((root / address).resolve()) if (root / address).exists() else address
+
+
+def _forge(settings: ForgeSettings, remote: str, clock: Clock, account: str) -> Forge:
+    if settings.type == "local":
+        from gitbot.adapters.forges.local import LocalForge  # noqa: PLC0415 - one forge a run
+
+        directory = Path(remote)
+        inner = directory / ".git"
+        return LocalForge(inner if inner.is_dir() else directory, clock=clock, account=account)
+    raise UsageError(
+        "this version speaks to the local forge only",
+        hint="set forge.type to local and forge.repository to a bare repository",
+    )
