@@ -44,6 +44,9 @@ class Workspace:
         """The cluster of that name in the configuration, connected once."""
         if name not in self.clusters:
             settings = self.settings.cluster(name)
+            if settings is None:
+                known = ", ".join(cluster.name for cluster in self.settings.clusters)
+                raise UsageError(f"there is no cluster {name} in the configuration: {known}")
             self.clusters[name] = open_cluster(
                 name=name, kubeconfig=self.kubeconfig, context=self.context or settings.context
             )
