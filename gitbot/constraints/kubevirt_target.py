@@ -1,0 +1,103 @@
+"""The pod that a live migration would create, decoded: what the scheduler will be asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from gitbot.constraints.instances import Instance, Instances
+from gitbot.kubevirt.target_pod import target_pod
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject, at, condition_of
+from gitbot.model.pod import Pod
+
+
+def target_of(
+    source: ClusterSnapshot | Instances,
+    vmi_name: NamespacedName,
+    added_node_selector: Mapping[str, str] | None = None,
+) -> Pod:
+    """The target pod of a migration of a VMI that would start now.
+
+    Built from the VMI and its running launcher pod, else from the VM, marked `estimated`. Ask with
+    Instances where many VMs are asked about. KeyError where neither VMI nor VM exists.
+    """
+    instances = source if isinstance(source, Instances) else Instances(source)
+    instance = instances[vmi_name]
+    obj = target_object(instances, instance, added_node_selector or {})
+    pod = Pod.from_object(obj, estimated=instance.source_pod is None)
+    return replace(pod, name=target_name(vmi_name), node="", finished=False, terminating=False)
+
+
+def target_name(vm: NamespacedName, number: int = 1) -> NamespacedName:
+    """A name for a pod that has none yet; two targets of one VM differ by their number."""
+    return NamespacedName(namespace=vm.namespace, name=f"virt-launcher-{vm.name}-target-{number}")
+
+
+def pinned(pod: Pod, added_node_selector: Mapping[str, str]) -> Pod:
+    """The same pod under another addedNodeSelector; the VM's own value wins on an equal key."""
+    if not added_node_selector:
+        return pod
+    return replace(pod, node_selector={**added_node_selector, **pod.node_selector})
+
+
+def target_object(
+    instances: Instances, instance: Instance, added: Mapping[str, str]
+) -> KubernetesObject:
+    """The target pod as JSON, as the API server would store it."""
+    vmi = instance.vmi if instance.vmi is not None else _vmi_of(instance)
+    namespace = instance.name.namespace
+    pod = target_pod(
+        vmi=vmi,
+        source_pod=instance.source_pod,
+        migration={"spec": {"addedNodeSelector": dict(added)}},
+        kubevirt=instances.kubevirt,
+        source_node=instances.nodes.get(instance.node),
+        namespace_object=instances.namespaces.get(namespace),
+        quotas=instances.quotas.get(namespace, ()),
+        claims=instances.claims.get(namespace, {}),
+        classes=instances.classes,
+    )
+    pod["metadata"]["namespace"] = namespace
+    if instance.source_pod is not None and not _resized(vmi):
+        pod["spec"] = _with_real_requests(pod["spec"], instance.source_pod.get("spec") or {})
+    return pod
+
+
+def _vmi_of(instance: Instance) -> KubernetesObject:
+    """The VMI that a stopped VM would get: its template under its name."""
+    template = at(instance.vm, "spec", "template", default={})
+    metadata = {**(template.get("metadata") or {})}
+    metadata |= {"namespace": instance.name.namespace, "name": instance.name.name}
+    return {"metadata": metadata, "spec": template.get("spec") or {}}
+
+
+def _resized(vmi: KubernetesObject) -> bool:
+    """Whether the VMI asks for more or less than its pod has: the next pod is made for that."""
+    return any(
+        (condition_of(vmi, name) or {}).get("status") == "True"
+        for name in ("HotVCPUChange", "HotMemoryChange")
+    )
+
+
+def _with_real_requests(spec: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
+    """The target with the requests that the running pod really has.
+
+    A mutating webhook or another KubeVirt release may have given the pod something else than the
+    formulas say, and will do so again. Ordinary init containers are those of the target alone: a
+    source pod has some (volume of a container disk) that a target lacks.
+    """
+    rendered = {item.get("name") for item in spec.get("initContainers") or ()}
+    initial = [
+        item
+        for item in source.get("initContainers") or ()
+        if item.get("name") in rendered or item.get("restartPolicy") == "Always"
+    ]
+    result = {**spec, "containers": list(source.get("containers") or spec.get("containers") or ())}
+    result["initContainers"] = initial
+    for key in ("resources", "overhead"):
+        if source.get(key) is not None:
+            result[key] = source[key]
+    return result
