@@ -15,8 +15,8 @@ import msgspec
 
 from gitbot.errors import Bug, SnapshotError
 from gitbot.model.objects import KubernetesObject
-from gitbot.snapshot.masks import ANNOTATION_PREFIXES, ANNOTATIONS, MASKS, METADATA, Mask
-from gitbot.snapshot.resources import RESOURCES
+from gitbot.snapshot.masks import ANNOTATION_PREFIXES, ANNOTATIONS, EVENT, MASKS, METADATA, Mask
+from gitbot.snapshot.resources import EVENTS, RESOURCES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +51,11 @@ def decode_object(kind: str, data: bytes) -> KubernetesObject:
         return _plain(kind, _object_decoder(kind).decode(data))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SnapshotError(f"a {kind} cannot be read: {error}") from error
+
+
+def decode_events(data: bytes) -> tuple[KubernetesObject, ...]:
+    """The Events of one page of a list answer. Raises SnapshotError where it is torn."""
+    return decode_page("Event", data).objects
 
 
 def prune(kind: str, obj: KubernetesObject) -> KubernetesObject:
@@ -89,9 +94,10 @@ _PLAIN = msgspec.json.Decoder(float_hook=str)
 
 @functools.cache
 def _struct_of(kind: str) -> type[msgspec.Struct]:
-    if kind not in MASKS:
+    masks = {**MASKS, "Event": EVENT}
+    if kind not in masks:
         raise Bug(f"BUG: no mask for kind {kind}")
-    struct: type[msgspec.Struct] = _type_of(kind, {"metadata": METADATA, **MASKS[kind]})
+    struct: type[msgspec.Struct] = _type_of(kind, {"metadata": METADATA, **masks[kind]})
     return struct
 
 
@@ -148,7 +154,7 @@ def _optional(name: str, mask: Mask) -> Any:
 
 
 def _plain(kind: str, struct: msgspec.Struct) -> KubernetesObject:
-    obj: dict[str, Any] = {"apiVersion": RESOURCES[kind].api_version, "kind": kind}
+    obj: dict[str, Any] = {"apiVersion": _API_VERSIONS[kind], "kind": kind}
     obj.update(msgspec.to_builtins(struct))
     _filter_annotations(obj)
     if kind in _WITH_TEMPLATE:
@@ -156,6 +162,7 @@ def _plain(kind: str, struct: msgspec.Struct) -> KubernetesObject:
     return obj
 
 
+_API_VERSIONS = {each.kind: each.api_version for each in (*RESOURCES.values(), EVENTS)}
 _WITH_TEMPLATE = frozenset(kind for kind in MASKS if kind.startswith("VirtualMachine"))
 
 

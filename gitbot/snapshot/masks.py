@@ -361,6 +361,11 @@ _VOLUME: Mapping[str, Mask] = {
     "status": _keep("phase"),
 }
 
+EVENT: Mapping[str, Mask] = {
+    **_keep("type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime"),
+    "involvedObject": _keep("kind", "namespace", "name", "uid"),
+}
+
 MASKS: Mapping[str, Mapping[str, Mask]] = {
     "CSINode": {"spec": {"drivers": [_keep("name", "nodeID", "allocatable", "topologyKeys")]}},
     "ConfigMap": {"data": _keep("reason")},

@@ -118,5 +118,8 @@ _RESOURCES = (
 RESOURCES: Mapping[str, Resource] = {resource.kind: resource for resource in _RESOURCES}
 """Every kind of `gitbot.model.cluster.KINDS`."""
 
+EVENTS = _resource("Event", "", "v1", "events")
+"""Read for one object at a time; never part of a snapshot."""
+
 LISTED = tuple(resource for resource in _RESOURCES if resource.kind != "ConfigMap")
 """What a read of a cluster lists; the hold flag is read on its own, before every effect."""

@@ -1,0 +1,208 @@
+"""KubernetesCluster: the cluster port on a real API server.
+
+No request of this file writes to a VirtualMachine or a VirtualMachineInstance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gitbot.adapters.kubernetes.reading import list_all, read_cluster
+from gitbot.adapters.kubernetes.refusals import refuse
+from gitbot.adapters.kubernetes.transport import Answer, Transport
+from gitbot.errors import Bug, ClusterError, ClusterForbidden, OutcomeUnknown, SnapshotError
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject, at, name_of, uid_of
+from gitbot.snapshot.decode import decode_events, decode_object
+from gitbot.snapshot.resources import EVENTS, RESOURCES, Resource
+from gitbot.snapshot.value import HOLD_NAME
+
+LABEL_PREFIX = "placement.gitbot.dev/"
+_MIGRATIONS = RESOURCES["VirtualMachineInstanceMigration"]
+_INSTANCES = RESOURCES["VirtualMachineInstance"]
+_NODES = RESOURCES["Node"]
+_CONFIG_MAPS = RESOURCES["ConfigMap"]
+_MERGE = "application/merge-patch+json"
+_STRICT = {"fieldValidation": "Strict", "fieldManager": "gitbot"}
+
+
+class KubernetesCluster:
+    """Implements ports.cluster.Cluster. `name` is the context's name where none is given.
+
+    Reads kubeconfig and the environment when it is made; raises ClusterError where they lead to no
+    cluster.
+    """
+
+    def __init__(
+        self,
+        *,
+        context: str = "",
+        kubeconfig: str = "",
+        name: str = "",
+        transport: Transport | None = None,
+    ) -> None:
+        self._transport = transport or Transport(kubeconfig=kubeconfig, context=context)
+        self._name = name or self._transport.context
+
+    @property
+    def name(self) -> str:
+        """The cluster's name in the configuration."""
+        return self._name
+
+    # Reading
+
+    def snapshot(self) -> ClusterSnapshot:
+        """A complete consistent read. Raises SnapshotError rather than return a part."""
+        return read_cluster(self._transport, self._name)
+
+    def server_time(self) -> int:
+        """The API server's clock (Date header), seconds UTC."""
+        date = self._transport.read("/version").date
+        if date is None:
+            raise ClusterError("the API server sent no Date header, so its clock is not known")
+        return date
+
+    def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
+        """One VirtualMachineInstanceMigration, None where there is none."""
+        return self._get(_MIGRATIONS, name)
+
+    def list_migrations(self) -> tuple[KubernetesObject, ...]:
+        """All VirtualMachineInstanceMigrations of all namespaces, sorted."""
+        return tuple(sorted(list_all(self._transport, _MIGRATIONS), key=name_of))
+
+    def get_instance(self, name: NamespacedName) -> KubernetesObject | None:
+        """One VirtualMachineInstance, None where there is none."""
+        return self._get(_INSTANCES, name)
+
+    def list_events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
+        """The Events about the VMI or VMIM of that name, oldest first; empty where forbidden."""
+        answer = self._transport.read(
+            EVENTS.path(namespace=name.namespace),
+            {"fieldSelector": f"involvedObject.name={name.name}", "limit": "500"},
+        )
+        if answer.status != 200:
+            try:
+                refuse(answer, EVENTS, "list")
+            except ClusterForbidden:
+                return ()
+        about = {_MIGRATIONS.kind, _INSTANCES.kind}
+        events = decode_events(answer.body)
+        found = (event for event in events if at(event, "involvedObject", "kind") in about)
+        return tuple(sorted(found, key=_event_order))
+
+    def hold_flag(self) -> str | None:
+        """The reason in ConfigMap gitbot/gitbot-hold; None if absent. Unreadable raises."""
+        flag = self._get(_CONFIG_MAPS, HOLD_NAME)
+        return None if flag is None else str(at(flag, "data", "reason", default=""))
+
+    def _get(self, resource: Resource, name: NamespacedName) -> KubernetesObject | None:
+        path = resource.path(namespace=name.namespace, name=name.name)
+        answer = self._transport.read(path)
+        if answer.status == 404:
+            return None
+        if answer.status != 200:
+            refuse(answer, resource, "get")
+        return decode_object(resource.kind, answer.body)
+
+    # Writing
+
+    def create_migration(
+        self, migration: KubernetesObject, *, dry_run: bool = False
+    ) -> KubernetesObject:
+        """Create a VMIM with fieldValidation=Strict; returns it as stored. Never repeated."""
+        if migration.get("kind") != _MIGRATIONS.kind:
+            raise Bug(f"BUG: create_migration with a {migration.get('kind')}")
+        name = name_of(migration)
+        answer = self._transport.write(
+            "POST",
+            _MIGRATIONS.path(namespace=name.namespace),
+            _plain(migration),
+            query=_STRICT | ({"dryRun": "All"} if dry_run else {}),
+        )
+        if answer.status not in (200, 201):
+            refuse(answer, _MIGRATIONS, "create")
+        return _stored(answer, name)
+
+    def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
+        """Delete (cancel) a VMIM if it still has that UID; False where it is gone."""
+        return self._delete(_MIGRATIONS, name, {"preconditions": {"uid": uid}})
+
+    def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
+        """Set or remove (None) labels below placement.gitbot.dev/ on a node."""
+        foreign = sorted(key for key in labels if not key.startswith(LABEL_PREFIX))
+        if foreign:
+            raise Bug(f"BUG: labels {foreign} are not below {LABEL_PREFIX}")
+        self._patch_node(node, {"metadata": {"labels": dict(labels)}})
+
+    def set_unschedulable(self, node: str, unschedulable: bool) -> None:
+        """Cordon or uncordon a node (cordon: Gitbot only)."""
+        self._patch_node(node, {"spec": {"unschedulable": unschedulable or None}})
+
+    def set_hold_flag(self, reason: str | None) -> None:
+        """Create (or update) or remove that ConfigMap."""
+        if reason is None:
+            self._delete(_CONFIG_MAPS, HOLD_NAME, {})
+            return
+        path = _CONFIG_MAPS.path(namespace=HOLD_NAME.namespace, name=HOLD_NAME.name)
+        data: dict[str, Any] = {"data": {"reason": reason}}
+        answer = self._write("PATCH", path, data, _MERGE)
+        if answer.status == 404:
+            metadata = {"namespace": HOLD_NAME.namespace, "name": HOLD_NAME.name}
+            flag = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **data}
+            answer = self._write("POST", _CONFIG_MAPS.path(namespace=HOLD_NAME.namespace), flag)
+            if answer.status not in (200, 201):
+                refuse(answer, _CONFIG_MAPS, "create")
+        elif answer.status != 200:
+            refuse(answer, _CONFIG_MAPS, "patch")
+
+    def _patch_node(self, node: str, patch: Mapping[str, Any]) -> None:
+        answer = self._write("PATCH", _NODES.path(name=node), patch, _MERGE)
+        if answer.status != 200:
+            refuse(answer, _NODES, "patch")
+
+    def _delete(self, resource: Resource, name: NamespacedName, options: Mapping[str, Any]) -> bool:
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
+        path = resource.path(namespace=name.namespace, name=name.name)
+        answer = self._transport.write("DELETE", path, body)
+        if answer.status in (404, 409):  # gone, or another one under that name
+            return False
+        if answer.status not in (200, 202):
+            refuse(answer, resource, "delete")
+        return True
+
+    def _write(
+        self, method: str, path: str, body: Mapping[str, Any], kind: str = "application/json"
+    ) -> Answer:
+        return self._transport.write(method, path, body, query=_STRICT, content_type=kind)
+
+
+def _stored(answer: Answer, name: NamespacedName) -> KubernetesObject:
+    try:
+        stored = decode_object(_MIGRATIONS.kind, answer.body)
+    except SnapshotError as error:
+        raise OutcomeUnknown(
+            f"VMIM {name} was accepted, but the answer is torn: {error}",
+            hint="read the object before anything else",
+        ) from error
+    if not name_of(stored).name or not uid_of(stored):
+        raise OutcomeUnknown(
+            f"VMIM {name} was accepted, but the answer does not hold it",
+            hint="read the object before anything else",
+        )
+    return stored
+
+
+def _event_order(event: KubernetesObject) -> tuple[str, NamespacedName]:
+    time = event.get("lastTimestamp") or event.get("eventTime") or event.get("firstTimestamp")
+    return str(time or ""), name_of(event)
+
+
+def _plain(value: Any) -> Any:
+    """Plain dicts and lists, which is what the client turns into JSON."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

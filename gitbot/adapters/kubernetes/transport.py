@@ -1,0 +1,222 @@
+"""The official client as an authenticated transport, and nothing more.
+
+Its configuration brings kubeconfig, contexts, exec plugins, client certificates and the
+in-cluster account; its typed models are never imported. Every request has a timeout, reads are
+repeated within a budget, writes are sent once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from gitbot.errors import ClusterError, OutcomeUnknown
+
+CONNECT_SECONDS = 10
+READ_SECONDS = 60
+PAUSES = (0.5, 1.0, 2.0, 4.0)
+"""Seconds between the tries of a read; one try more than pauses."""
+
+MAX_RETRY_AFTER = 30
+_BUSY = frozenset({429, 500, 502, 503, 504})
+_ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One HTTP answer, read to its end."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def date(self) -> int | None:
+        """The server's clock in seconds UTC, None where it did not say."""
+        try:
+            return int(parsedate_to_datetime(self.headers.get("date", "")).timestamp())
+        except ValueError:
+            return None
+
+
+class Transport:
+    """Requests to one API server, by path. Raises ClusterError, and OutcomeUnknown for writes."""
+
+    def __init__(
+        self,
+        *,
+        kubeconfig: str = "",
+        context: str = "",
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._kubeconfig = kubeconfig
+        self._sleep = sleep
+        self._client, self.context = _connect(kubeconfig, context)
+
+    def read(self, path: str, query: Mapping[str, str] | None = None) -> Answer:
+        """GET, repeated while the server is busy or unreachable; any final answer is returned."""
+        reason = ""
+        for pause in (*PAUSES, None):
+            try:
+                answer = self._send("GET", path, query or {})
+            except _Unsent as error:
+                reason = str(error)
+            except _Lost as error:
+                reason = str(error)
+            else:
+                if answer.status not in _BUSY or pause is None:
+                    return answer
+                reason = f"answer {answer.status}"
+                pause = max(pause, _retry_after(answer))  # noqa: PLW2901 - the server's wish
+            if pause is not None:
+                self._sleep(pause)
+        raise ClusterError(
+            f"the API server of context {self.context!r} cannot be read: {reason}",
+            hint="check the network, the kubeconfig and the server",
+        )
+
+    def write(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> Answer:
+        """Send one write, once. Raises OutcomeUnknown where it may have been carried out."""
+        try:
+            answer = self._send(method, path, query or {}, body, content_type)
+        except _Unsent as error:
+            raise ClusterError(
+                f"{method} {path} was not sent: {error}", hint="nothing was changed; try again"
+            ) from error
+        except _Lost as error:
+            raise OutcomeUnknown(
+                f"{method} {path}: the answer was lost: {error}",
+                hint="read the object before anything else",
+            ) from error
+        if answer.status >= 500:
+            raise OutcomeUnknown(
+                f"{method} {path}: answer {answer.status}: {answer.body[:300]!r}",
+                hint="read the object before anything else",
+            )
+        return answer
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Mapping[str, Any] | None = None,
+        content_type: str = "",
+    ) -> Answer:
+        answer = self._send_once(method, path, query, body, content_type)
+        if answer.status != 401:
+            return answer
+        # a token that was rotated: read the credentials again, once; a 401 changed nothing
+        self._client, _ = _connect(self._kubeconfig, self.context)
+        answer = self._send_once(method, path, query, body, content_type)
+        if answer.status == 401:
+            raise ClusterError(
+                f"the API server of context {self.context!r} does not accept the credentials",
+                hint="renew the token or certificate of that context",
+            )
+        return answer
+
+    def _send_once(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Mapping[str, Any] | None,
+        content_type: str,
+    ) -> Answer:
+        import urllib3  # noqa: PLC0415 - comes with the client, as late as the client
+        from kubernetes.client.exceptions import ApiException  # noqa: PLC0415
+        from kubernetes.config import ConfigException  # noqa: PLC0415
+
+        headers = {"Accept": "application/json", "User-Agent": "gitbot"}
+        if content_type:
+            headers["Content-Type"] = content_type
+        url = self._client.configuration.host + path
+        if query:
+            url += "?" + urlencode(query)
+        try:
+            self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        except ConfigException as error:
+            raise ClusterError(f"no credentials for {self.context!r}: {error}") from error
+        try:
+            response = self._client.call_api(
+                method, url, headers, body, _request_timeout=(CONNECT_SECONDS, READ_SECONDS)
+            )
+            data = response.read()
+        except (
+            urllib3.exceptions.NewConnectionError,
+            urllib3.exceptions.ConnectTimeoutError,
+            urllib3.exceptions.SSLError,
+            ApiException,  # raised by the client before anything was sent: TLS
+        ) as error:
+            raise _Unsent(_short(error)) from error
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise _Lost(_short(error)) from error
+        names = {key.lower(): str(value) for key, value in response.headers.items()}
+        return Answer(status=response.status, body=data, headers=names)
+
+
+class _Unsent(Exception):  # noqa: N818 - never leaves this file
+    """The request did not reach the server."""
+
+
+class _Lost(Exception):  # noqa: N818 - never leaves this file
+    """The request may have reached the server; its answer did not come back whole."""
+
+
+def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
+    """An ApiClient and the name of its context. Raises ClusterError."""
+    from kubernetes import config as config_module  # noqa: PLC0415 - the client is heavy
+    from kubernetes.client.api_client import ApiClient  # noqa: PLC0415
+    from kubernetes.client.configuration import Configuration  # noqa: PLC0415
+
+    config: Any = config_module  # untyped
+    configuration = Configuration()
+    file = _kubeconfig_file(kubeconfig)
+    try:
+        if not file:
+            config.load_incluster_config(client_configuration=configuration)
+            name = context or "in-cluster"
+        else:
+            config.load_kube_config(file, context or None, configuration, persist_config=False)
+            name = context or str(config.list_kube_config_contexts(file)[1]["name"])
+    except (config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
+        raise ClusterError(
+            f"no cluster to talk to: {_short(error)}",
+            hint="give --kubeconfig and --context, or --snapshot FILE to work without a cluster",
+        ) from error
+    configuration.retries = False  # this file alone decides what is repeated
+    return ApiClient(configuration), name
+
+
+def _kubeconfig_file(kubeconfig: str) -> str:
+    """The kubeconfig to read; "" for the account of the pod that gitbot runs in."""
+    given = kubeconfig or os.environ.get("KUBECONFIG", "")
+    if given:
+        return given
+    default = Path("~/.kube/config").expanduser()
+    inside = "KUBERNETES_SERVICE_HOST" in os.environ and _ACCOUNT_TOKEN.exists()
+    return "" if inside and not default.exists() else str(default)
+
+
+def _retry_after(answer: Answer) -> float:
+    text = answer.headers.get("retry-after", "")
+    return float(min(int(text), MAX_RETRY_AFTER)) if text.isdecimal() else 0.0
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,143 @@
+"""Options that several commands share, with kubectl's names, and what they open."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gitbot.adapters.clock import SystemClock
+from gitbot.errors import SnapshotError
+from gitbot.model.instants import parse_instant
+
+if TYPE_CHECKING:
+    from gitbot.model.cluster import ClusterSnapshot
+    from gitbot.ports.cluster import Cluster
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterAccess:
+    """Where the state of a cluster comes from: snapshot files, or a cluster of a kubeconfig.
+
+    `kubeconfig` and `context` are "" for kubectl's defaults. `name` is the cluster's name in the
+    configuration; "" where there is none, then the context's name counts.
+    """
+
+    kubeconfig: str = ""
+    context: str = ""
+    snapshots: tuple[str, ...] = ()
+    name: str = ""
+
+    def of(self, *, name: str, context: str = "") -> ClusterAccess:
+        """The same for a cluster of the configuration; an option given by hand wins."""
+        return replace(self, name=name, context=self.context or context)
+
+
+def cluster_options(function: F) -> F:
+    """--kubeconfig, --context and --snapshot; the command gets them as `access`."""
+
+    # wraps also carries over the options that decorators below this one have collected
+    @functools.wraps(function)
+    def gather(**kwargs: Any) -> Any:
+        access = ClusterAccess(
+            kubeconfig=kwargs.pop("kubeconfig") or "",
+            context=kwargs.pop("context") or "",
+            snapshots=tuple(kwargs.pop("snapshot")),
+        )
+        return function(access=access, **kwargs)
+
+    command: Any = gather
+    for option in (
+        click.option(
+            "--snapshot",
+            multiple=True,
+            metavar="FILE",
+            help="Work on this snapshot file, or on plain Kubernetes objects, instead of a "
+            "cluster; may be given several times; - is standard input.",
+        ),
+        click.option("--context", metavar="NAME", help="The kubeconfig context to use."),
+        click.option("--kubeconfig", metavar="FILE", help="The kubeconfig file to use."),
+    ):
+        command = option(command)
+    result: F = command
+    return result
+
+
+def namespace_options(function: F) -> F:
+    """-n and -A; the command gets `namespace` ("" without -n) and `all_namespaces`."""
+    both = click.option(
+        "-A", "--all-namespaces", is_flag=True, help="Everything in all namespaces."
+    )
+    one = click.option("-n", "--namespace", default="", metavar="NAME", help="Only this namespace.")
+    return one(both(function))
+
+
+def now_option(function: F) -> F:
+    """--now; the command gets `now` in seconds UTC, the present without it."""
+    return click.option(
+        "--now",
+        metavar="TIME",
+        callback=lambda _context, _option, text: _instant(text),
+        help="Take this for the present, such as 2026-12-06T21:00:00Z.",
+    )(function)
+
+
+def output_option(formats: Iterable[str], default: str) -> Callable[[F], F]:
+    """-o with these formats; the command gets `output`."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(list(formats)),
+        default=default,
+        show_default=True,
+        help="The form of the output.",
+    )
+
+
+def load_snapshot(access: ClusterAccess, *, now: int) -> ClusterSnapshot:
+    """The snapshot of the files given, else of the cluster.
+
+    Raises SnapshotError (file unreadable or torn) and ClusterError.
+    """
+    if not access.snapshots:
+        return open_cluster(access).snapshot()
+    from gitbot.snapshot import read_snapshot  # noqa: PLC0415 - msgspec and yaml only where used
+
+    texts = [(name, _read(name)) for name in access.snapshots]
+    return read_snapshot(texts, now, cluster=access.name or "cluster")
+
+
+def open_cluster(access: ClusterAccess) -> Cluster:
+    """The cluster itself. Raises ClusterError where the kubeconfig does not lead to one."""
+    from gitbot.adapters.kubernetes.cluster import (  # noqa: PLC0415 - the client is heavy
+        KubernetesCluster,
+    )
+
+    return KubernetesCluster(context=access.context, kubeconfig=access.kubeconfig, name=access.name)
+
+
+def _read(name: str) -> bytes:
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise SnapshotError(f"{name}: {error.strerror}") from error
+
+
+def _instant(text: str | None) -> int:
+    if text is None:
+        return SystemClock().now()
+    try:
+        return parse_instant(text)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"found {text!r}, expected a time such as 2026-12-06T21:00:00Z"
+        ) from error

@@ -1,0 +1,54 @@
+"""`gitbot snapshot`: the state of the cluster as one file that every other command takes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from gitbot.cli.options import ClusterAccess, cluster_options, load_snapshot, now_option
+from gitbot.errors import SnapshotError
+from gitbot.model.cluster import ClusterSnapshot
+
+
+@click.command("snapshot")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where to; - is stdout.")
+@click.option("--name", default="", metavar="NAME", help="The cluster's name in the snapshot.")
+@now_option
+@cluster_options
+def command(access: ClusterAccess, output: str, name: str, now: int) -> None:
+    """Write the state of a cluster, cut down to what placement needs, into one file."""
+    from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - msgspec only where used
+
+    snapshot = load_snapshot(access.of(name=name), now=now)
+    data = write_snapshot(snapshot)
+    if output == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    else:
+        _write(output, data)
+    click.echo(_summary(snapshot), err=True)
+
+
+def _write(name: str, data: bytes) -> None:
+    """Replace the file in one step: a torn snapshot never exists under its name."""
+    path = Path(name)
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_bytes(data)
+        os.replace(partial, path)  # noqa: PTH105 - the one call that replaces in one step
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise SnapshotError(f"{name} cannot be written: {error.strerror}") from error
+
+
+def _summary(snapshot: ClusterSnapshot) -> str:
+    counts = {kind: len(snapshot.of(kind)) for kind in ("Node", "Pod", "VirtualMachineInstance")}
+    words = (
+        f"{snapshot.cluster}: {counts['Node']} nodes, {counts['Pod']} pods, "
+        f"{counts['VirtualMachineInstance']} VMIs, {snapshot.digest}"
+    )
+    absent = ", ".join(snapshot.absent_kinds)
+    return f"{words}\nnot served by this cluster: {absent}" if absent else words
