@@ -10,19 +10,22 @@ import yaml
 from gitbot.documents.positions import Path, Position, Positions, Scalar, key_path, shown
 from gitbot.documents.scalars import Refused, resolve
 from gitbot.documents.text import RefusedCharacters, Text, name_of_character, refused_in
+from gitbot.model.findings import Finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """One document: its number in the file (from 1), plain data, and where everything stands.
 
-    `reported` holds the paths whose values are findings already; their values are None.
+    `reported` holds the paths whose values are findings already; refused values are None.
+    `sound` is False where any finding is about this document.
     """
 
     index: int
     value: Any
     positions: Positions
     reported: frozenset[Path] = field(default_factory=frozenset)
+    sound: bool = True
 
 
 class Exhausted(Exception):  # noqa: N818 - it is a signal to stop, not an error
@@ -50,6 +53,7 @@ class Reading(Protocol):
 
     text: Text
     documents: list[Document]
+    findings: list[Finding]
     refused: RefusedCharacters
     quoted_spans: list[tuple[int, int]]
     started: int
@@ -84,6 +88,7 @@ class Builder:
         self.offset = offset
         self.ended_explicitly = False
         self.last_index = 0
+        self.findings_before = 0
         self.notes = _Notes()
 
     @property
@@ -111,6 +116,7 @@ class Builder:
         self.reading.started += 1
         self.ended_explicitly = False
         self.notes = _Notes()
+        self.findings_before = len(self.reading.findings)
         if start.version is not None or start.tags:
             self._refuse("directive", start, (), "a directive", "remove the line with %")
         event = self._next()
@@ -139,6 +145,7 @@ class Builder:
                 value=value,
                 positions=positions,
                 reported=frozenset(self.notes.reported),
+                sound=len(self.reading.findings) == self.findings_before,
             )
         )
 

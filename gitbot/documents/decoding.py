@@ -66,6 +66,30 @@ class Report:
         place = self.document.positions.key(path)
         self._add(place, path, (code, message, hint), Severity.WARNING)
 
+    def add_foreign(
+        self,
+        place: Position,
+        path: Path,
+        *,
+        code: str,
+        severity: Severity,
+        message: str,
+        hint: str = "",
+    ) -> None:
+        """A finding of another room, whose code is complete."""
+        self.findings.append(
+            Finding(
+                code=code,
+                severity=severity,
+                message=message,
+                file=self.file,
+                line=place.line,
+                column=place.column,
+                key_path=key_path(path),
+                hint=hint,
+            )
+        )
+
     def silent(self, path: Path) -> bool:
         """Whether the value under a path (or above it) is a finding already."""
         steps = range(len(path) + 1)
@@ -79,17 +103,13 @@ class Report:
         severity: Severity = Severity.ERROR,
     ) -> None:
         code, message, hint = words
-        self.findings.append(
-            Finding(
-                code=f"{self.room}/{code}",
-                severity=severity,
-                message=message,
-                file=self.file,
-                line=place.line,
-                column=place.column,
-                key_path=key_path(path),
-                hint=hint,
-            )
+        self.add_foreign(
+            place,
+            path,
+            code=f"{self.room}/{code}",
+            severity=severity,
+            message=message,
+            hint=hint,
         )
 
 

@@ -206,7 +206,7 @@ def _no_such_day(text: str) -> str:
 def zones() -> tuple[str, ...]:
     """All zone names of the tzdata package, sorted."""
     text = (files("tzdata") / "zones").read_text(encoding="ascii")
-    return tuple(sorted(line for line in text.splitlines() if line))
+    return tuple(sorted({*text.split()} - {"Factory", "localtime"}))
 
 
 def zone(text: str) -> str:
@@ -248,3 +248,10 @@ def repository_path(text: str) -> str:
             "path", "a path inside the repository", 'write it as "vms", without . or .. or a root'
         )
     return "/".join(steps)
+
+
+def digest_text(text: str) -> str:
+    """`sha256:` and 64 hex digits."""
+    if re.fullmatch(r"sha256:[0-9a-f]{64}", text) is None:
+        raise Refusal("digest", "sha256: and 64 hex digits", "only gitbot writes this field")
+    return text

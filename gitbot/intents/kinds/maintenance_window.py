@@ -1,0 +1,94 @@
+"""MaintenanceWindow: nodes leave service and come back; without nodes, a change window only."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gitbot.documents.decoding import Report, value_at
+from gitbot.intents.exclusive import exactly_one
+from gitbot.intents.fields import DurationOrZero, Name, Value, names
+from gitbot.intents.schedules import ScheduleSpec
+from gitbot.intents.selectors import (
+    NOT_EMPTY,
+    LabelSelector,
+    check_repetition,
+    check_selector,
+)
+
+NODES = ("selector", "names")
+
+
+class NodesSpec(Value):
+    """Which nodes: exactly one of selector, names."""
+
+    selector: LabelSelector | None = Field(
+        default=None, description="By node labels.", json_schema_extra=NOT_EMPTY
+    )
+    names: tuple[Name, ...] | None = names("Names of nodes.", default=None)
+
+
+class DrainSpec(Value):
+    """How the nodes are emptied."""
+
+    lead: DurationOrZero = Field(
+        default=0, description="Moves may run from this long before the start."
+    )
+    max_nodes_at_once: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=1, description="Nodes at once on their way from draining to returned."
+    )
+    order: Literal["ByZone"] = Field(default="ByZone", description="In which order.")
+    cordon: Literal["External", "Gitbot"] = Field(
+        default="External",
+        description="Who cordons. Gitbot: before the first move, and uncordons when done holds.",
+    )
+    not_migratable: Literal["BlockNode", "LeaveRunning"] = Field(
+        default="BlockNode",
+        description="A node with a VM that cannot move: not drained, or drained but for it.",
+    )
+    done: Literal["Uncordoned", "Rebooted", "Command"] = Field(
+        default="Uncordoned", description="What says that a node is back."
+    )
+
+
+class MaintenanceWindowSpec(Value):
+    """When which nodes leave service."""
+
+    nodes: NodesSpec | None = Field(
+        default=None,
+        description="Which nodes; absent: a change window only, for requests to refer to.",
+        json_schema_extra={"oneOf": [{"required": [name]} for name in NODES]},
+    )
+    schedule: ScheduleSpec | None = Field(
+        default=None, description="When; absent: from merge until the file is removed."
+    )
+    drain: DrainSpec = Field(default=DrainSpec(), description="How the nodes are emptied.")
+    reapprove: Literal["Always", "WithinPolicy"] = Field(
+        default="Always",
+        description="WithinPolicy: targets may change and VMs be added under policy alone.",
+    )
+    overrun: Literal["StopNew", "Finish"] = Field(
+        default="StopNew", description="What happens to a drain that is not done at the end."
+    )
+    return_home: Literal["Propose", "Auto", "Never"] = Field(
+        default="Propose", description="Whether VMs are brought back to their nodes."
+    )
+
+
+def check(report: Report) -> None:
+    """The rules of meaning that no field's type can hold."""
+    exactly_one(report, ("spec", "nodes"), NODES)
+    check_selector(report, ("spec", "nodes", "selector"))
+    check_repetition(report, ("spec", "nodes", "names"))
+    check_repetition(report, ("spec", "schedule", "exclude"))
+    spec = value_at(report.document.value, ("spec",))
+    if isinstance(spec, dict) and "nodes" not in spec:
+        for field in ("drain", "returnHome", "overrun", "reapprove"):
+            if field in spec:
+                report.warn(
+                    ("spec", field),
+                    "no-effect",
+                    f"found {field} in a window without nodes, expected it with nodes only",
+                    "add nodes, or remove it",
+                )

@@ -1,0 +1,115 @@
+"""PlacementProposal files: model moves to YAML text that a person can review, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gitbot.documents import write_document
+from gitbot.intents.fields import API_VERSION
+from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec, ProposedMove
+from gitbot.model.instants import format_instant
+from gitbot.model.names import IntentRef
+from gitbot.model.plan import Move, NodeRef, VmRef
+from gitbot.model.problem import Pin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What a proposal file says.
+
+    `concern` is its name; `intent` and `request` (a ledger id) what the moves are for;
+    `occurrence` the opening of a window, "" where there is none; `digest` that of the plan;
+    `expires_at` in seconds UTC.
+    """
+
+    concern: str
+    intent: IntentRef
+    request: str
+    digest: str
+    expires_at: int
+    moves: tuple[Move, ...]
+    occurrence: str = ""
+
+
+def write_proposal(proposal: Proposal) -> str:
+    """The text of a proposal's file. Same proposal, same bytes."""
+    intent = {
+        "kind": proposal.intent.kind,
+        **({"namespace": proposal.intent.namespace} if proposal.intent.namespace else {}),
+        "name": proposal.intent.name,
+    }
+    spec: dict[str, Any] = {"intent": intent, "request": proposal.request}
+    if proposal.occurrence:
+        spec["occurrence"] = proposal.occurrence
+    spec["digest"] = proposal.digest
+    spec["expiresAt"] = format_instant(proposal.expires_at)
+    spec["moves"] = [_move(move) for move in proposal.moves]
+    document = {
+        "apiVersion": API_VERSION,
+        "kind": "PlacementProposal",
+        "metadata": {"name": proposal.concern},
+        "spec": spec,
+    }
+    header = (
+        "# Written by gitbot. Merging this file approves exactly these moves, until expiresAt.\n"
+        "# Edits are not read: change the intent, and gitbot proposes anew.\n"
+    )
+    return header + write_document(document)
+
+
+def _move(move: Move) -> Mapping[str, Any]:
+    selector = dict(sorted(move.added_node_selector.items()))
+    return {
+        "id": move.id,
+        "vm": {"namespace": move.vm.namespace, "name": move.vm.name, "uid": move.vm.uid},
+        "from": _place(move.source),
+        "to": _place(move.to),
+        **({"why": move.why} if move.why else {}),
+        "wave": move.wave,
+        "pin": str(move.pin),
+        **({"addedNodeSelector": selector} if selector else {}),
+        **({"allowedNodes": list(move.allowed_nodes)} if move.allowed_nodes else {}),
+        "request": move.request,
+        "group": move.group,
+    }
+
+
+def _place(place: NodeRef) -> Mapping[str, str]:
+    return {"node": place.node, **({"zone": place.zone} if place.zone else {})}
+
+
+def proposal_of(name: str, spec: PlacementProposalSpec) -> Proposal:
+    """The proposal that a file's spec says; estimates and memory are not in a file and are 0."""
+    intent = IntentRef(
+        kind=spec.intent.kind, namespace=spec.intent.namespace or "", name=spec.intent.name
+    )
+    return Proposal(
+        concern=name,
+        intent=intent,
+        request=spec.request,
+        occurrence=spec.occurrence or "",
+        digest=spec.digest,
+        expires_at=spec.expires_at,
+        moves=tuple(_model_move(move, intent) for move in spec.moves),
+    )
+
+
+def _model_move(move: ProposedMove, intent: IntentRef) -> Move:
+    return Move(
+        id=move.id,
+        request=move.request,
+        group=move.group,
+        intent=intent,
+        vm=VmRef(namespace=move.vm.namespace, name=move.vm.name, uid=move.vm.uid),
+        source=NodeRef(node=move.source.node, zone=move.source.zone),
+        to=NodeRef(node=move.to.node, zone=move.to.zone),
+        allowed_nodes=move.allowed_nodes,
+        pin=Pin(move.pin),
+        added_node_selector=dict(move.added_node_selector),
+        memory_bytes=0,
+        estimated_seconds=0,
+        wave=move.wave,
+        why=move.why,
+    )

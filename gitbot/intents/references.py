@@ -1,0 +1,42 @@
+"""What intents say about each other: a request names a window that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gitbot.documents.positions import Path, Position, key_path, shown
+from gitbot.documents.words import nearest
+from gitbot.model.findings import Finding, Severity
+
+WINDOW: Path = ("spec", "window")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A MaintenanceWindow's name, and where a request names it."""
+
+    name: str
+    file: str
+    place: Position
+
+
+def unknown_windows(references: Iterable[Reference], windows: Iterable[str]) -> list[Finding]:
+    """A finding for every reference to a window that no document declares."""
+    known = sorted(windows)
+    return [_unknown(reference, known) for reference in references if reference.name not in known]
+
+
+def _unknown(reference: Reference, known: list[str]) -> Finding:
+    near = nearest(reference.name, known)
+    return Finding(
+        code="intents/unknown-window",
+        severity=Severity.ERROR,
+        message=f"found {shown(reference.name)}, expected the name of a MaintenanceWindow "
+        "of this cluster",
+        file=reference.file,
+        line=reference.place.line,
+        column=reference.place.column,
+        key_path=key_path(WINDOW),
+        hint=f"did you mean {near}?" if near else "add the window, or remove the field",
+    )

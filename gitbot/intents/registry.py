@@ -1,0 +1,105 @@
+"""The kinds of intents, sorted by name. A new kind is one file and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from gitbot.documents import schemas
+from gitbot.documents.decoding import Report
+from gitbot.intents.fields import API_VERSION, Value
+from gitbot.intents.kinds import (
+    freeze_window,
+    maintenance_window,
+    migration_request,
+    placement_proposal,
+    placement_rule,
+    zone_anti_affinity,
+)
+from gitbot.intents.metadata import ClusterMetadata, NamespacedMetadata
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind: its spec, whether it has a namespace, its rules of meaning, what it is."""
+
+    name: str
+    spec: type[Value]
+    namespaced: bool
+    check: Callable[[Report], None]
+    description: str
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            name="FreezeWindow",
+            spec=freeze_window.FreezeWindowSpec,
+            namespaced=False,
+            check=freeze_window.check,
+            description="Nothing of gitbot's moves here; freeze wins over every window.",
+        ),
+        Kind(
+            name="MaintenanceWindow",
+            spec=maintenance_window.MaintenanceWindowSpec,
+            namespaced=False,
+            check=maintenance_window.check,
+            description="Nodes leave service; without nodes, a change window for requests.",
+        ),
+        Kind(
+            name="MigrationRequest",
+            spec=migration_request.MigrationRequestSpec,
+            namespaced=True,
+            check=migration_request.check,
+            description="A one-off move of VMs; runs once, for ever.",
+        ),
+        Kind(
+            name="PlacementProposal",
+            spec=placement_proposal.PlacementProposalSpec,
+            namespaced=False,
+            check=placement_proposal.check,
+            description="A plan in a bot pull request; merging it approves its digest.",
+        ),
+        Kind(
+            name="PlacementRule",
+            spec=placement_rule.PlacementRuleSpec,
+            namespaced=True,
+            check=placement_rule.check,
+            description="A standing rule in Kubernetes' own words over a VM selector.",
+        ),
+        Kind(
+            name="ZoneAntiAffinity",
+            spec=zone_anti_affinity.ZoneAntiAffinitySpec,
+            namespaced=True,
+            check=zone_anti_affinity.check,
+            description="A standing rule: at most N of the selected VMs in one zone.",
+        ),
+    )
+}
+
+
+@cache
+def document_model(name: str) -> type[BaseModel]:
+    """The model of a whole document of a kind: apiVersion, kind, metadata, spec."""
+    kind = KINDS[name]
+    metadata: Any = NamespacedMetadata if kind.namespaced else ClusterMetadata
+    fields: dict[str, Any] = {
+        "api_version": (Literal[API_VERSION], Field(description="Version of the format.")),
+        "kind": (Literal[name], Field(description=kind.description)),
+        "metadata": (metadata, Field(description="Name, namespace, labels, annotations.")),
+        "spec": (kind.spec, Field(description=kind.description)),
+    }
+    model: type[BaseModel] = create_model(name, __base__=Value, **fields)
+    return model
+
+
+@cache
+def document_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema of a kind's documents."""
+    schema = document_model(name).model_json_schema(by_alias=True)
+    return schemas.dressed(schema, kind=name, description=KINDS[name].description)

@@ -1,0 +1,184 @@
+"""Label selectors and node selectors, in Kubernetes' words and by Kubernetes' rules.
+
+Source: apimachinery pkg/apis/meta/v1/validation (label selectors) and kubernetes
+pkg/apis/core/validation (node selector requirements), Kubernetes 1.36.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from gitbot.documents.decoding import Report, value_at
+from gitbot.documents.positions import Path, shown
+from gitbot.intents.fields import UNIQUE, LabelKey, Labels, LabelValue, Value
+
+
+class Expression(Value):
+    """One matchExpressions entry of a label selector."""
+
+    key: LabelKey = Field(description="Label key.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(
+        description="How the label's value compares."
+    )
+    values: tuple[LabelValue, ...] = Field(
+        default=(),
+        strict=False,
+        description="For In and NotIn only.",
+        json_schema_extra=UNIQUE,
+    )
+
+
+class LabelSelector(Value):
+    """A label selector over VMIs: all parts must match."""
+
+    match_labels: Labels = Field(default={}, description="Labels with exactly these values.")
+    match_expressions: tuple[Expression, ...] = Field(
+        default=(), strict=False, description="Further conditions on labels."
+    )
+
+
+class NodeExpression(Value):
+    """One matchExpressions or matchFields entry of a node selector term."""
+
+    key: LabelKey = Field(description="Label key, or metadata.name in matchFields.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"] = Field(
+        description="How the value compares."
+    )
+    values: tuple[str, ...] = Field(
+        default=(), strict=False, description="One integer as text for Gt and Lt."
+    )
+
+
+class NodeSelectorTerm(Value):
+    """One node selector term: all parts must match."""
+
+    match_expressions: tuple[NodeExpression, ...] = Field(
+        default=(), strict=False, description="Conditions on node labels."
+    )
+    match_fields: tuple[NodeExpression, ...] = Field(
+        default=(), strict=False, description="Conditions on metadata.name."
+    )
+
+
+# What a JSON Schema of a selector says beyond its fields: it is not empty.
+NOT_EMPTY: dict[str, Any] = {
+    "anyOf": [
+        {"required": ["matchLabels"], "properties": {"matchLabels": {"minProperties": 1}}},
+        {"required": ["matchExpressions"], "properties": {"matchExpressions": {"minItems": 1}}},
+    ]
+}
+
+
+def check_selector(report: Report, path: Path, *, empty: bool = False) -> None:
+    """Report what is wrong with a label selector in a document, beyond its fields' types.
+
+    `empty`: whether an empty selector, which selects everything, is fine there.
+    """
+    value = value_at(report.document.value, path)
+    if not isinstance(value, dict) or report.silent(path):
+        return
+    parts = {"matchLabels", "matchExpressions"}
+    if not empty and set(value) <= parts and not any(value.get(part) for part in parts):
+        report.at_value(
+            path,
+            "empty-selector",
+            "found an empty selector, expected one that selects something",
+            "an empty selector means every VM; write matchLabels",
+        )
+    check_expressions(report, (*path, "matchExpressions"))
+
+
+def check_expressions(report: Report, path: Path, *, fields: bool = False) -> None:
+    """Report what is wrong with a list of requirements: values that its operator does not take."""
+    items = value_at(report.document.value, path)
+    for index, item in enumerate(items if isinstance(items, list) else []):
+        if isinstance(item, dict):
+            _check_expression(report, (*path, index), item)
+            if fields:
+                _check_field(report, (*path, index), item)
+
+
+def _check_expression(report: Report, path: Path, item: dict[str, Any]) -> None:
+    values, below = item.get("values"), (*path, "values")
+    count = len(values) if isinstance(values, list) else 0
+    if values is not None and not isinstance(values, list):
+        return
+    match item.get("operator"):
+        case "In" | "NotIn" if count == 0:
+            where = report.at_value if values is not None else report.at_parent
+            where(
+                below, "selector", "found no values, expected at least one", "In and NotIn need one"
+            )
+        case "Exists" | "DoesNotExist" if count:
+            report.at_key(
+                below, "selector", "found values, expected none", "Exists takes no values"
+            )
+        case "Gt" | "Lt":
+            _check_comparison(report, below, values)
+        case _:
+            pass
+    _check_repetition(report, below)
+
+
+def _check_comparison(report: Report, path: Path, values: list[Any] | None) -> None:
+    if values is None or len(values) != 1:
+        where = report.at_value if values is not None else report.at_parent
+        found = "no values" if not values else f"{len(values)} values"
+        where(
+            path, "selector", f"found {found}, expected exactly one", "Gt and Lt compare with one"
+        )
+    elif isinstance(values[0], str) and not values[0].lstrip("-").isdecimal():
+        report.at_value(
+            (*path, 0),
+            "selector",
+            f"found {shown(values[0])}, expected an integer in quotes",
+            "Gt and Lt compare integers",
+        )
+
+
+def _check_field(report: Report, path: Path, item: dict[str, Any]) -> None:
+    if item.get("key") not in {None, "metadata.name"}:
+        report.at_value(
+            (*path, "key"),
+            "selector",
+            f"found {shown(item['key'])}, expected metadata.name",
+            "matchFields knows only the node's name",
+        )
+    if item.get("operator") in {"Exists", "DoesNotExist", "Gt", "Lt"}:
+        report.at_value(
+            (*path, "operator"),
+            "selector",
+            f"found {shown(item['operator'])}, expected In or NotIn",
+            "matchFields takes one name",
+        )
+    values = item.get("values")
+    if isinstance(values, list) and len(values) > 1:
+        report.at_value(
+            (*path, "values"),
+            "selector",
+            f"found {len(values)} values, expected exactly one",
+            "write one term for each node",
+        )
+
+
+def check_repetition(report: Report, path: Path) -> None:
+    """Report every value that stands twice in a list."""
+    _check_repetition(report, path)
+
+
+def _check_repetition(report: Report, path: Path) -> None:
+    items = value_at(report.document.value, path)
+    seen: dict[str, int] = {}
+    for index, item in enumerate(items if isinstance(items, list) else []):
+        if not isinstance(item, str):
+            continue
+        if item in seen:
+            report.at_value(
+                (*path, index),
+                "duplicate",
+                f"found {shown(item)} again, expected every value once",
+                "remove one of the two",
+            )
+        seen.setdefault(item, index)
