@@ -1,0 +1,85 @@
+"""What of a problem never changes while planning, indexed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gitbot.model.constraint import RuleConstraint
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject, at, labels_of, name_of, uid_of
+from gitbot.model.plan import NodeRef, VmRef
+from gitbot.model.problem import PlacementProblem, Target
+from gitbot.model.quantities import whole
+from gitbot.planner.foreign import under_way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Indexes over one problem. Nodes by name, VMIs by name, rules in the order of their refs."""
+
+    problem: PlacementProblem
+    nodes: Mapping[str, KubernetesObject]
+    vmis: Mapping[NamespacedName, KubernetesObject]
+    rules: tuple[RuleConstraint, ...]
+    moving: Mapping[NamespacedName, tuple[str, str]]
+
+    @classmethod
+    def of(cls, problem: PlacementProblem) -> Facts:
+        """Index a problem."""
+        snapshot = problem.snapshot
+        return cls(
+            problem=problem,
+            nodes={name_of(node).name: node for node in snapshot.of("Node")},
+            vmis={name_of(vmi): vmi for vmi in snapshot.of("VirtualMachineInstance")},
+            rules=tuple(sorted(problem.rules, key=lambda rule: rule.ref)),
+            moving=under_way(snapshot),
+        )
+
+    def rules_over(self, vm: NamespacedName) -> tuple[RuleConstraint, ...]:
+        """The rules whose breaches may change when this VM moves, in the order of their refs."""
+        return tuple(rule for rule in self.rules if vm in rule.members)
+
+    def zone(self, node: str) -> str:
+        """The zone of a node, "" where it has none."""
+        return labels_of(self.nodes.get(node, {})).get(self.problem.zone_key, "")
+
+    def node_ref(self, node: str) -> NodeRef:
+        """A node with its zone."""
+        return NodeRef(node=node, zone=self.zone(node))
+
+    def vm_ref(self, vm: NamespacedName) -> VmRef:
+        """A VMI with its UID, "" where there is no such VMI."""
+        return VmRef(namespace=vm.namespace, name=vm.name, uid=uid_of(self.vmis.get(vm, {})))
+
+    def place(self, vm: NamespacedName) -> str:
+        """The node on which a VMI runs in the snapshot, "" where it runs nowhere."""
+        return str(at(self.vmis.get(vm, {}), "status", "nodeName", default=""))
+
+    def matching(self, target: Target) -> frozenset[str]:
+        """The nodes that a target means."""
+        return frozenset(
+            name
+            for name, node in self.nodes.items()
+            if (not target.nodes or name in target.nodes)
+            and all(
+                labels_of(node).get(key) == value for key, value in target.node_selector.items()
+            )
+        )
+
+    def memory(self, vm: NamespacedName) -> int:
+        """Bytes of guest memory: what is plugged now, else what the spec says, else the request."""
+        vmi = self.vmis.get(vm, {})
+        for path in _MEMORY:
+            found = at(vmi, *path)
+            if found is not None:
+                return whole(found)
+        return 0
+
+
+_MEMORY = (
+    ("status", "memory", "guestCurrent"),
+    ("spec", "domain", "memory", "guest"),
+    ("spec", "domain", "resources", "requests", "memory"),
+    ("spec", "domain", "resources", "limits", "memory"),
+)

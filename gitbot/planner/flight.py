@@ -1,0 +1,104 @@
+"""Moves in flight together: what makes one more of them unsafe."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from gitbot.planner.board import Board
+from gitbot.planner.step import Step
+
+MOST_OF_A_RULE = 5
+"""Moves of one rule's VMs in one wave: so many endings Transit combines completely."""
+
+
+class Flight:
+    """The moves of one wave, all in flight over a board on which none has started.
+
+    Migrations of others count against every limit, as long as the plan lasts.
+    """
+
+    def __init__(self, ground: Board) -> None:
+        self.steps: list[Step] = []
+        self._ground = ground
+        self._air = ground.fork()
+        self._limits = ground.facts.problem.limits
+        self._sources: Counter[str] = Counter()
+        self._targets: Counter[str] = Counter()
+        self._zones: Counter[str] = Counter()
+        self._others = len(ground.facts.moving)
+        for source, target in ground.facts.moving.values():
+            self._count(source, target)
+
+    @property
+    def full(self) -> bool:
+        """Whether no slot is left. One move may always go: it waits for its slot."""
+        return len(self.steps) >= max(1, self._limits.slots - self._others)
+
+    def admit(self, step: Step) -> bool:
+        """Take one more move aboard, if that is safe; say whether it was."""
+        if self.steps and not (self._within_limits(step) and self._few_of_each_rule(step)):
+            return False
+        if not self._air.takes(step) or not self._any_order(step):
+            return False
+        self._air.launch(step)
+        self.steps.append(step)
+        self._count(step.source, step.node)
+        return True
+
+    def _count(self, source: str, target: str) -> None:
+        self._sources[source] += 1
+        self._targets[target] += 1
+        self._zones.update(self._zones_of(source, target))
+
+    def _zones_of(self, source: str, target: str) -> set[str]:
+        zone = self._ground.facts.zone
+        return {zone(source), zone(target)} - {""}
+
+    def _within_limits(self, step: Step) -> bool:
+        limits = self._limits
+        return (
+            self._sources[step.source] < limits.per_source_node
+            and self._targets[step.node] < limits.per_target_node
+            and all(
+                self._zones[zone] < limits.per_zone
+                for zone in self._zones_of(step.source, step.node)
+            )
+        )
+
+    def _few_of_each_rule(self, step: Step) -> bool:
+        moving = {item.vm for item in self.steps} | {step.vm}
+        rules = self._ground.facts.rules_over(step.vm)
+        return all(len(rule.members & moving) <= MOST_OF_A_RULE for rule in rules)
+
+    def _any_order(self, step: Step) -> bool:
+        """Whether every move could start before, beside or after the others.
+
+        Room and anti-affinity are hardest with all others in flight, which is what `admit` asks.
+        Pod affinity and topology spread are not: a friend that left, or another count, may refuse
+        what was allowed before. So moves of VMs with such demands are asked in every state.
+        """
+        together = [*self.steps, step]
+        return all(
+            state.takes(item)
+            for item in together
+            if self._delicate(item)
+            for state in _states(self._ground, [other for other in together if other is not item])
+        )
+
+    def _delicate(self, step: Step) -> bool:
+        pod = self._ground.transit.target_pod(step.vm)
+        return bool(pod.affinity.required_pods or any(item.hard for item in pod.spread))
+
+
+def _states(ground: Board, steps: Sequence[Step]) -> Iterator[Board]:
+    """Every state in which each step has not started, is in flight, or is done."""
+    for stages in product((0, 1, 2), repeat=len(steps)):
+        board = ground.fork()
+        for step, stage in zip(steps, stages, strict=True):
+            if stage:
+                board.launch(step)
+            if stage == 2:
+                board.transit.finish(step.vm)
+        yield board

@@ -1,0 +1,177 @@
+"""Why a VM does not move: what stands against it before any node is looked at, and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gitbot.model.instants import FOREVER, Interval, format_instant, intersect
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject, at, condition_of
+from gitbot.model.plan import Hold, NodeReasons
+from gitbot.model.problem import PlacementProblem, Request
+from gitbot.planner.board import Board
+from gitbot.planner.facts import Facts
+from gitbot.planner.obstacle import Obstacle
+from gitbot.planner.reasons import summary
+from gitbot.planner.step import Wish
+from gitbot.planner.timing import allowed_times, estimate
+
+
+def hold(
+    facts: Facts,
+    request: Request,
+    vm: NamespacedName,
+    obstacle: Obstacle,
+    *,
+    asked: bool = True,
+    nodes: tuple[NodeReasons, ...] = (),
+) -> Hold:
+    """The hold of a VM in a request."""
+    return Hold(
+        request=request.id,
+        intent=request.intent,
+        vm=facts.vm_ref(vm),
+        code=obstacle.code,
+        reason=obstacle.reason,
+        nodes=nodes,
+        asked=asked,
+        hint=obstacle.hint,
+    )
+
+
+def obstacle(board: Board, request: Request, vm: NamespacedName) -> Obstacle | None:
+    """What keeps a VM from any migration in this request; None where nothing does."""
+    facts = board.facts
+    vmi = facts.vmis.get(vm)
+    if vmi is None:
+        return _missing(facts, vm)
+    return (
+        _not_running(vmi)
+        or _in_flight(board, vm)
+        or _not_migratable(vmi)
+        or _reserved(facts.problem, request, vm)
+        or _out_of_time(facts, request, vm)
+    )
+
+
+def _missing(facts: Facts, vm: NamespacedName) -> Obstacle:
+    if any(
+        at(item, "metadata", "name") == vm.name
+        and at(item, "metadata", "namespace") == vm.namespace
+        for item in facts.problem.snapshot.of("VirtualMachine")
+    ):
+        reason = f"{vm} is stopped: a VirtualMachine without a running VMI has nothing to migrate"
+        return Obstacle(code="not-running", reason=reason)
+    reason = f"no VirtualMachineInstance {vm} in the snapshot"
+    return Obstacle(
+        code="not-found", reason=reason, hint="names are those of VMIs; see kubectl get vmi"
+    )
+
+
+def _not_running(vmi: KubernetesObject) -> Obstacle | None:
+    if at(vmi, "metadata", "deletionTimestamp"):
+        return Obstacle(code="not-running", reason="the VMI is being deleted")
+    phase = at(vmi, "status", "phase", default="")
+    if phase != "Running":
+        return Obstacle(
+            code="not-running", reason=f"the VMI is in phase {phase or 'unset'}, not Running"
+        )
+    return None
+
+
+def _in_flight(board: Board, vm: NamespacedName) -> Obstacle | None:
+    if vm not in board.facts.moving:
+        return None
+    _, target = board.facts.moving[vm]
+    reason = f"a migration of this VM to {target or 'a node not known yet'} is running already"
+    return Obstacle(code="in-flight", reason=reason, hint="plan again when it has ended")
+
+
+def _not_migratable(vmi: KubernetesObject) -> Obstacle | None:
+    condition = condition_of(vmi, "LiveMigratable")
+    if condition is None or condition.get("status") == "Unknown":
+        reason = "KubeVirt has not said yet whether this VM is live-migratable"
+        return Obstacle(code="not-migratable", reason=reason, hint="plan again when it has")
+    if condition.get("status") == "True":
+        return None
+    words = ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
+    reason = f"restart needed: LIVE-MIGRATABLE is False ({words or 'no reason given'})"
+    hint = "gitbot never restarts a VM; its owner may stop and start it, or remove the cause"
+    return Obstacle(code="restart-needed", reason=reason, hint=hint)
+
+
+def _reserved(problem: PlacementProblem, request: Request, vm: NamespacedName) -> Obstacle | None:
+    for item in problem.reservations:
+        if item.vm == vm and item.request != request.id:
+            by = f" (pull request #{item.pull_request})" if item.pull_request else ""
+            reason = f"{item.request}{by} is approved to move this VM to {item.node}"
+            hint = "finish or cancel that request first"
+            return Obstacle(code="reserved", reason=reason, hint=hint)
+    return None
+
+
+def _out_of_time(facts: Facts, request: Request, vm: NamespacedName) -> Obstacle | None:
+    problem = facts.problem
+    times = allowed_times(problem, request, vm)
+    seconds = estimate(facts.memory(vm), problem.bandwidth)
+    if any(time.end - time.start >= seconds for time in times):
+        return None
+    future = (Interval(start=problem.now, end=FOREVER),)
+    frozen = [item for item in problem.freezes if vm in item.vms and intersect(item.times, future)]
+    if frozen and any(
+        time.end - time.start >= seconds for time in intersect(request.allowed, future)
+    ):
+        freeze = frozen[0]
+        why = f": {freeze.reason}" if freeze.reason else ""
+        return Obstacle(
+            code="frozen",
+            reason=f"FreezeWindow {freeze.intent.name} covers all the time allowed for it{why}",
+            hint=f"see {freeze.intent.where}",
+        )
+    return deadline(facts, request, vm)
+
+
+def deadline(facts: Facts, request: Request, vm: NamespacedName) -> Obstacle:
+    """The migration does not fit any more into the time that is left for it."""
+    problem = facts.problem
+    seconds = estimate(facts.memory(vm), problem.bandwidth)
+    ends = max((item.end for item in request.allowed), default=0)
+    reason = (
+        f"its estimated {seconds} s do not fit into the allowed time"
+        f" (which ends {format_instant(ends)})"
+    )
+    return Obstacle(
+        code="deadline",
+        reason=reason,
+        hint="allow more time, or move less at once",
+    )
+
+
+def stuck(
+    board: Board, request: Request, vm: NamespacedName, wish: Wish, *, asked: bool = True
+) -> Hold:
+    """The hold of a VM that no node takes as things are, with what each node says."""
+    facts = board.facts
+    nodes = board.refusals(vm, wish)
+    return hold(facts, request, vm, summary(board, vm, wish, nodes), asked=asked, nodes=nodes)
+
+
+def blocked(node: str, culprits: Mapping[NamespacedName, str]) -> Obstacle:
+    """A VM stays because its node is kept in service for others; `culprits` with their codes."""
+    first, code = min(culprits.items())
+    more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
+    return Obstacle(
+        code="blocked-node",
+        reason=f"node {node} is not emptied: {first} cannot move ({code}){more}",
+        hint="notMigratable: LeaveRunning empties a node but for such VMs",
+    )
+
+
+def too_late(
+    facts: Facts,
+    request: Request,
+    vm: NamespacedName,
+    late: frozenset[tuple[str, NamespacedName]],
+) -> Obstacle | None:
+    """The deadline, where an earlier look at the waves found no time for this VM."""
+    return deadline(facts, request, vm) if (request.id, vm) in late else None
