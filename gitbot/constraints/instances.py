@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from gitbot.constraints.domains import Domains
 from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import Occupancy
 from gitbot.model.names import NamespacedName
+from gitbot.model.node import Node
 from gitbot.model.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.model.pod import FINISHED
 
 CREATED_BY = "kubevirt.io/created-by"
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _FINAL_PHASES = frozenset({"Succeeded", "Failed"})
 
 
@@ -54,6 +57,15 @@ class Instance:
         return labels
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingPod:
+    """A pod on a node that is no launcher pod, and so does not move."""
+
+    namespace: str
+    labels: Mapping[str, str]
+    node: str
+
+
 class Instances(Mapping[NamespacedName, Instance]):
     """All VMs of a snapshot by name: every VMI, and every VM that has none."""
 
@@ -75,6 +87,8 @@ class Instances(Mapping[NamespacedName, Instance]):
             namespace: {name_of(obj).name: obj for obj in objects}
             for namespace, objects in _by_namespace(snapshot.of("PersistentVolumeClaim")).items()
         }
+        self.domains = Domains(Node.from_object(obj) for obj in snapshot.of("Node"))
+        self.standing = tuple(_standing(snapshot))
         self.classes = ClassObjects(
             priority={name_of(obj).name: obj for obj in snapshot.of("PriorityClass")},
             runtime={name_of(obj).name: obj for obj in snapshot.of("RuntimeClass")},
@@ -89,9 +103,20 @@ class Instances(Mapping[NamespacedName, Instance]):
     def __len__(self) -> int:
         return len(self._instances)
 
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """The labels of a namespace, its name label included."""
+        return {**labels_of(self.namespaces.get(name, {})), NAMESPACE_NAME: name}
+
     def occupancy(self) -> Occupancy:
         """VMI to the nodes on which it holds a place; VMs that run nowhere are left out."""
         return {name: item.places for name, item in self._instances.items() if item.places}
+
+
+def _standing(snapshot: ClusterSnapshot) -> Iterator[StandingPod]:
+    for pod in snapshot.of("Pod"):
+        labels, node = labels_of(pod), at(pod, "spec", "nodeName", default="")
+        if node and CREATED_BY not in labels and at(pod, "status", "phase") not in FINISHED:
+            yield StandingPod(namespace=name_of(pod).namespace, labels=labels, node=node)
 
 
 def _by_namespace(

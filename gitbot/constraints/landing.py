@@ -62,14 +62,19 @@ class Answers:
             lines.append("not among the nodes that the intent asks for")
         lines += [str(item) for item in self._rejections(name)]
         lines += [
-            f"{breach.rule.id}: {breach.message}"
+            f"{rule.ref.id}: {self._words(rule, worse, name)}"
             for place, rule in enumerate(self.movable.rules)
             if rule.required and self.vm in rule.members
-            for breach in self.movable.rule_worsened_by(place, self.vm, name)
+            if (worse := self.movable.rule_worsened_by(place, self.vm, name))
         ]
         if not lines:
             lines.append(self._elsewhere(number))
         return tuple(lines)
+
+    def _words(self, rule: RuleConstraint, worse: tuple[Breach, ...], node: str) -> str:
+        """The rule's own words about this VM and node, else what would be worse."""
+        said = rule.explain(self.vm, node, self.movable.occupancy)
+        return said or "; ".join(breach.message for breach in worse)
 
     def _rejections(self, node: str) -> tuple[Rejection, ...]:
         key = _pin_key(self.movable, self.pin)

@@ -1,0 +1,306 @@
+"""The four parts of a PlacementRule as checks over an occupancy: nodes, near, apart, spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from gitbot.constraints.domains import Domains, domain_words, people
+from gitbot.model.constraint import Occupancy
+from gitbot.model.names import NamespacedName
+from gitbot.model.scheduling import SpreadConstraint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """One way in which a part does not hold: key and amount of a Breach, words, VMs."""
+
+    key: str
+    amount: int
+    message: str
+    vms: tuple[NamespacedName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peers:
+    """What one affinity term matches: VMs, and nodes where other pods stand that do not move."""
+
+    topology_key: str
+    vms: frozenset[NamespacedName]
+    fixed: frozenset[str]
+
+
+class Part(Protocol):
+    """One part of a PlacementRule."""
+
+    @property
+    def members(self) -> frozenset[NamespacedName]:
+        """All VMs whose places decide."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether a place given up never makes it worse."""
+
+    def signature(self, node: str) -> object:
+        """What it sees of a node."""
+
+    def misses(self, occupancy: Occupancy) -> Iterator[Miss]:
+        """All misses in one state."""
+
+    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        """Why the VM may not be on the node; "" where it may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePart:
+    """The VMs belong on some nodes only. `weight` is the unit of its breaches."""
+
+    name: str
+    subjects: frozenset[NamespacedName]
+    nodes: frozenset[str]
+    wanted: str
+    weight: int = 1
+
+    @property
+    def members(self) -> frozenset[NamespacedName]:
+        """The subjects alone."""
+        return self.subjects
+
+    @property
+    def monotone(self) -> bool:
+        """A place given up cannot be a wrong place more."""
+        return True
+
+    def signature(self, node: str) -> object:
+        """Whether it is one of the nodes."""
+        return node in self.nodes
+
+    def misses(self, occupancy: Occupancy) -> Iterator[Miss]:
+        """VMs on other nodes."""
+        for vm in sorted(self.subjects & occupancy.keys()):
+            wrong = sorted(occupancy[vm] - self.nodes)
+            if wrong:
+                yield Miss(
+                    key=f"{self.name}:{vm}",
+                    amount=self.weight,
+                    message=f"{vm.name} is on {wrong[0]}, but belongs on {self.wanted}",
+                    vms=(vm,),
+                )
+
+    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        """A wrong node."""
+        del occupancy
+        if vm not in self.subjects or node in self.nodes:
+            return ""
+        return f"{vm.name} belongs on {self.wanted}, which {node} is not"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearPart:
+    """Each VM has company in its domain, for each of its terms; as podAffinity.
+
+    `company` holds, for each subject, the terms with what matches all of them at once. `first`
+    are the subjects that match their own terms, and so may be alone where no other matches.
+    """
+
+    name: str
+    domains: Domains
+    company: Mapping[NamespacedName, tuple[Peers, ...]]
+    first: frozenset[NamespacedName] = frozenset()
+    weight: int = 1
+
+    @property
+    def members(self) -> frozenset[NamespacedName]:
+        """Subjects and company."""
+        others = (peers.vms for terms in self.company.values() for peers in terms)
+        return frozenset(self.company).union(*others)
+
+    @property
+    def monotone(self) -> bool:
+        """Company that leaves makes it worse."""
+        return False
+
+    def signature(self, node: str) -> object:
+        """Its domains."""
+        keys = sorted({peers.topology_key for terms in self.company.values() for peers in terms})
+        return tuple(self.domains.column(key).get(node) for key in keys)
+
+    def misses(self, occupancy: Occupancy) -> Iterator[Miss]:
+        """VMs without company."""
+        for vm in sorted(self.company.keys() & occupancy.keys()):
+            words = [self._alone(vm, node, occupancy) for node in sorted(occupancy[vm])]
+            found = next((text for text in words if text), "")
+            if found:
+                yield Miss(key=f"{self.name}:{vm}", amount=self.weight, message=found, vms=(vm,))
+
+    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        """A node where the VM would be alone."""
+        return self._alone(vm, node, occupancy) if vm in self.company else ""
+
+    def _alone(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        for peers in self.company[vm]:
+            column = self.domains.column(peers.topology_key)
+            value = column.get(node)
+            if value is None:
+                return f"{node} has no label {peers.topology_key}, which {vm.name} needs there"
+            others = [other for other in peers.vms if other != vm and occupancy.get(other)]
+            if vm in self.first and not others and not peers.fixed:
+                continue
+            near = any(column.get(place) == value for other in others for place in occupancy[other])
+            if not near and not any(column.get(place) == value for place in peers.fixed):
+                where = domain_words(peers.topology_key, value)
+                wanted = ", ".join(sorted(other.name for other in peers.vms - {vm})[:3])
+                return f"{where} holds nothing that {vm.name} must be near ({wanted or 'nothing'})"
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApartPart:
+    """No VM shares a domain with what its terms match; as podAntiAffinity.
+
+    The amount of a breach is the number of pairs in one domain, times the weight.
+    """
+
+    name: str
+    domains: Domains
+    foes: Mapping[NamespacedName, tuple[Peers, ...]]
+    weight: int = 1
+
+    @property
+    def members(self) -> frozenset[NamespacedName]:
+        """Subjects and what they shun."""
+        others = (peers.vms for terms in self.foes.values() for peers in terms)
+        return frozenset(self.foes).union(*others)
+
+    @property
+    def monotone(self) -> bool:
+        """A place given up cannot make a pair."""
+        return True
+
+    def signature(self, node: str) -> object:
+        """Its domains, and the node itself where pods stand that do not move."""
+        keys = sorted({peers.topology_key for terms in self.foes.values() for peers in terms})
+        return tuple(self.domains.column(key).get(node) for key in keys)
+
+    def misses(self, occupancy: Occupancy) -> Iterator[Miss]:
+        """Domains with pairs."""
+        pairs: dict[tuple[str, str], set[tuple[NamespacedName, ...]]] = {}
+        for vm in sorted(self.foes.keys() & occupancy.keys()):
+            for key, value, other in self._clashes(vm, occupancy[vm], occupancy):
+                pair = tuple(sorted({vm, other} if other is not None else {vm}))
+                pairs.setdefault((key, value), set()).add(pair)
+        for (key, value), found in sorted(pairs.items()):
+            vms = tuple(sorted({vm for pair in found for vm in pair}))
+            places = {vm: occupancy[vm] for vm in vms}
+            yield Miss(
+                key=f"{self.name}:{key}={value}",
+                amount=self.weight * len(found),
+                message=f"{domain_words(key, value)} holds what must be apart: "
+                f"{people(vms, places)}",
+                vms=vms,
+            )
+
+    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        """A node whose domain holds a foe, of the VM or of the others."""
+        places = {**occupancy, vm: frozenset({node})}
+        for subject in sorted(self.foes):
+            if subject != vm and subject not in places:
+                continue
+            held = places.get(subject, frozenset())
+            for key, value, other in self._clashes(subject, held, places):
+                if vm in (subject, other):
+                    foe = other if subject == vm else subject
+                    who = people([foe], places) if foe is not None else "a pod that it must shun"
+                    return f"{domain_words(key, value)} already holds {who}"
+        return ""
+
+    def _clashes(
+        self, vm: NamespacedName, nodes: frozenset[str], occupancy: Occupancy
+    ) -> Iterator[tuple[str, str, NamespacedName | None]]:
+        for peers in self.foes[vm]:
+            column = self.domains.column(peers.topology_key)
+            values = {column[node] for node in nodes if node in column}
+            for other in sorted(peers.vms - {vm}):
+                for place in occupancy.get(other, ()):
+                    if column.get(place) in values:
+                        yield peers.topology_key, column[place], other
+            for place in sorted(peers.fixed):
+                if column.get(place) in values:
+                    yield peers.topology_key, column[place], None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadPart:
+    """The counted VMs differ by at most maxSkew between domains; as topologySpreadConstraints.
+
+    Domains are those of `nodes`, empty ones included. The amount is the skew above the maximum.
+    """
+
+    name: str
+    domains: Domains
+    constraint: SpreadConstraint
+    counted: frozenset[NamespacedName]
+    nodes: frozenset[str]
+    fixed: tuple[str, ...] = ()
+
+    @property
+    def members(self) -> frozenset[NamespacedName]:
+        """The VMs that count."""
+        return self.counted
+
+    @property
+    def monotone(self) -> bool:
+        """A place given up lowers the minimum."""
+        return False
+
+    def signature(self, node: str) -> object:
+        """Its domain, and whether it counts."""
+        return self.domains.column(self.constraint.topology_key).get(node), node in self.nodes
+
+    def misses(self, occupancy: Occupancy) -> Iterator[Miss]:
+        """The skew, where it is above the maximum."""
+        key = self.constraint.topology_key
+        counts = self._counts(occupancy)
+        if not counts:
+            return
+        least = 0 if len(counts) < self.constraint.min_domains else min(counts.values())
+        most = max(counts.values())
+        excess = most - least - self.constraint.max_skew
+        if excess > 0:
+            listed = ", ".join(f"{value}: {count}" for value, count in sorted(counts.items()))
+            yield Miss(
+                key=self.name,
+                amount=excess,
+                message=f"skew {most - least} over {key} is above {self.constraint.max_skew} "
+                f"({listed})",
+                vms=tuple(sorted(self.counted & occupancy.keys())),
+            )
+
+    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        """A domain that has its share already."""
+        key = self.constraint.topology_key
+        if vm not in self.counted:
+            return ""
+        value = self.domains.column(key).get(node)
+        if value is None:
+            return f"{node} has no label {key}, which the spread of {vm.name} needs"
+        counts = self._counts({other: held for other, held in occupancy.items() if other != vm})
+        least = 0 if len(counts) < self.constraint.min_domains else min(counts.values(), default=0)
+        skew = counts.get(value, 0) + 1 - least
+        if skew <= self.constraint.max_skew:
+            return ""
+        where = domain_words(key, value)
+        there, limit = counts.get(value, 0), self.constraint.max_skew
+        return f"{where} holds {there} already: skew {skew} > {limit}"
+
+    def _counts(self, occupancy: Occupancy) -> dict[str, int]:
+        column = self.domains.column(self.constraint.topology_key)
+        counts = {column[node]: 0 for node in sorted(self.nodes) if node in column}
+        for vm in self.counted & occupancy.keys():
+            for value in {column[node] for node in occupancy[vm] if node in column}:
+                counts[value] = counts.get(value, 0) + 1
+        for node in self.fixed:
+            if node in column:
+                counts[column[node]] = counts.get(column[node], 0) + 1
+        return counts

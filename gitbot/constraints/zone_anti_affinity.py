@@ -1,0 +1,142 @@
+"""ZoneAntiAffinity: at most so many of the selected VMs in one domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gitbot.constraints.domains import Domains, domain_words, people
+from gitbot.constraints.instances import Instances
+from gitbot.model.constraint import Breach, Occupancy
+from gitbot.model.names import IntentRef, NamespacedName
+from gitbot.model.scheduling import ZONE
+from gitbot.model.selectors import LabelSelector
+
+
+def select_vms(
+    instances: Instances, namespace: str, selector: Mapping[str, Any]
+) -> frozenset[NamespacedName]:
+    """The VMs of a namespace whose labels (VMI, else the VM's template) a selector matches."""
+    wanted = LabelSelector.of(selector)
+    return frozenset(
+        name
+        for name, item in instances.items()
+        if name.namespace == namespace and wanted.matches(item.labels)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZoneAntiAffinity:
+    """At most `max_per_domain` of the members in one domain of `topology_key`.
+
+    Breach keys: `domain=<value>` with the number of members above the maximum, and
+    `unlabelled:<namespace>/<vm>` for a member on a node without the key. A VM that moves counts
+    once in each of its domains.
+    """
+
+    ref: IntentRef
+    members: frozenset[NamespacedName]
+    domains: Domains
+    topology_key: str = ZONE
+    max_per_domain: int = 1
+    required: bool = True
+
+    @property
+    def monotone(self) -> bool:
+        """A place given up never makes it worse."""
+        return True
+
+    def signature(self, node: str) -> object:
+        """The domain of a node."""
+        return self.domains.column(self.topology_key).get(node)
+
+    def breaches(self, occupancy: Occupancy) -> tuple[Breach, ...]:
+        """Domains with too many members, then members on nodes without the key."""
+        column = self.domains.column(self.topology_key)
+        held: dict[str, set[NamespacedName]] = {}
+        lost: dict[NamespacedName, str] = {}
+        for vm in sorted(self.members & occupancy.keys()):
+            for node in sorted(occupancy[vm]):
+                if node in column:
+                    held.setdefault(column[node], set()).add(vm)
+                else:
+                    lost.setdefault(vm, node)
+        crowded = [
+            self._crowded(value, vms, occupancy)
+            for value, vms in sorted(held.items())
+            if len(vms) > self.max_per_domain
+        ]
+        return (*crowded, *(self._unlabelled(vm, node) for vm, node in lost.items()))
+
+    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        """`zone scu already holds mssql2016 on kni-worker2`."""
+        column = self.domains.column(self.topology_key)
+        if vm not in self.members:
+            return ""
+        if node not in column:
+            return f"node {node} has no label {self.topology_key}, so the rule cannot place it"
+        value = column[node]
+        places = {
+            other: [place for place in occupancy[other] if column.get(place) == value]
+            for other in sorted(self.members & occupancy.keys())
+            if other != vm
+        }
+        there = {other: nodes for other, nodes in places.items() if nodes}
+        if len(there) < self.max_per_domain:
+            return ""
+        return f"{domain_words(self.topology_key, value)} already holds {people(there, there)}"
+
+    def shortage(self) -> str:
+        """Why no placement at all can keep the rule; "" where one can."""
+        values = self.domains.values(self.topology_key)
+        room, wanted = len(values) * self.max_per_domain, len(self.members)
+        if wanted <= room:
+            return ""
+        listed = ", ".join(values) or "none"
+        return (
+            f"{wanted} VMs, but {len(values)} domains of {self.topology_key} ({listed}) hold at "
+            f"most {self.max_per_domain} each: {room} < {wanted}"
+        )
+
+    def _crowded(self, value: str, vms: set[NamespacedName], occupancy: Occupancy) -> Breach:
+        column = self.domains.column(self.topology_key)
+        places = {vm: [n for n in occupancy[vm] if column.get(n) == value] for vm in vms}
+        return Breach(
+            rule=self.ref,
+            key=f"domain={value}",
+            amount=len(vms) - self.max_per_domain,
+            message=f"{domain_words(self.topology_key, value)} holds {len(vms)} of at most "
+            f"{self.max_per_domain}: {people(vms, places)}",
+            vms=tuple(sorted(vms)),
+        )
+
+    def _unlabelled(self, vm: NamespacedName, node: str) -> Breach:
+        return Breach(
+            rule=self.ref,
+            key=f"unlabelled:{vm}",
+            amount=1,
+            message=f"{vm.name} is on {node}, which has no label {self.topology_key}",
+            vms=(vm,),
+        )
+
+
+def zone_anti_affinity(
+    instances: Instances,
+    *,
+    ref: IntentRef,
+    namespace: str,
+    selector: Mapping[str, Any],
+    topology_key: str = ZONE,
+    max_per_domain: int = 1,
+    required: bool = True,
+) -> ZoneAntiAffinity:
+    """The rule over the VMs of a snapshot that the selector (Kubernetes JSON) matches."""
+    return ZoneAntiAffinity(
+        ref=ref,
+        members=select_vms(instances, namespace, selector),
+        domains=instances.domains,
+        topology_key=topology_key,
+        max_per_domain=max_per_domain,
+        required=required,
+    )
