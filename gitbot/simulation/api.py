@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.model.objects import KubernetesObject, at
 from gitbot.simulation.defaults import with_defaults
 from gitbot.simulation.patching import json_patch, merge_patch, strategic_patch
@@ -98,7 +99,7 @@ class Api:
         stripped = with_metadata(
             checked, resourceVersion=None, uid=None, deletionTimestamp=None, selfLink=None
         )
-        admitted = self.admission.mutate(with_defaults(stripped), user=asked.user)
+        admitted = self.admission.mutate(self._defaulted(stripped), user=asked.user)
         self.admission.validate(admitted, None, user=asked.user)
         if not asked.dry_run:
             return Answer(object=self.store.create(admitted), warnings=warnings)
@@ -175,6 +176,14 @@ class Api:
         pod = self.store.get("Pod", key)
         self.admission.evict(pod, eviction, dry_run=dry_run)
         self.delete("Pod", key, options=options, asked=Asked(user=asked.user, dry_run=dry_run))
+
+    def _defaulted(self, obj: KubernetesObject) -> KubernetesObject:
+        classes = ClassObjects()
+        if obj["kind"] == "Pod":
+            priority = {item["metadata"]["name"]: item for item in self.store.all("PriorityClass")}
+            runtime = {item["metadata"]["name"]: item for item in self.store.all("RuntimeClass")}
+            classes = ClassObjects(priority=priority, runtime=runtime)
+        return with_defaults(obj, classes)
 
     def _orphan(self, owner: KubernetesObject) -> None:
         uid = owner["metadata"]["uid"]

@@ -9,10 +9,14 @@ from typing import Any
 from gitbot.errors import Bug
 from gitbot.model.instants import format_instant
 from gitbot.model.objects import KubernetesObject, at
+from gitbot.simulation.admission import KubeVirtAdmission
 from gitbot.simulation.api import Api
 from gitbot.simulation.clock import VirtualClock
 from gitbot.simulation.controllers.garbage import GarbageCollector
+from gitbot.simulation.controllers.handler import Failures, Handler
+from gitbot.simulation.controllers.instances import Instances
 from gitbot.simulation.controllers.kubelet import Kubelet
+from gitbot.simulation.controllers.machines import InstanceReplicaSets, Machines
 from gitbot.simulation.controllers.nodes import Nodes
 from gitbot.simulation.controllers.scheduler import Scheduler
 from gitbot.simulation.controllers.workloads import Deployments, ReplicaSets
@@ -48,7 +52,8 @@ class SimulatedCluster:
         self.clock = VirtualClock(start_time)
         self.store = Store(seed=seed, now=self.clock.now, history=history)
         self.store.add_index("Pod", "node", _node_of)
-        self.api = Api(self.store)
+        self.api = Api(self.store, KubeVirtAdmission(self.store))
+        self.failures = Failures()
         self._build()
         self.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
@@ -77,8 +82,12 @@ class SimulatedCluster:
                 self.nodes,
                 Deployments(store=store, api=self.api, now=now),
                 ReplicaSets(store=store, api=self.api),
+                Machines(store=store, api=self.api),
+                InstanceReplicaSets(store=store, api=self.api),
+                Instances(store=store, api=self.api, now=now, dials=dials),
                 scheduler,
                 Kubelet(store=store, now=now, dials=dials),
+                Handler(store=store, now=now, dials=dials, failures=self.failures),
             ),
         )
 

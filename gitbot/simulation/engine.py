@@ -29,7 +29,7 @@ class Controller(Protocol):
         """The keys that a change makes dirty, in the order in which to handle them."""
 
     def reconcile(self, key: Key) -> int | None:
-        """Bring one key forward; returns seconds until it wants to be called again."""
+        """Bring one key forward; returns seconds until it wants to be called again (0: at once)."""
 
 
 class Engine:
@@ -103,8 +103,10 @@ class Engine:
             again = self._controllers[index].reconcile(key)
         except ApiError:
             again = RETRY
-        if again is not None:
-            self._set_timer(item, self._clock.now() + max(again, 1))
+        if again == 0:
+            self._enqueue(item)
+        elif again is not None:
+            self._set_timer(item, self._clock.now() + again)
 
     def _set_timer(self, item: tuple[int, Key], instant: int) -> None:
         known = self._timers.get(item)

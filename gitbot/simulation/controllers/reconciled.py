@@ -1,0 +1,112 @@
+"""Runs the pure reconcilers of room `kubevirt` on the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import assert_never
+
+from gitbot.kubevirt.reconcile import (
+    INDEXES,
+    Create,
+    Delete,
+    Index,
+    Reconciled,
+    RecordEvent,
+    Update,
+    Write,
+)
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject
+from gitbot.simulation.api import CONTROLLER, Api, Asked
+from gitbot.simulation.events import Recorder
+from gitbot.simulation.status import ApiError
+from gitbot.simulation.store import Indexer, Store
+
+FIRST_RETRY = 1  # seconds; doubles with each refusal, as virt-controller's rate limiter does
+LAST_RETRY = 960
+_ASKED = Asked(user=CONTROLLER, validation="Ignore")
+
+
+class StoreView:
+    """The View of a reconciler: the store itself, never stale."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        for index in INDEXES:
+            store.add_index(index.kind, index.name, _indexer(index))
+
+    def get(self, kind: str, name: NamespacedName) -> KubernetesObject | None:
+        """One object, None where there is none."""
+        return self._store.find(kind, (name.namespace, name.name))
+
+    def list(self, kind: str, namespace: str = "") -> Sequence[KubernetesObject]:
+        """All objects of a kind, of one namespace where one is given; sorted by name."""
+        return tuple(self._store.all(kind, namespace))
+
+    def select(self, index: Index, value: str) -> Sequence[KubernetesObject]:
+        """The objects of `index.kind` whose key is that value, sorted by (namespace, name)."""
+        return self._store.indexed(index.kind, index.name, value)
+
+
+def _indexer(index: Index) -> Indexer:
+    def values(obj: KubernetesObject) -> list[str]:
+        value = index.key(obj)
+        return [value] if value else []
+
+    return values
+
+
+class Writer:
+    """Makes the writes of one answer, in order; a refusal drops the rest."""
+
+    def __init__(self, *, api: Api, now: Callable[[], int], source: str) -> None:
+        self._api = api
+        self._events = Recorder(store=api.store, now=now, source=source)
+        self._refusals: dict[tuple[str, str], int] = {}
+
+    def carry_out(self, key: tuple[str, str], answer: Reconciled) -> int | None:
+        """Returns after how many seconds to ask again, None for "when something changes"."""
+        for write in answer.writes:
+            try:
+                self._write(write)
+            except ApiError as refusal:
+                if refusal.reason == "Conflict":
+                    return 0
+                if isinstance(write, Create) and write.refused is not None:
+                    after = write.refused(refusal.message)
+                    self.carry_out((key[0], f"{key[1]}/refused"), after)
+                    return after.requeue_after or self._back_off(key)
+                return self._back_off(key)
+        self._refusals.pop(key, None)
+        return answer.requeue_after
+
+    def _back_off(self, key: tuple[str, str]) -> int:
+        count = self._refusals.get(key, 0)
+        self._refusals[key] = count + 1
+        return min(FIRST_RETRY << min(count, 10), LAST_RETRY)
+
+    def _write(self, write: Write) -> None:
+        match write:
+            case Create(object=obj, event=event):
+                stored = self._api.create(obj, asked=_ASKED).object
+                if event is not None:
+                    text = event.message.replace("{name}", stored["metadata"]["name"])
+                    self._write(replace(event, message=text))
+            case Update(object=obj, subresource=subresource):
+                self._api.update(obj, subresource=subresource, asked=_ASKED)
+            case Delete(kind=kind, name=name, uid=uid):
+                self._delete(kind, name, uid)
+            case RecordEvent(object=obj, type=kind, reason=reason, message=message):
+                warning = kind == "Warning"
+                self._events.record(obj, reason=reason, message=message, warning=warning)
+            case _:
+                assert_never(write)
+
+    def _delete(self, kind: str, name: NamespacedName, uid: str) -> None:
+        options = {"preconditions": {"uid": uid}}
+        try:
+            self._api.delete(kind, (name.namespace, name.name), options=options, asked=_ASKED)
+        except ApiError as refusal:
+            if refusal.code != 404 and refusal.reason != "Conflict":
+                raise
