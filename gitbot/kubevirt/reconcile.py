@@ -12,12 +12,50 @@ conflict the caller drops the remaining writes of that answer and asks again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from gitbot.kubevirt import names
 from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject
+from gitbot.model.objects import KubernetesObject, at, labels_of
+
+VMI = "VirtualMachineInstance"
+MIGRATION = "VirtualMachineInstanceMigration"
+FINAL_PHASES = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """A way to find objects of one kind by a text that `key` computes from each of them."""
+
+    kind: str
+    name: str
+    key: Callable[[KubernetesObject], str]
+
+
+def _created_by(pod: KubernetesObject) -> str:
+    return labels_of(pod).get(names.CREATED_BY, "")
+
+
+def _node_of(vmi: KubernetesObject) -> str:
+    return str(at(vmi, "status", "nodeName", default=""))
+
+
+def _migrates(migration: KubernetesObject) -> str:
+    namespace = at(migration, "metadata", "namespace", default="")
+    return f"{namespace}/{at(migration, 'spec', 'vmiName', default='')}"
+
+
+def _unfinished(migration: KubernetesObject) -> str:
+    return "" if at(migration, "status", "phase") in FINAL_PHASES else "unfinished"
+
+
+PODS_OF_VMI = Index(kind="Pod", name="created-by", key=_created_by)  # value: the VMI's UID
+VMIS_ON_NODE = Index(kind=VMI, name="node", key=_node_of)  # value: the node's name
+MIGRATIONS_OF_VMI = Index(kind=MIGRATION, name="vmi", key=_migrates)  # value: namespace/name
+UNFINISHED = Index(kind=MIGRATION, name="unfinished", key=_unfinished)  # value: "unfinished"
+INDEXES = (PODS_OF_VMI, VMIS_ON_NODE, MIGRATIONS_OF_VMI, UNFINISHED)
 
 
 class View(Protocol):
@@ -33,17 +71,25 @@ class View(Protocol):
     def list(self, kind: str, namespace: str = "") -> Sequence[KubernetesObject]:
         """All objects of a kind, of one namespace where one is given; sorted by name."""
 
+    def select(self, index: Index, value: str) -> Sequence[KubernetesObject]:
+        """The objects of `index.kind` whose key is that value, sorted by (namespace, name).
+
+        Filtering `list` is right; a caller with many objects keeps the `INDEXES` up to date.
+        """
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
     """Create this object. `metadata.generateName` without `name` asks the server for a name.
 
-    `on_refused` is the object about which an Event `FailedCreate` is written where the server
-    refuses; the caller asks the reconciler again later (virt-controller: doubling delays).
+    `event` is written after it was created; `{name}` in its message becomes the name given. Where
+    the server refuses, the caller passes its message to `refused` and makes the writes that come
+    back (None: nothing but trying again); it asks the reconciler again after `requeue_after`.
     """
 
     object: KubernetesObject
-    on_refused: KubernetesObject | None = None
+    event: RecordEvent | None = None
+    refused: Callable[[str], Reconciled] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,258 @@
+"""What one pass over a migration does to pods and to the VMI.
+
+Source: KubeVirt 1.9.0, migration.go, `sync` and what it calls.
+"""
+
+from __future__ import annotations
+
+from gitbot.kubevirt import names
+from gitbot.kubevirt.backoff import backoff_left
+from gitbot.kubevirt.configuration import gate
+from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.hand_off import handed_off
+from gitbot.kubevirt.limits import (
+    limits_of,
+    pending_timeout,
+    phase_of,
+    requeue_delay,
+    unschedulable_timeout,
+)
+from gitbot.kubevirt.migration_scene import Scene, has_hotplug_volumes
+from gitbot.kubevirt.pods import (
+    active_pods,
+    created_at,
+    current_pod,
+    is_deleting,
+    is_down,
+    is_ready,
+    is_unschedulable,
+    outbound,
+    running_migrations,
+)
+from gitbot.kubevirt.reconcile import (
+    NOTHING,
+    Delete,
+    Reconciled,
+    RecordEvent,
+    Update,
+    Write,
+)
+from gitbot.kubevirt.target_creation import create_target
+from gitbot.model.instants import format_instant, parse_instant
+from gitbot.model.objects import KubernetesObject, annotations_of, at, name_of, uid_of
+
+_RETRY = 1  # seconds; virt-controller retries an error at once, then ever more slowly
+NON_ROOT = 107
+
+
+def act(scene: Scene) -> Reconciled:
+    """The writes on pods and VMI that the present phase asks for."""
+    if is_deleting(scene.vmi) or at(scene.own_state, "completed"):
+        return NOTHING
+    if scene.other_owner():
+        return Reconciled(requeue_after=_RETRY, waits_for="another migration of this VMI runs")
+    match phase_of(scene.migration):
+        case "Pending":
+            return _pending(scene)
+        case "Scheduling":
+            return _cancel(scene) if scene.canceled else _watch_target(scene)
+        case "Scheduled":
+            return _scheduled(scene)
+        case "PreparingTarget" | "TargetReady":
+            return _preparing(scene)
+        case "Failed":
+            return _mark_failed(scene)
+        case "Running":
+            return _running(scene)
+        case _:
+            return NOTHING
+
+
+def _pending(scene: Scene) -> Reconciled:
+    if scene.canceled:
+        return _cancel(scene)
+    left = backoff_left(scene.view, scene.migration, scene.vmi, scene.now)
+    if left > 0:
+        message = f"backoff migrating vmi {scene.text}"
+        event = RecordEvent(
+            object=scene.vmi, type="Warning", reason="MigrationBackoff", message=message
+        )
+        return Reconciled(writes=(event,), requeue_after=left, waits_for=message)
+    if at(scene.vmi, "spec", "utilityVolumes"):
+        return Reconciled(waits_for="utility volumes")
+    if scene.target is None:
+        return _start(scene)
+    if not is_ready(scene.target):
+        return _watch_target(scene)
+    if has_hotplug_volumes(scene.vmi):
+        return Reconciled(waits_for="the attachment pod of hotplugged volumes")
+    return NOTHING
+
+
+def _start(scene: Scene) -> Reconciled:
+    """Create the target pod if a slot is free."""
+    if current_pod(scene.view, scene.vmi) is None:
+        return Reconciled(waits_for="a pod of the VMI")
+    writes: list[Write] = []
+    vmi = _runtime_user(scene)
+    if vmi is not scene.vmi:
+        writes.append(Update(object=vmi))
+    if len(active_pods(scene.view, scene.vmi)) > 1:
+        waits = f"more than one active pod of {scene.text}"
+        return Reconciled(writes=tuple(writes), requeue_after=1, waits_for=waits)
+    full = _no_slot(scene)
+    if full:
+        delay = requeue_delay(scene.migration)
+        return Reconciled(writes=tuple(writes), requeue_after=delay, waits_for=full)
+    if phase_of(scene.vmi) != "Running":
+        return Reconciled(writes=tuple(writes), waits_for="the VMI to run")
+    created = create_target(scene, vmi)
+    return Reconciled(
+        writes=(*writes, *created.writes),
+        requeue_after=created.requeue_after,
+        waits_for=created.waits_for,
+    )
+
+
+def _no_slot(scene: Scene) -> str:
+    parallel, per_source = limits_of(scene.kubevirt())
+    running = running_migrations(scene.view)
+    if len(running) >= parallel:
+        return f"a slot: {len(running)} of {parallel} migrations run in the cluster"
+    node = str(at(scene.vmi, "status", "nodeName", default=""))
+    leaving = outbound(scene.view, node, running)
+    if leaving >= per_source:
+        return f"a slot: {leaving} of {per_source} migrations run out of node {node}"
+    return ""
+
+
+def _runtime_user(scene: Scene) -> KubernetesObject:
+    """Migrations carry the guest over to the user that the cluster is set to (107, not root)."""
+    vmi = scene.vmi
+    if gate(scene.kubevirt(), "Root"):
+        return vmi
+    if at(vmi, "status", "runtimeUser") != NON_ROOT:
+        vmi = with_value(vmi, NON_ROOT, "status", "runtimeUser")
+    if names.NONROOT not in annotations_of(vmi):
+        annotations = {**annotations_of(vmi), names.NONROOT: "true"}
+        vmi = with_value(vmi, annotations, "metadata", "annotations")
+    return vmi
+
+
+def _cancel(scene: Scene) -> Reconciled:
+    """Before hand-off a cancelled migration loses its target pod."""
+    if scene.target is None:
+        return NOTHING
+    return _delete_target(scene, f"migration canceled and pod {name_of(scene.target)} is deleted")
+
+
+def _delete_target(scene: Scene, message: str) -> Reconciled:
+    assert scene.target is not None
+    event = RecordEvent(
+        object=scene.migration, type="Normal", reason="SuccessfulDelete", message=message
+    )
+    if is_deleting(scene.target):
+        return NOTHING
+    pod = Delete(kind="Pod", name=name_of(scene.target), uid=uid_of(scene.target))
+    return Reconciled(writes=(pod, event))
+
+
+def _watch_target(scene: Scene) -> Reconciled:
+    """Give a waiting target pod up when its time is over; else look again then."""
+    pod = scene.target
+    if pod is None or phase_of(pod) != "Pending" or is_deleting(pod) or not created_at(pod):
+        return NOTHING
+    spent = max(0, scene.now - parse_instant(created_at(pod)))
+    writes: tuple[Write, ...] = ()
+    waits = []
+    if is_unschedulable(pod):
+        writes = (_unschedulable(scene),)
+        left = unschedulable_timeout(scene.migration) - spent
+        if left <= 0:
+            message = f"unschedulable pod {name_of(pod)} timeout period exceeded"
+            return _joined(writes, _delete_target(scene, message))
+        waits.append(left)
+    left = pending_timeout(scene.migration) - spent
+    if left <= 0:
+        message = f"pending pod {name_of(pod)} timeout period exceeded"
+        return _joined(writes, _delete_target(scene, message))
+    waits.append(left)
+    return Reconciled(writes=writes, requeue_after=min(waits), waits_for="the target pod to start")
+
+
+def _joined(writes: tuple[Write, ...], more: Reconciled) -> Reconciled:
+    return Reconciled(writes=(*writes, *more.writes))
+
+
+def _unschedulable(scene: Scene) -> RecordEvent:
+    return RecordEvent(
+        object=scene.migration,
+        type="Warning",
+        reason="migrationTargetPodUnschedulable",
+        message=f"Migration target pod for VMI [{scene.text}] is currently unschedulable.",
+    )
+
+
+def _scheduled(scene: Scene) -> Reconciled:
+    if scene.canceled and scene.own_state is None:
+        return _cancel(scene)
+    if scene.target is None or not is_ready(scene.target) or scene.own_state is not None:
+        return NOTHING
+    event = RecordEvent(
+        object=scene.migration,
+        type="Normal",
+        reason="SuccessfulHandOver",
+        message="Migration target pod is ready for preparation by virt-handler.",
+    )
+    return Reconciled(writes=(Update(object=handed_off(scene)), event))
+
+
+def _preparing(scene: Scene) -> Reconciled:
+    state = scene.own_state
+    down = scene.target is None or is_down(scene.target)
+    started = any(at(state, key) for key in ("startTimestamp", "failed", "completed"))
+    return _mark_failed(scene) if down and state is not None and not started else NOTHING
+
+
+def _mark_failed(scene: Scene) -> Reconciled:
+    """Tell the VMI that its migration is over, where no handler will."""
+    state = scene.own_state
+    if state is None or state.get("failed"):
+        return NOTHING
+    now = format_instant(scene.now)
+    failed = {
+        "endTimestamp": now,
+        "startTimestamp": now,
+        "failureReason": "Target pod is down",
+        **{key: value for key, value in state.items() if value is not None},
+        "failed": True,
+        "completed": True,
+    }
+    message = f"VirtualMachineInstance migration uid {scene.uid} failed. reason: Target pod is down"
+    event = RecordEvent(object=scene.vmi, type="Warning", reason="FailedMigration", message=message)
+    vmi = with_value(scene.vmi, failed, "status", "migrationState")
+    return Reconciled(writes=(Update(object=vmi), event))
+
+
+def _running(scene: Scene) -> Reconciled:
+    """A cancelled migration in its copy is aborted by the source handler, who is asked here."""
+    state = scene.own_state
+    writes: list[Write] = []
+    ready = at(state, "targetNodeDomainReadyTimestamp")
+    pod = scene.target
+    if ready and pod is not None and names.TARGET_READY not in annotations_of(pod):
+        annotations = {**annotations_of(pod), names.TARGET_READY: ready}
+        writes.append(Update(object=with_value(pod, annotations, "metadata", "annotations")))
+    if scene.canceled and state is not None and not state.get("abortRequested"):
+        vmi = with_value(scene.vmi, True, "status", "migrationState", "abortRequested")
+        message = "Migration is ready to be canceled by virt-handler."
+        writes.append(Update(object=vmi))
+        writes.append(
+            RecordEvent(
+                object=scene.migration,
+                type="Normal",
+                reason="SuccessfulAbort",
+                message=message,
+            )
+        )
+    return Reconciled(writes=tuple(writes))

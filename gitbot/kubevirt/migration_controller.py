@@ -1,0 +1,110 @@
+"""What virt-controller does next with a migration: one step of the VMIM's way through its phases.
+
+`reconcile_migration` mirrors one pass of KubeVirt 1.9.0's migration controller
+(pkg/virt-controller/watch/migration/migration.go) for local migrations: it acts on the target pod
+and the VMI (`migration_actions`), moves the phase (`migration_phases`), and collects finished
+migrations. Phase, copied state and finalizer are separate writes in separate passes, as there.
+"""
+
+from __future__ import annotations
+
+from gitbot.kubevirt import names
+from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.limits import KEPT_FINISHED, is_final
+from gitbot.kubevirt.migration_actions import act
+from gitbot.kubevirt.migration_phases import next_status
+from gitbot.kubevirt.migration_scene import Scene
+from gitbot.kubevirt.pods import created_at, is_deleting
+from gitbot.kubevirt.reconcile import (
+    MIGRATION,
+    MIGRATIONS_OF_VMI,
+    NOTHING,
+    Delete,
+    Reconciled,
+    Update,
+    View,
+    Write,
+)
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject, annotations_of, at, labels_of, name_of, uid_of
+
+
+def reconcile_migration(view: View, migration: KubernetesObject, now: int) -> Reconciled:
+    """One pass over a VMIM. `now` is in seconds UTC.
+
+    Ask again whenever the VMIM, its VMI, a launcher pod of that VMI, any unfinished VMIM, a
+    ResourceQuota of the namespace or the KubeVirt object changes, and after `requeue_after`.
+    """
+    if annotations_of(migration).get(names.OBSERVED_API_VERSION) != "v1":
+        return Reconciled(writes=(Update(object=_observed(migration)),))
+    scene = Scene.of(view, migration, now)
+    if scene is None:
+        if is_deleting(migration):
+            return NOTHING  # hangs until a VMI of that name exists again
+        return Reconciled(writes=(_delete(migration),))
+    acted = act(scene)
+    status = next_status(scene)
+    writes: list[Write] = [*acted.writes, *status.events]
+    if status.migration.get("status") != migration.get("status"):
+        writes.append(Update(object=status.migration, subresource="status"))
+    elif is_final(migration):
+        writes.extend(_finish(view, migration))
+    return Reconciled(
+        writes=tuple(writes), requeue_after=acted.requeue_after, waits_for=acted.waits_for
+    )
+
+
+def _observed(migration: KubernetesObject) -> KubernetesObject:
+    """The first write after creation; it also repairs a missing label."""
+    labels = {names.VMI_NAME: at(migration, "spec", "vmiName", default=""), **labels_of(migration)}
+    annotations = {
+        **annotations_of(migration),
+        names.OBSERVED_API_VERSION: "v1",
+        names.STORAGE_API_VERSION: "v1",
+    }
+    changed = with_value(migration, labels, "metadata", "labels")
+    return with_value(changed, annotations, "metadata", "annotations")
+
+
+def _delete(migration: KubernetesObject) -> Delete:
+    return Delete(kind=MIGRATION, name=name_of(migration), uid=uid_of(migration))
+
+
+def _finish(view: View, migration: KubernetesObject) -> list[Write]:
+    writes: list[Write] = []
+    finalizers = at(migration, "metadata", "finalizers", default=[])
+    if names.MIGRATION_FINALIZER in finalizers:
+        kept = [text for text in finalizers if text != names.MIGRATION_FINALIZER]
+        writes.append(Update(object=with_value(migration, kept, "metadata", "finalizers")))
+    for old in surplus_migrations(view, migration):
+        pod = _defunct_pod(view, old)
+        writes.extend([pod] if pod is not None else [])
+        writes.append(_delete(old))
+    return writes
+
+
+def surplus_migrations(view: View, migration: KubernetesObject) -> tuple[KubernetesObject, ...]:
+    """The finished migrations of the same VMI beyond the newest five, oldest first.
+
+    Failed ones count like the others; those being deleted already do not.
+    """
+    key = f"{name_of(migration).namespace}/{at(migration, 'spec', 'vmiName', default='')}"
+    finished = [
+        item
+        for item in view.select(MIGRATIONS_OF_VMI, key)
+        if is_final(item) and not is_deleting(item)
+    ]
+    finished.sort(key=created_at)
+    return tuple(finished[: max(0, len(finished) - KEPT_FINISHED)])
+
+
+def _defunct_pod(view: View, migration: KubernetesObject) -> Delete | None:
+    """The pod that a finished migration left behind: its target if it failed, else its source."""
+    state = at(migration, "status", "migrationState", default={})
+    side = "targetPod" if state.get("failed") else "sourcePod" if state.get("completed") else ""
+    pod_name = state.get(side, "")
+    if not pod_name:
+        return None
+    name = NamespacedName(namespace=name_of(migration).namespace, name=pod_name)
+    pod = view.get("Pod", name)
+    return None if pod is None else Delete(kind="Pod", name=name, uid=uid_of(pod))

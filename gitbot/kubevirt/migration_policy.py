@@ -1,0 +1,80 @@
+"""Which MigrationPolicy applies to a VMI, and the settings that a migration freezes.
+
+Source: KubeVirt 1.9.0, pkg/virt-controller/watch/migration/migrationpolicy.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gitbot.kubevirt.configuration import setting
+from gitbot.model.objects import Json, KubernetesObject, at, labels_of, name_of
+
+_DEFAULTS: Mapping[str, Any] = {
+    "allowAutoConverge": False,
+    "allowPostCopy": False,
+    "allowWorkloadDisruption": False,
+    "bandwidthPerMigration": "0",
+    "completionTimeoutPerGiB": 150,
+    "maxDowntimeMs": 900,
+    "nodeDrainTaintKey": "kubevirt.io/drain",
+    "parallelMigrationsPerCluster": 5,
+    "parallelOutboundMigrationsPerNode": 2,
+    "progressTimeout": 150,
+    "unsafeMigrationOverride": False,
+    "utilityVolumesTimeout": 150,
+}
+_OF_POLICY = (
+    "allowAutoConverge",
+    "bandwidthPerMigration",
+    "completionTimeoutPerGiB",
+    "maxDowntimeMs",
+    "allowPostCopy",
+    "allowWorkloadDisruption",
+)
+
+
+def matching_policy(
+    policies: Iterable[KubernetesObject], vmi: KubernetesObject, namespace: KubernetesObject
+) -> KubernetesObject | None:
+    """The policy whose labels all match: the most labels, then the most of the VMI, then by name.
+
+    Empty selectors match every VMI with the lowest score; absent selectors match none.
+    """
+    found = []
+    for policy in policies:
+        score = _score(policy, labels_of(vmi), labels_of(namespace))
+        if score is not None:
+            found.append((-score[0], -score[1], name_of(policy).name, policy))
+    return min(found, key=lambda item: item[:3], default=(0, 0, "", None))[3]
+
+
+def _score(
+    policy: KubernetesObject, vmi: Mapping[str, str], namespace: Mapping[str, str]
+) -> tuple[int, int] | None:
+    selectors = at(policy, "spec", "selectors")
+    if selectors is None:
+        return None
+    own: Json = selectors.get("virtualMachineInstanceSelector") or {}
+    around: Json = selectors.get("namespaceSelector") or {}
+    if any(vmi.get(key) != value for key, value in own.items()):
+        return None
+    if any(namespace.get(key) != value for key, value in around.items()):
+        return None
+    return len(own) + len(around), len(own)
+
+
+def migration_settings(
+    kubevirt: KubernetesObject, policy: KubernetesObject | None
+) -> dict[str, Any]:
+    """The settings of one migration: defaults, the KubeVirt object's, the policy's."""
+    configured: Json = setting(kubevirt, "migrations", default={})
+    settings = {**_DEFAULTS, **configured}
+    if "allowWorkloadDisruption" not in configured:
+        settings["allowWorkloadDisruption"] = settings["allowPostCopy"]
+    spec: Json = at(policy, "spec", default={})
+    settings |= {key: spec[key] for key in _OF_POLICY if spec.get(key) is not None}
+    if spec.get("allowWorkloadDisruption") is None and spec.get("allowPostCopy") is not None:
+        settings["allowWorkloadDisruption"] = spec["allowPostCopy"]
+    return settings
