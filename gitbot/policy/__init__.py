@@ -1,1 +1,7 @@
 """Policies in CEL over plan, moves, VMs, nodes and intents. One file holds the engine."""
+
+from gitbot.policy.files import read_policies
+from gitbot.policy.judging import judge
+from gitbot.policy.value import Policy, PolicySet, Verdict
+
+__all__ = ["Policy", "PolicySet", "Verdict", "judge", "read_policies"]

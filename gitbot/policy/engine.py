@@ -1,0 +1,110 @@
+"""The CEL engine: the one file that knows the CEL runtime (cel-expr-python, the C++ runtime).
+
+Expressions are type-checked before anything runs. The runtime bounds each evaluation (9,999 loop
+iterations, nesting of 32, 100,000 characters) and knows no clock, so an expression gives the same
+answer wherever it runs. Whatever goes wrong in an evaluation is an EvaluationError, never a value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from cel_expr_python import cel
+
+_MAP = "map"
+_TIME = "time"
+VARIABLES: Mapping[str, str] = {
+    "plan": _MAP,
+    "move": _MAP,
+    "vm": _MAP,
+    "node": _MAP,
+    "intent": _MAP,
+    "cluster": _MAP,
+    "variables": _MAP,
+    "now": _TIME,
+}
+_EXTENSIONS = ("bindings", "lists", "math", "optional", "sets", "strings")
+_PLACE = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ExpressionError(Exception):
+    """An expression that does not compile; line and column count from 1 inside of it."""
+
+    def __init__(self, message: str, *, line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+class EvaluationError(Exception):
+    """An expression that compiled and gave no answer: a missing key, a budget, an overflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A checked expression."""
+
+    text: str
+    compiled: Any
+
+
+def compile_expression(text: str, *, names: frozenset[str], returns: str = "") -> Program:
+    """Check an expression over these variables. `returns` is `bool`, `string` or "" for any.
+
+    Raises ExpressionError for a syntax error, an unknown name, a type error or another result.
+    """
+    try:
+        compiled = _environment(tuple(sorted(names))).compile(text)
+    except RuntimeError as error:
+        raise _placed(str(error)) from error
+    found = str(compiled.return_type().name()).lower()
+    if returns and found != returns:
+        hint = " (compare it with a value)" if found == "dyn" else ""
+        raise ExpressionError(f"gives {found}, expected {returns}{hint}")
+    return Program(text, compiled)
+
+
+def evaluate(program: Program, data: Mapping[str, Any]) -> Any:
+    """The value of a program; raises EvaluationError where there is none."""
+    try:
+        value = program.compiled.eval(data=data)
+        if value.type() == cel.Type.ERROR:
+            raise EvaluationError(_short(str(value.plain_value())))
+        return value.plain_value()
+    except RuntimeError as error:
+        raise EvaluationError(_short(str(error))) from error
+
+
+def timestamp(seconds: int) -> datetime:
+    """Seconds UTC as CEL's timestamp."""
+    return _EPOCH + timedelta(seconds=seconds)
+
+
+@lru_cache(maxsize=32)
+def _environment(names: tuple[str, ...]) -> Any:
+    types = {_MAP: cel.Type.Map(cel.Type.STRING, cel.Type.DYN), _TIME: cel.Type.TIMESTAMP}
+    extensions = "".join(f"\n- name: {name}" for name in _EXTENSIONS)
+    config = cel.NewEnvConfigFromYaml(f"name: gitbot\nextensions:{extensions}\n")
+    variables = {name: types[VARIABLES[name]] for name in names}
+    return cel.NewEnv(config=config, variables=variables)
+
+
+def _placed(text: str) -> ExpressionError:
+    match = _PLACE.search(text)
+    if match is None:
+        return ExpressionError(_short(text))
+    message = re.sub(r" \(in container ''\)", "", match.group(3))
+    return ExpressionError(message, line=int(match.group(1)), column=int(match.group(2)))
+
+
+def _short(text: str) -> str:
+    """`Key not found in map : "nope"` of `NOT_FOUND: Key not found in map : "nope" [NOT_FOUND]`."""
+    line = text.splitlines()[0] if text else "no answer"
+    return re.sub(r"^[A-Z_]+: |\s\[[A-Z_]+\]$", "", line)

@@ -1,0 +1,233 @@
+"""Policy files to compiled policies; every error at its place in the file.
+
+The shape is that of a ValidatingAdmissionPolicy (matchConditions, variables, validations,
+validationActions) with `over` in place of matchConstraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from gitbot.documents import Document, read_documents, schemas
+from gitbot.documents.decoding import Report, report_errors
+from gitbot.documents.envelope import envelope_is_known
+from gitbot.documents.positions import Path
+from gitbot.model.findings import Finding, has_errors, sort_key
+from gitbot.policy.engine import ExpressionError, Program, compile_expression
+from gitbot.policy.fields import unknown_field
+from gitbot.policy.value import NAMES, Action, Over, Policy, PolicySet, Validation
+
+API_VERSION = "placement.gitbot.dev/v1alpha1"
+KIND = "PlacementPolicy"
+TEST_SUFFIX = ".test.yaml"
+DESCRIPTION = "A policy over plans, moves or intents, in CEL; shaped like an admission policy."
+
+
+class Value(BaseModel):
+    """Strict, frozen, no unknown field, camelCase in files."""
+
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        frozen=True,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
+
+
+Name = Field(pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)
+Expression = Field(min_length=1, max_length=20_000)
+
+
+class NamedExpression(Value):
+    """An expression with a name."""
+
+    name: str = Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$", description="Name; unique in its list.")
+    expression: str = Field(min_length=1, description="CEL.")
+
+
+class ValidationSpec(Value):
+    """One expression that must be true."""
+
+    expression: str = Field(min_length=1, description="CEL that gives true where all is well.")
+    message: str = Field(default="", description="What to say where it is false.")
+    message_expression: str = Field(default="", description="CEL that gives the message.")
+
+
+class PolicySpec(Value):
+    """What a policy says."""
+
+    over: Literal["Plan", "Move", "Intent"] = Field(
+        description="Evaluated once for the plan, or for each move or intent."
+    )
+    match_conditions: tuple[NamedExpression, ...] = Field(
+        default=(), strict=False, description="Where any of these is false, nothing is judged."
+    )
+    variables: tuple[NamedExpression, ...] = Field(
+        default=(), strict=False, description="Values for later expressions, as variables.NAME."
+    )
+    validations: tuple[ValidationSpec, ...] = Field(
+        strict=False, min_length=1, description="What must be true."
+    )
+    validation_actions: tuple[Literal["Deny", "Warn", "Audit"], ...] = Field(
+        strict=False, min_length=1, description="What a failed validation is."
+    )
+
+
+class _Metadata(Value):
+    name: str = Field(
+        pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        max_length=63,
+        description="Name; findings have the code policy/NAME.",
+    )
+    labels: dict[str, str] = Field(default={}, description="Free for your own use.")
+    annotations: dict[str, str] = Field(default={}, description="Free for your own use.")
+
+
+class _PolicyFile(Value):
+    api_version: Literal["placement.gitbot.dev/v1alpha1"]
+    kind: Literal["PlacementPolicy"]
+    metadata: _Metadata = Field(description="Name, labels, annotations.")
+    spec: PolicySpec = Field(description="The policy.")
+
+
+@lru_cache(maxsize=1)
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a policy."""
+    schema = _PolicyFile.model_json_schema(by_alias=True)
+    return schemas.dressed(schema, kind=KIND, description=DESCRIPTION)
+
+
+def read_policies(files: Mapping[str, str]) -> tuple[PolicySet, tuple[Finding, ...]]:
+    """All policies of the files (path to text), in the order given, and what is wrong with them.
+
+    Files that end in `.test.yaml` are tests and are left out. A policy with the name of an earlier
+    file's replaces it, so that a repository can change what ships with gitbot; twice in one file
+    is an error.
+    """
+    policies: dict[str, Policy] = {}
+    findings: list[Finding] = []
+    for file, text in files.items():
+        if file.endswith(TEST_SUFFIX):
+            continue
+        made, found = _read_file(file, text)
+        findings += found
+        policies |= {policy.name: policy for policy in made}
+    ordered = tuple(policies[name] for name in sorted(policies))
+    return PolicySet(policies=ordered), tuple(sorted(findings, key=sort_key))
+
+
+def _read_file(file: str, text: str) -> tuple[list[Policy], list[Finding]]:
+    documents, findings = read_documents(text.encode("utf-8"), file)
+    policies: list[Policy] = []
+    found = [*findings]
+    for document in documents:
+        report = Report(document=document, file=file, room="policy")
+        policy = _read(report, document)
+        if policy is not None and any(policy.name == other.name for other in policies):
+            message = f'found "{policy.name}" again, expected every name once in a file'
+            report.at_value(("metadata", "name"), "duplicate", message, "rename one of them")
+        found += report.findings
+        if policy is not None and not has_errors(tuple(report.findings)):
+            policies.append(policy)
+    return policies, found
+
+
+def _read(report: Report, document: Document) -> Policy | None:
+    if not envelope_is_known(report, API_VERSION, (KIND,)):
+        return None
+    try:
+        made = _PolicyFile.model_validate(document.value, by_alias=True, by_name=False)
+    except ValidationError as error:
+        records = error.errors(include_url=False, include_input=False)
+        report_errors(report, [dict(record) for record in records], json_schema)
+        return None
+    return _compiled(report, made)
+
+
+def _compiled(report: Report, made: _PolicyFile) -> Policy | None:
+    spec = made.spec
+    over = Over(spec.over)
+    compiler = _Compiler(report, over)
+    conditions = [
+        compiler.program(("spec", "matchConditions", index, "expression"), item.expression, "bool")
+        for index, item in enumerate(spec.match_conditions)
+    ]
+    variables = [
+        (item.name, compiler.program(("spec", "variables", i, "expression"), item.expression, ""))
+        for i, item in enumerate(spec.variables)
+    ]
+    validations = [
+        _validation(compiler, index, item) for index, item in enumerate(spec.validations)
+    ]
+    if has_errors(tuple(report.findings)):
+        return None
+    return Policy(
+        name=made.metadata.name,
+        file=report.file,
+        line=report.document.positions.key(()).line,
+        over=over,
+        actions=tuple(Action(action) for action in spec.validation_actions),
+        conditions=tuple(item for item in conditions if item),
+        variables=tuple((name, item) for name, item in variables if item),
+        validations=tuple(item for item in validations if item),
+    )
+
+
+def _validation(compiler: _Compiler, index: int, spec: ValidationSpec) -> Validation | None:
+    path: Path = ("spec", "validations", index)
+    expression = compiler.program((*path, "expression"), spec.expression, "bool")
+    words = None
+    if spec.message_expression:
+        place = (*path, "messageExpression")
+        words = compiler.program(place, spec.message_expression, "string")
+    if not spec.message and not spec.message_expression:
+        message = "found neither message nor messageExpression, expected one of them"
+        compiler.report.at_key(path, "missing-field", message, "say what is wrong and what to do")
+    if expression is None:
+        return None
+    return Validation(expression=expression, message=spec.message, message_expression=words)
+
+
+class _Compiler:
+    """Compiles the expressions of one policy and reports what does not compile."""
+
+    def __init__(self, report: Report, over: Over) -> None:
+        self.report = report
+        self.over = over
+
+    def program(self, path: Path, text: str, returns: str) -> Program | None:
+        try:
+            made = compile_expression(text, names=NAMES[self.over], returns=returns)
+        except ExpressionError as error:
+            self._refuse(path, text, error)
+            return None
+        if wrong := unknown_field(text):
+            column, message, hint = wrong
+            self._refuse(path, text, ExpressionError(message, column=column), hint)
+            return None
+        return made
+
+    def _refuse(self, path: Path, text: str, error: ExpressionError, hint: str = "") -> None:
+        lines = text.count("\n") + 1
+        where = f" (line {error.line} of the expression)" if lines > 1 else ""
+        known = ", ".join(sorted(NAMES[self.over] - {"variables"}))
+        hint = hint or f"over: {self.over} has {known}"
+        message = f"the expression does not compile: {error.message}{where}"
+        self.report.at_value(path, "expression", message, hint)
+        if lines == 1:
+            self._shift(path, error.column - 1)
+
+    def _shift(self, path: Path, columns: int) -> None:
+        """Move the newest finding from the start of a one-line expression to the place inside."""
+        from dataclasses import replace  # noqa: PLC0415
+
+        finding = self.report.findings[-1]
+        quote = 1 if self.report.document.positions.quoted(path) else 0
+        self.report.findings[-1] = replace(finding, column=finding.column + quote + columns)

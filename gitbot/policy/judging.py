@@ -1,0 +1,147 @@
+"""Policies over a plan: conditions, variables, validations; what fails becomes a finding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.names import IntentRef
+from gitbot.model.objects import Json
+from gitbot.model.plan import PlacementPlan
+from gitbot.model.problem import PlacementProblem
+from gitbot.policy.engine import EvaluationError, Program, evaluate
+from gitbot.policy.facts import Facts
+from gitbot.policy.value import Action, Policy, PolicySet, Validation, Verdict
+
+MAX_AGE = 30 * 60
+_VARIABLE = re.compile(r"\bvariables\.\??([A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One failed validation, or an evaluation that gave no answer (`error`), which denies."""
+
+    message: str
+    error: bool = False
+
+
+def judge(
+    *,
+    plan: PlacementPlan,
+    problem: PlacementProblem,
+    intents: Mapping[IntentRef, Json],
+    policies: PolicySet,
+    now: int,
+    snapshot_max_age: int = MAX_AGE,
+) -> Verdict:
+    """The verdict of all policies over a plan. `intents` maps each intent to its spec as written.
+
+    An expression that gives no answer is an error finding, whatever the policy's actions.
+    """
+    facts = Facts(
+        plan=plan, problem=problem, intents=intents, now=now, snapshot_max_age=snapshot_max_age
+    )
+    findings: set[Finding] = set()
+    for policy in policies.policies:
+        for subject, ref, data in facts.subjects(policy.over):
+            for failure in failures(policy, data):
+                findings |= set(_findings(policy, subject, ref, failure))
+    return Verdict(findings=tuple(sorted(findings, key=sort_key)))
+
+
+def failures(policy: Policy, data: Mapping[str, Any]) -> tuple[Failure, ...]:
+    """What one policy says of one subject; empty where all holds or its conditions do not."""
+    scope = _Scope(policy, data)
+    try:
+        if not matches(policy, scope):
+            return ()
+    except EvaluationError as error:
+        return (Failure(message=f"a match condition gave no answer: {error}", error=True),)
+    found = (_failure(validation, scope) for validation in policy.validations)
+    return tuple(failure for failure in found if failure is not None)
+
+
+def applies(policy: Policy, data: Mapping[str, Any]) -> bool:
+    """Whether the policy's conditions hold for a subject; a condition in error counts as held."""
+    try:
+        return matches(policy, _Scope(policy, data))
+    except EvaluationError:
+        return True
+
+
+def matches(policy: Policy, scope: _Scope) -> bool:
+    """False where any condition is false, even beside one in error; EvaluationError otherwise."""
+    errors: list[EvaluationError] = []
+    for condition in policy.conditions:
+        try:
+            if scope.value(condition) is False:
+                return False
+        except EvaluationError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return True
+
+
+def _failure(validation: Validation, scope: _Scope) -> Failure | None:
+    try:
+        if scope.value(validation.expression) is True:
+            return None
+    except EvaluationError as error:
+        text = f"`{validation.expression.text}` gave no answer: {error}"
+        return Failure(message=text, error=True)
+    return Failure(message=_message(validation, scope))
+
+
+def _message(validation: Validation, scope: _Scope) -> str:
+    default = validation.message or f"`{validation.expression.text}` is false"
+    if validation.message_expression is None:
+        return default
+    try:
+        text = str(scope.value(validation.message_expression)).strip()
+    except EvaluationError:
+        return default
+    return text.splitlines()[0] if text else default
+
+
+class _Scope:
+    """The data of one subject; the policy's variables are evaluated when first asked for."""
+
+    def __init__(self, policy: Policy, data: Mapping[str, Any]) -> None:
+        self._data = {**data, "variables": {}}
+        self._open = dict(policy.variables)
+
+    def value(self, program: Program) -> Any:
+        for name in _VARIABLE.findall(program.text):
+            if name in self._open:
+                # taken out first: a variable that asks for itself is a missing key, not a loop
+                self._data["variables"][name] = self.value(self._open.pop(name))
+        return evaluate(program, self._data)
+
+
+def _findings(
+    policy: Policy, subject: str, ref: IntentRef | None, failure: Failure
+) -> tuple[Finding, ...]:
+    about = f"{subject}: " if subject else ""
+    severities = [action.severity for action in policy.actions]
+    if failure.error:
+        severities = [Severity.ERROR]
+    return tuple(
+        Finding(
+            code=policy.code,
+            severity=severity,
+            message=f"{about}{failure.message}",
+            file=ref.file if ref else "",
+            line=ref.line if ref else 0,
+            hint=f"policy {policy.name} in {policy.file}",
+        )
+        for severity in severities
+    )
+
+
+def strictest(policy: Policy) -> Action:
+    """The action that weighs most."""
+    return min(policy.actions, key=list(Action).index)

@@ -1,0 +1,93 @@
+"""What a policy is: compiled conditions, variables and validations, and what failing means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gitbot.model.findings import Finding, Severity
+from gitbot.policy.engine import Program
+
+
+class Over(StrEnum):
+    """What a policy is evaluated over: once for the plan, or for each move or intent."""
+
+    PLAN = "Plan"
+    MOVE = "Move"
+    INTENT = "Intent"
+
+
+class Action(StrEnum):
+    """What a failed validation is."""
+
+    DENY = "Deny"
+    WARN = "Warn"
+    AUDIT = "Audit"
+
+    @property
+    def severity(self) -> Severity:
+        """The severity of its finding."""
+        return _SEVERITIES[self]
+
+
+_SEVERITIES = {
+    Action.DENY: Severity.ERROR,
+    Action.WARN: Severity.WARNING,
+    Action.AUDIT: Severity.NOTE,
+}
+NAMES = {
+    Over.PLAN: frozenset({"plan", "cluster", "now", "variables"}),
+    Over.MOVE: frozenset({"plan", "move", "vm", "node", "intent", "cluster", "now", "variables"}),
+    Over.INTENT: frozenset({"plan", "intent", "cluster", "now", "variables"}),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """One expression that must be true, and the words for when it is not."""
+
+    expression: Program
+    message: str
+    message_expression: Program | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """One compiled policy. `variables` are in order; each may use the ones before it."""
+
+    name: str
+    file: str
+    line: int
+    over: Over
+    actions: tuple[Action, ...]
+    conditions: tuple[Program, ...]
+    variables: tuple[tuple[str, Program], ...]
+    validations: tuple[Validation, ...]
+
+    @property
+    def code(self) -> str:
+        """The code of its findings."""
+        return f"policy/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySet:
+    """Policies by name; of two with one name the one read later counts."""
+
+    policies: tuple[Policy, ...] = ()
+
+    def find(self, name: str) -> Policy | None:
+        """The policy of that name."""
+        return next((policy for policy in self.policies if policy.name == name), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Findings of all policies over one plan: deny is error, warn warning, audit note."""
+
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def denied(self) -> bool:
+        """Whether any policy denies."""
+        return any(finding.severity is Severity.ERROR for finding in self.findings)

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitbot.policy.engine import (
+    EvaluationError,
+    ExpressionError,
+    compile_expression,
+    evaluate,
+    timestamp,
+)
+from gitbot.policy.fields import unknown_field
+
+NAMES = frozenset({"plan", "vm", "now", "variables"})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("size(plan.moves) == 2", True),
+        ("plan.moves.exists(m, m.wave == 1)", True),
+        ("vm.labels[?'a'].orValue('-')", "b"),
+        ("vm.labels[?'x'].orValue('-')", "-"),
+        ("vm.?nope.orValue('none')", "none"),
+        ("'%d of %s'.format([plan.moves[1].wave, vm.labels.a])", "1 of b"),
+        ("now - timestamp('2026-12-06T20:59:00Z') == duration('60s')", True),
+        ("now.getDayOfWeek() == 0", True),
+        ("sets.contains(['a', 'b'], ['a'])", True),
+        ("cel.bind(x, size(plan.moves), x * x)", 4),
+        ("'héllo'.size()", 5),
+        ("vm.labels.a.matches('^[a-c]$')", True),
+        ("math.greatest(1, 2)", 2),
+    ],
+)
+def test_expressions_that_policies_rely_on(text: str, value: Any) -> None:
+    data = {
+        "plan": {"moves": [{"wave": 0}, {"wave": 1}]},
+        "vm": {"labels": {"a": "b"}},
+        "now": timestamp(1_796_590_800),
+        "variables": {},
+    }
+    assert evaluate(compile_expression(text, names=NAMES), data) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "returns", "message", "column"),
+    [
+        ("nope == 1", "bool", "undeclared reference to 'nope'", 1),
+        ("move.id == 1", "bool", "undeclared reference to 'move.id'", 5),
+        ("size(plan) ==", "bool", "Syntax error", 14),
+        ("'a' + 1 == 'x'", "bool", "found no matching overload for '_+_'", 5),
+        ("size(plan)", "bool", "gives int, expected bool", 1),
+        ("plan.flag", "bool", "gives dyn, expected bool (compare it with a value)", 1),
+        ("size(plan)", "string", "gives int, expected string", 1),
+        ("(" * 60 + "1" + ")" * 60, "", "recursion limit exceeded", 1),
+        ("true && " * 15_000 + "true", "bool", "codepoint limit", 1),
+    ],
+)
+def test_what_does_not_compile_says_where(
+    text: str, returns: str, message: str, column: int
+) -> None:
+    with pytest.raises(ExpressionError) as error:
+        compile_expression(text, names=NAMES, returns=returns)
+    assert message in error.value.message
+    assert error.value.column == column
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("plan.nope == 1", "Key not found in map"),
+        ("1 / (size(plan.moves) - 200) == 1", "divide by zero"),
+        ("plan.moves.all(a, plan.moves.all(b, true))", "Iteration budget exceeded"),
+        ("plan.moves == 'x' + plan.moves", "No matching overloads"),
+        ("timestamp('soon') == now", "(?i)timestamp"),
+    ],
+)
+def test_no_answer_is_an_error_never_a_value(text: str, message: str) -> None:
+    program = compile_expression(text, names=NAMES)
+    with pytest.raises(EvaluationError, match=message):
+        evaluate(program, {"plan": {"moves": [0] * 200}, "now": timestamp(0)})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("move.form.node == 'x'", (6, "move has no field form", "did you mean move.from?")),
+        ("true && vm.label['a'] == ''", (12, "vm has no field label", "did you mean vm.labels?")),
+        ("vm.labels['move.form'] == ''", None),
+        ("plan.moves.all(node, node.anything == 1)", None),
+        ("plan.requests.all(r, r.whatever == 1)", None),
+        ("plan.?nope.orValue(1) == 1", (7, "plan has no field nope", None)),
+    ],
+)
+def test_misspelt_fields_are_found_before_anything_runs(
+    text: str, found: tuple[int, str, str | None] | None
+) -> None:
+    answer = unknown_field(text)
+    if found is None or answer is None:
+        assert answer is found
+        return
+    assert answer[:2] == found[:2]
+    assert found[2] is None or answer[2] == found[2]
