@@ -71,6 +71,8 @@ def _accepted(view: View, approved: Approved, move: Move) -> Entry:
             "attempts": approved.terms.attempts,
             "intent": move.intent.id,
             "planned": move.request,
+            "allowed": [[span.start, span.end] for span in approved.terms.allowed],
+            "finish": approved.terms.finish,
         },
     )
 

@@ -88,11 +88,11 @@ def _look(
         if maintenance is not None and candidate.approved.id not in look.nodes:
             look.nodes[candidate.approved.id] = nodes_of(view, maintenance)
     for candidate in candidates:
-        reason, until = _refusal(view, facts, look, candidate)
+        reason, until, retry = _refusal(view, facts, look, candidate)
         if not reason and careful:
-            reason = _law(view, facts, look, candidate)
+            reason, until, retry = _law(view, facts, look, candidate), 0, bool(facts.unfinished())
         if reason:
-            look.waiting.append(_waiting(candidate, reason, until))
+            look.waiting.append(_waiting(candidate, reason, until, retry=retry))
         else:
             _take(facts, look, candidate)
     return look
@@ -100,29 +100,31 @@ def _look(
 
 def _refusal(
     view: View, facts: ClusterFacts, look: _Round, candidate: Candidate
-) -> tuple[str, int]:
+) -> tuple[str, int, bool]:
+    """Why not now ("" where now), until when, and whether waiting a little may help."""
     move, approved, record = candidate.move, candidate.approved, candidate.record
     if (approved.id, move.group) in look.blocked:
-        return "its group no longer keeps the law and is proposed anew", 0
+        return "its group no longer keeps the law and is proposed anew", 0, False
     opens = next_start(view, approved, move, candidate.request)
     if opens is not None and opens > view.now:
-        return "its allowed time has not come", opens
+        return "its allowed time has not come", opens, False
     if view.stop:
-        return f"stopped: {view.stop}", 0
-    pause = record.changed_at + BACK_OFF * 2 ** max(0, record.attempt - 1)
-    if record.state is MoveState.FAILED and pause > view.now:
-        return "it failed and is tried again", pause
-    earlier = _earlier_wave(candidate, look)
-    if earlier is not None:
-        return f"move {earlier.number} of an earlier wave is not over", 0
-    other = facts.in_flight(move.vm.namespaced_name)
-    if other is not None:
-        return f"another migration of the VM is under way: {other['metadata']['name']}", 0
+        return f"stopped: {view.stop}", 0, False
     gate = _node_gate(look, candidate)
     if gate:
-        return gate, 0
+        return gate, 0, False
+    pause = record.changed_at + BACK_OFF * 2 ** max(0, record.attempt - 1)
+    if record.state is MoveState.FAILED and pause > view.now:
+        return "it failed and is tried again", pause, True
+    earlier = _earlier_wave(candidate, look)
+    if earlier is not None:
+        return f"move {earlier.number} of an earlier wave is not over", 0, False
+    other = facts.in_flight(move.vm.namespaced_name)
+    if other is not None:
+        name = other["metadata"]["name"]
+        return f"another migration of the VM is under way: {name}", 0, True
     here = facts.node_of(move.vm.namespaced_name)
-    return look.slots.refusal(here, move.to.node), 0
+    return look.slots.refusal(here, move.to.node), 0, True
 
 
 def _node_gate(look: _Round, candidate: Candidate) -> str:
@@ -221,13 +223,14 @@ def _intended(view: View, candidate: Candidate, move: Move, attempt: int) -> Ent
     )
 
 
-def _waiting(candidate: Candidate, reason: str, until: int) -> Waiting:
+def _waiting(candidate: Candidate, reason: str, until: int, *, retry: bool) -> Waiting:
     return Waiting(
         request=candidate.approved.id,
         move=candidate.move.id,
         vm=str(candidate.move.vm.namespaced_name),
         reason=reason,
         until=until,
+        retry=retry,
     )
 
 

@@ -158,13 +158,17 @@ class Stale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A move that cannot start now, and for what it waits; `until` is 0 where no time is known."""
+    """A move that cannot start now, and for what it waits; `until` is 0 where no time is known.
+
+    `retry` says that it may change soon without anybody's doing (a slot, a pause, a wave).
+    """
 
     request: str
     move: int
     vm: str
     reason: str
     until: int = 0
+    retry: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,181 @@
+"""A forge in memory over a MemoryRepository."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gitbot.errors import ConflictError, ForgeError
+from gitbot.ports.clock import Clock
+from gitbot.ports.forge import (
+    Comment,
+    CommitStatus,
+    MergeMethod,
+    PullRequest,
+    PullState,
+    Review,
+)
+from gitbot.testing.repository import MemoryRepository
+
+
+class MemoryForge:
+    """The Forge port without a service. `writes` counts what changed anything."""
+
+    def __init__(
+        self,
+        repository: MemoryRepository,
+        clock: Clock,
+        *,
+        account: str = "gitbot",
+        reviews_required: int = 0,
+    ) -> None:
+        self._repository = repository
+        self._clock = clock
+        self.account = account
+        self._required = reviews_required
+        self._pulls: dict[int, PullRequest] = {}
+        self._comments: dict[int, list[Comment]] = {}
+        self._statuses: dict[str, dict[str, CommitStatus]] = {}
+        self.writes = 0
+
+    @property
+    def bot(self) -> str:
+        """The account that gitbot acts as."""
+        return "gitbot"
+
+    @property
+    def reviews_required(self) -> int:
+        """How many approvals the base branch asks for."""
+        return self._required
+
+    def open_pull(
+        self, *, branch: str, base_branch: str, title: str, body: str, labels: tuple[str, ...]
+    ) -> PullRequest:
+        """Open a pull request for a pushed branch; an open one for that branch is returned."""
+        for pull in self.list_pulls(state=PullState.OPEN, branch=branch):
+            return pull
+        head = self._repository.resolve(branch)
+        if head is None:
+            raise ForgeError(f"there is no branch {branch}")
+        pull = PullRequest(
+            number=len(self._pulls) + 1,
+            title=title,
+            body=body,
+            author=self.account,
+            branch=branch,
+            base_branch=base_branch,
+            head=head,
+            state=PullState.OPEN,
+            labels=labels,
+            created_at=self._clock.now(),
+        )
+        self._put(pull)
+        return pull
+
+    def get_pull(self, number: int) -> PullRequest:
+        """One pull request, its head as the branch is now."""
+        if number not in self._pulls:
+            raise ForgeError(f"there is no pull request {number}")
+        pull = self._pulls[number]
+        if pull.state is not PullState.OPEN:
+            return pull
+        return replace(pull, head=self._repository.resolve(pull.branch) or pull.head)
+
+    def list_pulls(
+        self, *, state: PullState | None = None, branch: str = ""
+    ) -> tuple[PullRequest, ...]:
+        """Pull requests by number."""
+        pulls = [self.get_pull(number) for number in sorted(self._pulls)]
+        return tuple(
+            pull
+            for pull in pulls
+            if (state is None or pull.state is state) and (not branch or pull.branch == branch)
+        )
+
+    def edit_pull(self, number: int, *, title: str, body: str) -> None:
+        """Replace title and body."""
+        pull = self.get_pull(number)
+        if (pull.title, pull.body) != (title, body):
+            self._put(replace(pull, title=title, body=body))
+
+    def close_pull(self, number: int) -> None:
+        """Close without merging."""
+        pull = self.get_pull(number)
+        if pull.state is PullState.OPEN:
+            now = self._clock.now()
+            self._put(replace(pull, state=PullState.CLOSED, closed_at=now))
+
+    def merge_pull(self, number: int, *, method: MergeMethod, expected_head: str) -> PullRequest:
+        """Merge the head into its base."""
+        pull = self.get_pull(number)
+        if pull.head != expected_head:
+            raise ConflictError(f"the head of pull request {number} moved", hint="look again")
+        base = self._repository.commit(pull.base_branch).id
+        tree = self._repository.merge_trees(pull.base_branch, pull.head)
+        if tree is None:
+            raise ForgeError(f"pull request {number} conflicts with {pull.base_branch}")
+        parents = (base, pull.head) if method is MergeMethod.MERGE else (base,)
+        commit = self._repository.add_commit(
+            self._repository.read_tree(tree),
+            parents=parents,
+            message=pull.title,
+            time=self._clock.now(),
+        )
+        self._repository.branches[pull.base_branch] = commit
+        merged = replace(
+            pull,
+            state=PullState.MERGED,
+            merge_commit=commit,
+            merged_head=pull.head,
+            merged_by=self.account,
+            merged_at=self._clock.now(),
+            closed_at=self._clock.now(),
+        )
+        self._put(merged)
+        return merged
+
+    def approve_pull(self, number: int, *, reviewer: str) -> None:
+        """Record an approving review of the present head."""
+        pull = self.get_pull(number)
+        review = Review(reviewer=reviewer, approved=True, commit=pull.head, time=self._clock.now())
+        self._put(replace(pull, reviews=(*pull.reviews, review)))
+
+    def set_labels(self, number: int, labels: tuple[str, ...]) -> None:
+        """Replace the labels."""
+        self._put(replace(self.get_pull(number), labels=labels))
+
+    def list_comments(self, number: int) -> tuple[Comment, ...]:
+        """Comments, oldest first."""
+        return tuple(self._comments.get(number, ()))
+
+    def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
+        """Write the one sticky comment that holds the hidden marker."""
+        comments = self._comments.setdefault(number, [])
+        text = body if marker in body else f"{marker}\n{body}"
+        now = self._clock.now()
+        for index, comment in enumerate(comments):
+            if marker in comment.body:
+                if comment.body != text:
+                    comments[index] = replace(comment, body=text, edited=now)
+                    self.writes += 1
+                return comments[index]
+        comment = Comment(id=len(comments) + 1, author=self.account, body=text, time=now)
+        comments.append(comment)
+        self.writes += 1
+        return comment
+
+    def set_status(self, commit: str, status: CommitStatus) -> None:
+        """Write a commit status; an equal newest one is not written again."""
+        known = self._statuses.setdefault(commit, {})
+        newest = known.get(status.context)
+        if newest is not None and replace(newest, time=status.time) == status:
+            return
+        known[status.context] = status
+        self.writes += 1
+
+    def list_statuses(self, commit: str) -> tuple[CommitStatus, ...]:
+        """The newest status of each context, by context."""
+        return tuple(status for _, status in sorted(self._statuses.get(commit, {}).items()))
+
+    def _put(self, pull: PullRequest) -> None:
+        self._pulls[pull.number] = pull
+        self.writes += 1

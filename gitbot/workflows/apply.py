@@ -1,0 +1,266 @@
+"""Apply: carry out everything that is approved, open now and unfinished. One pass.
+
+Ledger before effect: a step's entries are pushed by compare-and-swap before its effects, outcomes
+go with the next step. A pass that is killed at any point is finished by the next one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from gitbot.errors import ConflictError, GitbotError, RepositoryError
+from gitbot.execution.next_steps import next_steps
+from gitbot.execution.state import stop_flag
+from gitbot.execution.values import (
+    BreakerLimits,
+    DeleteMigration,
+    LabelNode,
+    Stale,
+    Steps,
+    View,
+    Waiting,
+)
+from gitbot.model.ledger import FINAL_STATES, Entry, MoveState
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject, at, name_of, uid_of
+from gitbot.workflows.approvals import Approvals, read_approvals
+from gitbot.workflows.effects import do_effect
+from gitbot.workflows.feedback import write_statuses
+from gitbot.workflows.journal import Journal
+from gitbot.workflows.shell import Base, Shell
+
+POLL = 5  # seconds between looks while something is under way
+LOOK_ANYWAY = 30  # seconds after which the cluster is read whole although no phase changed
+MAX_SKEW = 30  # seconds between the API server's clock and ours
+MAX_RUNTIME = 3600
+LOST_RACES = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyResult:
+    """What one pass did. `states` counts the moves that ended in it, by state."""
+
+    created: int = 0
+    entries: int = 0
+    states: dict[str, int] = field(default_factory=dict)
+    waiting: tuple[Waiting, ...] = ()
+    stale: tuple[Stale, ...] = ()
+    in_flight: int = 0
+    stop: str = ""
+    approvals: Approvals = field(default_factory=lambda: Approvals(approved=(), refused=()))
+
+    @property
+    def did_nothing(self) -> bool:
+        """Whether the pass wrote nothing at all."""
+        return not self.created and not self.entries
+
+    @property
+    def failed(self) -> bool:
+        """Whether a move failed in this pass."""
+        return bool(self.states.get(str(MoveState.FAILED)))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Pass:
+    shell: Shell
+    journal: Journal
+    base: Base
+    approvals: Approvals
+    ends_at: int
+    created: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    steps: Steps = field(default_factory=Steps)
+    stop: str = ""
+    lost: int = 0
+
+
+def apply(shell: Shell, *, max_runtime: int = MAX_RUNTIME, start: bool = True) -> ApplyResult:
+    """One pass: until nothing more can start or end, or `max_runtime` seconds are over.
+
+    With `start` False nothing new is started: what is under way is observed and recalled.
+    """
+    run = _begin(shell, ends_at=shell.clock.now() + max_runtime)
+    while True:
+        again = _turn(run, start=start)
+        if not again or shell.clock.now() >= run.ends_at:
+            break
+        _wait(run)
+    run.journal.commit(())
+    write_statuses(shell, run.approvals.approved, run.journal.ledger, run.steps.waiting)
+    return ApplyResult(
+        created=run.created,
+        entries=run.journal.written,
+        states=dict(sorted(run.states.items())),
+        waiting=run.steps.waiting,
+        stale=run.steps.stale,
+        in_flight=run.steps.in_flight,
+        stop=run.stop,
+        approvals=run.approvals,
+    )
+
+
+def _begin(shell: Shell, *, ends_at: int) -> _Pass:
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
+    base = shell.read_base(base_head(shell))
+    approvals = read_approvals(shell, base, ledger)
+    return _Pass(shell=shell, journal=journal, base=base, approvals=approvals, ends_at=ends_at)
+
+
+def base_head(shell: Shell) -> str:
+    """The present commit of the protected base branch."""
+    head = shell.repository.resolve(shell.base_branch)
+    if head is None:
+        raise RepositoryError(f"there is no branch {shell.base_branch}")
+    return head
+
+
+def _turn(run: _Pass, *, start: bool) -> bool:
+    """One step: read, decide, write, act. Whether it is worth looking again in this pass."""
+    shell = run.shell
+    ledger = run.journal.read()
+    head = base_head(shell)
+    if head != run.base.commit:
+        run.base = shell.read_base(head)
+    run.approvals = read_approvals(shell, run.base, ledger)
+    run.stop = stop_reason(run, start=start)
+    steps = next_steps(_view(run))
+    try:
+        run.journal.commit(tuple(_with_events(shell, entry) for entry in steps.entries))
+    except ConflictError:
+        run.lost += 1
+        if run.lost > LOST_RACES:
+            raise
+        return True
+    run.steps = steps
+    _tell(run, steps.entries)
+    acted = _act(run, steps)
+    return bool(acted or steps.in_flight or any(item.retry for item in steps.waiting))
+
+
+def _view(run: _Pass) -> View:
+    shell, settings = run.shell, run.base.settings
+    now = shell.clock.now()
+    snapshot = shell.cluster.snapshot()
+    breaker = settings.breaker
+    return View(
+        cluster=shell.cluster_name,
+        now=now,
+        ledger=run.journal.seen,
+        approved=run.approvals.approved,
+        problem=run.base.problem(snapshot, now),
+        migrations=snapshot.of("VirtualMachineInstanceMigration"),
+        replay=run.base.replay,
+        stop=run.stop,
+        breaker=BreakerLimits(
+            failures=breaker.failures,
+            unexpected_landings=breaker.unexpected_landings,
+            foreign_returns=breaker.foreign_returns,
+        ),
+        pending_timeout=settings.unschedulable_timeout,
+    )
+
+
+def stop_reason(run: _Pass, *, start: bool = True) -> str:
+    """Why nothing may start now; "" where it may. What cannot be read stops everything."""
+    if not start:
+        return "nothing is started by this command"
+    if run.base.settings.mode == "Observe":
+        return "mode Observe applies nothing"
+    reason = stop_flag(run.journal.ledger, run.shell.cluster_name)
+    if reason:
+        return reason
+    return _cluster_stop(run.shell)
+
+
+def _cluster_stop(shell: Shell) -> str:
+    try:
+        reason = shell.cluster.hold_flag()
+        skew = abs(shell.cluster.server_time() - shell.clock.now())
+    except GitbotError as error:
+        return f"the stop flag cannot be read: {error}"
+    if reason is not None:
+        return reason or "ConfigMap gitbot/gitbot-hold is there"
+    if skew > MAX_SKEW:
+        return f"the API server's clock is {skew} s away from ours (at most {MAX_SKEW})"
+    return ""
+
+
+def _may_still(run: _Pass) -> str:
+    """The stop flag once more, read anew: asked before every effect."""
+    try:
+        run.journal.read()
+    except GitbotError as error:
+        return f"the ledger cannot be read: {error}"
+    return stop_flag(run.journal.ledger, run.shell.cluster_name) or _cluster_stop(run.shell)
+
+
+def _act(run: _Pass, steps: Steps) -> bool:
+    acted = False
+    for effect in steps.effects:
+        if not isinstance(effect, DeleteMigration | LabelNode):
+            stop = _may_still(run)
+            if stop:
+                run.stop = stop
+                run.shell.say(f"stopped: {stop}")
+                return acted
+        outcome = do_effect(run.shell, run.base, effect)
+        run.journal.note(*outcome)
+        created = [entry for entry in outcome if entry.state == MoveState.CREATED]
+        run.created += len(created)
+        run.states.update(
+            entry.state for entry in outcome if MoveState(entry.state) in FINAL_STATES
+        )
+        acted = acted or not isinstance(effect, LabelNode)
+    return acted
+
+
+def _tell(run: _Pass, entries: tuple[Entry, ...]) -> None:
+    for entry in entries:
+        if not entry.move or entry.state == MoveState.INTENDED:
+            continue
+        if entry.state in {str(state) for state in FINAL_STATES}:
+            run.states[entry.state] += 1
+        words = [f"{entry.vm}: {entry.source} -> {entry.landed or entry.to} {entry.state}"]
+        words += [entry.reason] if entry.reason and entry.state != MoveState.APPROVED else []
+        run.shell.say(": ".join(words), request=entry.request, vm=entry.vm, state=entry.state)
+
+
+def _with_events(shell: Shell, entry: Entry) -> Entry:
+    """A failed move's line quotes the newest warning about its VMIM or VMI."""
+    if entry.state != MoveState.FAILED or not entry.migration or entry.note:
+        return entry
+    namespace, _, name = entry.migration.partition("/")
+    vm = entry.vm.partition("/")[2]
+    try:
+        events = [
+            event
+            for about in (name, vm)
+            for event in shell.cluster.list_events(NamespacedName(namespace=namespace, name=about))
+        ]
+    except GitbotError:
+        return entry
+    warnings = [str(at(event, "message", default="")) for event in events if _warns(event)]
+    return replace(entry, note=warnings[-1][:500]) if warnings else entry
+
+
+def _warns(event: KubernetesObject) -> bool:
+    return str(at(event, "type")) == "Warning"
+
+
+def _phases(run: _Pass) -> list[tuple[str, str, str]]:
+    return [
+        (str(name_of(item)), uid_of(item), str(at(item, "status", "phase", default="")))
+        for item in run.shell.cluster.list_migrations()
+    ]
+
+
+def _wait(run: _Pass) -> None:
+    """Let time pass until a migration's phase changes, or the next whole look is due."""
+    clock = run.shell.clock
+    before, since = _phases(run), clock.now()
+    while clock.now() - since < LOOK_ANYWAY and clock.now() < run.ends_at:
+        clock.sleep(POLL)
+        if _phases(run) != before:
+            return

@@ -1,0 +1,178 @@
+"""What is approved, read from the forge and the ledger at the moment of applying."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gitbot.documents import read_documents
+from gitbot.errors import InvalidInput, LedgerError, RepositoryError
+from gitbot.execution.approval import (
+    MergedPull,
+    NotApproved,
+    ProposalFact,
+    ReviewFact,
+    decide,
+)
+from gitbot.execution.state import fold_pull, fold_requests, ledger_id
+from gitbot.execution.values import Approval, Approved, Terms
+from gitbot.model.instants import Interval, parse_instant
+from gitbot.model.ledger import Entry, Ledger
+from gitbot.model.objects import at
+from gitbot.model.plan_json import PlanDocument, read_plan
+from gitbot.ports.forge import PullRequest, PullState
+from gitbot.workflows.shell import Base, Shell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approvals:
+    """Everything approved, in order of approval; and the merges that approved nothing."""
+
+    approved: tuple[Approved, ...]
+    refused: tuple[NotApproved, ...]
+
+
+def concern_branch(cluster: str, concern: str) -> str:
+    """The branch of a concern's pull request."""
+    return f"gitbot/pull/{cluster}/{concern}"
+
+
+def proposal_path(cluster: str, concern: str) -> str:
+    """The one file that a pull request of the bot adds."""
+    return f"intents/{cluster}/gitbot/{concern}.yaml"
+
+
+def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
+    """Decide for every merged pull request of the base branch what it approved."""
+    approved: list[Approved] = []
+    refused: list[NotApproved] = []
+    pulls = shell.forge.list_pulls(state=PullState.MERGED)
+    for pull in sorted(pulls, key=lambda item: (item.merged_at, item.number)):
+        if pull.base_branch != shell.base_branch or not _concerns_us(shell, ledger, pull):
+            continue
+        decision = decide(merged_pull(shell, ledger, pull))
+        if isinstance(decision, NotApproved):
+            refused.append(decision)
+        elif not shell.repository.is_ancestor(decision.commit, base.commit):
+            reason = f"its merge {decision.commit[:12]} is no longer part of {shell.base_branch}"
+            refused.append(NotApproved(pull_request=pull.number, reason=reason))
+        else:
+            approved += _requests(shell, base, ledger, decision)
+    return Approvals(approved=tuple(approved), refused=tuple(refused))
+
+
+def _concerns_us(shell: Shell, ledger: Ledger, pull: PullRequest) -> bool:
+    if _concern_of(shell, pull):
+        return True
+    digests = {record.digest for record in fold_pull(ledger, pull.number)}
+    return any(digest in ledger.plans for digest in digests)
+
+
+def _concern_of(shell: Shell, pull: PullRequest) -> str:
+    prefix = concern_branch(shell.cluster_name, "")
+    own = pull.author == shell.forge.bot and pull.branch.startswith(prefix)
+    return pull.branch.removeprefix(prefix) if own else ""
+
+
+def merged_pull(shell: Shell, ledger: Ledger, pull: PullRequest) -> MergedPull:
+    """The facts about one merged pull request."""
+    concern = _concern_of(shell, pull)
+    return MergedPull(
+        number=pull.number,
+        author=pull.author,
+        head=pull.merged_head or pull.head,
+        merge_commit=pull.merge_commit,
+        merged_by=pull.merged_by,
+        merged_at=pull.merged_at,
+        reviews=tuple(
+            ReviewFact(
+                reviewer=review.reviewer,
+                approved=review.approved,
+                commit=review.commit,
+                time=review.time,
+                can_write=review.can_write,
+            )
+            for review in pull.reviews
+        ),
+        reviews_required=shell.forge.reviews_required,
+        proposal=_proposal(shell, pull, concern) if concern else None,
+        records=fold_pull(ledger, pull.number),
+    )
+
+
+def _proposal(shell: Shell, pull: PullRequest, concern: str) -> ProposalFact | None:
+    path = proposal_path(shell.cluster_name, concern)
+    try:
+        data = shell.repository.read_blob(pull.merge_commit, path)
+    except RepositoryError:
+        return None
+    if data is None:
+        return None
+    documents, _ = read_documents(data, path)
+    spec = at(documents[0].value, "spec", default={}) if documents else {}
+    digest, expires = at(spec, "digest", default=""), at(spec, "expiresAt", default="")
+    try:
+        expires_at = parse_instant(expires) if expires else 0
+    except ValueError:
+        return None
+    return ProposalFact(concern=concern, digest=str(digest), expires_at=expires_at)
+
+
+def _requests(shell: Shell, base: Base, ledger: Ledger, approval: Approval) -> list[Approved]:
+    document = plan_of(ledger, approval.digest)
+    if document is None or document.plan.cluster != shell.cluster_name:
+        return []
+    planned = sorted({move.request for move in document.plan.moves})
+    return [approved_request(shell, base, ledger, document, approval, name) for name in planned]
+
+
+def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
+    """The reviewed plan of a digest; None where the ledger has none. LedgerError where torn."""
+    data = ledger.plans.get(digest)
+    if data is None:
+        return None
+    try:
+        document = read_plan(data)
+    except InvalidInput as error:
+        raise LedgerError(f"plans/{digest}.json: {error}") from error
+    if document.digest != digest:
+        raise LedgerError(f"plans/{digest}.json holds the plan {document.digest}")
+    return document
+
+
+def approved_request(  # noqa: PLR0917 - everything that decides
+    shell: Shell,
+    base: Base,
+    ledger: Ledger,
+    document: PlanDocument,
+    approval: Approval,
+    planned: str,
+) -> Approved:
+    """One request of an approved plan on the terms of the base branch (or as it began)."""
+    request = ledger_id(planned, approval.digest)
+    moves = tuple(move for move in document.plan.moves if move.request == planned)
+    terms = base.terms(planned, document)
+    record = fold_requests(ledger, shell.cluster_name).get(request)
+    started = record is not None and any(move.effects for move in record.moves.values())
+    if terms is None or (terms.void and started):
+        kept = _terms_as_accepted(ledger, request) if started else None
+        terms = kept or Terms(void=terms.void if terms else "its intent was removed")
+    return Approved(id=request, approval=approval, moves=moves, terms=terms)
+
+
+def _terms_as_accepted(ledger: Ledger, request: str) -> Terms | None:
+    """The terms that the ledger noted when the request's last plan was accepted."""
+    for entry in reversed(ledger.entries):
+        if entry.request == request and "allowed" in entry.data:
+            return _terms(entry)
+    return None
+
+
+def _terms(entry: Entry) -> Terms:
+    allowed = tuple(Interval(start=start, end=end) for start, end in entry.data["allowed"])
+    return replace(
+        Terms(),
+        allowed=allowed,
+        attempts=int(entry.data.get("attempts", 1)),
+        finish=bool(entry.data.get("finish", False)),
+        reason=entry.reason,
+    )

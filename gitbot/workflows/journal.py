@@ -1,0 +1,64 @@
+"""Writing the ledger: one commit a step, compare-and-swap, at most six pushes a minute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gitbot.model.ledger import Entry, Ledger
+from gitbot.ports.clock import Clock
+from gitbot.ports.ledger import LedgerStore
+
+PUSHES = 6
+MINUTE = 60
+
+
+class Journal:
+    """The ledger as last read, and what is to be written with the next step."""
+
+    def __init__(self, store: LedgerStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._pushed: list[int] = []
+        self._pending: list[Entry] = []
+        self.ledger = Ledger()
+        self.written = 0
+
+    @property
+    def seen(self) -> Ledger:
+        """The ledger with what is not yet written."""
+        pending = tuple(self._pending)
+        return Ledger(
+            entries=(*self.ledger.entries, *pending),
+            plans=self.ledger.plans,
+            head=self.ledger.head,
+        )
+
+    def read(self) -> Ledger:
+        """Read again. Outcomes not yet written stay pending only where nobody else wrote."""
+        ledger = self._store.read()
+        if ledger.head != self.ledger.head:
+            self._pending.clear()  # whatever happened is seen again in the cluster
+        self.ledger = ledger
+        return self.seen
+
+    def note(self, *entries: Entry) -> None:
+        """Remember outcomes for the next commit."""
+        self._pending += entries
+
+    def commit(self, entries: tuple[Entry, ...], plans: Mapping[str, bytes] | None = None) -> None:
+        """Write pending outcomes and the entries. ConflictError where somebody else was first."""
+        fresh = (*self._pending, *entries)
+        new_plans = {key: data for key, data in (plans or {}).items() if key not in self.seen.plans}
+        if not fresh and not new_plans:
+            return
+        self._wait_for_turn()
+        self._pending.clear()  # on a lost race they are seen again in the cluster
+        self.ledger = self._store.append(self.ledger, fresh, new_plans)
+        self.written += len(fresh)
+
+    def _wait_for_turn(self) -> None:
+        now = self._clock.now()
+        self._pushed = [time for time in self._pushed if now - time < MINUTE]
+        if len(self._pushed) >= PUSHES:
+            self._clock.sleep(MINUTE - (now - self._pushed[0]))
+        self._pushed.append(self._clock.now())

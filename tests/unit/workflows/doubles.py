@@ -1,0 +1,450 @@
+"""A tiny cluster that migrates by the clock, and a base branch with fixed terms."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gitbot.errors import ClusterRefused, OutcomeUnknown
+from gitbot.execution.values import CreateMigration, Terms
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.effect import Effect, effect_name
+from gitbot.model.findings import Finding, Severity
+from gitbot.model.instants import format_instant
+from gitbot.model.ledger import Entry, pull_file
+from gitbot.model.names import IntentRef, NamespacedName
+from gitbot.model.objects import KubernetesObject, name_of
+from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef, Wave
+from gitbot.model.plan_json import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
+from gitbot.model.problem import Limits, Pin, PlacementProblem
+from gitbot.ports.forge import MergeMethod
+from gitbot.settings import ClusterSettings, Settings
+from gitbot.testing.forge import MemoryForge
+from gitbot.testing.ledger import MemoryLedgerStore
+from gitbot.testing.repository import MemoryRepository
+from gitbot.workflows.shell import Shell
+
+NOW = 1_800_000_000
+HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+
+def no_trouble(verb: str, what: str) -> None:
+    """Every call goes well."""
+    del verb, what
+
+
+def no_refusal(problem: PlacementProblem, plan: PlacementPlan) -> str:
+    """Every plan keeps the law."""
+    del problem, plan
+    return ""
+
+
+class TestClock:
+    """Time that passes only by sleeping; those who listen are told."""
+
+    __test__ = False
+
+    def __init__(self, now: int = NOW) -> None:
+        self.present = now
+        self.listeners: list[Callable[[], None]] = []
+
+    def now(self) -> int:
+        return self.present
+
+    def sleep(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.present += 1
+            for listener in self.listeners:
+                listener()
+
+
+@dataclass(slots=True)
+class Migrating:
+    """One VMIM's course: it starts when a slot is free and takes `seconds`."""
+
+    created: int
+    started: int = 0
+
+
+class TinyCluster:
+    """Nodes, VMIs and VMIMs; a VMIM runs at once and ends after `seconds`.
+
+    `fails` holds VMs whose migrations fail; `stuck` those that stay Pending. `calls` records every
+    write. `trouble` is asked before every call by verb.
+    """
+
+    name = "prod"
+
+    def __init__(
+        self, clock: TestClock, *, nodes: Mapping[str, str], vms: Mapping[str, str]
+    ) -> None:
+        self.clock = clock
+        clock.listeners.append(self.tick)
+        self.seconds = 10
+        self.fails: set[str] = set()
+        self.stuck: set[str] = set()
+        self.lands: dict[str, str] = {}
+        self.calls: list[tuple[str, str]] = []
+        self.flag: str | None = None
+        self.lost_answers = 0
+        self.trouble: Callable[[str, str], None] = no_trouble
+        self.nodes: dict[str, dict[str, Any]] = {
+            name: {
+                "kind": "Node",
+                "metadata": {"name": name, "labels": {HOST: name, ZONE: zone}},
+                "spec": {},
+                "status": {
+                    "conditions": [{"type": "Ready", "status": "True"}],
+                    "nodeInfo": {"bootID": f"boot-{name}"},
+                },
+            }
+            for name, zone in nodes.items()
+        }
+        self.instances: dict[str, dict[str, Any]] = {
+            name: {
+                "kind": "VirtualMachineInstance",
+                "metadata": {"namespace": "db", "name": name, "uid": f"uid-{name}"},
+                "spec": {"domain": {}},
+                "status": {"nodeName": node, "phase": "Running"},
+            }
+            for name, node in vms.items()
+        }
+        self.migrations: dict[str, dict[str, Any]] = {}
+        self._courses: dict[str, Migrating] = {}
+        self._count = 0
+
+    # what happens by itself
+
+    def tick(self) -> None:
+        for name, migration in list(self.migrations.items()):
+            phase = migration["status"]["phase"]
+            vm = migration["spec"]["vmiName"]
+            course = self._courses[name]
+            if phase in ("Succeeded", "Failed") or vm in self.stuck:
+                continue
+            if vm not in self.instances:
+                del self.migrations[name]
+            elif phase == "Pending":
+                course.started = self.clock.present
+                migration["status"]["phase"] = "Running"
+            elif self.clock.present - course.started >= self.seconds:
+                self._finish(migration, vm)
+
+    def _finish(self, migration: dict[str, Any], vm: str) -> None:
+        target = self.target_of(migration)
+        state = {
+            "migrationUid": migration["metadata"]["uid"],
+            "sourceNode": self.instances[vm]["status"]["nodeName"],
+            "targetNode": target,
+            "completed": True,
+        }
+        if vm in self.fails:
+            state |= {"failed": True, "failureReason": "no route to host"}
+            migration["status"] = {"phase": "Failed", "migrationState": state}
+        else:
+            self.instances[vm]["status"]["nodeName"] = target
+            migration["status"] = {"phase": "Succeeded", "migrationState": state}
+        self.instances[vm]["status"]["migrationState"] = state
+
+    def target_of(self, migration: Mapping[str, Any]) -> str:
+        vm = migration["spec"]["vmiName"]
+        wanted = migration["spec"].get("addedNodeSelector", {})
+        here = self.instances[vm]["status"]["nodeName"]
+        fitting = [
+            name
+            for name, node in sorted(self.nodes.items())
+            if name != here and wanted.items() <= node["metadata"]["labels"].items()
+        ]
+        return self.lands.get(vm) or fitting[0]
+
+    def foreign(self, vm: str, target: str) -> None:
+        """Somebody else migrates a VM."""
+        self._store(f"kubevirt-evacuation-{self._count}", vm, {HOST: target}, {})
+
+    def finish_foreign(self) -> None:
+        for migration in self.migrations.values():
+            self._courses[migration["metadata"]["name"]].started = self.clock.present - 3600
+
+    # the port
+
+    def snapshot(self) -> ClusterSnapshot:
+        self.trouble("snapshot", "")
+        objects = copy.deepcopy(
+            {
+                "Node": tuple(node for _, node in sorted(self.nodes.items())),
+                "VirtualMachineInstance": tuple(vm for _, vm in sorted(self.instances.items())),
+                "VirtualMachineInstanceMigration": self.list_migrations(),
+            }
+        )
+        return ClusterSnapshot(
+            cluster="prod", taken_at=self.clock.now(), objects=objects, digest=""
+        )
+
+    def server_time(self) -> int:
+        return self.clock.now()
+
+    def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
+        return copy.deepcopy(self.migrations.get(name.name))
+
+    def list_migrations(self) -> tuple[KubernetesObject, ...]:
+        return tuple(copy.deepcopy(item) for _, item in sorted(self.migrations.items()))
+
+    def get_instance(self, name: NamespacedName) -> KubernetesObject | None:
+        return copy.deepcopy(self.instances.get(name.name))
+
+    def list_events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
+        del name
+        return ()
+
+    def create_migration(
+        self, migration: KubernetesObject, *, dry_run: bool = False
+    ) -> KubernetesObject:
+        del dry_run
+        name, vm = name_of(migration).name, migration["spec"]["vmiName"]
+        self.trouble("create", name)
+        if name in self.migrations:
+            raise ClusterRefused("already exists", code=409, reason="AlreadyExists")
+        if any(
+            item["spec"]["vmiName"] == vm and item["status"]["phase"] not in ("Succeeded", "Failed")
+            for item in self.migrations.values()
+        ):
+            raise ClusterRefused("in-flight migration detected", code=400)
+        self.calls.append(("create", name))
+        spec, metadata = migration["spec"], migration["metadata"]
+        stored = self._store(name, vm, spec.get("addedNodeSelector", {}), metadata)
+        if self.lost_answers:
+            self.lost_answers -= 1
+            raise OutcomeUnknown("the answer was lost")
+        self.trouble("created", name)
+        return copy.deepcopy(stored)
+
+    def _store(
+        self, name: str, vm: str, selector: Mapping[str, str], metadata: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        self._count += 1
+        spec: dict[str, Any] = {"vmiName": vm}
+        if selector:
+            spec["addedNodeSelector"] = dict(selector)
+        stored = {
+            "kind": "VirtualMachineInstanceMigration",
+            "metadata": {
+                **metadata, "namespace": "db", "name": name, "uid": f"vmim-{self._count}",
+            },
+            "spec": spec,
+            "status": {"phase": "Pending"},
+        }  # fmt: skip
+        self.migrations[name] = stored
+        self._courses[name] = Migrating(created=self.clock.present)
+        return stored
+
+    def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
+        self.trouble("delete", name.name)
+        self.calls.append(("delete", name.name))
+        if name.name in self.migrations and self.migrations[name.name]["metadata"]["uid"] != uid:
+            return False
+        return self.migrations.pop(name.name, None) is not None
+
+    def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
+        self.trouble("label", node)
+        self.calls.append(("label", node))
+        known = self.nodes[node]["metadata"]["labels"]
+        for key, value in labels.items():
+            if value is None:
+                known.pop(key, None)
+            else:
+                known[key] = value
+
+    def set_unschedulable(self, node: str, unschedulable: bool) -> None:
+        self.trouble("cordon", node)
+        self.calls.append(("cordon" if unschedulable else "uncordon", node))
+        self.nodes[node]["spec"]["unschedulable"] = unschedulable
+
+    def hold_flag(self) -> str | None:
+        self.trouble("flag", "")
+        return self.flag
+
+    def set_hold_flag(self, reason: str | None) -> None:
+        self.flag = reason
+
+    # for tests
+
+    def where(self) -> dict[str, str]:
+        return {name: vm["status"]["nodeName"] for name, vm in sorted(self.instances.items())}
+
+    def creates(self) -> list[str]:
+        return [name for verb, name in self.calls if verb == "create"]
+
+
+@dataclass
+class TinyBase:
+    """A base branch with given terms, no rules, and a replay that a test may sharpen."""
+
+    commit: str
+    settings: Settings
+    terms_by_request: dict[str, Terms] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    refuse: Callable[[PlacementProblem, PlacementPlan], str] = no_refusal
+    adjust: Callable[[PlacementProblem], PlacementProblem] = lambda problem: problem
+
+    def terms(self, request: str, plan: PlanDocument) -> Terms | None:
+        del plan
+        return self.terms_by_request.get(request, Terms())
+
+    def problem(self, snapshot: ClusterSnapshot, now: int) -> PlacementProblem:
+        return self.adjust(
+            PlacementProblem(cluster="prod", now=now, snapshot=snapshot, limits=self.limits)
+        )
+
+    def replay(self, problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
+        message = self.refuse(problem, plan)
+        if not message:
+            return ()
+        return (Finding(code="replay/refused", severity=Severity.ERROR, message=message),)
+
+    def manifest(self, effect: CreateMigration) -> KubernetesObject:
+        move = effect.move
+        identity = Effect(
+            request=move.request, vmi_uid=move.vm.uid, move=move.id, attempt=effect.attempt
+        )
+        spec: dict[str, Any] = {"vmiName": move.vm.name}
+        if move.added_node_selector:
+            spec["addedNodeSelector"] = dict(move.added_node_selector)
+        return {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachineInstanceMigration",
+            "metadata": {
+                "namespace": move.vm.namespace,
+                "name": effect_name(identity, vm=move.vm.name),
+                "labels": {"app.kubernetes.io/managed-by": "gitbot"},
+                "annotations": {
+                    "placement.gitbot.dev/request": move.request,
+                    "placement.gitbot.dev/move": str(move.id),
+                    "placement.gitbot.dev/attempt": str(effect.attempt),
+                },
+            },
+            "spec": spec,
+        }
+
+
+def a_move(vm: str, source: str, to: str, *, number: int = 1, **fields: Any) -> Move:
+    known: dict[str, Any] = {
+        "id": number,
+        "request": "request/db/one",
+        "group": "request/db/one",
+        "intent": IntentRef(kind="MigrationRequest", namespace="db", name="one"),
+        "vm": VmRef(namespace="db", name=vm, uid=f"uid-{vm}"),
+        "source": NodeRef(node=source, zone=""),
+        "to": NodeRef(node=to, zone=""),
+        "allowed_nodes": (to,),
+        "pin": Pin.NODE,
+        "added_node_selector": {HOST: to},
+        "memory_bytes": 1,
+        "estimated_seconds": 30,
+        "wave": 0,
+    }
+    return Move(**{**known, **fields})
+
+
+def a_plan(*moves: Move) -> PlacementPlan:
+    waves = sorted({move.wave for move in moves})
+    return PlacementPlan(
+        cluster="prod",
+        moves=tuple(sorted(moves, key=lambda move: (move.wave, move.request, move.id))),
+        waves=tuple(Wave(index=wave, starts=NOW, ends=NOW) for wave in waves),
+    )
+
+
+@dataclass
+class Stage:
+    """Everything that a workflow needs, in memory."""
+
+    clock: TestClock
+    cluster: TinyCluster
+    repository: MemoryRepository
+    forge: MemoryForge
+    store: MemoryLedgerStore
+    base: TinyBase
+    lines: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, *, nodes: Mapping[str, str], vms: Mapping[str, str]) -> Stage:
+        clock = TestClock()
+        repository = MemoryRepository()
+        repository.write_commit(
+            branch="main", expected=None, files={"README": b""}, message="start", time=NOW
+        )
+        settings = Settings(clusters=(ClusterSettings(name="prod"),))
+        return cls(
+            clock=clock,
+            cluster=TinyCluster(clock, nodes=nodes, vms=vms),
+            repository=repository,
+            forge=MemoryForge(repository, clock),
+            store=MemoryLedgerStore(),
+            base=TinyBase(commit="", settings=settings),
+        )
+
+    @property
+    def shell(self) -> Shell:
+        return Shell(
+            cluster_name="prod",
+            base_branch="main",
+            repository=self.repository,
+            forge=self.forge,
+            ledger_store=self.store,
+            cluster=self.cluster,
+            clock=self.clock,
+            templates=NoTexts(),
+            read_base=lambda commit: replace(self.base, commit=commit),
+            progress=lambda progress: self.lines.append(progress.text),
+        )
+
+    def approve(self, plan: PlacementPlan, *, branch: str = "work", records: bool = True) -> str:
+        """A person's pull request with that plan, shown and merged; returns the digest."""
+        digest = plan_digest(plan, ())
+        document = plan_document(plan, manifests=(), expires_at=NOW + 86_400, inputs=PlanInputs())
+        base = self.repository.commit("main").id
+        head = self.repository.write_commit(
+            branch=branch,
+            expected=None,
+            files={**self.repository.read_tree("main"), f"{branch}.yaml": digest.encode()},
+            message=branch,
+            time=self.clock.now(),
+            parents=(base,),
+        )
+        self.forge.account = "ann"
+        pull = self.forge.open_pull(
+            branch=branch, base_branch="main", title=branch, body="", labels=()
+        )
+        record = Entry(
+            file=pull_file(pull.number),
+            time=self.clock.now(),
+            cluster="prod",
+            state="shown",
+            pull_request=pull.number,
+            digest=digest,
+            data={"head": head, "base": base, "expiresAt": format_instant(NOW + 86_400)},
+        )
+        entries = (record,) if records else ()
+        self.store.append(self.store.read(), entries, {digest: plan_bytes(document)})
+        self.forge.merge_pull(pull.number, method=MergeMethod.MERGE, expected_head=head)
+        self.forge.account = "gitbot"
+        return digest
+
+    def states(self, request: str = "request/db/one") -> list[str]:
+        return [
+            f"{entry.move} {entry.state}"
+            for entry in self.store.read().of(f"requests/prod/{request}.jsonl")
+        ]
+
+
+class NoTexts:
+    """No templates, no policies."""
+
+    def templates(self) -> Mapping[str, str]:
+        return {}
+
+    def policies(self) -> Mapping[str, str]:
+        return {}
