@@ -13,7 +13,11 @@ from gitbot import __version__
 from gitbot.errors import GitbotError
 
 # command -> (module, one-line help); modules are gitbot.cli.<module> with a click command `command`
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("init", "Write a working example repository."),
+    "lint": ("lint", "Find every error in configuration, intents and policies."),
+    "schema": ("schema", "Print the JSON Schema of every kind and every JSON output."),
+}
 
 
 class LazyGroup(click.Group):

@@ -12,6 +12,7 @@ from gitbot.documents.decoding import Report, report_errors, value_at
 from gitbot.documents.envelope import envelope_is_known
 from gitbot.intents.fields import API_VERSION
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
+from gitbot.intents.openings import never_open
 from gitbot.intents.places import check_file_name, check_place
 from gitbot.intents.references import WINDOW, Reference, unknown_windows
 from gitbot.intents.registry import KINDS, Kind, document_model, document_schema
@@ -52,6 +53,7 @@ def read_intents(
         reading.read(file, files[file])
     windows = [name for kind, _, name in reading.seen if kind == "MaintenanceWindow"]
     reading.findings.extend(unknown_windows(reading.references, windows))
+    reading.findings.extend(never_open(reading.intents, reading.time_zone))
     ordered = sorted(
         reading.intents, key=lambda i: (i.ref.namespace, i.ref.name, i.ref.kind, i.ref.file)
     )

@@ -1,0 +1,61 @@
+"""`gitbot init`: a working example repository, one intent of each kind, that lints clean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gitbot.errors import UsageError
+
+_FORGES = {
+    "local": "{type: local, repository: origin, baseBranch: main}",
+    "github": "{type: github, repository: OWNER/NAME, baseBranch: main}",
+}
+
+
+@click.command("init")
+@click.argument("directory", required=False, default=".", metavar="[DIR]")
+@click.option(
+    "--forge",
+    type=click.Choice(tuple(_FORGES)),
+    default="local",
+    show_default=True,
+    help="Where pull requests live.",
+)
+@click.option("--cluster", default="prod", show_default=True, help="Name of the first cluster.")
+def command(directory: str, forge: str, cluster: str) -> None:
+    """Write a working example into DIR: configuration, one intent of each kind, a README.
+
+    Never overwrites: with any of its files there already, nothing is written.
+    """
+    from gitbot.cli.init_files import example_files  # noqa: PLC0415 - keeps --help quick
+    from gitbot.documents.formats import Refusal, dns_label  # noqa: PLC0415
+
+    try:
+        dns_label(cluster)
+    except Refusal as refusal:
+        raise UsageError(
+            f"found the cluster name {cluster!r}, expected {refusal.expected}", hint=refusal.hint
+        ) from refusal
+    folder = Path(directory)
+    files = example_files(cluster=cluster, forge=_FORGES[forge])
+    there = [path for path in files if (folder / path).exists() or (folder / path).is_symlink()]
+    if there:
+        raise UsageError(
+            f"{folder / there[0]} is there already",
+            hint="give an empty folder; nothing was written",
+        )
+    _write(folder, files)
+    for path in files:
+        click.echo(folder / path if directory != "." else path)
+    click.echo(f"next: cd {directory} && gitbot lint", err=True)
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    try:
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be written: {error.strerror}") from error

@@ -1,0 +1,149 @@
+"""`gitbot lint`: every error in configuration, intents and policies, without cluster or clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gitbot.adapters.files import CONFIGURATION_FILE, find_root
+from gitbot.errors import RepositoryError, UsageError
+from gitbot.model.findings import Finding, Severity, sort_key
+
+FORMATS = ("text", "json", "sarif", "junit", "github")
+
+
+@click.command("lint")
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.option("--rev", metavar="REV", help="Read this branch, tag or commit, not the working tree.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="The form of the output.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(("error", "warning")),
+    default="error",
+    show_default=True,
+    help="What gives exit code 1.",
+)
+def command(paths: tuple[str, ...], rev: str | None, output: str, fail_on: str) -> int:
+    """Find every error in configuration, intents and policies; needs no cluster.
+
+    The whole repository is read; with PATHS (files or folders) only what concerns them is shown.
+    Findings go to standard output, each with its file, line and column.
+    """
+    root = find_root(_start(paths))
+    shown_paths = [_inside(root, path) for path in paths]
+    findings, files = _of_rev(root, rev) if rev else _of_tree(root)
+    wanted = [finding for finding in findings if _concerns(finding, shown_paths)]
+    click.echo(_printed(wanted, output), nl=False)
+    click.echo(_summary(wanted, files), err=True)
+    return 1 if any(_fails(finding, fail_on) for finding in wanted) else 0
+
+
+def _start(paths: tuple[str, ...]) -> Path:
+    if not paths:
+        return Path.cwd()
+    first = Path(paths[0])
+    return first if first.is_dir() else first.parent
+
+
+def _inside(root: Path, path: str) -> str:
+    """The path relative to the repository; "" for all of it."""
+    full = Path(path)
+    if not full.exists() and not full.is_symlink():
+        raise UsageError(f"there is no {path}", hint="give files or folders of the repository")
+    # the last step is not resolved: a symbolic link is to be found, not followed
+    full = full.resolve() if full.is_dir() else full.parent.resolve() / full.name
+    if full != root and root not in full.parents:
+        raise UsageError(f"{path} is not in the repository {root}")
+    text = full.relative_to(root).as_posix()
+    return "" if text == "." else text
+
+
+def _concerns(finding: Finding, paths: list[str]) -> bool:
+    if not paths:
+        return True
+    return any(not p or finding.file == p or finding.file.startswith(f"{p}/") for p in paths)
+
+
+def _of_tree(root: Path) -> tuple[tuple[Finding, ...], int]:
+    from gitbot.cli.lint_files import read_tree  # noqa: PLC0415 - keeps --help quick
+    from gitbot.cli.linting import lint  # noqa: PLC0415
+
+    files = read_tree(root)
+    found = {*files.findings, *lint(files.contents)}
+    return tuple(sorted(found, key=sort_key)), len(files.contents)
+
+
+def _of_rev(root: Path, rev: str) -> tuple[tuple[Finding, ...], int]:
+    from gitbot.adapters.git.repository import GitRepository  # noqa: PLC0415 - git only where used
+    from gitbot.cli.lint_files import FOLDERS  # noqa: PLC0415
+    from gitbot.cli.linting import lint  # noqa: PLC0415
+
+    repository = GitRepository(root, remote=str(root), name="", email="")
+    commit = repository.resolve(rev)
+    if commit is None:
+        raise RepositoryError(f"there is no commit {rev!r} in {root}")
+    contents: dict[str, bytes] = {}
+    found: list[Finding] = []
+    for prefix in (CONFIGURATION_FILE, *FOLDERS):
+        try:
+            contents.update(repository.read_tree(commit, prefix))
+        except RepositoryError as error:
+            found.append(_unreadable(prefix, error))
+    ordered = sorted({*found, *lint(contents)}, key=sort_key)
+    return tuple(ordered), len(contents)
+
+
+def _unreadable(prefix: str, error: RepositoryError) -> Finding:
+    """A tree entry that gitbot does not read; the message begins with its path."""
+    return Finding(
+        code="files/unreadable",
+        severity=Severity.ERROR,
+        message=error.message,
+        file=prefix,
+        line=1,
+        column=1,
+        hint=error.hint,
+    )
+
+
+def _printed(findings: list[Finding], output: str) -> str:
+    from gitbot import __version__  # noqa: PLC0415
+    from gitbot.reports import findings as reports  # noqa: PLC0415 - keeps --help quick
+
+    match output:
+        case "json":
+            return reports.json_findings(findings)
+        case "sarif":
+            return reports.sarif(findings, version=__version__)
+        case "junit":
+            return reports.junit(findings)
+        case "github":
+            return reports.github(findings)
+        case _:
+            return reports.text(findings)
+
+
+def _fails(finding: Finding, fail_on: str) -> bool:
+    return finding.severity is Severity.ERROR or (
+        fail_on == "warning" and finding.severity is Severity.WARNING
+    )
+
+
+def _summary(findings: list[Finding], files: int) -> str:
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
+    warnings = sum(finding.severity is Severity.WARNING for finding in findings)
+    read = f"{files} file{'' if files == 1 else 's'} read"
+    if not findings:
+        return f"{read}: clean"
+    return (
+        f"{read}: {errors} error{'' if errors == 1 else 's'}, "
+        f"{warnings} warning{'' if warnings == 1 else 's'}"
+    )

@@ -1,0 +1,94 @@
+"""The files that lint looks at, and what is wrong with them as files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gitbot.adapters.files import CONFIGURATION_FILE
+from gitbot.model.findings import Finding, Severity
+
+FOLDERS = ("intents", "policies")
+MAX_FILES = 20_000
+MAX_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Files:
+    """Repository path to content, and findings about files that are not read."""
+
+    contents: dict[str, bytes] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    bytes: int = 0
+
+    def refuse(self, path: str, found: str, expected: str, hint: str) -> None:
+        """Add the finding that a file is not read."""
+        self.findings.append(
+            Finding(
+                code="files/unreadable",
+                severity=Severity.ERROR,
+                message=f"found {found}, expected {expected}",
+                file=path,
+                line=1,
+                column=1,
+                hint=hint,
+            )
+        )
+
+
+def read_tree(root: Path) -> Files:
+    """The configuration, and every file below intents/ and policies/ of a working tree.
+
+    Symbolic links, executables, special and unreadable files are findings, wherever they lie.
+    """
+    files = Files()
+    _read(files, root / CONFIGURATION_FILE, CONFIGURATION_FILE)
+    for folder in FOLDERS:
+        for path in _walk(files, root, root / folder):
+            if len(files.contents) >= MAX_FILES:
+                shown = path.relative_to(root).as_posix()
+                files.refuse(shown, f"more than {MAX_FILES} files", "fewer", "split the repository")
+                return files
+            _read(files, path, path.relative_to(root).as_posix())
+    return files
+
+
+def _walk(files: Files, root: Path, base: Path) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        shown = Path(error.filename).relative_to(root).as_posix()
+        files.refuse(shown, "an unreadable folder", "a readable one", str(error.strerror))
+
+    if base.is_symlink():
+        files.refuse(base.name, "a symbolic link", "a folder", "gitbot follows no links")
+        return
+    if not base.exists():
+        return
+    for folder, folders, names in os.walk(base, onerror=unreadable):
+        folders.sort()
+        for name in list(folders):
+            if (path := Path(folder) / name).is_symlink():
+                shown = path.relative_to(root).as_posix()
+                files.refuse(shown, "a symbolic link", "a folder", "gitbot follows no links")
+        yield from (Path(folder) / name for name in sorted(names))
+
+
+def _read(files: Files, path: Path, shown: str) -> None:
+    try:
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            files.refuse(shown, "a symbolic link", "a file", "gitbot follows no links")
+        elif not stat.S_ISREG(status.st_mode):
+            files.refuse(shown, "a special file", "a plain file", "remove it")
+        elif status.st_mode & 0o111:
+            files.refuse(shown, "an executable file", "a plain file", "chmod a-x the file")
+        elif files.bytes + status.st_size > MAX_BYTES:
+            found = f"more than {MAX_BYTES} bytes in all files"
+            files.refuse(shown, found, "fewer", "keep large files elsewhere")
+        else:
+            files.bytes += status.st_size
+            files.contents[shown] = path.read_bytes()
+    except OSError as error:
+        files.refuse(shown, "an unreadable file", "a readable one", str(error.strerror))

@@ -1,0 +1,113 @@
+"""Requests that could never run, whatever the clock says.
+
+A request may run in [notBefore, deadline], while its window is open, and outside freezes. What
+of that follows from the intents alone is judged here; freezes with a selector are left to a
+snapshot, which knows whom they select.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gitbot.calendar import check_schedule, occurrences
+from gitbot.documents.positions import Path, key_path
+from gitbot.intents.intent import Intent
+from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
+from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
+from gitbot.intents.kinds.migration_request import MigrationRequestSpec
+from gitbot.intents.schedules import ScheduleSpec
+from gitbot.model.findings import Finding, Severity
+from gitbot.model.instants import FOREVER, Interval, format_instant, intersect, subtract
+
+_HORIZON = 10 * 366 * 86_400  # how far from its bounds a request's openings are looked for
+_ALWAYS = (Interval(start=0, end=FOREVER),)
+
+
+def never_open(intents: Sequence[Intent], zone: str | None) -> list[Finding]:
+    """A finding for every request that its own times, its window and the freezes never let run.
+
+    `zone` is the time zone of the cluster, for schedules that name none.
+    """
+    windows = {
+        intent.ref.name: intent.spec
+        for intent in intents
+        if isinstance(intent.spec, MaintenanceWindowSpec)
+    }
+    freezes = [intent for intent in intents if isinstance(intent.spec, FreezeWindowSpec)]
+    findings: list[Finding] = []
+    for intent in intents:
+        if isinstance(intent.spec, MigrationRequestSpec):
+            findings += _judge(intent, intent.spec, windows, freezes, zone)
+    return findings
+
+
+def _judge(
+    intent: Intent,
+    spec: MigrationRequestSpec,
+    windows: dict[str, MaintenanceWindowSpec],
+    freezes: Sequence[Intent],
+    zone: str | None,
+) -> list[Finding]:
+    bounds = _bounds(spec)
+    window = windows.get(spec.window or "")
+    allowed: tuple[Interval, ...] = (bounds,)
+    if window is not None and window.schedule is not None:
+        allowed = intersect(allowed, _openings(window.schedule, bounds, zone))
+        if not allowed:
+            return [_finding(intent, spec, f"{spec.window} is never open {_between(spec)}")]
+    for freeze in freezes:
+        assert isinstance(freeze.spec, FreezeWindowSpec)
+        if not _covers(freeze.spec, intent.ref.namespace):
+            continue
+        schedule = freeze.spec.schedule
+        frozen = _ALWAYS if schedule is None else _openings(schedule, bounds, zone)
+        allowed = subtract(allowed, frozen)
+        if not allowed:
+            return [_finding(intent, spec, f"FreezeWindow {freeze.ref.name} covers all its time")]
+    return []
+
+
+def _covers(freeze: FreezeWindowSpec, namespace: str) -> bool:
+    """Whether a freeze certainly holds for every VM of a namespace."""
+    return freeze.selector is None and (freeze.namespaces is None or namespace in freeze.namespaces)
+
+
+def _bounds(spec: MigrationRequestSpec) -> Interval:
+    begin = spec.not_before
+    if begin is None:
+        begin = max(0, spec.deadline - _HORIZON) if spec.deadline is not None else 0
+    return Interval(start=begin, end=FOREVER if spec.deadline is None else spec.deadline)
+
+
+def _openings(schedule: ScheduleSpec, bounds: Interval, zone: str | None) -> tuple[Interval, ...]:
+    """The openings within the bounds; all time where the schedule is wrong (reported elsewhere)."""
+    plain = schedule.schedule(zone)
+    if any(problem.severity is Severity.ERROR for problem in check_schedule(plain)):
+        return _ALWAYS
+    found = occurrences(plain, after=bounds.start, before=bounds.end)
+    return tuple(occurrence.interval for occurrence in found)
+
+
+def _between(spec: MigrationRequestSpec) -> str:
+    begin = f"after {format_instant(spec.not_before)}" if spec.not_before is not None else ""
+    end = f"before {format_instant(spec.deadline)}" if spec.deadline is not None else ""
+    return " and ".join(part for part in (begin, end) if part) or "at all"
+
+
+def _finding(intent: Intent, spec: MigrationRequestSpec, why: str) -> Finding:
+    path: Path = ("spec",)
+    if spec.deadline is not None:
+        path = ("spec", "deadline")
+    elif spec.window is not None:
+        path = ("spec", "window")
+    place = intent.positions.value(path) if len(path) > 1 else intent.positions.key(path)
+    return Finding(
+        code="intents/never-open",
+        severity=Severity.ERROR,
+        message=f"found a request that can never run: {why}, expected some time to run",
+        file=intent.ref.file,
+        line=place.line,
+        column=place.column,
+        key_path=key_path(path),
+        hint="change its times, its window, or the freeze",
+    )
