@@ -17,7 +17,9 @@ from gitbot.simulation.controllers.handler import Failures, Handler
 from gitbot.simulation.controllers.instances import Instances
 from gitbot.simulation.controllers.kubelet import Kubelet
 from gitbot.simulation.controllers.machines import InstanceReplicaSets, Machines
+from gitbot.simulation.controllers.migrations import Migrations
 from gitbot.simulation.controllers.nodes import Nodes
+from gitbot.simulation.controllers.reconciled import StoreView, Writer
 from gitbot.simulation.controllers.scheduler import Scheduler
 from gitbot.simulation.controllers.workloads import Deployments, ReplicaSets
 from gitbot.simulation.dials import Dials
@@ -66,6 +68,8 @@ class SimulatedCluster:
         def dials() -> Dials:
             return self.dials
 
+        view = StoreView(store)
+        writer = Writer(api=self.api, now=now, source="virtualmachine-controller")
         placement = WorldPlacement(store=store, prefer=lambda: self.dials.prefer)
         self.nodes = Nodes(store=store, api=self.api, now=now, dials=dials)
         scheduler = Scheduler(
@@ -85,6 +89,7 @@ class SimulatedCluster:
                 Machines(store=store, api=self.api),
                 InstanceReplicaSets(store=store, api=self.api),
                 Instances(store=store, api=self.api, now=now, dials=dials),
+                Migrations(store=store, view=view, writer=writer, now=now),
                 scheduler,
                 Kubelet(store=store, now=now, dials=dials),
                 Handler(store=store, now=now, dials=dials, failures=self.failures),
@@ -153,6 +158,18 @@ class SimulatedCluster:
         self.dials = replace(self.dials, **changes)
 
     # Trouble
+
+    def fail_next_migration(self, vmi: str, namespace: str, *, reason: str) -> None:
+        """Let the next memory copy of a VMI fail, with that reason."""
+        self.failures.add((namespace, vmi), reason)
+
+    def restart_machine(self, name: str, namespace: str) -> None:
+        """Restart a VirtualMachine: its VMI is deleted and made anew, with another UID."""
+        self.delete("VirtualMachineInstance", name, namespace)
+
+    def at(self, instant: int, action: Callable[[], None]) -> None:
+        """Let something happen at an instant of virtual time (seconds UTC)."""
+        self.clock.at(instant, action)
 
     def lose_node(self, node: str) -> None:
         """The node's heartbeats end now."""

@@ -56,8 +56,10 @@ def customapp(
     cluster.load([kubevirt(evictionStrategy=strategy)])
     cluster.apply([*_nodes(), namespace(NAMESPACE)])
     if jumpbox:
+        cluster.set_dials(prefer=("kni-worker",))
         cluster.apply([_jumpbox()])
         cluster.settle()
+        cluster.set_dials(prefer=settings.prefer)
     for index in range(1, step + 1):
         STEPS[index](cluster)
         cluster.settle()

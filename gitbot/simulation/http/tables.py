@@ -194,14 +194,19 @@ def table(
 ) -> dict[str, Any]:
     """A meta.k8s.io/v1 Table; `include` is Metadata, Object or None, as clients ask for."""
     columns = COLUMNS.get(kind, (_AGE,))
+    named = kind != "Event"  # Events are told by their object, not by their name
     definitions = [{"name": "Name", "type": "string", "format": "name", "priority": 0}]
+    definitions = definitions if named else []
     definitions += [
         {"name": column.name, "type": column.type, "format": "", "priority": column.priority}
         for column in columns
     ]
     rows = [
         {
-            "cells": [obj["metadata"]["name"], *(column.cell(obj, now) for column in columns)],
+            "cells": [
+                *([obj["metadata"]["name"]] if named else []),
+                *(column.cell(obj, now) for column in columns),
+            ],
             **_included(obj, include),
         }
         for obj in objects

@@ -1,0 +1,54 @@
+"""virt-controller's migration loop: room kubevirt decides, the store keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gitbot.kubevirt.limits import by_priority, is_final, phase_of
+from gitbot.kubevirt.migration_controller import reconcile_migration
+from gitbot.kubevirt.reconcile import MIGRATION, MIGRATIONS_OF_VMI, UNFINISHED, VMI
+from gitbot.simulation.controllers.reconciled import StoreView, Writer
+from gitbot.simulation.store import Change, Key, Store, controller_of, key_of
+
+
+class Migrations:
+    """Reconciles VirtualMachineInstanceMigrations."""
+
+    kinds = frozenset({MIGRATION, VMI, "Pod"})
+
+    def __init__(
+        self, *, store: Store, view: StoreView, writer: Writer, now: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._view = view
+        self._writer = writer
+        self._now = now
+
+    def touched(self, change: Change) -> Iterable[Key]:
+        """The migration; the migrations of a changed VMI or pod; the queue when a slot is free."""
+        if change.kind == MIGRATION:
+            return [change.key, *self._queue(change)] if change.type != "DELETED" else []
+        if change.kind == VMI:
+            return self._of_vmi(change.key)
+        owner = controller_of(change.new)
+        if owner is None or owner["kind"] != VMI:
+            return []
+        return self._of_vmi((change.key[0], owner["name"]))
+
+    def _of_vmi(self, vmi: Key) -> list[Key]:
+        return [key_of(item) for item in self._view.select(MIGRATIONS_OF_VMI, "/".join(vmi))]
+
+    def _queue(self, change: Change) -> list[Key]:
+        ended = is_final(change.new) and not (change.old is not None and is_final(change.old))
+        if not ended:
+            return []
+        unfinished = self._view.select(UNFINISHED, "unfinished")
+        waiting = (item for item in unfinished if phase_of(item) == "Pending")
+        return [key_of(item) for item in by_priority(waiting)]
+
+    def reconcile(self, key: Key) -> int | None:
+        """One pass over one migration."""
+        migration = self._store.find(MIGRATION, key)
+        if migration is None:
+            return None
+        return self._writer.carry_out(key, reconcile_migration(self._view, migration, self._now()))
