@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from gitbot.constraints.kubevirt_target import pinned
-from gitbot.constraints.rule_check import signature
+from gitbot.constraints.rule_check import monotone, signature
 from gitbot.constraints.verdicts import Rejection
 from gitbot.constraints.world import World
 from gitbot.model.columns import Mask
@@ -72,8 +72,11 @@ class Answers:
         return tuple(lines)
 
     def _words(self, rule: RuleConstraint, worse: tuple[Breach, ...], node: str) -> str:
-        """The rule's own words about this VM and node, else what would be worse."""
-        said = rule.explain(self.vm, node, self.movable.occupancy)
+        """The rule's own words about this VM and node, else what would be worse.
+
+        A rule that depends on who stays behind may be worse for another VM than this one.
+        """
+        said = rule.explain(self.vm, node, self.movable.occupancy) if monotone(rule) else ""
         return said or "; ".join(breach.message for breach in worse)
 
     def _rejections(self, node: str) -> tuple[Rejection, ...]:

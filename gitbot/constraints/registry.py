@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gitbot.constraints import (
+    affinity_score,
+    image_locality,
     inter_pod_affinity,
+    no_score,
     node_affinity,
     node_name,
     node_unschedulable,
     ports,
+    resource_scores,
     resources,
+    spread_score,
     taints,
+    topology_spread,
+    volume_binding,
+    volume_limits,
+    volume_restrictions,
+    volume_zone,
 )
 from gitbot.constraints.filter import Filter
 from gitbot.constraints.scorer import Scorer
@@ -25,10 +35,25 @@ FILTERS: tuple[Callable[[State, Pod], Filter | None], ...] = (
     node_affinity.prepare,
     ports.prepare,
     resources.prepare,
+    volume_restrictions.prepare,
+    volume_limits.prepare,
+    volume_binding.prepare,
+    volume_zone.prepare,
+    topology_spread.prepare,
     inter_pod_affinity.prepare,
 )
 
 SCORERS: tuple[Scorer, ...] = (
     Scorer(plugin="TaintToleration", weight=3, score=taints.score),
     Scorer(plugin="NodeAffinity", weight=2, score=node_affinity.score),
+    Scorer(plugin="NodeResourcesFit", weight=1, score=resource_scores.least_allocated),
+    Scorer(plugin="PodTopologySpread", weight=2, score=spread_score.score),
+    Scorer(plugin="InterPodAffinity", weight=2, score=affinity_score.score),
+    Scorer(plugin="DynamicResources", weight=2, score=no_score.score),
+    Scorer(
+        plugin="NodeResourcesBalancedAllocation",
+        weight=1,
+        score=resource_scores.balanced_allocation,
+    ),
+    Scorer(plugin="ImageLocality", weight=1, score=image_locality.score),
 )

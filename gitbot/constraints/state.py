@@ -126,7 +126,7 @@ class State:
         for term in affinity.required_anti:
             yield self.anti, term, 0
         for term in affinity.required_pods:
-            yield self.scoring, term, 0
+            yield self.scoring, term, 1
         for weighted in affinity.preferred_pods:
             yield self.scoring, weighted.term, weighted.weight
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.objects import Json, at, name_of
+from gitbot.model.objects import Json, annotations_of, at, name_of
+from gitbot.model.selectors import NodeSelectorTerm
 
 
 class Storage:
     """Lookups by name. A claim is filed under (namespace, name)."""
 
-    __slots__ = ("attachments", "claims", "classes", "drivers", "volumes")
+    __slots__ = ("_attached", "claims", "classes", "drivers", "volumes")
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self.claims = {
@@ -19,7 +22,9 @@ class Storage:
         self.volumes = {name_of(obj).name: obj for obj in snapshot.of("PersistentVolume")}
         self.classes = {name_of(obj).name: obj for obj in snapshot.of("StorageClass")}
         self.drivers = {name_of(obj).name: _limits(obj) for obj in snapshot.of("CSINode")}
-        self.attachments = tuple(snapshot.of("VolumeAttachment"))
+        self._attached: dict[tuple[str, str], set[str]] = {}
+        for attachment in snapshot.of("VolumeAttachment"):
+            self._attach(attachment)
 
     def claim(self, namespace: str, name: str) -> Json | None:
         """A claim, None where the snapshot has none of that name."""
@@ -42,6 +47,17 @@ class Storage:
         handle = at(volume, "spec", "csi", "volumeHandle", default="")
         return (driver, handle) if driver and handle else None
 
+    def attached(self, node: str, driver: str) -> Iterable[str]:
+        """Handles of a driver's volumes that VolumeAttachments name for a node."""
+        return self._attached.get((node, driver), ())
+
+    def _attach(self, attachment: Json) -> None:
+        name = at(attachment, "spec", "source", "persistentVolumeName", default="")
+        csi = at(self.volumes.get(name), "spec", "csi", default={})
+        if csi.get("driver") and csi.get("volumeHandle"):
+            place = (at(attachment, "spec", "nodeName", default=""), csi["driver"])
+            self._attached.setdefault(place, set()).add(csi["volumeHandle"])
+
     def _to_be_provisioned(self, claim: Json, namespace: str, name: str) -> tuple[str, str] | None:
         """An unbound claim counts for the driver of its class, under a name of its own."""
         class_name = at(claim, "spec", "storageClassName", default="")
@@ -56,3 +72,44 @@ def _limits(csi_node: Json) -> dict[str, int]:
         for driver in at(csi_node, "spec", "drivers", default=())
         if (count := at(driver, "allocatable", "count")) is not None
     }
+
+
+def is_bound(claim: Json) -> bool:
+    """Whether a claim is bound for good: volume named and binding completed."""
+    named = bool(at(claim, "spec", "volumeName", default=""))
+    completed = "pv.kubernetes.io/bind-completed" in annotations_of(claim)
+    return named and (completed or at(claim, "status", "phase", default="") == "Bound")
+
+
+def waits_for_consumer(claim: Json, storage: Storage) -> bool:
+    """Whether an unbound claim is bound only when a pod comes (WaitForFirstConsumer)."""
+    if at(claim, "spec", "volumeName", default=""):
+        return False
+    storage_class = storage.classes.get(at(claim, "spec", "storageClassName", default=""))
+    return bool(at(storage_class, "volumeBindingMode", default="") == "WaitForFirstConsumer")
+
+
+def required_terms(volume: Json) -> tuple[NodeSelectorTerm, ...] | None:
+    """A volume's required node affinity; None where it is reachable from everywhere."""
+    terms = at(volume, "spec", "nodeAffinity", "required", "nodeSelectorTerms")
+    return None if terms is None else tuple(NodeSelectorTerm.of(term) for term in terms)
+
+
+def allowed_topologies(storage_class: Json | None) -> tuple[NodeSelectorTerm, ...]:
+    """Where a class provisions; empty: everywhere."""
+    return tuple(
+        NodeSelectorTerm.of(
+            {
+                "matchExpressions": [
+                    {"key": item.get("key"), "operator": "In", "values": item.get("values")}
+                    for item in term.get("matchLabelExpressions") or ()
+                ]
+            }
+        )
+        for term in at(storage_class, "allowedTopologies", default=())
+    )
+
+
+def access_modes(spec: Json) -> frozenset[str]:
+    """The access modes of a claim or a volume."""
+    return frozenset(spec.get("accessModes") or ())

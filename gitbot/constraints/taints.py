@@ -27,6 +27,18 @@ def _tolerated(pod: Pod, taint: Taint) -> bool:
     return any(toleration.tolerates(taint) for toleration in pod.tolerations)
 
 
+def hard_taints_tolerated(state: State, pod: Pod) -> Mask:
+    """The nodes without an untolerated hard taint; asks once a distinct set of taints."""
+    answers: dict[tuple[Taint, ...], bool] = {}
+    mask = state.columns.everywhere()
+    for number in state.columns.tainted:
+        node = state.nodes[number]
+        if node.taints not in answers:
+            answers[node.taints] = untolerated(pod, node) is None
+        mask[number] = answers[node.taints]
+    return mask
+
+
 class Taints:
     """Every NoSchedule and NoExecute taint needs a toleration; PreferNoSchedule only scores."""
 
@@ -37,15 +49,8 @@ class Taints:
         """Never."""
 
     def mask(self) -> Mask:
-        """Nodes all of whose hard taints are tolerated; asks once a distinct set of taints."""
-        answers: dict[tuple[Taint, ...], bool] = {}
-        mask = self._state.columns.everywhere()
-        for number in self._state.columns.tainted:
-            node = self._state.nodes[number]
-            if node.taints not in answers:
-                answers[node.taints] = untolerated(self._pod, node) is None
-            mask[number] = answers[node.taints]
-        return mask
+        """Nodes all of whose hard taints are tolerated."""
+        return hard_taints_tolerated(self._state, self._pod)
 
     def reject(self, node: int) -> Rejection | None:
         """A node with a taint that the pod does not tolerate."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,13 +37,14 @@ class LabelColumn:
 class NodeColumns:
     """The nodes of one snapshot as columns, made when first asked for. Shape of each: (nodes,)."""
 
-    __slots__ = ("_labels", "_resources", "index", "names", "nodes", "tainted")
+    __slots__ = ("_images", "_labels", "_resources", "index", "names", "nodes", "tainted")
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.nodes = nodes
         self.names = tuple(node.name for node in nodes)
         self.index = {name: number for number, name in enumerate(self.names)}
         self.tainted = tuple(number for number, node in enumerate(nodes) if node.taints)
+        self._images: dict[str, dict[int, int]] | None = None
         self._labels: dict[str, LabelColumn] = {}
         self._resources: dict[str, Numbers] = {}
 
@@ -68,6 +69,15 @@ class NodeColumns:
             amounts = [node.allocatable.get(resource, 0) for node in self.nodes]
             column = self._resources[resource] = np.array(amounts, dtype=np.int64)
         return column
+
+    def holders(self, image: str) -> Mapping[int, int]:
+        """The nodes (by number) that have an image of that name, with its bytes."""
+        if self._images is None:
+            self._images = {}
+            for number, node in enumerate(self.nodes):
+                for name, size in node.images.items():
+                    self._images.setdefault(name, {})[number] = size
+        return self._images.get(image, {})
 
     def everywhere(self) -> Mask:
         """A fresh mask of all nodes."""

@@ -1,0 +1,35 @@
+"""Scores by images that a node has. Source: kube-scheduler 1.36, plugins/imagelocality."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gitbot.constraints.state import State
+from gitbot.model.columns import Numbers
+from gitbot.model.pod import Pod
+
+_MI = 1024 * 1024
+_LEAST, _MOST_PER_CONTAINER = 23 * _MI, 1000 * _MI
+
+
+def score(state: State, pod: Pod, numbers: Numbers) -> Numbers:
+    """Bytes of the pod's images on the node, each weighed by how many nodes have it."""
+    total = len(state.nodes)
+    sums = np.zeros(len(numbers), dtype=np.int64)
+    for image in pod.images:
+        name = _with_tag(image)
+        holders = state.columns.holders(name)
+        spread = len(holders) / total
+        for place, number in enumerate(numbers):
+            if int(number) in holders:
+                sums[place] += int(holders[int(number)] * spread)
+    most = _MOST_PER_CONTAINER * len(pod.images)
+    if not pod.images:
+        return sums
+    clamped = np.clip(sums, _LEAST, most)
+    result: Numbers = 100 * (clamped - _LEAST) // (most - _LEAST)
+    return result
+
+
+def _with_tag(image: str) -> str:
+    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,0 +1,76 @@
+"""How many volumes of a driver a node attaches. Source: kube-scheduler 1.36, nodevolumelimits."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from gitbot.constraints.state import State
+from gitbot.constraints.verdicts import Rejection
+from gitbot.model.columns import Mask
+from gitbot.model.pod import Pod
+
+
+class VolumeLimits:
+    """Distinct CSI volumes on the node plus the new ones stay within the driver's limit.
+
+    A volume that is on the node already is not counted again.
+    """
+
+    def __init__(self, state: State, pod: Pod) -> None:
+        self._state, self._pod = state, pod
+
+    def whole(self) -> None:
+        """Never."""
+
+    @cached_property
+    def _wanted(self) -> dict[str, set[str]]:
+        """Driver to handles of the pod's volumes."""
+        found: dict[str, set[str]] = {}
+        for claim in self._pod.claims:
+            handle = self._state.facts.storage.csi_handle(self._pod.namespace, claim)
+            if handle is not None:
+                found.setdefault(handle[0], set()).add(handle[1])
+        return found
+
+    def mask(self) -> Mask:
+        """Nodes within the limits; only nodes that state a limit are looked at."""
+        mask = self._state.columns.everywhere()
+        if self._wanted:
+            for name in self._state.facts.storage.drivers:
+                number = self._state.columns.index.get(name)
+                if number is not None:
+                    mask[number] = not self._excess(number)
+        return mask
+
+    def reject(self, node: int) -> Rejection | None:
+        """A node that would exceed a limit."""
+        excess = self._excess(node)
+        if not excess:
+            return None
+        return Rejection(
+            plugin="NodeVolumeLimits",
+            reasons=("node(s) exceed max volume count",),
+            resolvable=True,
+            details=(excess,),
+        )
+
+    def _excess(self, node: int) -> str:
+        storage, name = self._state.facts.storage, self._state.nodes[node].name
+        limits = storage.drivers.get(name, {})
+        for driver, handles in sorted(self._wanted.items()):
+            limit = limits.get(driver)
+            if limit is None:
+                continue
+            attached = {*self._state.csi.get((node, driver)), *storage.attached(name, driver)}
+            new = handles - attached
+            if new and len(attached) + len(new) > limit:
+                return (
+                    f"driver {driver}: {len(attached)} volumes attached, {len(new)} more, "
+                    f"limit {limit}"
+                )
+        return ""
+
+
+def prepare(state: State, pod: Pod) -> VolumeLimits | None:
+    """None where the pod has no claims or no node states a limit."""
+    return VolumeLimits(state, pod) if pod.claims and state.facts.storage.drivers else None

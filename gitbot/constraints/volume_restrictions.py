@@ -1,0 +1,116 @@
+"""Volumes that one pod only may use. Source: kube-scheduler 1.36, plugins/volumerestrictions."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from gitbot.constraints.state import INLINE_DISKS, State
+from gitbot.constraints.verdicts import Rejection
+from gitbot.model.columns import Mask
+from gitbot.model.objects import Json, at
+from gitbot.model.pod import Pod
+
+_PLUGIN = "VolumeRestrictions"
+_IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "
+    "in-use by another pod"
+)
+
+
+class VolumeRestrictions:
+    """A ReadWriteOncePod claim in use refuses the pod everywhere; inline disks clash on a node."""
+
+    def __init__(self, state: State, pod: Pod) -> None:
+        self._state, self._pod = state, pod
+        self._disks = [volume for volume in pod.volumes if _inline(volume)]
+
+    def whole(self) -> Rejection | None:
+        """A claim that does not exist."""
+        for volume in self._pod.volumes:
+            name = at(volume, "persistentVolumeClaim", "claimName", default="")
+            if name and self._state.facts.storage.claim(self._pod.namespace, name) is None:
+                text = f'persistentvolumeclaim "{name}" not found'
+                return Rejection(plugin=_PLUGIN, reasons=(text,), resolvable=False, early=True)
+        return None
+
+    @cached_property
+    def _taken(self) -> tuple[str, ...]:
+        """Who uses a ReadWriteOncePod claim of the pod."""
+        storage, namespace = self._state.facts.storage, self._pod.namespace
+        lines = []
+        for claim in sorted(set(self._pod.claims)):
+            found = storage.claim(namespace, claim)
+            modes = at(found, "spec", "accessModes", default=())
+            users = self._state.claims.get((namespace, claim))
+            if "ReadWriteOncePod" in modes and users:
+                lines.append(f"claim {claim} is ReadWriteOncePod and in use by {min(users)}")
+        return tuple(lines)
+
+    def mask(self) -> Mask:
+        """No node with a claim taken; else nodes without a clash of inline disks."""
+        if self._taken:
+            return self._state.columns.nowhere()
+        mask = self._state.columns.everywhere()
+        if self._disks:
+            for number in self._state.disks:
+                mask[number] = not self._clash(number)
+        return mask
+
+    def reject(self, node: int) -> Rejection | None:
+        """A clash on the node, or a claim taken anywhere."""
+        clash = self._clash(node) if self._disks else ""
+        if clash:
+            return Rejection(
+                plugin=_PLUGIN,
+                reasons=("node(s) had no available disk",),
+                resolvable=True,
+                details=(clash,),
+            )
+        if self._taken:
+            return Rejection(
+                plugin=_PLUGIN, reasons=(_IN_USE,), resolvable=True, details=self._taken
+            )
+        return None
+
+    def _clash(self, node: int) -> str:
+        for name in sorted(self._state.disks.get(node)):
+            other = self._state.placed[name][0]
+            for mine in self._disks:
+                if any(_conflict(mine, theirs) for theirs in other.volumes):
+                    return f"volume {mine.get('name', '')} is a disk that {name} uses there"
+        return ""
+
+
+def prepare(state: State, pod: Pod) -> VolumeRestrictions | None:
+    """None where the pod has no volumes of these kinds."""
+    concerned = pod.claims or any(_inline(volume) for volume in pod.volumes)
+    return VolumeRestrictions(state, pod) if concerned else None
+
+
+def _inline(volume: Json) -> bool:
+    return any(volume.get(kind) for kind in INLINE_DISKS)
+
+
+def _conflict(mine: Json, theirs: Json) -> bool:
+    for kind in INLINE_DISKS:
+        ours, other = mine.get(kind), theirs.get(kind)
+        if ours and other and _same_disk(kind, ours, other):
+            shared = bool(ours.get("readOnly")) and bool(other.get("readOnly"))
+            if kind == "awsElasticBlockStore" or not shared:
+                return True
+    return False
+
+
+def _same_disk(kind: str, ours: Json, other: Json) -> bool:
+    match kind:
+        case "gcePersistentDisk":
+            return bool(ours.get("pdName") == other.get("pdName"))
+        case "awsElasticBlockStore":
+            return bool(ours.get("volumeID") == other.get("volumeID"))
+        case "iscsi":
+            return bool(ours.get("iqn") == other.get("iqn"))
+        case _:
+            monitors = set(ours.get("monitors") or ()) & set(other.get("monitors") or ())
+            pools = (ours.get("pool") or "rbd", other.get("pool") or "rbd")
+            same = pools[0] == pools[1] and ours.get("image") == other.get("image")
+            return bool(monitors) and same

@@ -1,0 +1,87 @@
+"""Zone labels of volumes. Source: kube-scheduler 1.36, plugins/volumezone."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from gitbot.constraints.state import State
+from gitbot.constraints.verdicts import Rejection
+from gitbot.model.columns import Mask
+from gitbot.model.node import Node
+from gitbot.model.objects import labels_of
+from gitbot.model.pod import Pod
+
+_BETA = "failure-domain.beta.kubernetes.io/"
+_CURRENT = "topology.kubernetes.io/"
+_KEYS = tuple(prefix + word for prefix in (_BETA, _CURRENT) for word in ("zone", "region"))
+
+
+class VolumeZone:
+    """A bound volume's zone and region labels must hold the node's; nodes without any pass."""
+
+    def __init__(self, state: State, pod: Pod) -> None:
+        self._state, self._pod = state, pod
+
+    def whole(self) -> None:
+        """Never."""
+
+    @cached_property
+    def _demands(self) -> list[tuple[str, str, frozenset[str]]]:
+        """Volume, key and allowed values."""
+        storage = self._state.facts.storage
+        found = []
+        for name in sorted(set(self._pod.claims)):
+            claim = storage.claim(self._pod.namespace, name)
+            volume = storage.volume_of(claim) if claim is not None else None
+            if volume is None:
+                continue
+            labels = labels_of(volume)
+            for key in _KEYS:
+                values = frozenset(labels.get(key, "").split("__"))
+                if key in labels and "" not in values:
+                    found.append((name, key, values))
+        return found
+
+    def mask(self) -> Mask:
+        """Nodes in the zones of all volumes; asks once a distinct set of zone labels."""
+        mask = self._state.columns.everywhere()
+        if not self._demands:
+            return mask
+        answers: dict[tuple[str | None, ...], bool] = {}
+        for number, node in enumerate(self._state.nodes):
+            kind = tuple(node.labels.get(key) for key in _KEYS)
+            if kind not in answers:
+                answers[kind] = not self._miss(node)
+            mask[number] = answers[kind]
+        return mask
+
+    def reject(self, node: int) -> Rejection | None:
+        """A node outside the zone of a volume."""
+        miss = self._miss(self._state.nodes[node])
+        if not miss:
+            return None
+        return Rejection(
+            plugin="VolumeZone",
+            reasons=("node(s) had no available volume zone",),
+            resolvable=False,
+            details=(miss,),
+        )
+
+    def _miss(self, node: Node) -> str:
+        if not any(key in node.labels for key in _KEYS):
+            return ""
+        for claim, key, values in self._demands:
+            found = node.labels.get(key)
+            if found is None and key.startswith(_BETA):
+                found = node.labels.get(_CURRENT + key.removeprefix(_BETA))
+            if found is None or found not in values:
+                return (
+                    f"the volume of claim {claim} is in {key} {', '.join(sorted(values))}, the "
+                    f"node in {found or 'none'}"
+                )
+        return ""
+
+
+def prepare(state: State, pod: Pod) -> VolumeZone | None:
+    """None where the pod has no claims."""
+    return VolumeZone(state, pod) if pod.claims else None
