@@ -251,7 +251,7 @@ def _running(scene: Scene) -> Reconciled:
             RecordEvent(
                 object=scene.migration,
                 type="Normal",
-                reason="SuccessfulAbort",
+                reason="SuccessfulAbortMigration",
                 message=message,
             )
         )

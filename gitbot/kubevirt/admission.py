@@ -1,0 +1,245 @@
+"""virt-api's webhooks for migrations and VMIs: what is let in, what is refused and how.
+
+Source: KubeVirt 1.9.0, pkg/virt-api/webhooks; verdicts, codes and messages were compared with
+recorded answers. Rights, names, conflicts and unknown fields are the API server's business, and
+the hundreds of rules about the inside of a VMI's spec are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gitbot.kubevirt import names
+from gitbot.kubevirt.configuration import controller_user, gate, kubevirt_namespace, setting
+from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.limits import is_final, phase_of
+from gitbot.kubevirt.reconcile import FINAL_PHASES
+from gitbot.kubevirt.verdicts import Admitted, Cause, Refused, Verdict, denied, invalid
+from gitbot.model.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
+
+_MUTATOR = "migrations-mutator.kubevirt.io"
+_CREATE = "migration-create-validator.kubevirt.io"
+_UPDATE = "migration-update-validator.kubevirt.io"
+_VMI_CREATE = "virtualmachineinstances-create-validator.kubevirt.io"
+_VMI_UPDATE = "virtualmachineinstances-update-validator.kubevirt.io"
+_RESERVED_LABELS = (
+    names.CREATED_BY,
+    names.MIGRATION_UID,
+    names.NODE_NAME,
+    names.TARGET_NODE_NAME,
+    names.SCHEDULABLE,
+    "kubevirt.io/install-strategy",
+)
+_STRATEGIES = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")
+_ACCOUNTS = ("kubevirt-apiserver", "kubevirt-controller", "kubevirt-handler", "kubevirt-operator")
+_MACHINES = {"amd64": "q35", "arm64": "virt", "s390x": "s390-ccw-virtio"}
+
+
+def admit_migration(
+    migration: KubernetesObject,
+    *,
+    user: str,
+    vmi: KubernetesObject | None,
+    migrations: Iterable[KubernetesObject],
+    kubevirt: KubernetesObject,
+) -> Verdict:
+    """A VMIM about to be created by `user`.
+
+    `vmi` is the VMI that it names, None where there is none; `migrations` are those of the
+    namespace at this moment. Two creates at the same moment may both pass. Whether any node fits
+    addedNodeSelector is not looked at.
+    """
+    wrong = _schema(migration)
+    if wrong:
+        return invalid(_MUTATOR, *wrong)
+    refused = _refusal(migration, user, vmi, migrations, kubevirt)
+    return refused if refused is not None else Admitted(object=_mutated(migration))
+
+
+def _mutated(migration: KubernetesObject) -> KubernetesObject:
+    """With the label by which others find it, and the finalizer that keeps it until its end."""
+    labels = {**labels_of(migration), names.VMI_NAME: migration["spec"]["vmiName"]}
+    finalizers = at(migration, "metadata", "finalizers", default=[])
+    if names.MIGRATION_FINALIZER not in finalizers:
+        finalizers = [*finalizers, names.MIGRATION_FINALIZER]
+    changed = with_value(migration, labels, "metadata", "labels")
+    return with_value(changed, finalizers, "metadata", "finalizers")
+
+
+def _schema(migration: KubernetesObject) -> tuple[Cause, ...]:
+    wanted = {"vmiName": str, "addedNodeSelector": Mapping, "priority": str}
+    spec: Mapping[str, Any] = migration.get("spec") or {}
+    return tuple(
+        Cause(
+            message=(
+                f"spec.{key} in body must be of type "
+                f'{_json_type(kind)}: "{_json_type(type(spec[key]))}"'
+            )
+        )
+        for key, kind in wanted.items()
+        if spec.get(key) is not None and not isinstance(spec[key], kind)
+    )
+
+
+def _json_type(kind: type) -> str:
+    known = {str: "string", list: "array", bool: "boolean", int: "number", float: "number"}
+    return known.get(kind, "object")
+
+
+def _refusal(
+    migration: KubernetesObject,
+    user: str,
+    vmi: KubernetesObject | None,
+    migrations: Iterable[KubernetesObject],
+    kubevirt: KubernetesObject,
+) -> Refused | None:
+    spec = migration.get("spec") or {}
+    if not spec.get("vmiName"):
+        cause = Cause(
+            reason="FieldValueRequired", message="vmiName is missing", field="spec.vmiName"
+        )
+        return invalid(_CREATE, cause)
+    if spec.get("priority") is not None and user != controller_user(kubevirt):
+        return invalid(
+            _CREATE,
+            Cause(
+                reason="FieldValueForbidden",
+                message=(
+                    "Migration priority queue, only virt-controller is allowed to set priority "
+                    "field"
+                ),
+                field="spec.migrationPriority",
+            ),
+        )
+    problem = _vmi_problem(migration, vmi) or _in_flight(migration, migrations)
+    if problem:
+        return denied(_CREATE, 400, problem)
+    return _decentralized(spec, kubevirt)
+
+
+def _vmi_problem(migration: KubernetesObject, vmi: KubernetesObject | None) -> str:
+    if vmi is None:
+        namespace, name = name_of(migration).namespace, migration["spec"]["vmiName"]
+        return f'the VMI "{namespace}/{name}" does not exist'
+    if phase_of(vmi) in FINAL_PHASES:
+        return "Cannot migrate VMI in finalized state."
+    condition = condition_of(vmi, "LiveMigratable")
+    if condition is None or condition.get("status") != "False":
+        return ""
+    reason = condition.get("reason", "")
+    spec = migration["spec"]
+    decentralized = (spec.get("sendTo") is None) != (spec.get("receive") is None)
+    if reason == "DisksNotLiveMigratable" and decentralized:
+        return ""
+    return f"Cannot migrate VMI, Reason: {reason}, Message: {condition.get('message', '')}"
+
+
+def _in_flight(migration: KubernetesObject, others: Iterable[KubernetesObject]) -> str:
+    vmi_name = migration["spec"]["vmiName"]
+    for other in others:
+        if labels_of(other).get(names.VMI_NAME) == vmi_name and not is_final(other):
+            return (
+                f"in-flight migration detected. Active migration job ({uid_of(other)}) is "
+                f"currently already in progress for VMI {at(other, 'spec', 'vmiName')}."
+            )
+    return ""
+
+
+def _decentralized(spec: Mapping[str, Any], kubevirt: KubernetesObject) -> Refused | None:
+    send, receive = spec.get("sendTo"), spec.get("receive")
+    if send is None and receive is None:
+        return None
+    if not gate(kubevirt, "DecentralizedLiveMigration"):
+        message = "DecentralizedLiveMigration feature gate is not enabled in kubevirt resource"
+        return invalid(_CREATE, Cause(reason="FieldValueNotSupported", message=message))
+    one, other = at(send, "migrationID"), at(receive, "migrationID")
+    if send is not None and receive is not None and one != other:
+        message = f"sendTo migrationID {one} does not match receive migrationID {other}"
+        return invalid(_CREATE, Cause(reason="FieldValueInvalid", message=message))
+    return None
+
+
+def admit_migration_update(new: KubernetesObject, old: KubernetesObject) -> Verdict:
+    """A VMIM about to be changed: its spec never, its label vmi-name not before its end."""
+    problem = ""
+    if (new.get("spec") or {}) != (old.get("spec") or {}):
+        problem = "update of Migration object's spec is restricted"
+    elif not is_final(new) and names.VMI_NAME in labels_of(old):
+        if at(new, "metadata", "labels") is None:
+            problem = "selector label can't be removed from an in-flight migration"
+        elif labels_of(new).get(names.VMI_NAME) != labels_of(old)[names.VMI_NAME]:
+            problem = "selector label can't be modified on an in-flight migration"
+    if problem:
+        return invalid(_UPDATE, Cause(reason="FieldValueNotSupported", message=problem))
+    return Admitted(object=new)
+
+
+def admit_instance(vmi: KubernetesObject, *, user: str, kubevirt: KubernetesObject) -> Verdict:
+    """A VMI about to be created by `user`: reserved labels, evictionStrategy, and the defaults.
+
+    Defaults that decide placement: CPU model, machine type, architecture amd64, the cluster's
+    evictionStrategy (copied, so later changes of it do not reach this VMI).
+    """
+    if not _is_kubevirt(user, kubevirt) and any(key in labels_of(vmi) for key in _RESERVED_LABELS):
+        message = (
+            "creation of the following reserved kubevirt.io/ labels on a VMI object is prohibited"
+        )
+        cause = Cause(reason="FieldValueNotSupported", message=message, field="metadata.labels")
+        return invalid(_VMI_CREATE, cause)
+    strategy = at(vmi, "spec", "evictionStrategy")
+    if strategy is not None and strategy not in _STRATEGIES:
+        message = f"spec.evictionStrategy is set with an unrecognized option: {strategy}"
+        cause = Cause(reason="FieldValueInvalid", message=message, field="spec.evictionStrategy")
+        return invalid(_VMI_CREATE, cause)
+    return Admitted(object=_with_defaults(vmi, kubevirt))
+
+
+def _with_defaults(vmi: KubernetesObject, kubevirt: KubernetesObject) -> KubernetesObject:
+    architecture = str(at(vmi, "spec", "architecture", default="amd64"))
+    machine = setting(kubevirt, "architectureConfiguration", architecture, "machineType")
+    defaults: dict[tuple[str, ...], Any] = {
+        ("spec", "architecture"): architecture,
+        ("spec", "domain", "cpu", "model"): setting(kubevirt, "cpuModel", default="host-model"),
+        ("spec", "domain", "machine", "type"): machine or _MACHINES.get(architecture, "q35"),
+        ("spec", "evictionStrategy"): setting(kubevirt, "evictionStrategy", default="None"),
+    }
+    for path, value in defaults.items():
+        if not at(vmi, *path):
+            vmi = with_value(vmi, value, *path)
+    if not any(at(vmi, "spec", "domain", "cpu", key) for key in ("cores", "sockets", "threads")):
+        for key in ("cores", "sockets", "threads"):
+            vmi = with_value(vmi, 1, "spec", "domain", "cpu", key)
+    finalizers = at(vmi, "metadata", "finalizers", default=[])
+    if names.VMI_FINALIZER not in finalizers:
+        vmi = with_value(vmi, [*finalizers, names.VMI_FINALIZER], "metadata", "finalizers")
+    status = {"phase": "Pending", **(vmi.get("status") or {})}
+    return {**vmi, "status": status}
+
+
+def admit_instance_update(
+    new: KubernetesObject, old: KubernetesObject, *, user: str, kubevirt: KubernetesObject
+) -> Verdict:
+    """A VMI about to be changed by `user`: its spec and six labels belong to KubeVirt.
+
+    A change of its status by anybody else is taken back without a word.
+    """
+    if _is_kubevirt(user, kubevirt):
+        return Admitted(object=new)
+    problem = ""
+    if (new.get("spec") or {}) != (old.get("spec") or {}):
+        problem = "update of VMI object is restricted"
+    elif any(labels_of(new).get(key) != labels_of(old).get(key) for key in _RESERVED_LABELS):
+        problem = (
+            "modification of the following reserved kubevirt.io/ labels on a VMI object is "
+            "prohibited"
+        )
+    if problem:
+        return invalid(_VMI_UPDATE, Cause(reason="FieldValueNotSupported", message=problem))
+    kept = {key: value for key, value in new.items() if key != "status"}
+    return Admitted(object={**kept, "status": old["status"]} if "status" in old else kept)
+
+
+def _is_kubevirt(user: str, kubevirt: KubernetesObject) -> bool:
+    namespace = kubevirt_namespace(kubevirt)
+    return user in {f"system:serviceaccount:{namespace}:{account}" for account in _ACCOUNTS}

@@ -1,0 +1,135 @@
+"""The eviction webhook: what happens when somebody evicts a launcher pod.
+
+Source: KubeVirt 1.9.0, pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from gitbot.kubevirt import names
+from gitbot.kubevirt.configuration import setting
+from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.pods import is_down, is_launcher
+from gitbot.kubevirt.reconcile import Update
+from gitbot.kubevirt.verdicts import Admitted, Verdict, denied
+from gitbot.model.objects import (
+    KubernetesObject,
+    annotations_of,
+    at,
+    condition_of,
+    labels_of,
+    name_of,
+)
+
+_WEBHOOK = "virt-launcher-eviction-interceptor.kubevirt.io"
+_DESCHEDULER = "sigs.k8s.io/descheduler"
+
+
+class Prediction(StrEnum):
+    """What an eviction (a drain, a descheduler) does to a VM."""
+
+    MIGRATE = "migrate"
+    RESTART = "restart"
+    BLOCK = "block"
+
+
+def eviction_strategy(vmi: KubernetesObject, kubevirt: KubernetesObject | None = None) -> str:
+    """The strategy that counts: the VMI's own, else the cluster's, else None."""
+    own = at(vmi, "spec", "evictionStrategy")
+    return str(own or setting(kubevirt or {}, "evictionStrategy", default="None"))
+
+
+def is_migratable(vmi: KubernetesObject) -> bool:
+    """Whether condition LiveMigratable is True; absent counts as no."""
+    return bool(at(condition_of(vmi, "LiveMigratable"), "status") == "True")
+
+
+def predict_eviction(vmi: KubernetesObject, kubevirt: KubernetesObject | None = None) -> Prediction:
+    """What a drain of its node would do to this VM.
+
+    `restart` means that its guest is shut down with the pod and started again elsewhere if its
+    run strategy says so. External says migrate: somebody else has to move it before the drain
+    goes on.
+    """
+    match eviction_strategy(vmi, kubevirt):
+        case "LiveMigrate":
+            return Prediction.MIGRATE if is_migratable(vmi) else Prediction.BLOCK
+        case "LiveMigrateIfPossible":
+            return Prediction.MIGRATE if is_migratable(vmi) else Prediction.RESTART
+        case "External":
+            return Prediction.MIGRATE
+        case _:
+            return Prediction.RESTART
+
+
+def admit_eviction(
+    pod: KubernetesObject,
+    *,
+    vmi: KubernetesObject | None,
+    kubevirt: KubernetesObject,
+    dry_run: bool = False,
+    annotations: Mapping[str, str] | None = None,
+    owner: KubernetesObject | None = None,
+) -> Verdict:
+    """Somebody asks to evict `pod`.
+
+    `vmi` is the VMI that the pod's annotation kubevirt.io/domain names (for a hotplug pod that of
+    its `owner` pod), None where it does not exist; `annotations` are the Eviction's. A refusal
+    may carry the mark that makes KubeVirt evacuate the VMI.
+    """
+    if labels_of(pod).get(names.APP) == "hotplug-disk":
+        return _hotplug(pod, vmi, owner)
+    if not is_launcher(pod) or is_down(pod) or names.DOMAIN not in annotations_of(pod):
+        return Admitted()
+    if vmi is None:
+        name = annotations_of(pod)[names.DOMAIN]
+        text = f'virtualmachineinstances.kubevirt.io "{name}" not found'
+        return denied(_WEBHOOK, 429, f"kubevirt failed getting the vmi: {text}")
+    return _launcher(pod, vmi, kubevirt, dry_run, annotations or {})
+
+
+def _launcher(
+    pod: KubernetesObject,
+    vmi: KubernetesObject,
+    kubevirt: KubernetesObject,
+    dry_run: bool,
+    annotations: Mapping[str, str],
+) -> Verdict:
+    prediction = predict_eviction(vmi, kubevirt)
+    if prediction is Prediction.BLOCK:
+        text = (
+            f"VMI {name_of(vmi).name} is configured with an eviction strategy but is not "
+            "live-migratable"
+        )
+        return denied(_WEBHOOK, 429, text)
+    if prediction is Prediction.RESTART:
+        return Admitted()
+    text = f'Eviction triggered evacuation of VMI "{name_of(vmi)}"'
+    if at(vmi, "status", "evacuationNodeName"):
+        return denied(_WEBHOOK, 429, f"Evacuation in progress: {text}")
+    node = at(pod, "spec", "nodeName", default="")
+    if at(vmi, "status", "nodeName", default="") != node:
+        return denied(_WEBHOOK, 429, "Eviction request for target Pod")
+    if dry_run:
+        return denied(_WEBHOOK, 429, text)
+    marked = with_value(vmi, node, "status", "evacuationNodeName")
+    if annotations.get("requested-by") == _DESCHEDULER:
+        own = annotations_of(vmi)
+        # Without annotations of its own the VMI gets the key as a JSON pointer writes it.
+        key = names.EVICTION_SOURCE if own else names.EVICTION_SOURCE.replace("/", "~1")
+        marked = with_value(marked, {**own, key: "descheduler"}, "metadata", "annotations")
+    return denied(_WEBHOOK, 429, text, effects=(Update(object=marked),))
+
+
+def _hotplug(
+    pod: KubernetesObject, vmi: KubernetesObject | None, owner: KubernetesObject | None
+) -> Verdict:
+    if owner is None or vmi is None or not is_launcher(owner) or is_down(owner):
+        return Admitted()
+    text = (
+        f"cannot evict hotplug pod: {name_of(pod).name} associated with running vmi: "
+        f"{name_of(vmi).name} in namespace {name_of(pod).namespace}"
+    )
+    return denied(_WEBHOOK, 429, text)
