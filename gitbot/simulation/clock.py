@@ -16,23 +16,28 @@ class VirtualClock:
     def __init__(self, start: int) -> None:
         self._now = start
         self._sequence = 0
-        self._queue: list[tuple[int, int, Action]] = []
+        self._queue: list[tuple[int, int]] = []
+        self._actions: dict[int, Action] = {}
 
     def now(self) -> int:
         """The virtual present in seconds UTC."""
         return self._now
 
-    def at(self, instant: int, action: Action) -> None:
-        """Run an action at an instant; one in the past runs at the present."""
+    def at(self, instant: int, action: Action) -> int:
+        """Run an action at an instant; one in the past runs at the present. Returns its number."""
         self._sequence += 1
-        heapq.heappush(self._queue, (max(instant, self._now), self._sequence, action))
+        self._actions[self._sequence] = action
+        heapq.heappush(self._queue, (max(instant, self._now), self._sequence))
+        return self._sequence
 
-    def after(self, seconds: int, action: Action) -> None:
-        """Run an action that many seconds from now."""
-        self.at(self._now + seconds, action)
+    def cancel(self, number: int) -> None:
+        """Forget an action; one that ran already is no error."""
+        self._actions.pop(number, None)
 
     def next_instant(self) -> int | None:
         """When the next action is due, None where none is."""
+        while self._queue and self._queue[0][1] not in self._actions:
+            heapq.heappop(self._queue)
         return self._queue[0][0] if self._queue else None
 
     def move_to(self, instant: int) -> None:
@@ -43,6 +48,7 @@ class VirtualClock:
 
     def pop_due(self) -> Action | None:
         """Take the next action that is due at the present, None where none is."""
-        if self._queue and self._queue[0][0] <= self._now:
-            return heapq.heappop(self._queue)[2]
-        return None
+        due = self.next_instant()
+        if due is None or due > self._now:
+            return None
+        return self._actions.pop(heapq.heappop(self._queue)[1])

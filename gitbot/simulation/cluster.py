@@ -132,13 +132,15 @@ class SimulatedCluster:
     def load(self, objects: Iterable[KubernetesObject]) -> None:
         """Put objects into the store as they are, status included, and wake no controller.
 
-        For scenes that start in a settled state; owners must be loaded before what they own
-        (owner references by kind and name are completed with the stored UID).
+        For scenes that start in a settled state.
         """
+        self.load_with(lambda: [self.store.create(obj) for obj in objects])
+
+    def load_with(self, action: Callable[[], object]) -> None:
+        """Do something to the store that wakes no controller."""
         self.engine.paused = True
         try:
-            for obj in objects:
-                self.store.create(obj)
+            action()
         finally:
             self.engine.paused = False
 

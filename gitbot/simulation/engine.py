@@ -86,10 +86,11 @@ class Engine:
         return not self._queue and self._clock.next_instant() is None
 
     def _on_change(self, change: Change) -> None:
-        if self.paused:
-            return
         for index in self._by_kind.get(change.kind, ()):
-            for key in self._controllers[index].touched(change):
+            keys = self._controllers[index].touched(change)
+            if self.paused:
+                continue  # indexes follow all the same, nothing is reconciled
+            for key in keys:
                 self._enqueue((index, key))
 
     def _enqueue(self, item: tuple[int, Key]) -> None:
@@ -103,20 +104,11 @@ class Engine:
             again = self._controllers[index].reconcile(key)
         except ApiError:
             again = RETRY
+        number = self._timers.pop(item, None)
+        if number is not None:
+            self._clock.cancel(number)
         if again == 0:
             self._enqueue(item)
         elif again is not None:
-            self._set_timer(item, self._clock.now() + again)
-
-    def _set_timer(self, item: tuple[int, Key], instant: int) -> None:
-        known = self._timers.get(item)
-        if known is not None and self._clock.now() < known <= instant:
-            return
-        self._timers[item] = instant
-
-        def fire() -> None:
-            if self._timers.get(item) == instant:
-                del self._timers[item]
-                self._enqueue(item)
-
-        self._clock.at(instant, fire)
+            instant = self._clock.now() + again
+            self._timers[item] = self._clock.at(instant, lambda: self._enqueue(item))

@@ -14,7 +14,7 @@ from gitbot.kubevirt.edits import with_condition, with_value, without_condition
 from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.kubevirt.target_pod import source_pod
 from gitbot.model.instants import format_instant, parse_instant
-from gitbot.model.objects import KubernetesObject, at, condition_of, labels_of
+from gitbot.model.objects import KubernetesObject, annotations_of, at, condition_of, labels_of
 from gitbot.simulation.api import CONTROLLER, Api, Asked
 from gitbot.simulation.controllers.kubelet import is_ready
 from gitbot.simulation.controllers.machines import INSTANCE, is_final
@@ -25,6 +25,7 @@ from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Change, Key, Store, key_of, with_metadata
 
 RETRY = 5
+NOT_MIGRATABLE = "simulation.gitbot.dev/not-migratable"  # annotation: reason of LiveMigratable
 _ASKED = Asked(user=CONTROLLER, validation="Ignore")
 _TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 
@@ -200,9 +201,7 @@ def in_phase(vmi: KubernetesObject, phase: str, now: int, **status: Any) -> dict
 
 def running_instance(vmi: KubernetesObject, now: int, *, migratable: bool) -> dict[str, Any]:
     """What virt-handler reports of a guest that has started."""
-    not_migratable = at(vmi, "metadata", "annotations", default={}).get(
-        "simulation.gitbot.dev/not-migratable"
-    )
+    not_migratable = annotations_of(vmi).get(NOT_MIGRATABLE)
     guest = at(vmi, "spec", "domain", "memory", "guest") or at(
         vmi, "spec", "domain", "resources", "requests", "memory", default="1Gi"
     )

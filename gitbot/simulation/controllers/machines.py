@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gitbot.model.objects import KubernetesObject, at, condition_of, labels_of
+from gitbot.model.objects import KubernetesObject, at, condition_of
 from gitbot.simulation.api import CONTROLLER, Api, Asked
 from gitbot.simulation.controllers.workloads import newest_first, owner_key, owner_reference
 from gitbot.simulation.store import Change, Key, Store, key_of
@@ -27,7 +27,8 @@ def _ready(vmi: KubernetesObject) -> bool:
     return (condition_of(vmi, "Ready") or {}).get("status") == "True"
 
 
-def _instance_of(owner: KubernetesObject, **metadata: Any) -> dict[str, Any]:
+def instance_of(owner: KubernetesObject, **metadata: Any) -> dict[str, Any]:
+    """The VMI that a VirtualMachine or replica set makes of its template."""
     template = owner["spec"]["template"]
     return {
         "apiVersion": "kubevirt.io/v1",
@@ -70,7 +71,7 @@ class InstanceReplicaSets:
         wanted = owner["spec"].get("replicas", 1)
         for _ in range(wanted - len(active)):
             name = owner["metadata"]["name"]
-            self._api.create(_instance_of(owner, generateName=name), asked=_ASKED)
+            self._api.create(instance_of(owner, generateName=name), asked=_ASKED)
         for surplus in newest_first(active)[: max(len(active) - wanted, 0)]:
             self._api.delete(INSTANCE, key_of(surplus))
         status = {
@@ -111,7 +112,7 @@ class Machines:
         vmi = self._store.find(INSTANCE, key)
         wanted = wants_to_run(machine, vmi)
         if vmi is None and wanted:
-            vmi = self._api.create(_instance_of(machine, name=key[1]), asked=_ASKED).object
+            vmi = self._api.create(instance_of(machine, name=key[1]), asked=_ASKED).object
         elif vmi is not None and "deletionTimestamp" not in vmi["metadata"]:
             rerun = is_final(vmi) and run_strategy(machine) in ("Always", "RerunOnFailure")
             if not wanted or rerun:
@@ -162,8 +163,3 @@ def _printable(machine: KubernetesObject, vmi: KubernetesObject | None, phase: s
     if state.get("startTimestamp") and not state.get("endTimestamp"):
         return "Migrating"
     return "Running"
-
-
-def instance_labels(vmi: KubernetesObject) -> dict[str, str]:
-    """A changeable copy of a VMI's labels."""
-    return dict(labels_of(vmi))

@@ -1,0 +1,178 @@
+"""Scene `rack`: 300 nodes in 3 zones, racks of 12 by label, 4,000 VMs, settled from the start."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gitbot.kubevirt import names
+from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.target_pod import source_pod
+from gitbot.model.canonical import short_digest
+from gitbot.model.instants import format_instant
+from gitbot.model.objects import KubernetesObject, labels_of
+from gitbot.model.pod import Pod
+from gitbot.simulation.building import REGION, ZONE, guest, kubevirt, machine, namespace, node
+from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.controllers.instances import NOT_MIGRATABLE, in_phase, running_instance
+from gitbot.simulation.controllers.kubelet import running_status
+from gitbot.simulation.controllers.machines import instance_of
+from gitbot.simulation.dials import Dials
+from gitbot.simulation.store import with_metadata
+
+RACK = "example.com/rack"
+TIER = "example.com/tier"
+GIB = 1 << 30
+SIZES = (4, 8, 8, 16, 16, 16, 24, 32)  # GiB of guest memory, drawn by seed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RackSize:
+    """How big the scene is. `full_percent` is requested memory over allocatable memory."""
+
+    nodes: int = 300
+    zones: int = 3
+    nodes_in_rack: int = 12
+    machines: int = 4000
+    full_percent: int = 85
+    not_migratable_percent: int = 5
+    namespaces: int = 20
+
+
+def rack(
+    size: RackSize | None = None,
+    *,
+    seed: int = 0,
+    start_time: int = 1_764_547_200,
+    dials: Dials | None = None,
+) -> SimulatedCluster:
+    """The settled cluster.
+
+    Nodes are node-001 ..., racks r01 ... (label example.com/rack, all of one zone). VMs are
+    vm-0001 ... in team-00 ...; vm-0001 to vm-0003 carry example.com/tier=quorum, two of them in
+    one zone: a rule on that label is broken from the start.
+    """
+    size = size or RackSize()
+    cluster = SimulatedCluster(
+        seed=seed, start_time=start_time, dials=dials or Dials(), name="rack"
+    )
+    teams = [f"team-{index:02d}" for index in range(size.namespaces)]
+    wanted = [_memory(seed, index) for index in range(size.machines)]
+    settings = kubevirt(evictionStrategy="LiveMigrate")
+    pods = [_demand(gib, settings) for gib in sorted(set(SIZES))]
+    demand = dict(zip(sorted(set(SIZES)), pods, strict=True))
+    total = sum(demand[gib] for gib in wanted)
+    capacity = -(-total * 100 // (size.nodes * size.full_percent))
+    nodes = [_node(size, index, capacity) for index in range(size.nodes)]
+    cluster.load([settings, *nodes, *(namespace(team) for team in teams)])
+    homes = _homes(wanted, demand, nodes)
+    _break_the_quorum(homes, nodes)
+    cluster.load_with(lambda: _load_machines(cluster, size, settings, wanted, homes))
+    return cluster
+
+
+def _memory(seed: int, index: int) -> int:
+    return SIZES[int(short_digest(f"size/{seed}/{index}", 6), 16) % len(SIZES)]
+
+
+def _demand(gib: int, settings: KubernetesObject) -> int:
+    """Bytes that the launcher pod of a guest of that size requests."""
+    vmi = {"kind": "VirtualMachineInstance", "metadata": {"name": "x"}, "spec": _spec(gib)}
+    return Pod.from_object(source_pod(vmi, settings)).requests.held.get("memory", 0)
+
+
+def _spec(gib: int) -> dict[str, Any]:
+    domain = {**guest(memory=f"{gib}Gi", cores=2, requests=False), "machine": {"type": "q35"}}
+    return {"architecture": "amd64", "domain": domain, "evictionStrategy": "LiveMigrate"}
+
+
+def _node(size: RackSize, index: int, capacity: int) -> dict[str, Any]:
+    per_zone = -(-size.nodes // size.zones)
+    zone, inside = divmod(index, per_zone)
+    rack_in_zone = inside // size.nodes_in_rack
+    racks_per_zone = -(-per_zone // size.nodes_in_rack)
+    number = zone * racks_per_zone + rack_in_zone + 1
+    labels = {REGION: "region-1", ZONE: f"zone-{zone + 1}", RACK: f"r{number:02d}"}
+    memory = f"{capacity // 1024}Ki"
+    return node(f"node-{index + 1:03d}", labels=labels, cpu="64", memory=memory)
+
+
+def _homes(
+    wanted: list[int], demand: Mapping[int, int], nodes: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """A node for each VM: always the one with the least requested memory, ties by name."""
+    heap = [(0, index) for index in range(len(nodes))]
+    heapq.heapify(heap)
+    homes: list[dict[str, Any]] = [{}] * len(wanted)
+    for index in sorted(range(len(wanted)), key=lambda item: (-wanted[item], item)):
+        used, number = heapq.heappop(heap)
+        homes[index] = nodes[number]
+        heapq.heappush(heap, (used + demand[wanted[index]], number))
+    return homes
+
+
+def _break_the_quorum(homes: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> None:
+    """Swap homes so that the first two VMs share a zone and the third is in another."""
+    last = labels_of(nodes[-1])[ZONE]
+    taken: set[int] = set()
+    for index, same in ((0, True), (1, True), (2, False)):
+        other = next(
+            place
+            for place in range(3, len(homes))
+            if place not in taken and (labels_of(homes[place])[ZONE] == last) is same
+        )
+        taken.add(other)
+        homes[index], homes[other] = homes[other], homes[index]
+
+
+def _load_machines(
+    cluster: SimulatedCluster,
+    size: RackSize,
+    settings: KubernetesObject,
+    wanted: list[int],
+    homes: list[dict[str, Any]],
+) -> None:
+    every = 100 // size.not_migratable_percent if size.not_migratable_percent else 0
+    for index, (gib, home) in enumerate(zip(wanted, homes, strict=True)):
+        labels = {"example.com/size": f"{gib}Gi", **({TIER: "quorum"} if index < 3 else {})}
+        team = f"team-{index % size.namespaces:02d}"
+        made = machine(f"vm-{index + 1:04d}", namespace=team, labels=labels, spec=_spec(gib))
+        if every and index % every == every - 1:
+            annotations = {NOT_MIGRATABLE: "DisksNotLiveMigratable"}
+            path = ("spec", "template", "metadata", "annotations")
+            made = with_value(made, annotations, *path)
+        status = {"created": True, "ready": True, "printableStatus": "Running"}
+        status["conditions"] = [{"type": "Ready", "status": "True"}]
+        stored = cluster.store.create({**made, "status": status})
+        _load_instance(cluster, stored, settings, home)
+
+
+def _load_instance(
+    cluster: SimulatedCluster,
+    owner: KubernetesObject,
+    settings: KubernetesObject,
+    home: KubernetesObject,
+) -> None:
+    now = cluster.now()
+    node_name = home["metadata"]["name"]
+    topology = {key: labels_of(home)[key] for key in (REGION, ZONE)}
+    vmi = instance_of(owner, name=owner["metadata"]["name"])
+    labels = {**labels_of(vmi), **topology, names.NODE_NAME: node_name}
+    placed = with_metadata(vmi, labels=labels, finalizers=[names.VMI_FINALIZER])
+    running = running_instance(placed, now, migratable=True)
+    stored = cluster.store.create(in_phase(running, "Running", now, nodeName=node_name))
+    pod = source_pod(stored, settings, cluster.get("Namespace", stored["metadata"]["namespace"]))
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastTransitionTime": format_instant(now),
+    }
+    pod = with_metadata(pod, labels={**labels_of(pod), **topology})
+    bound = {**pod, "spec": {**pod["spec"], "nodeName": node_name}}
+    bound = {**bound, "status": {"phase": "Pending", "conditions": [scheduled]}}
+    bound["status"] = running_status(bound, now)
+    created = cluster.store.create(bound)
+    active = {created["metadata"]["uid"]: node_name}
+    cluster.store.replace(with_value(stored, active, "status", "activePods"))
