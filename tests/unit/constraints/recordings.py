@@ -1,0 +1,48 @@
+"""Verdicts recorded from kube-scheduler 1.36.3 (see the first line of the file for its source).
+
+One line is one scenario: plain objects as read back from an API server, pods to judge, results.
+`verdict` has a number for each node in the order of `nodes`: 0 passes, k is `rejections[k-1]`,
+the first plugin that rejects; `all` lists every plugin where there is more than the first;
+`normalised` and `total` hold scores in the order of `feasible`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gitbot.model.cluster import ClusterSnapshot
+
+_FILE = Path(__file__).parent / "recorded" / "kube-scheduler-1.36.3.jsonl.gz"
+_KINDS = {
+    "csiNodes": "CSINode",
+    "namespaces": "Namespace",
+    "nodes": "Node",
+    "persistentVolumeClaims": "PersistentVolumeClaim",
+    "persistentVolumes": "PersistentVolume",
+    "pods": "Pod",
+    "replicaSets": "ReplicaSet",
+    "runtimeClasses": "RuntimeClass",
+    "services": "Service",
+    "storageClasses": "StorageClass",
+}
+
+
+@cache
+def recorded() -> tuple[dict[str, Any], ...]:
+    """The scenarios."""
+    with gzip.open(_FILE, "rt", encoding="utf-8") as lines:
+        head = json.loads(next(lines))
+        scenarios = tuple(json.loads(line) for line in lines)
+    assert head["version"] == "1.36.3"
+    assert head["scenarios"] == len(scenarios)
+    return scenarios
+
+
+def scenario_snapshot(scenario: dict[str, Any]) -> ClusterSnapshot:
+    """The cluster of one scenario."""
+    objects = {kind: tuple(scenario[key]) for key, kind in _KINDS.items() if key in scenario}
+    return ClusterSnapshot(cluster="recorded", taken_at=0, objects=objects, digest="")
