@@ -1,0 +1,42 @@
+"""Intents to rules and goals on one cluster at one moment, with findings that need both.
+
+Pure: the past of requests, homes and reservations come in as values. The only part of this room
+that knows constraints.
+"""
+
+from gitbot.intents.compile.drains import Opening, compile_drain, compile_return, opening_of
+from gitbot.intents.compile.freezes import compile_freezes
+from gitbot.intents.compile.heals import compile_heal, heal_id
+from gitbot.intents.compile.past import NO_PAST, Past
+from gitbot.intents.compile.problem import (
+    build_problem,
+    compile_goals,
+    effective_limits,
+    reserve,
+)
+from gitbot.intents.compile.requests import allowed_for, compile_requests, request_id
+from gitbot.intents.compile.rules import compile_rules
+from gitbot.intents.compile.times import drain_time, openings, request_time
+
+__all__ = [
+    "NO_PAST",
+    "Opening",
+    "Past",
+    "allowed_for",
+    "build_problem",
+    "compile_drain",
+    "compile_freezes",
+    "compile_goals",
+    "compile_heal",
+    "compile_requests",
+    "compile_return",
+    "compile_rules",
+    "drain_time",
+    "effective_limits",
+    "heal_id",
+    "opening_of",
+    "openings",
+    "request_id",
+    "request_time",
+    "reserve",
+]

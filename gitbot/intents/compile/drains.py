@@ -1,0 +1,192 @@
+"""One occurrence of a MaintenanceWindow to a goal, and its way home."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from gitbot.constraints.instances import Instances
+from gitbot.documents.positions import Path
+from gitbot.intents.compile.nodes import chosen_nodes
+from gitbot.intents.compile.past import NO_PAST, Past
+from gitbot.intents.compile.saying import note, warning
+from gitbot.intents.compile.times import drain_occurrence, drain_time
+from gitbot.intents.intent import Intent, IntentSet
+from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.findings import Finding, sort_key
+from gitbot.model.instants import Interval
+from gitbot.model.names import NamespacedName
+from gitbot.model.problem import ALWAYS, EmptyNodes, Request, ReturnHome
+
+UNMERGED = "unmerged"
+"""Stands for the occurrence of a window without schedule before a commit has merged it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """One occurrence of a window: its id, when its moves may run, when the window is open."""
+
+    window: str
+    id: str
+    allowed: Interval
+    open: Interval
+
+    @property
+    def drain(self) -> str:
+        """The ledger id of its drain."""
+        return f"drain/{self.window}/{self.id}"
+
+    @property
+    def homecoming(self) -> str:
+        """The ledger id of its return."""
+        return f"return/{self.window}/{self.id}"
+
+
+def opening_of(
+    intents: IntentSet,
+    window: str,
+    *,
+    now: int,
+    zone: str | None = None,
+    occurrence: str = "",
+    commit: str = "",
+) -> Opening | None:
+    """The occurrence with that id, else the one that is open or comes next.
+
+    `commit` is the commit that merged the window, whose first 12 digits name the occurrence of a
+    window without schedule. None where the window does not exist, or has no (such) occurrence.
+    """
+    intent = intents.find("MaintenanceWindow", window)
+    if intent is None or not isinstance(intent.spec, MaintenanceWindowSpec):
+        return None
+    spec = intent.spec
+    if spec.schedule is None:
+        name = occurrence or commit[:12] or UNMERGED
+        return Opening(window=window, id=name, allowed=ALWAYS[0], open=ALWAYS[0])
+    found = drain_occurrence(spec, zone=zone, now=now, occurrence=occurrence)
+    if found is None:
+        return None
+    return Opening(window=window, id=found.id, allowed=drain_time(spec, found), open=found.interval)
+
+
+def compile_drain(
+    intents: IntentSet,
+    snapshot: ClusterSnapshot | Instances,
+    *,
+    window: str,
+    now: int,
+    zone: str | None = None,
+    occurrence: str = "",
+    commit: str = "",
+    past: Past = NO_PAST,
+    done: Collection[str] = (),
+) -> tuple[EmptyNodes | None, tuple[Finding, ...]]:
+    """The goal of draining one occurrence of a window; None where there is nothing to drain.
+
+    `done` are nodes that this occurrence has drained and given back. Without `occurrence` the one
+    that is open or comes next; see `opening_of`.
+    """
+    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
+    intent = intents.find("MaintenanceWindow", window)
+    if intent is None or not isinstance(intent.spec, MaintenanceWindowSpec):
+        return None, ()
+    spec = intent.spec
+    opening = opening_of(intents, window, now=now, zone=zone, occurrence=occurrence, commit=commit)
+    if spec.nodes is None:
+        return None, ()
+    if opening is None:
+        message = "the window never opens again" if not occurrence else f"no {occurrence} in it"
+        return None, (warning(intent, ("spec", "schedule"), "never-open", message),)
+    nodes, findings = chosen_nodes(intent, spec.nodes, instances)
+    todo = tuple(node for node in nodes if node not in done)
+    findings = (*findings, *_cordons(intent, spec, todo, instances))
+    if not todo or opening.drain in past.finished:
+        return None, tuple(sorted(findings, key=sort_key))
+    request = Request(
+        id=opening.drain,
+        intent=intent.ref,
+        allowed=(opening.allowed,),
+        first_move=past.next_move(opening.drain),
+    )
+    goal = EmptyNodes(
+        request=request,
+        nodes=todo,
+        max_nodes_at_once=spec.drain.max_nodes_at_once,
+        block=spec.drain.not_migratable == "BlockNode",
+        cordoned_by_gitbot=spec.drain.cordon == "Gitbot",
+    )
+    return goal, tuple(sorted(findings, key=sort_key))
+
+
+def _cordons(
+    intent: Intent, spec: MaintenanceWindowSpec, nodes: tuple[str, ...], instances: Instances
+) -> Iterator[Finding]:
+    """With cordon External an open node fills again while it is emptied."""
+    if spec.drain.cordon == "Gitbot":
+        return
+    known = instances.domains.nodes
+    still_open = [node for node in nodes if not known[node].unschedulable]
+    if still_open:
+        path: Path = ("spec", "drain", "cordon")
+        listed = ", ".join(still_open[:8])
+        more = f" and {len(still_open) - 8} more" if len(still_open) > 8 else ""
+        verb = "is" if len(still_open) == 1 else "are"
+        yield warning(
+            intent,
+            path,
+            "not-cordoned",
+            f"{listed}{more} {verb} not cordoned: new pods may land while VMs leave",
+            "cordon before the drain starts, or write drain.cordon: Gitbot",
+        )
+
+
+def compile_return(
+    intents: IntentSet,
+    snapshot: ClusterSnapshot | Instances,
+    *,
+    window: str,
+    occurrence: str,
+    homes: Mapping[NamespacedName, str],
+    landed: Mapping[NamespacedName, str] | None = None,
+    nodes: Collection[str] | None = None,
+    past: Past = NO_PAST,
+) -> tuple[ReturnHome | None, tuple[Finding, ...]]:
+    """The goal of bringing VMs home after one occurrence; None where none is to go.
+
+    `homes` maps VMs to their nodes at the first move of the occurrence, `landed` to where gitbot
+    left them (a VM that stands elsewhere was moved by somebody else since, and stays), `nodes` are
+    the home nodes that are back (None: all).
+    """
+    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
+    intent = intents.find("MaintenanceWindow", window)
+    if intent is None or not isinstance(intent.spec, MaintenanceWindowSpec):
+        return None, ()
+    name = f"return/{window}/{occurrence}"
+    if intent.spec.return_home == "Never" or name in past.finished:
+        return None, ()
+    going: dict[NamespacedName, str] = {}
+    findings: list[Finding] = []
+    for vm, home in sorted(homes.items()):
+        here = instances[vm].node if vm in instances else ""
+        if here in ("", home) or (nodes is not None and home not in nodes):
+            continue
+        left_at = (landed or {}).get(vm, here)
+        if here != left_at:
+            findings.append(_moved_since(intent, vm, home=home, here=here, left_at=left_at))
+            continue
+        going[vm] = home
+    if not going:
+        return None, tuple(findings)
+    request = Request(id=name, intent=intent.ref, first_move=past.next_move(name))
+    return ReturnHome(request=request, homes=going), tuple(findings)
+
+
+def _moved_since(
+    intent: Intent, vm: NamespacedName, *, home: str, here: str, left_at: str
+) -> Finding:
+    message = (
+        f"{vm} stays on {here}: somebody moved it there after gitbot had left it on {left_at} "
+        f"(home {home})"
+    )
+    return note(intent, ("spec", "returnHome"), "moved-since", message)

@@ -1,0 +1,49 @@
+"""FreezeWindows to the VMs and times in which nothing moves."""
+
+from __future__ import annotations
+
+from gitbot.constraints.instances import Instances
+from gitbot.intents.compile.labels import machine_label_findings
+from gitbot.intents.compile.times import openings
+from gitbot.intents.intent import IntentSet
+from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.findings import Finding, sort_key
+from gitbot.model.names import NamespacedName
+from gitbot.model.problem import Freeze
+from gitbot.model.selectors import LabelSelector
+
+
+def compile_freezes(
+    intents: IntentSet,
+    snapshot: ClusterSnapshot | Instances,
+    *,
+    now: int,
+    zone: str | None = None,
+) -> tuple[tuple[Freeze, ...], tuple[Finding, ...]]:
+    """Freezes that are still to come or open, for the VMs of the snapshot, in order of refs."""
+    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
+    freezes: list[Freeze] = []
+    findings: list[Finding] = []
+    for intent, spec in intents.freeze_windows:
+        if spec.selector is not None:
+            path = ("spec", "selector")
+            findings += machine_label_findings(intent, path, spec.selector.plain(), instances)
+        vms = _frozen(spec, instances)
+        times = openings(spec.schedule, zone=zone, now=now)
+        if vms and times:
+            freezes.append(
+                Freeze(intent=intent.ref, vms=vms, times=times, reason=spec.reason or "")
+            )
+    freezes.sort(key=lambda each: each.intent)
+    return tuple(freezes), tuple(sorted(findings, key=sort_key))
+
+
+def _frozen(spec: FreezeWindowSpec, instances: Instances) -> frozenset[NamespacedName]:
+    wanted = LabelSelector.of(spec.selector.plain() if spec.selector is not None else {})
+    spaces = spec.namespaces
+    return frozenset(
+        name
+        for name, item in instances.items()
+        if (spaces is None or name.namespace in spaces) and wanted.matches(item.labels)
+    )

@@ -1,0 +1,112 @@
+"""Nodes that intents name or select, and targets of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gitbot.constraints.instances import Instances
+from gitbot.documents.positions import Path
+from gitbot.documents.words import nearest
+from gitbot.intents.compile.saying import error, warning
+from gitbot.intents.fields import ZONE_KEY
+from gitbot.intents.intent import Intent
+from gitbot.intents.kinds.maintenance_window import NodesSpec
+from gitbot.intents.kinds.migration_request import TargetSpec
+from gitbot.model.findings import Finding
+from gitbot.model.names import NamespacedName
+from gitbot.model.problem import Target
+from gitbot.model.selectors import LabelSelector
+
+_TARGET: Path = ("spec", "target")
+_SHOWN = 5
+
+
+def missing_node(intent: Intent, path: Path, node: str, instances: Instances) -> Iterator[Finding]:
+    """An error where the cluster has no such node."""
+    nodes = instances.domains.nodes
+    if node not in nodes:
+        near = nearest(node, sorted(nodes))
+        hint = f"did you mean {near}?" if near else "see kubectl get nodes"
+        yield error(intent, path, "unknown-node", f'there is no node "{node}"', hint)
+
+
+def chosen_nodes(
+    intent: Intent, spec: NodesSpec, instances: Instances
+) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
+    """The nodes of a window in the order ByZone: by zone, then by name."""
+    nodes = instances.domains.nodes
+    findings: tuple[Finding, ...] = ()
+    if spec.names is not None:
+        found = [name for name in spec.names if name in nodes]
+        findings = tuple(
+            finding
+            for number, name in enumerate(spec.names)
+            for finding in missing_node(intent, ("spec", "nodes", "names", number), name, instances)
+        )
+    else:
+        assert spec.selector is not None, "BUG: a window whose nodes nothing names"
+        wanted = LabelSelector.of(spec.selector.plain())
+        found = [name for name, node in nodes.items() if wanted.matches(node.labels)]
+        if not found:
+            path: Path = ("spec", "nodes", "selector")
+            hint = "see kubectl get nodes --show-labels"
+            findings = (error(intent, path, "selects-nothing", "selects no node", hint),)
+    return tuple(sorted(found, key=lambda name: (nodes[name].zone, name))), findings
+
+
+def target_of(spec: TargetSpec | None) -> Target:
+    """The target of a request; without one anywhere but where the VM is."""
+    if spec is None:
+        return Target()
+    if spec.node is not None:
+        return Target(nodes=(spec.node,))
+    if spec.zone is not None:
+        return Target(node_selector={ZONE_KEY: spec.zone})
+    return Target(node_selector=dict(spec.node_selector or {}))
+
+
+def target_errors(
+    intent: Intent, spec: TargetSpec | None, instances: Instances
+) -> Iterator[Finding]:
+    """An error where no node of the cluster is what a target means."""
+    if spec is None:
+        return
+    if spec.node is not None:
+        yield from missing_node(intent, (*_TARGET, "node"), spec.node, instances)
+    elif spec.zone is not None:
+        zones = instances.domains.values(ZONE_KEY)
+        if spec.zone not in zones:
+            near = nearest(spec.zone, zones)
+            known = ", ".join(zones) or "none"
+            hint = f"did you mean {near}?" if near else f"zones here: {known}"
+            message = f'no node is in zone "{spec.zone}"'
+            yield error(intent, (*_TARGET, "zone"), "unknown-zone", message, hint)
+    elif spec.node_selector:
+        wanted = spec.node_selector.items()
+        if not any(wanted <= node.labels.items() for node in instances.domains.nodes.values()):
+            labels = ", ".join(f"{key}={value}" for key, value in sorted(wanted))
+            path = (*_TARGET, "nodeSelector")
+            yield error(intent, path, "unknown-nodes", f"no node has {labels}", "see node labels")
+
+
+def already_there(
+    intent: Intent, vms: tuple[NamespacedName, ...], target: Target, instances: Instances
+) -> Iterator[Finding]:
+    """A warning about VMs that are on a node of the target: nothing moves them."""
+    if target.anywhere:
+        return
+    nodes = instances.domains.nodes
+    wanted = target.node_selector.items()
+    there = [
+        vm
+        for vm in vms
+        if vm in instances
+        and (node := nodes.get(instances[vm].node)) is not None
+        and (not target.nodes or node.name in target.nodes)
+        and wanted <= node.labels.items()
+    ]
+    if there:
+        listed = ", ".join(f"{vm.name} on {instances[vm].node}" for vm in there[:_SHOWN])
+        more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
+        message = f"already where the request wants them: {listed}{more}; they stay"
+        yield warning(intent, _TARGET, "already-there", message)

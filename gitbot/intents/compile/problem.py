@@ -1,0 +1,176 @@
+"""Everything that decides a plan, put together as one PlacementProblem."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
+
+from gitbot.constraints.instances import Instances
+from gitbot.intents.compile.drains import compile_drain
+from gitbot.intents.compile.freezes import compile_freezes
+from gitbot.intents.compile.heals import compile_heal
+from gitbot.intents.compile.past import NO_PAST, Past
+from gitbot.intents.compile.requests import compile_requests
+from gitbot.intents.compile.rules import compile_rules
+from gitbot.intents.intent import IntentSet
+from gitbot.intents.kinds.migration_request import MigrationRequestSpec
+from gitbot.kubevirt.limits import limits_of
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.constraint import RuleConstraint
+from gitbot.model.findings import Finding, sort_key
+from gitbot.model.instants import Interval
+from gitbot.model.names import IntentRef
+from gitbot.model.plan import Move
+from gitbot.model.problem import Goal, Limits, PlacementProblem, Reservation
+
+
+class LimitsView(Protocol):
+    """Limits of the configuration."""
+
+    @property
+    def value(self) -> Limits:
+        """As the planner takes them."""
+
+
+class ClusterView(Protocol):
+    """A cluster of the configuration."""
+
+    @property
+    def time_zone(self) -> str | None:
+        """The zone of schedules that name none."""
+
+    @property
+    def limits(self) -> LimitsView:
+        """How many migrations may run at once."""
+
+
+class SettingsView(Protocol):
+    """What a problem needs of the configuration."""
+
+    @property
+    def bandwidth(self) -> int:
+        """Bytes a second."""
+
+    def cluster(self, name: str) -> ClusterView | None:
+        """The cluster of that name."""
+
+
+def compile_goals(
+    intents: IntentSet,
+    snapshot: ClusterSnapshot | Instances,
+    rules: Iterable[RuleConstraint],
+    *,
+    now: int,
+    zone: str | None = None,
+    past: Past = NO_PAST,
+    commits: Mapping[str, str] | None = None,
+) -> tuple[tuple[Goal, ...], tuple[Finding, ...]]:
+    """Everything that the intents want now: requests, the current or next drains, healings.
+
+    In this order, each sorted by id. `commits` maps windows without schedule to the commits that
+    merged them. For previews; a workflow compiles the goals of one concern at a time.
+    """
+    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
+    requests, found = compile_requests(intents, instances, now=now, zone=zone, past=past)
+    findings = list(found)
+    goals: list[Goal] = list(requests)
+    for intent, _ in intents.maintenance_windows:
+        window = intent.ref.name
+        commit = (commits or {}).get(window, "")
+        drain, found = compile_drain(
+            intents, instances, window=window, now=now, zone=zone, commit=commit, past=past
+        )
+        findings += found
+        if drain is not None:
+            goals.append(drain)
+    goals += compile_heal(intents, instances, rules, past=past)
+    return tuple(goals), tuple(sorted(findings, key=sort_key))
+
+
+def build_problem(
+    *,
+    cluster: str,
+    settings: SettingsView,
+    intents: IntentSet,
+    snapshot: ClusterSnapshot,
+    goals: Iterable[Goal],
+    now: int,
+    reservations: Iterable[Reservation] = (),
+    assume_plugins: Collection[str] = (),
+    instances: Instances | None = None,
+) -> tuple[PlacementProblem, tuple[Finding, ...]]:
+    """The problem, and the findings about rules and freezes.
+
+    Limits are the smaller of the configuration's and the KubeVirt object's. The digests that go
+    into the plan are those of its goals' intents, of the windows that its requests name, and of
+    all rules: what else stands in the repository does not change what was reviewed.
+    """
+    instances = instances or Instances(snapshot)
+    configured = settings.cluster(cluster)
+    zone = configured.time_zone if configured is not None else None
+    rules, rule_findings = compile_rules(intents, instances, assume_plugins=assume_plugins)
+    freezes, freeze_findings = compile_freezes(intents, instances, now=now, zone=zone)
+    wanted = tuple(goals)
+    problem = PlacementProblem(
+        cluster=cluster,
+        now=now,
+        snapshot=snapshot,
+        rules=rules,
+        goals=wanted,
+        limits=effective_limits(
+            configured.limits.value if configured is not None else Limits(), snapshot
+        ),
+        freezes=freezes,
+        reservations=tuple(
+            sorted(reservations, key=lambda item: (item.vm, item.node, item.request))
+        ),
+        bandwidth=settings.bandwidth,
+        intents=_digests(intents, {rule.ref for rule in rules}, wanted),
+    )
+    return problem, tuple(sorted((*rule_findings, *freeze_findings), key=sort_key))
+
+
+def effective_limits(configured: Limits, snapshot: ClusterSnapshot) -> Limits:
+    """The smaller of the configuration's limits and those of the KubeVirt object.
+
+    KubeVirt 1.9 allows 5 migrations in the cluster and 2 out of one node where it says nothing.
+    """
+    parallel, outbound = limits_of(next(iter(snapshot.of("KubeVirt")), {}))
+    return Limits(
+        parallel=min(configured.parallel, parallel),
+        per_source_node=min(configured.per_source_node, outbound),
+        per_target_node=configured.per_target_node,
+        per_zone=configured.per_zone,
+        reserve=configured.reserve,
+    )
+
+
+def reserve(
+    moves: Iterable[Move], allowed: tuple[Interval, ...], *, pull_request: int = 0
+) -> tuple[Reservation, ...]:
+    """The places that moves of an approved request will take, for plans that come after it."""
+    return tuple(
+        Reservation(
+            vm=move.vm.namespaced_name,
+            node=move.to.node,
+            allowed=allowed,
+            request=move.request,
+            pull_request=pull_request,
+        )
+        for move in moves
+    )
+
+
+def _digests(
+    intents: IntentSet, rules: Collection[IntentRef], goals: tuple[Goal, ...]
+) -> Mapping[str, str]:
+    wanted = {ref.id for ref in rules} | {goal.request.intent.id for goal in goals}
+    windows = {
+        f"MaintenanceWindow/{intent.spec.window}"
+        for intent in intents.intents
+        if intent.ref.id in wanted
+        and isinstance(intent.spec, MigrationRequestSpec)
+        and intent.spec.window
+    }
+    every = intents.digests
+    return {name: every[name] for name in sorted(wanted | windows) if name in every}

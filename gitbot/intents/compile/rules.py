@@ -1,0 +1,201 @@
+"""Standing rules of intents to rule constraints, and what the cluster makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from gitbot.constraints.domains import key_advice
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.placement_rule import placement_rules
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity, zone_anti_affinity
+from gitbot.documents.positions import Path
+from gitbot.intents.affinity import PodAffinity
+from gitbot.intents.compile.labels import machine_label_findings
+from gitbot.intents.compile.saying import error, warning
+from gitbot.intents.intent import Intent, IntentSet
+from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
+from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.constraint import RuleConstraint
+from gitbot.model.findings import Finding, sort_key
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import Json
+from gitbot.model.scheduling import HOSTNAME
+
+LIMIT_HARD_ANTI_AFFINITY = "LimitPodHardAntiAffinityTopology"
+"""The admission plugin that allows required anti-affinity by hostname only."""
+
+
+def compile_rules(
+    intents: IntentSet,
+    snapshot: ClusterSnapshot | Instances,
+    *,
+    assume_plugins: Collection[str] = (),
+) -> tuple[tuple[RuleConstraint, ...], tuple[Finding, ...]]:
+    """The rules over the VMs of a snapshot, and findings that need the cluster.
+
+    `assume_plugins` are admission plugins that the cluster is known to run. A PlacementRule gives
+    one constraint for its required terms and one for its preferred ones, under the same ref.
+    Findings are about what is written and what the cluster has: topology keys, domains, labels;
+    breaches are the planner's and the report's business.
+    """
+    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
+    rules: list[RuleConstraint] = []
+    findings: list[Finding] = []
+    for intent, zone_spec in intents.zone_anti_affinities:
+        rule = _zone_rule(intent, zone_spec, instances)
+        rules.append(rule)
+        findings += _zone_findings(intent, zone_spec, rule, instances, assume_plugins)
+    for intent, rule_spec in intents.placement_rules:
+        compiled = _placement_rules(intent, rule_spec, instances)
+        rules += compiled
+        members = compiled[0].members if compiled else frozenset()
+        findings += _placement_findings(intent, rule_spec, members, instances)
+    rules.sort(key=lambda each: (each.ref, not each.required))
+    return tuple(rules), tuple(sorted(findings, key=sort_key))
+
+
+def _zone_rule(
+    intent: Intent, spec: ZoneAntiAffinitySpec, instances: Instances
+) -> ZoneAntiAffinity:
+    return zone_anti_affinity(
+        instances,
+        ref=intent.ref,
+        namespace=intent.ref.namespace,
+        selector=spec.selector.plain(),
+        topology_key=spec.topology_key,
+        max_per_domain=spec.max_per_domain,
+        required=spec.enforcement == "Required",
+    )
+
+
+def _placement_rules(
+    intent: Intent, spec: PlacementRuleSpec, instances: Instances
+) -> tuple[RuleConstraint, ...]:
+    selector = spec.selector.plain()
+    return placement_rules(
+        instances,
+        ref=intent.ref,
+        namespace=intent.ref.namespace,
+        selector=selector,
+        node_affinity=spec.node_affinity.plain() if spec.node_affinity else None,
+        affinity=spec.affinity.plain() if spec.affinity else None,
+        anti_affinity=spec.anti_affinity.plain() if spec.anti_affinity else None,
+        topology_spread=[_spread(each.plain(), selector) for each in spec.topology_spread],
+        required=spec.enforcement == "Required",
+    )
+
+
+def _spread(constraint: Json, selector: Json) -> Json:
+    """Without a labelSelector the VMs of the rule are counted."""
+    return {"labelSelector": selector, **constraint}
+
+
+def _zone_findings(
+    intent: Intent,
+    spec: ZoneAntiAffinitySpec,
+    rule: ZoneAntiAffinity,
+    instances: Instances,
+    assume_plugins: Collection[str],
+) -> Iterator[Finding]:
+    selector: Path = ("spec", "selector")
+    yield from _members_findings(intent, selector, rule.members)
+    yield from machine_label_findings(intent, selector, spec.selector.plain(), instances)
+    written = "topologyKey" in spec.plain()
+    path: Path = ("spec", "topologyKey") if written else ("spec",)
+    yield from _key_findings(intent, path, spec.topology_key, instances)
+    if instances.domains.column(spec.topology_key):
+        yield from _homeless(intent, path, spec.topology_key, rule, instances)
+        shortage = rule.shortage()
+        if shortage:
+            say = error if rule.required else warning
+            hint = "raise maxPerDomain, select fewer VMs, or add a domain"
+            yield say(intent, selector, "too-few-domains", shortage, hint)
+    hard = spec.admission == "Render" and spec.topology_key != HOSTNAME
+    if hard and LIMIT_HARD_ANTI_AFFINITY in assume_plugins:
+        yield error(
+            intent,
+            ("spec", "admission"),
+            "admission-plugin",
+            f"the admission plugin {LIMIT_HARD_ANTI_AFFINITY} will refuse required anti-affinity "
+            f"by {spec.topology_key}: it allows {HOSTNAME} only",
+            "write admission: None, or take the plugin off the API server",
+        )
+
+
+def _placement_findings(
+    intent: Intent,
+    spec: PlacementRuleSpec,
+    members: frozenset[NamespacedName],
+    instances: Instances,
+) -> Iterator[Finding]:
+    selector: Path = ("spec", "selector")
+    yield from _members_findings(intent, selector, members)
+    yield from machine_label_findings(intent, selector, spec.selector.plain(), instances)
+    for path, key in _topology_keys(spec):
+        yield from _key_findings(intent, path, key, instances)
+
+
+def _topology_keys(spec: PlacementRuleSpec) -> Iterator[tuple[Path, str]]:
+    for field, part in (("affinity", spec.affinity), ("antiAffinity", spec.anti_affinity)):
+        if part is not None:
+            yield from _term_keys(("spec", field), part)
+    for number, spread in enumerate(spec.topology_spread):
+        yield ("spec", "topologySpread", number, "topologyKey"), spread.topology_key
+
+
+def _term_keys(path: Path, part: PodAffinity) -> Iterator[tuple[Path, str]]:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    for number, term in enumerate(part.required_during_scheduling_ignored_during_execution):
+        yield (*path, required, number, "topologyKey"), term.topology_key
+    for number, wish in enumerate(part.preferred_during_scheduling_ignored_during_execution):
+        below = (*path, preferred, number, "podAffinityTerm", "topologyKey")
+        yield below, wish.pod_affinity_term.topology_key
+
+
+def _members_findings(
+    intent: Intent, path: Path, members: frozenset[NamespacedName]
+) -> Iterator[Finding]:
+    if not members:
+        yield warning(
+            intent,
+            path,
+            "selects-nothing",
+            f"selects no VM in namespace {intent.ref.namespace}",
+            "selectors read the labels of VMIs; see kubectl get vmi --show-labels",
+        )
+
+
+def _key_findings(intent: Intent, path: Path, key: str, instances: Instances) -> Iterator[Finding]:
+    """A key that no node has is an error; one that is old, or on some nodes only, a warning."""
+    domains = instances.domains
+    for line in key_advice(domains, key):
+        message, _, hint = line.partition("; ")
+        if line.startswith(f"{key} is deprecated"):
+            yield warning(intent, path, "deprecated-topology-key", message, hint)
+        elif domains.column(key):
+            hint = "label them, or the rule does not see what runs there"
+            yield warning(intent, path, "partial-topology-key", message, hint)
+        else:
+            yield error(
+                intent, path, "unknown-topology-key", message, hint or "see the node labels"
+            )
+
+
+def _homeless(
+    intent: Intent, path: Path, key: str, rule: ZoneAntiAffinity, instances: Instances
+) -> Iterator[Finding]:
+    """Members on nodes without the key: the rule cannot be judged there."""
+    column = instances.domains.column(key)
+    for vm, nodes in sorted(instances.occupancy().items()):
+        lost = sorted(node for node in nodes if node not in column)
+        if vm in rule.members and lost:
+            say = error if rule.required else warning
+            yield say(
+                intent,
+                path,
+                "member-without-domain",
+                f"{vm} is on {', '.join(lost)}, which has no label {key}",
+                "label the node, or move the VM",
+            )

@@ -1,0 +1,113 @@
+"""Which VMs a MigrationRequest means on this cluster, and what is wrong with that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.zone_anti_affinity import select_vms
+from gitbot.documents.positions import Path
+from gitbot.documents.words import nearest
+from gitbot.intents.compile.labels import machine_label_findings
+from gitbot.intents.compile.nodes import missing_node
+from gitbot.intents.compile.saying import error, warning
+from gitbot.intents.intent import Intent
+from gitbot.intents.kinds.migration_request import VmsSpec
+from gitbot.model.findings import Finding
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import at
+
+_VMS: Path = ("spec", "vms")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The VMs of a request, sorted; empty where the findings say why it means none."""
+
+    vms: tuple[NamespacedName, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def choose_vms(intent: Intent, spec: VmsSpec, instances: Instances) -> Chosen:
+    """Resolve names, selector or onNode in the request's namespace.
+
+    Names that are not there stay chosen, so that the plan holds them by name.
+    """
+    namespace = intent.ref.namespace
+    if spec.names is not None:
+        found = [NamespacedName(namespace=namespace, name=name) for name in spec.names]
+        findings = [
+            finding
+            for number, vm in enumerate(found)
+            for finding in _unknown(intent, (*_VMS, "names", number), vm, instances)
+        ]
+        return Chosen(vms=tuple(sorted(found)), findings=tuple(findings))
+    if spec.on_node is not None:
+        return _on_node(intent, spec.on_node, instances)
+    assert spec.selector is not None, "BUG: a request without VMs"
+    return _selected(intent, spec.selector.plain(), spec.max_count, instances)
+
+
+def _unknown(
+    intent: Intent, path: Path, vm: NamespacedName, instances: Instances
+) -> Iterator[Finding]:
+    """What is wrong with a name: ended, stopped, in another namespace, or nowhere."""
+    item = instances.get(vm)
+    if item is not None and item.vmi is not None:
+        phase = at(item.vmi, "status", "phase", default="")
+        if phase in ("Succeeded", "Failed"):
+            message = f"VMI {vm} has ended (phase {phase}), so there is nothing to migrate"
+            yield error(intent, path, "vm-ended", message, "start the VM first")
+        return
+    if item is not None:
+        status = at(item.vm, "status", "printableStatus", default="Stopped")
+        message = f"VM {vm} is stopped ({status}), so there is nothing to migrate"
+        yield error(intent, path, "vm-stopped", message, "start the VM first")
+        return
+    elsewhere = sorted(each.namespace for each in instances if each.name == vm.name)
+    if elsewhere:
+        places = ", ".join(elsewhere)
+        message = f"there is no VM {vm.name} in namespace {vm.namespace}, but in {places}"
+        hint = "a request acts in its own namespace only; see metadata.namespace"
+        yield error(intent, path, "vm-in-other-namespace", message, hint)
+        return
+    near = nearest(vm.name, [each.name for each in instances if each.namespace == vm.namespace])
+    hint = f"did you mean {near}?" if near else "names are those of VMIs; see kubectl get vmi"
+    yield error(intent, path, "unknown-vm", f"there is no VM {vm}", hint)
+
+
+def _on_node(intent: Intent, node: str, instances: Instances) -> Chosen:
+    path: Path = (*_VMS, "onNode")
+    missing = tuple(missing_node(intent, path, node, instances))
+    namespace = intent.ref.namespace
+    found = tuple(
+        name
+        for name, item in sorted(instances.items())
+        if item.node == node and name.namespace == namespace
+    )
+    if missing or found:
+        return Chosen(vms=() if missing else found, findings=missing)
+    message = f"no VM of namespace {namespace} runs on {node}: nothing to do"
+    return Chosen(findings=(warning(intent, path, "nothing-to-do", message),))
+
+
+def _selected(
+    intent: Intent, selector: dict[str, Any], most: int | None, instances: Instances
+) -> Chosen:
+    path: Path = (*_VMS, "selector")
+    namespace = intent.ref.namespace
+    matching = select_vms(instances, namespace, selector)
+    found = tuple(sorted(vm for vm in matching if instances[vm].node))
+    findings = tuple(machine_label_findings(intent, path, selector, instances))
+    if not found:
+        message = f"selects no running VM in namespace {namespace}"
+        hint = "selectors read the labels of VMIs; see kubectl get vmi --show-labels"
+        return Chosen(findings=(*findings, error(intent, path, "selects-nothing", message, hint)))
+    if most is not None and len(found) > most:
+        message = f"selects {len(found)} VMs, more than maxCount {most}: all are held"
+        hint = "narrow the selector, or raise maxCount"
+        wide = error(intent, (*_VMS, "maxCount"), "blast-radius", message, hint)
+        return Chosen(findings=(*findings, wide))
+    return Chosen(vms=found, findings=findings)
