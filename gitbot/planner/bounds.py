@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.model.constraint import Breach, RuleConstraint
 from gitbot.model.plan import Bound, Move
 from gitbot.planner.facts import Facts
 from gitbot.planner.step import Draft
@@ -22,6 +24,18 @@ def bound(facts: Facts, drafts: Sequence[Draft], moves: Sequence[Move]) -> Bound
         slots = facts.problem.limits.slots
         return Bound(moves=least, seconds=max([-(-sum(seconds) // slots), *seconds[-1:]]))
     return Bound(moves=least, seconds=_seconds(facts, moves))
+
+
+def least_moves(rule: RuleConstraint, breaches: Sequence[Breach]) -> int:
+    """A lower bound on the moves that heal these breaches of a rule.
+
+    ZoneAntiAffinity counts VMs too many, and one move takes one away. Elsewhere a breach about one
+    VM alone may still be healed by bringing it company, so only wrong nodes are counted one each.
+    """
+    if isinstance(rule, ZoneAntiAffinity):
+        return sum(breach.amount for breach in breaches)
+    misplaced = sum(1 for breach in breaches if breach.key.startswith("node-affinity:"))
+    return max(misplaced, 1 if breaches else 0)
 
 
 def _seconds(facts: Facts, moves: Sequence[Move]) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
 from gitbot.model.names import NamespacedName
 from gitbot.model.plan import Hold
 from gitbot.model.problem import EmptyNodes
@@ -9,70 +12,196 @@ from gitbot.planner import holds
 from gitbot.planner.board import Board
 from gitbot.planner.obstacle import Obstacle
 from gitbot.planner.requests import Closed, Late
-from gitbot.planner.solve import solve
-from gitbot.planner.step import Draft, Planned, Task, Wish
+from gitbot.planner.search import reachable
+from gitbot.planner.solve import Solved, solve
+from gitbot.planner.step import Draft, Planned, Step, Task, Wish
+
+WIDTH = 48
+"""How many ways to have emptied the nodes so far are kept beside each other."""
+
+STATES = 1500
+"""How many states are looked at for the nodes of one drain together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """What is done with one node.
+
+    `against` are VMs that nothing can move now, `left` those that find no place after `tried`.
+    """
+
+    node: str
+    against: Mapping[NamespacedName, Obstacle]
+    steps: tuple[Step, ...]
+    left: tuple[NamespacedName, ...]
+    tried: tuple[Step, ...]
 
 
 def empty_nodes(board: Board, goal: EmptyNodes, closed: Closed, late: Late) -> Draft:
-    """Plan the emptying of the nodes in their order; the board is moved along."""
+    """Plan the emptying of the nodes in their order."""
+    against = {node: _against(board, goal, node, late) for node in goal.nodes}
+    wish = Wish(closed=closed)
+    turns = _one_by_one(board, goal, against, wish)
+    if len(goal.nodes) > 1 and any(turn.left for turn in turns):
+        turns = _together(board, goal, wish, turns)
     here = board.fork()
     planned: list[Planned] = []
     found: list[Hold] = []
-    for node in goal.nodes:
-        steps, against = _one_node(here, goal, node, closed, late)
-        for item in steps:
-            here.take(item.step)
-        planned.extend(steps)
-        found.extend(against)
-    moved = {item.step.vm for item in planned}
+    for turn in turns:
+        group = f"{goal.request.id}/{turn.node}"
+        why = f"{turn.node} is emptied"
+        planned.extend(
+            Planned(step=step, request=goal.request, group=group, why=why) for step in turn.steps
+        )
+        found.extend(_holds(here, goal, turn, wish))
+        here = here.after(turn.steps)
     return Draft(
         planned=tuple(planned),
         holds=tuple(found),
-        least=len(moved),
+        least=len({item.step.vm for item in planned}),
         lanes=goal.max_nodes_at_once,
     )
 
 
-def _one_node(
-    board: Board, goal: EmptyNodes, node: str, closed: Closed, late: Late
-) -> tuple[tuple[Planned, ...], tuple[Hold, ...]]:
+def _against(
+    board: Board, goal: EmptyNodes, node: str, late: Late
+) -> dict[NamespacedName, Obstacle]:
     facts, request = board.facts, goal.request
-    against: dict[NamespacedName, Obstacle] = {}
-    free: list[NamespacedName] = []
+    found: dict[NamespacedName, Obstacle] = {}
     for vm in board.on(node):
-        obstacle = holds.obstacle(board, request, vm) or holds.too_late(facts, request, vm, late)
-        if obstacle is None:
-            free.append(vm)
-        else:
-            against[vm] = obstacle
-    blocking = {vm for vm in against if not _leaving(board, vm, node)}
-    wish = Wish(closed=closed)
-    open_nodes = frozenset(facts.nodes) - closed.keys()
-    task = Task(
+        item = holds.obstacle(board, request, vm) or holds.too_late(facts, request, vm, late)
+        if item is not None:
+            found[vm] = item
+    return found
+
+
+def _stays(board: Board, vm: NamespacedName, node: str) -> bool:
+    """Whether a VM that cannot be moved will be on the node; not where somebody moves it off."""
+    moving = board.facts.moving
+    return vm not in moving or moving[vm][1] in ("", node)
+
+
+def _kept(
+    board: Board, goal: EmptyNodes, node: str, against: Mapping[NamespacedName, Obstacle]
+) -> bool:
+    """Whether the node is not begun, for VMs that nothing can move."""
+    return goal.block and any(_stays(board, vm, node) for vm in against)
+
+
+def _one_by_one(
+    board: Board,
+    goal: EmptyNodes,
+    against: Mapping[str, Mapping[NamespacedName, Obstacle]],
+    wish: Wish,
+) -> list[_Turn]:
+    here = board.fork()
+    turns: list[_Turn] = []
+    for node in goal.nodes:
+        if _kept(board, goal, node, against[node]):
+            turns.append(_Turn(node=node, against=against[node], steps=(), left=(), tried=()))
+            continue
+        solved = solve(here, _task(here, node, against[node], wish))
+        steps = () if goal.block and solved.left else solved.steps
+        turns.append(
+            _Turn(
+                node=node,
+                against=against[node],
+                steps=steps,
+                left=solved.left,
+                tried=solved.steps,
+            )
+        )
+        here = here.after(steps)
+    return turns
+
+
+def _task(board: Board, node: str, against: Mapping[NamespacedName, Obstacle], wish: Wish) -> Task:
+    free = [vm for vm in board.on(node) if vm not in against]
+    open_nodes = frozenset(board.facts.nodes) - wish.closed.keys()
+    return Task(
         content=dict.fromkeys(free, open_nodes), wishes=dict.fromkeys(free, wish), aside=wish
     )
-    solved = solve(board, task)
-    after = board.after(solved.steps)
-    stuck = {vm: holds.stuck(after, request, vm, wish) for vm in solved.left}
-    found = [
-        holds.hold(facts, request, vm, item, asked=goal.block and vm in blocking)
-        for vm, item in against.items()
+
+
+def _together(board: Board, goal: EmptyNodes, wish: Wish, turns: list[_Turn]) -> list[_Turn]:
+    """Look for a way to empty more: what one node takes, another may need more.
+
+    A beam over the ways to empty the nodes so far; complete where the problem is small.
+    """
+    beam: list[list[_Turn]] = [[]]
+    for turn in turns:
+        beam = _best_ways(
+            board, [[*path, item] for path in beam for item in _ways(board, goal, path, turn, wish)]
+        )
+    return min([turns, *beam], key=lambda way: _cost(board, goal, way))
+
+
+def _ways(
+    board: Board, goal: EmptyNodes, path: Sequence[_Turn], turn: _Turn, wish: Wish
+) -> list[_Turn]:
+    """What may be done with one node after those of the path: nothing, or each way to empty it."""
+    here = board.after(step for before in path for step in before.steps)
+    task = _task(here, turn.node, turn.against, wish)
+    free = sorted(task.content)
+    if not free or _kept(board, goal, turn.node, turn.against):
+        return [turn]
+    patience = STATES // (WIDTH if path else 1)
+    ways = reachable(here, free, lambda there, vm: there.steps(vm, wish), patience)
+    solved = [solve(here, task), *(_solved(here, turn.node, free, steps) for steps in ways)]
+    return [replace(turn, steps=(), left=tuple(free), tried=())] + [
+        replace(turn, steps=item.steps, left=item.left, tried=item.steps)
+        for item in solved
+        if item.steps and not (goal.block and item.left)
     ]
+
+
+def _solved(
+    board: Board, node: str, free: Sequence[NamespacedName], steps: tuple[Step, ...]
+) -> Solved:
+    places = {vm: board.place(vm) for vm in free} | {step.vm: step.node for step in steps}
+    return Solved(steps=steps, left=tuple(vm for vm in free if places[vm] == node))
+
+
+def _best_ways(board: Board, ways: list[list[_Turn]]) -> list[list[_Turn]]:
+    """The best ways, each end state once."""
+    distinct: dict[tuple[tuple[NamespacedName, str], ...], list[_Turn]] = {}
+    for way in sorted(ways, key=lambda item: _effort(board, item)):
+        ends = {step.vm: step.node for turn in way for step in turn.steps}
+        distinct.setdefault(tuple(sorted(ends.items())), way)
+    ranked = sorted(distinct.values(), key=lambda way: (_left(way), *_effort(board, way)))
+    return ranked[:WIDTH]
+
+
+def _left(way: Sequence[_Turn]) -> int:
+    return sum(len(turn.left) for turn in way)
+
+
+def _cost(board: Board, goal: EmptyNodes, way: Sequence[_Turn]) -> tuple[int, int, int]:
+    undone = sum(1 for turn in way if turn.left) if goal.block else _left(way)
+    return (undone, *_effort(board, way))
+
+
+def _effort(board: Board, way: Sequence[_Turn]) -> tuple[int, int]:
+    steps = [step for turn in way for step in turn.steps]
+    return len(steps), sum(board.facts.memory(step.vm) for step in steps)
+
+
+def _holds(board: Board, goal: EmptyNodes, turn: _Turn, wish: Wish) -> list[Hold]:
+    """The holds of one node; where it is kept, all of its VMs stay, each with its reason."""
+    facts, request, node = board.facts, goal.request, turn.node
+    staying = {vm: item for vm, item in turn.against.items() if _stays(board, vm, node)}
+    found = [
+        holds.hold(facts, request, vm, item, asked=goal.block and vm in staying)
+        for vm, item in turn.against.items()
+    ]
+    after = board.after(turn.tried)
+    stuck = {vm: holds.stuck(after, request, vm, wish) for vm in turn.left}
     found.extend(stuck.values())
-    steps = solved.steps
-    if goal.block and (blocking or stuck):
-        culprits = {vm: against[vm].code for vm in blocking}
+    if goal.block and not turn.steps and (staying or stuck):
+        culprits = {vm: item.code for vm, item in staying.items()}
         culprits |= {vm: item.code for vm, item in stuck.items()}
         kept = holds.blocked(node, culprits)
-        found.extend(holds.hold(facts, request, vm, kept) for vm in free if vm not in stuck)
-        steps = ()
-    group = f"{request.id}/{node}"
-    planned = tuple(
-        Planned(step=step, request=request, group=group, why=f"{node} is emptied") for step in steps
-    )
-    return planned, tuple(found)
-
-
-def _leaving(board: Board, vm: NamespacedName, node: str) -> bool:
-    """Whether a migration of somebody else takes the VM off the node already."""
-    return vm in board.facts.moving and board.facts.moving[vm][1] not in ("", node)
+        found.extend(
+            holds.hold(facts, request, vm, kept) for vm in board.on(node) if vm not in culprits
+        )
+    return found

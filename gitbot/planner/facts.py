@@ -32,7 +32,7 @@ class Facts:
             problem=problem,
             nodes={name_of(node).name: node for node in snapshot.of("Node")},
             vmis={name_of(vmi): vmi for vmi in snapshot.of("VirtualMachineInstance")},
-            rules=tuple(sorted(problem.rules, key=lambda rule: rule.ref)),
+            rules=tuple(sorted(problem.rules, key=lambda rule: (rule.ref, not rule.required))),
             moving=under_way(snapshot),
         )
 

@@ -10,6 +10,7 @@ from gitbot.model.plan import Hold
 from gitbot.model.problem import HealRule
 from gitbot.planner import holds
 from gitbot.planner.board import Board, total
+from gitbot.planner.bounds import least_moves
 from gitbot.planner.obstacle import Obstacle
 from gitbot.planner.requests import Closed, Late
 from gitbot.planner.search import shortest
@@ -19,7 +20,7 @@ from gitbot.planner.step import Draft, Planned, Step, Wish
 
 def heal_rule(board: Board, goal: HealRule, closed: Closed, late: Late) -> Draft:
     """Plan the healing of one rule: one group. What cannot be healed is held with its reasons."""
-    rule = next((item for item in board.facts.rules if item.ref.id == goal.rule.id), None)
+    rule = _rule(board, goal)
     before = rule.breaches(board.occupancy) if rule is not None else ()
     if rule is None or not before:
         return Draft()
@@ -43,7 +44,15 @@ def heal_rule(board: Board, goal: HealRule, closed: Closed, late: Late) -> Draft
         Planned(step=step, request=request, group=request.id, why=_why(before, step))
         for step in steps
     )
-    return Draft(planned=planned, holds=tuple(found), least=min(len(steps), least_steps(before)))
+    return Draft(
+        planned=planned, holds=tuple(found), least=min(len(steps), least_moves(rule, before))
+    )
+
+
+def _rule(board: Board, goal: HealRule) -> RuleConstraint | None:
+    """The rule of the goal; of an intent's two, the one of its required terms."""
+    found = [rule for rule in board.facts.rules if rule.ref.id == goal.rule.id]
+    return next((rule for rule in found if rule.required), next(iter(found), None))
 
 
 def _why(before: Sequence[Breach], step: Step) -> str:
@@ -57,20 +66,12 @@ def _concerned(breaches: Sequence[Breach]) -> tuple[NamespacedName, ...]:
     return tuple(sorted({vm for breach in breaches for vm in breach.vms}))
 
 
-def least_steps(breaches: Sequence[Breach]) -> int:
-    """A lower bound on the moves that heal these breaches.
-
-    One move can bring an amount down by two (a skew, from the fullest to the emptiest domain).
-    """
-    return max((-(-breach.amount // 2) for breach in breaches), default=0)
-
-
 def _cure(
     board: Board, rule: RuleConstraint, movers: Sequence[NamespacedName], wish: Wish
 ) -> tuple[Step, ...]:
     quick = _descend(board, rule, movers, wish)
     undone = total(rule, board.after(quick).occupancy)
-    if undone == 0 and len(quick) <= least_steps(rule.breaches(board.occupancy)):
+    if undone == 0 and len(quick) <= least_moves(rule, rule.breaches(board.occupancy)):
         return quick
     found = shortest(
         board,
@@ -85,7 +86,7 @@ def _cure(
 
 
 def _at_least(rule: RuleConstraint, occupancy: Occupancy) -> int:
-    return least_steps(rule.breaches(occupancy))
+    return least_moves(rule, rule.breaches(occupancy))
 
 
 def _offers(board: Board, vm: NamespacedName, wish: Wish) -> Iterator[Step]:

@@ -153,7 +153,16 @@ def stuck(
     """The hold of a VM that no node takes as things are, with what each node says."""
     facts = board.facts
     nodes = board.refusals(vm, wish)
+    if board.choices(vm, wish) and next(board.steps(vm, wish), None) is not None:
+        return hold(facts, request, vm, NOT_TOGETHER, asked=asked, nodes=nodes)
     return hold(facts, request, vm, summary(board, vm, wish, nodes), asked=asked, nodes=nodes)
+
+
+NOT_TOGETHER = Obstacle(
+    code="not-together",
+    reason="it could move alone, but not together with what else is asked for",
+    hint="ask for less at once, or make room",
+)
 
 
 def blocked(node: str, culprits: Mapping[NamespacedName, str]) -> Obstacle:

@@ -7,7 +7,8 @@ real steps on a fork of the board, so that nothing is assumed about what the con
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gitbot.model.constraint import Occupancy
@@ -73,3 +74,25 @@ def shortest(
                 floor = cost[0] + at_least(here.occupancy_after(step))
                 heapq.heappush(queue, (floor, cost[1], ticket, (*path, step)))
     return best
+
+
+def reachable(
+    board: Board, movers: Sequence[NamespacedName], offers: Offers, patience: int
+) -> Iterator[tuple[Step, ...]]:
+    """Every state that the movers can bring about, by its shortest path, nearest first.
+
+    Ends after `patience` states.
+    """
+    seen = {board.key(movers)}
+    queue: deque[tuple[Step, ...]] = deque([()])
+    while queue and patience > 0:
+        patience -= 1
+        path = queue.popleft()
+        yield path
+        here = board.after(path)
+        for vm in movers:
+            for step in offers(here, vm):
+                key = here.key_after(movers, step)
+                if key not in seen:
+                    seen.add(key)
+                    queue.append((*path, step))

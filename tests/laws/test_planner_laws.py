@@ -1,0 +1,123 @@
+"""Laws of the planner: against brute force, under shuffled input, replayed, and planned twice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gitbot.model.canonical import canonical_json, digest
+from gitbot.model.objects import KubernetesObject
+from gitbot.model.plan import PlacementPlan
+from gitbot.model.plan_encode import plan_body
+from gitbot.model.problem import PlacementProblem
+from gitbot.planner import make_plan
+from gitbot.snapshot import from_objects
+from tests.laws.tiny import problem_of, tiny
+from tests.laws.tiny_brute import Brute, compare
+
+SEEDS = st.integers(min_value=0, max_value=2**32)
+
+
+@pytest.mark.parametrize("first", range(0, 300, 50))
+def test_no_plan_is_missed_and_no_breach_is_added(first: int) -> None:
+    results = [compare(tiny(seed)) for seed in range(first, first + 50)]
+    assert [result.case for result in results if not result.as_much_as_can_be] == []
+    assert sum(result.fewest for result in results) >= 48
+
+
+@given(seed=SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_every_wave_keeps_the_law_in_any_order_of_completion(seed: int) -> None:
+    case = tiny(seed)
+    Brute(case).walk(make_plan(problem_of(case)))
+
+
+@given(seed=SEEDS, random=st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_the_order_of_the_input_does_not_matter(seed: int, random: Any) -> None:
+    case = problem_of(tiny(seed))
+    objects = [obj for kind in case.snapshot.objects.values() for obj in kind]
+    rules = list(case.rules)
+    random.shuffle(objects)
+    random.shuffle(rules)
+    shuffled = replace(
+        case,
+        snapshot=from_objects(case.cluster, [_turned(obj) for obj in objects], case.now),
+        rules=tuple(rules),
+    )
+    assert text(make_plan(shuffled)) == text(make_plan(case))
+
+
+def _turned(value: Any) -> Any:
+    """The same JSON with the keys of every mapping in reverse order."""
+    if isinstance(value, Mapping):
+        return {key: _turned(item) for key, item in reversed(list(value.items()))}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_turned(item) for item in value]
+    return value
+
+
+def text(plan: PlacementPlan) -> bytes:
+    return canonical_json(plan_body(plan))
+
+
+def test_the_hash_seed_does_not_matter() -> None:
+    program = "from tests.laws.test_planner_laws import digests; print(digests())"
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "4242")
+    }
+    assert len(answers) == 1
+
+
+def digests() -> str:
+    """One digest over the plans of some tiny problems."""
+    return digest([text(make_plan(problem_of(tiny(seed)))).decode() for seed in range(60)])
+
+
+@given(seed=SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_planning_on_the_planned_state_is_empty(seed: int) -> None:
+    case = tiny(seed)
+    if case.kind == "anywhere":  # leaves wherever it is: once
+        return
+    before = problem_of(case)
+    plan = make_plan(before)
+    again = make_plan(replace(before, snapshot=planned_state(before, plan)))
+    assert again.moves == ()
+
+
+def planned_state(before: PlacementProblem, plan: PlacementPlan) -> Any:
+    """The snapshot after all moves of a plan."""
+    ends = {str(move.vm.namespaced_name): move.to.node for move in plan.moves}
+    objects = [_moved(obj, ends) for kind in before.snapshot.objects.values() for obj in kind]
+    return from_objects(before.cluster, objects, before.now)
+
+
+def _moved(obj: KubernetesObject, ends: Mapping[str, str]) -> KubernetesObject:
+    metadata = obj["metadata"]
+    if obj["kind"] == "VirtualMachineInstance":
+        node = ends.get(f"{metadata['namespace']}/{metadata['name']}")
+        if node is not None:
+            pods = dict.fromkeys(obj["status"]["activePods"], node)
+            return {**obj, "status": {**obj["status"], "nodeName": node, "activePods": pods}}
+    if obj["kind"] == "Pod":
+        name = metadata["labels"].get("vm.kubevirt.io/name")
+        node = ends.get(f"{metadata['namespace']}/{name}")
+        if node is not None:
+            return {**obj, "spec": {**obj["spec"], "nodeName": node}}
+    return obj

@@ -1,0 +1,268 @@
+"""What brute force knows of a tiny problem.
+
+It shares no code with the planner or with `constraints`: it counts memory, labels, pods and rules
+by itself, in every state of every move, and walks all states there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gitbot.model.plan import PlacementPlan
+from gitbot.planner import make_plan
+from tests.laws.tiny import State, Tiny, TinyRule, problem_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A plan beside what can be reached: undone things and moves of both."""
+
+    case: Tiny
+    undone: int
+    moves: int
+    least_undone: int
+    least_moves: int
+
+    @property
+    def as_much_as_can_be(self) -> bool:
+        """Whether nothing was called impossible that can be done."""
+        return self.undone <= self.least_undone
+
+    @property
+    def fewest(self) -> bool:
+        """Whether it was done with the fewest moves."""
+        return self.as_much_as_can_be and self.moves <= self.least_moves
+
+
+def compare(case: Tiny) -> Result:
+    """Plan a case, walk the plan in every order, and compare with the best there is."""
+    plan = make_plan(problem_of(case))
+    brute = Brute(case)
+    end = brute.walk(plan)
+    undone, moves = brute.best()
+    return Result(
+        case=case,
+        undone=brute.undone(end),
+        moves=len(plan.moves),
+        least_undone=undone,
+        least_moves=moves,
+    )
+
+
+class Brute:
+    """All that can be known of a tiny problem by trying everything."""
+
+    def __init__(self, case: Tiny) -> None:
+        self.case = case
+        self.closed = frozenset(case.goal_nodes if case.kind in ("empty", "leave") else ())
+
+    # what is lawful
+
+    def breaches(self, rule: TinyRule, places: Sequence[frozenset[int]]) -> dict[object, int]:
+        """Amount by domain (or VM) of one rule; `places` are the nodes that each VM holds."""
+        case = self.case
+        amounts: dict[object, int] = {}
+        for number, item in enumerate(case.vms):
+            if item.app != rule.app:
+                continue
+            if not rule.most:
+                if any(not case.nodes[place].fast for place in places[number]):
+                    amounts[number] = 1
+                continue
+            for domain in {self._domain(place, rule.domain) for place in places[number]}:
+                amounts[domain] = amounts.get(domain, 0) + 1
+        if not rule.most:
+            return amounts
+        return {key: count - rule.most for key, count in amounts.items() if count > rule.most}
+
+    def _domain(self, place: int, domain: str) -> object:
+        return self.case.nodes[place].zone if domain == "zone" else place
+
+    def worse(self, before: Sequence[frozenset[int]], after: Sequence[frozenset[int]]) -> bool:
+        """Whether a required rule has a new or a larger breach."""
+        for rule in self.case.rules:
+            if rule.required:
+                old = self.breaches(rule, before)
+                new = self.breaches(rule, after)
+                if any(amount > old.get(key, 0) for key, amount in new.items()):
+                    return True
+        return False
+
+    def fits(self, places: Sequence[frozenset[int]], mover: int, target: int) -> bool:
+        """Whether the scheduler takes the target pod, all held places counted."""
+        case, item = self.case, self.case.vms[mover]
+        used = sum(other.size for number, other in enumerate(case.vms) if target in places[number])
+        if used + item.size > case.nodes[target].room:
+            return False
+        if item.fast and not case.nodes[target].fast:
+            return False
+        return self._apart(places, mover, target) and self._beside(places, mover, target)
+
+    def _apart(self, places: Sequence[frozenset[int]], mover: int, target: int) -> bool:
+        item = self.case.vms[mover]
+        for number, other in enumerate(self.case.vms):
+            if other.app != item.app:
+                continue
+            for domain in {item.apart, other.apart} - {""}:
+                here = self._domain(target, domain)
+                if any(self._domain(place, domain) == here for place in places[number]):
+                    return False
+        return True
+
+    def _beside(self, places: Sequence[frozenset[int]], mover: int, target: int) -> bool:
+        item = self.case.vms[mover]
+        if not item.beside:
+            return True
+        friends = [
+            place
+            for number, other in enumerate(self.case.vms)
+            if other.app == "y"
+            for place in places[number]
+        ]
+        here = self._domain(target, item.beside)
+        return any(self._domain(place, item.beside) == here for place in friends)
+
+    def lawful(self, state: State, mover: int, target: int) -> bool:
+        """Whether one move alone keeps the law from here."""
+        if state[mover] == target or target in self.closed:
+            return False
+        if not self.case.vms[mover].migratable:
+            return False
+        before = held(state)
+        if not self.fits(before, mover, target):
+            return False
+        during, after = list(before), list(before)
+        during[mover] = frozenset({state[mover], target})
+        after[mover] = frozenset({target})
+        return not self.worse(before, during) and not self.worse(before, after)
+
+    # what can be reached
+
+    def reach(self, begin: Mapping[State, int], movers: Sequence[int]) -> dict[State, int]:
+        """Every state that lawful moves of the movers lead to, with the fewest moves."""
+        found = dict(begin)
+        layers: dict[int, list[State]] = {}
+        for state, count in begin.items():
+            layers.setdefault(count, []).append(state)
+        count = min(layers, default=0)
+        while layers:
+            for state in layers.pop(count, []):
+                if found[state] < count:
+                    continue
+                for mover in movers:
+                    for target in range(len(self.case.nodes)):
+                        if not self.lawful(state, mover, target):
+                            continue
+                        there = (*state[:mover], target, *state[mover + 1 :])
+                        if found.get(there, count + 2) > count + 1:
+                            found[there] = count + 1
+                            layers.setdefault(count + 1, []).append(there)
+            count += 1
+        return found
+
+    def best(self) -> tuple[int, int]:
+        """What stays undone at least, and the fewest moves for that."""
+        start = {self.case.start: 0}
+        if self.closed:
+            for host in self.case.goal_nodes:
+                start = self._emptied(start, host)
+            return min((self.undone(state), count) for state, count in start.items())
+        found = self.reach(start, self.movers())
+        return min((self.undone(state), count) for state, count in found.items())
+
+    def _emptied(self, begin: Mapping[State, int], host: int) -> dict[State, int]:
+        """All states after one node's turn: left as it was, or (with `leave`: partly) emptied."""
+        result = dict(begin)
+        groups: dict[tuple[int, ...], dict[State, int]] = {}
+        for state, count in begin.items():
+            there = tuple(number for number, place in enumerate(state) if place == host)
+            groups.setdefault(there, {})[state] = count
+        for there, states in groups.items():
+            for state, count in self.reach(states, there).items():
+                if self.case.kind == "leave" or host not in state:
+                    result[state] = min(count, result.get(state, count))
+        return result
+
+    def movers(self) -> tuple[int, ...]:
+        """The VMs that a plan may move."""
+        case = self.case
+        if case.kind == "heal":
+            app = case.rules[0].app
+            return tuple(number for number, item in enumerate(case.vms) if item.app == app)
+        if self.closed:
+            return tuple(number for number, place in enumerate(case.start) if place in self.closed)
+        return tuple(
+            number for number in case.goal_vms if not self.content(number, case.start[number])
+        )
+
+    def content(self, number: int, place: int) -> bool:
+        """Whether a VM of the goal is where it was asked to go."""
+        case = self.case
+        match case.kind:
+            case "node":
+                return place == case.goal_nodes[0]
+            case "zone":
+                return case.nodes[place].zone == case.zone
+            case "anywhere":
+                return place != case.start[number]
+            case "home":
+                return place == case.goal_nodes[case.goal_vms.index(number)]
+            case _:
+                return place not in self.closed
+
+    def undone(self, state: State) -> int:
+        """What is left of the goal: VMs, nodes, or amounts of breaches."""
+        case = self.case
+        if case.kind == "heal":
+            return sum(self.breaches(case.rules[0], held(state)).values())
+        if case.kind == "empty":
+            return sum(1 for host in case.goal_nodes if host in state)
+        if case.kind == "leave":
+            return sum(1 for place in state if place in self.closed)
+        return sum(1 for number in case.goal_vms if not self.content(number, state[number]))
+
+    # what a plan does
+
+    def walk(self, plan: PlacementPlan) -> State:
+        """Carry a plan out, wave by wave, in every order and with every failure; AssertionError."""
+        state = self.case.start
+        hosts = {item.name: number for number, item in enumerate(self.case.nodes)}
+        numbers = {item.name: number for number, item in enumerate(self.case.vms)}
+        for wave in plan.waves:
+            moves = {
+                numbers[move.vm.name]: hosts[move.to.node]
+                for move in plan.moves
+                if move.wave == wave.index
+            }
+            assert moves, "a wave without moves"
+            self._check_wave(state, moves)
+            state = tuple(moves.get(number, place) for number, place in enumerate(state))
+        return state
+
+    def _check_wave(self, state: State, moves: Mapping[int, int]) -> None:
+        ground = held(state)
+        for places in stages(state, moves):
+            assert not self.worse(ground, places), ("rule", self.case, state, moves, places)
+        for mover, target in moves.items():
+            others = {number: to for number, to in moves.items() if number != mover}
+            for places in stages(state, others):
+                assert self.fits(places, mover, target), ("room", self.case, state, moves, places)
+
+
+def held(state: State) -> list[frozenset[int]]:
+    """The places held when nothing moves."""
+    return [frozenset({place}) for place in state]
+
+
+def stages(state: State, moves: Mapping[int, int]) -> Iterator[list[frozenset[int]]]:
+    """Every state of some moves: each not started, in flight, or done."""
+    if not moves:
+        yield held(state)
+        return
+    mover, target = next(iter(moves.items()))
+    rest = {number: to for number, to in moves.items() if number != mover}
+    for places in stages(state, rest):
+        source = state[mover]
+        for own in (frozenset({source}), frozenset({source, target}), frozenset({target})):
+            yield [own if number == mover else held for number, held in enumerate(places)]
