@@ -1,0 +1,45 @@
+"""The clusters that scenarios share, made by the simulator: `python -m tests.scenarios.clusters`.
+
+They are plain Kubernetes objects, as `kubectl get -o yaml` prints them, cut down to what gitbot
+reads. A test compares the files with what the simulator makes today.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gitbot.documents import write_documents
+from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.port import SimulatedPort
+from gitbot.simulation.scenes import customapp
+
+FOLDER = Path(__file__).resolve().parent / "_clusters"
+START = 1_796_083_200  # 2026-12-01T00:00:00Z
+
+
+def plain_objects(cluster: SimulatedCluster) -> str:
+    """All objects of a cluster that gitbot reads, as YAML documents."""
+    snapshot = SimulatedPort(cluster).snapshot()
+    objects = [obj for kind in sorted(snapshot.objects) for obj in snapshot.objects[kind]]
+    return write_documents(objects)
+
+
+def clusters() -> dict[str, str]:
+    """File name to content."""
+    files = {
+        f"customapp-{step}.yaml": customapp(step=step, start_time=START) for step in range(1, 11)
+    }
+    files["customapp-2-jumpbox.yaml"] = customapp(step=2, jumpbox=True, start_time=START)
+    files["customapp-3-restart.yaml"] = customapp(step=3, live_migratable=False, start_time=START)
+    return {name: plain_objects(cluster) for name, cluster in files.items()}
+
+
+def main() -> None:
+    """Write all files."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, content in clusters().items():
+        (FOLDER / name).write_text(content, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
