@@ -1,0 +1,30 @@
+"""Start-up: --version and --help import nothing heavy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("kubernetes", "github", "git", "pydantic", "numpy", "yaml", "jinja2", "requests")
+PROBE = """
+import sys
+from gitbot.cli.main import main
+try:
+    main([{argument!r}])
+except SystemExit as ended:
+    assert ended.code == 0, ended.code
+loaded = {{name.partition(".")[0] for name in sys.modules}}
+print("heavy:", sorted(loaded & set({heavy!r})), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_nothing_heavy_is_imported(argument: str) -> None:
+    code = PROBE.format(argument=argument, heavy=HEAVY)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "heavy: []" in done.stderr
+    assert "gitbot" in done.stdout
