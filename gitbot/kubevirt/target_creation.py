@@ -9,7 +9,7 @@ from gitbot.kubevirt.configuration import gate, setting
 from gitbot.kubevirt.containers import container_disks
 from gitbot.kubevirt.edits import with_condition, with_value
 from gitbot.kubevirt.migration_scene import Scene
-from gitbot.kubevirt.pod_defaults import ClassObjects
+from gitbot.kubevirt.pod_context import pod_context
 from gitbot.kubevirt.pods import current_pod
 from gitbot.kubevirt.reconcile import Create, Reconciled, RecordEvent, Update
 from gitbot.kubevirt.target_pod import target_pod
@@ -62,21 +62,17 @@ def create_target(scene: Scene, vmi: KubernetesObject) -> Reconciled:
     reason = why_no_target(vmi, kubevirt, source_node, source_pod)
     if reason:
         return Reconciled(requeue_after=_RETRY, waits_for=reason)
-    namespace = name_of(vmi).namespace
-    claims = view.list("PersistentVolumeClaim", namespace)
+    context = pod_context(view, name_of(vmi).namespace)
     pod = target_pod(
         vmi=vmi,
         source_pod=source_pod,
         migration=scene.migration,
         kubevirt=kubevirt,
         source_node=source_node,
-        namespace_object=view.get("Namespace", NamespacedName(namespace="", name=namespace)),
-        quotas=view.list("ResourceQuota", namespace),
-        claims={name_of(claim).name: claim for claim in claims},
-        classes=ClassObjects(
-            priority={name_of(item).name: item for item in view.list("PriorityClass")},
-            runtime={name_of(item).name: item for item in view.list("RuntimeClass")},
-        ),
+        namespace_object=context.namespace,
+        quotas=context.quotas,
+        claims=context.claims,
+        classes=context.classes,
     )
     event = RecordEvent(
         object=scene.migration,
