@@ -70,8 +70,9 @@ class EmptyNodes:
     """Empty these nodes, one group each, in this order. Moves are pinned to nodes.
 
     `block` is True where a VM that cannot move keeps its whole node from being drained
-    (notMigratable: BlockNode), False where only that VM stays (LeaveRunning). Nodes in
-    `cordoned_by_gitbot` count as unschedulable from the first move on.
+    (notMigratable: BlockNode), False where only that VM stays (LeaveRunning). With
+    `cordoned_by_gitbot` each node counts as unschedulable from the first move of its own group on:
+    until then it may still take VMs, where no node outside this drain can.
     """
 
     request: Request
