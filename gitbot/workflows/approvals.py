@@ -15,6 +15,7 @@ from gitbot.execution.approval import (
 )
 from gitbot.execution.state import fold_pull, fold_requests, ledger_id
 from gitbot.execution.values import Approval, Approved, Terms
+from gitbot.intents import proposal_file
 from gitbot.model.instants import Interval, parse_instant
 from gitbot.model.ledger import Entry, Ledger
 from gitbot.model.objects import at
@@ -36,11 +37,6 @@ def concern_branch(cluster: str, concern: str) -> str:
     return f"gitbot/pull/{cluster}/{concern}"
 
 
-def proposal_path(cluster: str, concern: str) -> str:
-    """The one file that a pull request of the bot adds."""
-    return f"intents/{cluster}/gitbot/{concern}.yaml"
-
-
 def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
     """Decide for every merged pull request of the base branch what it approved."""
     approved: list[Approved] = []
@@ -57,7 +53,27 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
             refused.append(NotApproved(pull_request=pull.number, reason=reason))
         else:
             approved += _requests(shell, base, ledger, decision)
+    for approval in _approved_alone(shell, ledger):
+        approved += _requests(shell, base, ledger, approval)
+    approved.sort(key=lambda item: item.approval.merged_at)
     return Approvals(approved=tuple(approved), refused=tuple(refused))
+
+
+def _approved_alone(shell: Shell, ledger: Ledger) -> list[Approval]:
+    """What the configuration lets gitbot approve by itself, within policy."""
+    prefix = f"concerns/{shell.cluster_name}/"
+    return [
+        Approval(
+            digest=entry.digest,
+            commit=entry.commit,
+            author=shell.forge.bot,
+            merger="policy",
+            merged_at=entry.time,
+            concern=entry.file.removeprefix(prefix).removesuffix(".jsonl"),
+        )
+        for entry in ledger.entries
+        if entry.state == "auto" and entry.file.startswith(prefix)
+    ]
 
 
 def _concerns_us(shell: Shell, ledger: Ledger, pull: PullRequest) -> bool:
@@ -94,15 +110,16 @@ def merged_pull(shell: Shell, ledger: Ledger, pull: PullRequest) -> MergedPull:
             for review in pull.reviews
         ),
         reviews_required=shell.forge.reviews_required,
-        proposal=_proposal(shell, pull, concern) if concern else None,
+        proposal=read_proposal(shell, pull.merge_commit, concern) if concern else None,
         records=fold_pull(ledger, pull.number),
     )
 
 
-def _proposal(shell: Shell, pull: PullRequest, concern: str) -> ProposalFact | None:
-    path = proposal_path(shell.cluster_name, concern)
+def read_proposal(shell: Shell, rev: str, concern: str) -> ProposalFact | None:
+    """The proposal of a concern as its file says at a commit; None where there is none."""
+    path = proposal_file(shell.cluster_name, concern)
     try:
-        data = shell.repository.read_blob(pull.merge_commit, path)
+        data = shell.repository.read_blob(rev, path)
     except RepositoryError:
         return None
     if data is None:

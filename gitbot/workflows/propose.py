@@ -1,0 +1,408 @@
+"""Propose: one quiet pull request for each concern, with the plan that merging it approves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gitbot.errors import Bug
+from gitbot.execution.next_steps import next_steps
+from gitbot.execution.state import (
+    ConcernRecord,
+    concerns_of,
+    fold_concern,
+    fold_requests,
+)
+from gitbot.execution.values import Stale, View
+from gitbot.intents import Proposal, proposal_file, write_proposal
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.findings import Severity
+from gitbot.model.ledger import Entry, concern_file
+from gitbot.model.plan import PlacementPlan
+from gitbot.ports.forge import PullRequest, PullState
+from gitbot.reports import markdown, marker
+from gitbot.workflows.approvals import concern_branch, read_approvals, read_proposal
+from gitbot.workflows.base import GitBase
+from gitbot.workflows.branches import is_own_head, push_file, remove_branch
+from gitbot.workflows.concerns import (
+    Concern,
+    Scene,
+    find_concerns,
+    in_cooldown,
+    reservations,
+)
+from gitbot.workflows.journal import Journal
+from gitbot.workflows.review import Review
+from gitbot.workflows.shell import Shell
+
+RENEW = 4  # a proposal is renewed when less than this share (1/4) of its life is left
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcernReport:
+    """What was done about one concern, in a word, and why."""
+
+    concern: str
+    action: str  # opened, updated, renewed, unchanged, waiting, silent, closed, auto, nothing
+    reason: str = ""
+    pull_request: int = 0
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposeResult:
+    """What one run of propose did, by concern."""
+
+    concerns: tuple[ConcernReport, ...] = ()
+    entries: int = 0
+
+    @property
+    def did_nothing(self) -> bool:
+        """Whether nothing at all was written."""
+        quiet = ("unchanged", "waiting", "silent", "nothing")
+        return not self.entries and all(item.action in quiet for item in self.concerns)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    shell: Shell
+    base: GitBase
+    journal: Journal
+    scene: Scene
+    open_pulls: dict[str, PullRequest]
+
+    @property
+    def now(self) -> int:
+        return self.scene.now
+
+    def record(self, concern: str) -> ConcernRecord:
+        cluster = self.shell.cluster_name
+        return fold_concern(self.journal.seen, cluster=cluster, concern=concern)
+
+    def note(self, concern: str, state: str, **fields: object) -> None:
+        cluster = self.shell.cluster_name
+        known: dict[str, object] = {
+            "file": concern_file(cluster, concern),
+            "time": self.now,
+            "cluster": cluster,
+            "state": state,
+        }
+        self.journal.note(Entry(**{**known, **fields}))  # type: ignore[arg-type]
+
+
+def propose(shell: Shell, *, snapshot: ClusterSnapshot | None = None) -> ProposeResult:
+    """Open, renew and close the bot's pull requests; nothing is said twice."""
+    run = _begin(shell, snapshot)
+    reports = _follow_up(run)
+    concerns = find_concerns(run.scene)
+    reports += [_handle(run, concern) for concern in concerns]
+    reports += _close_gone(run, {concern.name for concern in concerns})
+    run.journal.commit(())
+    return ProposeResult(concerns=tuple(reports), entries=run.journal.written)
+
+
+def _begin(shell: Shell, snapshot: ClusterSnapshot | None) -> _Run:
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
+    head = shell.repository.resolve(shell.base_branch) or ""
+    base = shell.read_base(head)
+    if not isinstance(base, GitBase):
+        raise Bug("BUG: proposals need the whole base branch")
+    snapshot = snapshot or shell.cluster.snapshot()
+    now = shell.clock.now()
+    approved = read_approvals(shell, base, ledger).approved
+    problem = base.problem(snapshot, now)
+    view = View(
+        cluster=shell.cluster_name,
+        now=now,
+        ledger=ledger,
+        approved=approved,
+        problem=problem,
+        migrations=snapshot.of("VirtualMachineInstanceMigration"),
+        replay=base.replay,
+        stop="looking only",
+    )
+    stale: tuple[Stale, ...] = next_steps(view).stale
+    scene = Scene(
+        base=base, ledger=ledger, approved=approved, stale=stale, problem=problem, now=now
+    )
+    prefix = concern_branch(shell.cluster_name, "")
+    pulls = {
+        pull.branch.removeprefix(prefix): pull
+        for pull in shell.forge.list_pulls(state=PullState.OPEN)
+        if pull.author == shell.forge.bot and pull.branch.startswith(prefix)
+    }
+    return _Run(shell=shell, base=base, journal=journal, scene=scene, open_pulls=pulls)
+
+
+# What became of earlier pull requests
+
+
+def _follow_up(run: _Run) -> list[ConcernReport]:
+    reports = []
+    for name in concerns_of(run.journal.seen, run.shell.cluster_name):
+        record = run.record(name)
+        if not record.opened or not record.pull_request or name in run.open_pulls:
+            continue
+        pull = run.shell.forge.get_pull(record.pull_request)
+        if pull.state is PullState.MERGED:
+            run.note(name, "merged", digest=record.opened, pull_request=pull.number)
+            remove_branch(run.shell, pull.branch, record)
+        elif pull.state is PullState.CLOSED:
+            run.note(name, "closed", digest=record.opened, pull_request=pull.number)
+            remove_branch(run.shell, pull.branch, record)
+            reports.append(
+                ConcernReport(
+                    concern=name,
+                    action="silent",
+                    reason="its pull request was closed without a merge",
+                    pull_request=pull.number,
+                    digest=record.opened,
+                )
+            )
+    return reports
+
+
+def _close_gone(run: _Run, standing: set[str]) -> list[ConcernReport]:
+    reports = []
+    for name, pull in sorted(run.open_pulls.items()):
+        if name not in standing and name != "tidy":
+            reports.append(_close(run, name, pull, "its concern is gone"))
+    for name in concerns_of(run.journal.seen, run.shell.cluster_name):
+        if name not in standing and run.record(name).observation:
+            run.note(name, "gone")
+    return reports
+
+
+def _close(run: _Run, name: str, pull: PullRequest, reason: str) -> ConcernReport:
+    record = run.record(name)
+    if not is_own_head(run.shell, pull.head, record):
+        reason = f"{reason}, but somebody pushed to its branch: it is left open"
+        return ConcernReport(
+            concern=name, action="unchanged", reason=reason, pull_request=pull.number
+        )
+    run.shell.forge.close_pull(pull.number)
+    remove_branch(run.shell, pull.branch, record)
+    run.note(name, "withdrawn", pull_request=pull.number, reason=reason)
+    del run.open_pulls[name]
+    return ConcernReport(concern=name, action="closed", reason=reason, pull_request=pull.number)
+
+
+# One concern
+
+
+def _handle(run: _Run, concern: Concern) -> ConcernReport:
+    record = run.record(concern.name)
+    if record.observation != concern.observation:
+        run.note(concern.name, "observed", digest=concern.observation, reason=concern.why)
+        record = run.record(concern.name)
+    pull = run.open_pulls.get(concern.name)
+    since = run.now - record.observed_since
+    if pull is None and since < concern.stabilize:
+        reason = f"seen for {since} s, proposed after {concern.stabilize} s"
+        return ConcernReport(concern=concern.name, action="waiting", reason=reason)
+    review = review_concern(run.base, run.scene, concern)
+    refusal = _refusal(run, concern, review)
+    if refusal:
+        if pull is not None:
+            return _close(run, concern.name, pull, refusal)
+        return ConcernReport(concern=concern.name, action="nothing", reason=refusal)
+    if concern.auto:
+        return _approve_alone(run, concern, review)
+    if pull is not None:
+        return _update(run, concern, review, pull, record)
+    if review.digest in record.closed:
+        reason = "this very plan was closed without a merge"
+        return ConcernReport(
+            concern=concern.name, action="silent", reason=reason, digest=review.digest
+        )
+    if len(run.open_pulls) >= run.base.settings.proposals.max_open:
+        reason = f"{len(run.open_pulls)} pull requests are open (maxOpen)"
+        return ConcernReport(concern=concern.name, action="waiting", reason=reason)
+    return _open(run, concern, review)
+
+
+def review_concern(base: GitBase, scene: Scene, concern: Concern) -> Review:
+    """Plan and judge one concern on the cluster as it is."""
+    records = dict(fold_requests(scene.ledger, scene.cluster))
+    problem = replace(
+        scene.problem,
+        goals=(concern.goal,),
+        reservations=reservations(scene.approved, records, but=concern.goal.request.id),
+    )
+    return base.review(problem)
+
+
+def _refusal(run: _Run, concern: Concern, review: Review) -> str:
+    plan: PlacementPlan = review.plan
+    if not plan.moves:
+        why = plan.holds[0].reason if plan.holds else "nothing to move"
+        return f"there is no plan: {why}"
+    errors = [item.message for item in review.findings if item.severity is Severity.ERROR]
+    if errors:
+        return f"the plan is refused: {errors[0]}"
+    if concern.soft:
+        records = dict(fold_requests(run.scene.ledger, run.scene.cluster))
+        cooling = in_cooldown(
+            records,
+            [move.vm.namespaced_name for move in plan.moves],
+            now=run.now,
+            seconds=run.base.settings.proposals.per_vm_cooldown,
+        )
+        if cooling:
+            return f"{cooling[0]} was moved lately, and nothing Required is broken"
+    return ""
+
+
+def _approve_alone(run: _Run, concern: Concern, review: Review) -> ConcernReport:
+    """heal: Auto, returnHome: Auto, reapprove: WithinPolicy, approval: Intent."""
+    run.journal.commit(
+        (
+            Entry(
+                file=concern_file(run.shell.cluster_name, concern.name),
+                time=run.now,
+                cluster=run.shell.cluster_name,
+                state="auto",
+                digest=review.digest,
+                commit=run.base.commit,
+                reason=concern.why,
+            ),
+        ),
+        {review.digest: review.file},
+    )
+    return ConcernReport(concern=concern.name, action="auto", digest=review.digest)
+
+
+def _proposal_text(concern: Concern, review: Review) -> bytes:
+    proposal = Proposal(
+        concern=concern.name,
+        intent=concern.intent,
+        request=concern.goal.request.id,
+        digest=review.digest,
+        expires_at=review.expires_at,
+        moves=review.plan.moves,
+        occurrence=concern.occurrence,
+    )
+    return write_proposal(proposal).encode("utf-8")
+
+
+def _open(run: _Run, concern: Concern, review: Review) -> ConcernReport:
+    shell = run.shell
+    head = push_file(
+        shell,
+        branch=concern_branch(shell.cluster_name, concern.name),
+        base=run.base.commit,
+        path=proposal_file(shell.cluster_name, concern.name),
+        data=_proposal_text(concern, review),
+        message=title_of(concern, review),
+    )
+    _remember(run, concern, review, head)
+    pull = shell.forge.open_pull(
+        branch=concern_branch(shell.cluster_name, concern.name),
+        base_branch=shell.base_branch,
+        title=title_of(concern, review),
+        body=body_of(concern),
+        labels=("gitbot",),
+    )
+    run.note(concern.name, "opened", digest=review.digest, pull_request=pull.number)
+    run.open_pulls[concern.name] = pull
+    _comment(run, pull.number, review)
+    shell.say(f"pull request {pull.number} opened: {title_of(concern, review)}")
+    return ConcernReport(
+        concern=concern.name, action="opened", pull_request=pull.number, digest=review.digest
+    )
+
+
+def _remember(run: _Run, concern: Concern, review: Review, head: str) -> None:
+    """The plan and the pushed head, before anybody can merge what is not in the ledger."""
+    entry = Entry(
+        file=concern_file(run.shell.cluster_name, concern.name),
+        time=run.now,
+        cluster=run.shell.cluster_name,
+        state="proposed",
+        digest=review.digest,
+        commit=head,
+        reason=concern.why,
+    )
+    run.journal.commit((entry,), {review.digest: review.file})
+
+
+def _update(
+    run: _Run, concern: Concern, review: Review, pull: PullRequest, record: ConcernRecord
+) -> ConcernReport:
+    known = ConcernReport(
+        concern=concern.name,
+        action="unchanged",
+        pull_request=pull.number,
+        digest=review.digest,
+    )
+    shown = proposal_in(run.shell, pull.head, concern.name)
+    due = _is_due(run, shown)
+    if shown.get("digest") == review.digest and not due:
+        return replace(known, reason=_repair(run, pull, review, record))
+    if not is_own_head(run.shell, pull.head, record):
+        return replace(known, reason="somebody pushed to its branch: gitbot leaves it alone")
+    head = push_file(
+        run.shell,
+        branch=pull.branch,
+        base=run.base.commit,
+        path=proposal_file(run.shell.cluster_name, concern.name),
+        data=_proposal_text(concern, review),
+        message=title_of(concern, review),
+        expected=pull.head,
+    )
+    _remember(run, concern, review, head)
+    if not record.pull_request or record.pull_request != pull.number:
+        run.note(concern.name, "opened", digest=review.digest, pull_request=pull.number)
+    run.shell.forge.edit_pull(pull.number, title=title_of(concern, review), body=body_of(concern))
+    _comment(run, pull.number, review)
+    return replace(known, action="renewed" if shown.get("digest") == review.digest else "updated")
+
+
+def _repair(run: _Run, pull: PullRequest, review: Review, record: ConcernRecord) -> str:
+    """What an earlier run that died may have left undone: the number, the comment."""
+    if record.pull_request != pull.number:
+        run.note(pull_concern(run, pull), "opened", digest=review.digest, pull_request=pull.number)
+    mark = marker(run.shell.cluster_name)
+    comments = run.shell.forge.list_comments(pull.number)
+    if not any(mark in comment.body for comment in comments):
+        _comment(run, pull.number, review)
+    return ""
+
+
+def pull_concern(run: _Run, pull: PullRequest) -> str:
+    """The concern of a pull request of the bot."""
+    return pull.branch.removeprefix(concern_branch(run.shell.cluster_name, ""))
+
+
+def _is_due(run: _Run, shown: Mapping[str, str]) -> bool:
+    """Whether the file's time to be merged runs out soon."""
+    expires = int(shown.get("expires", "0"))
+    return expires - run.now < run.base.settings.plan_expiry // RENEW
+
+
+def proposal_in(shell: Shell, head: str, concern: str) -> Mapping[str, str]:
+    """Digest and expiry (`expires`, seconds UTC) of the proposal file at a head."""
+    fact = read_proposal(shell, head, concern)
+    return {} if fact is None else {"digest": fact.digest, "expires": str(fact.expires_at)}
+
+
+def _comment(run: _Run, number: int, review: Review) -> None:
+    mark = marker(run.shell.cluster_name)
+    run.shell.forge.upsert_comment(number, marker=mark, body=f"{mark}\n{markdown(review.diff)}")
+
+
+def title_of(concern: Concern, review: Review) -> str:
+    """The title of a concern's pull request."""
+    moves = len(review.plan.moves)
+    word = "move" if moves == 1 else "moves"
+    return f"{concern.name}: {moves} {word}"
+
+
+def body_of(concern: Concern) -> str:
+    """The text of a concern's pull request; the plan stands in the comment."""
+    return (
+        f"{concern.why[:1].upper()}{concern.why[1:]}\n\n"
+        "Merging approves exactly the moves in the file. Closing without a merge keeps gitbot "
+        "silent until the plan changes.\n"
+    )
