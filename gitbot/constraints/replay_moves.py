@@ -1,0 +1,76 @@
+"""Whether a move says the truth about its VM, its nodes and its pin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.replay_findings import finding
+from gitbot.constraints.world import World
+from gitbot.model.findings import Finding
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import condition_of
+from gitbot.model.plan import Move
+from gitbot.model.pod import Pod
+from gitbot.model.problem import Pin
+from gitbot.model.scheduling import HOSTNAME
+
+
+def move_findings(
+    move: Move, instances: Instances, world: World, home: Mapping[NamespacedName, str]
+) -> Iterator[Finding]:
+    """The VM is the one that was seen, runs where the plan says, can migrate, and has a target."""
+    name = move.vm.namespaced_name
+    instance = instances.get(name)
+    if instance is None or instance.vmi is None or name not in home:
+        yield finding("unknown-vm", move, "no such VM runs")
+        return
+    if move.vm.uid != instance.uid:
+        yield finding(
+            "unknown-vm", move, f"the VMI has UID {instance.uid}, the plan saw {move.vm.uid}"
+        )
+        return
+    if home[name] != move.source.node:
+        yield finding("wrong-source", move, f"the VM runs on {home[name]} then")
+    condition = condition_of(instance.vmi, "LiveMigratable")
+    if condition is None or condition.get("status") != "True":
+        said = (condition or {}).get("message") or (condition or {}).get("reason") or "not reported"
+        yield finding("not-migratable", move, f"LiveMigratable is not True: {said}")
+    if world.node(move.to.node) is None:
+        yield finding("unknown-node", move, f"there is no node {move.to.node}")
+    if move.to.node == move.source.node:
+        yield finding("no-move", move, "source and target are the same node")
+    if move.to.node not in move.allowed_nodes:
+        yield finding("landing", move, f"its target is not in allowedNodes {move.allowed_nodes}")
+    yield from _pin(move, world)
+
+
+def pin_findings(move: Move, pod: Pod) -> Iterator[Finding]:
+    """Keys of addedNodeSelector that the VM's own nodeSelector overrides without a word."""
+    for key, value in sorted(move.added_node_selector.items()):
+        own = pod.node_selector.get(key)
+        if own is not None and own != value:
+            yield finding(
+                "selector-collision",
+                move,
+                f"addedNodeSelector asks {key}={value}, the VM itself has {key}={own}, which wins",
+            )
+
+
+def _pin(move: Move, world: World) -> Iterator[Finding]:
+    """The selector is what the pin means on the target node, and says nothing else wrong."""
+    node = world.node(move.to.node)
+    if node is None:
+        return
+    for key, value in sorted(move.added_node_selector.items()):
+        if node.labels.get(key) != value:
+            found = node.labels.get(key, "none")
+            yield finding("pin", move, f"the target has {key} {found}, the pin asks {value}")
+    if move.pin is Pin.NODE and HOSTNAME not in move.added_node_selector:
+        yield finding("pin", move, f"pin Node without {HOSTNAME} in addedNodeSelector")
+    if move.pin is Pin.NODE and set(move.allowed_nodes) != {move.to.node}:
+        yield finding("pin", move, f"pin Node with allowedNodes {', '.join(move.allowed_nodes)}")
+    if move.pin is Pin.ZONE and not move.added_node_selector:
+        yield finding("pin", move, "pin Zone without addedNodeSelector")
+    if move.pin is Pin.NONE and move.added_node_selector:
+        yield finding("pin", move, "pin None with addedNodeSelector")

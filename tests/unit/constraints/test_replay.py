@@ -1,0 +1,280 @@
+"""Replay: what is wrong with a plan, move by move and instant by instant."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.placement_rule import placement_rules
+from gitbot.constraints.replay import replay
+from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.model.instants import Interval
+from gitbot.model.names import IntentRef
+from gitbot.model.objects import KubernetesObject, name_of
+from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef, Wave
+from gitbot.model.problem import (
+    Freeze,
+    Limits,
+    MoveVms,
+    Pin,
+    PlacementProblem,
+    Request,
+    Reservation,
+    Target,
+)
+from tests.unit.constraints.builders import (
+    HOSTNAME,
+    ZONE,
+    machine,
+    node,
+    problem,
+    rule_ref,
+    snapshot,
+    vm_name,
+    zones,
+)
+
+INTENT = IntentRef(
+    kind="MigrationRequest", namespace="customapp", name="r", file="intents/prod/r.yaml", line=3
+)
+REQUEST = Request(id="request/customapp/r", intent=INTENT)
+DB = {"matchLabels": {"kubevirt.io/domain": "db"}}
+
+
+def move(vm: str, source: str, to: str, *, number: int = 1, wave: int = 0, **changes: Any) -> Move:
+    base = Move(
+        id=number,
+        request=REQUEST.id,
+        group=REQUEST.id,
+        intent=INTENT,
+        vm=VmRef(namespace="customapp", name=vm, uid=f"uid-{vm}"),
+        source=NodeRef(node=source, zone=source[0]),
+        to=NodeRef(node=to, zone=to[0]),
+        allowed_nodes=(to,),
+        pin=Pin.NODE,
+        added_node_selector={HOSTNAME: to},
+        memory_bytes=2**31,
+        estimated_seconds=60,
+        wave=wave,
+    )
+    return replace(base, **changes)
+
+
+def plan(*moves: Move) -> PlacementPlan:
+    indexes = sorted({item.wave for item in moves})
+    waves = tuple(Wave(index=index, starts=index * 100, ends=index * 100 + 90) for index in indexes)
+    return PlacementPlan(cluster="prod", moves=moves, waves=waves)
+
+
+def goal(*names: str, **changes: Any) -> MoveVms:
+    return MoveVms(
+        request=replace(REQUEST, **changes),
+        vms=tuple(vm_name(name) for name in names),
+        target=Target(),
+        pin=Pin.NODE,
+    )
+
+
+def apart(*objects: KubernetesObject, required: bool = True) -> Any:
+    return zone_anti_affinity(
+        Instances(snapshot(*objects)),
+        ref=rule_ref(),
+        namespace="customapp",
+        selector=DB,
+        required=required,
+    )
+
+
+def codes(found: PlacementProblem, *moves: Move) -> list[str]:
+    return [item.code.removeprefix("constraints/") for item in replay(found, plan(*moves))]
+
+
+SCENE = [*zones("a", "b", "c"), *machine("db-1", "a-1"), *machine("db-2", "b-1")]
+
+
+def test_a_sound_plan_has_no_findings() -> None:
+    found = problem(*SCENE, goals=(goal("db-1"),), rules=(apart(*SCENE),))
+    assert codes(found, move("db-1", "a-1", "c-1")) == []
+    assert codes(found, move("db-1", "a-1", "a-2")) == []
+    assert codes(found) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"vm": VmRef(namespace="customapp", name="db-1", uid="other")}, "unknown-vm"),
+        ({"vm": VmRef(namespace="customapp", name="gone", uid="x")}, "unknown-vm"),
+        ({"source": NodeRef(node="b-1", zone="b")}, "wrong-source"),
+        ({"to": NodeRef(node="nowhere", zone="")}, "unknown-node"),
+        ({"allowed_nodes": ("b-2",)}, "landing"),
+        ({"added_node_selector": {HOSTNAME: "c-2"}}, "pin"),
+        ({"added_node_selector": {}}, "pin"),
+        ({"pin": Pin.NONE}, "pin"),
+        ({"allowed_nodes": ("c-1", "c-2")}, "pin"),
+        ({"request": "request/customapp/other"}, "unknown-request"),
+    ],
+)
+def test_a_move_that_lies_is_found(changes: dict[str, Any], code: str) -> None:
+    found = problem(*SCENE, goals=(goal("db-1"),))
+    assert code in codes(found, replace(move("db-1", "a-1", "c-1"), **changes))
+
+
+def test_a_finding_stands_at_the_line_of_its_intent() -> None:
+    (found,) = replay(problem(*SCENE, goals=(goal("db-1"),)), plan(move("db-1", "b-1", "c-1")))
+    assert found.where == "intents/prod/r.yaml:3"
+    assert found.message == ("move 1 of customapp/db-1 from b-1 to c-1: the VM runs on a-1 then")
+
+
+def test_a_full_node_takes_nothing() -> None:
+    small = [*zones("a", "b"), node("c-1", "c", memory="1Gi")]
+    scene = [*small, *machine("db-1", "a-1")]
+    (found,) = replay(problem(*scene, goals=(goal("db-1"),)), plan(move("db-1", "a-1", "c-1")))
+    assert found.code == "constraints/not-schedulable"
+    assert "memory: asks 2Gi, 1Gi of 1Gi free, 1Gi missing" in found.message
+
+
+def test_two_moves_of_one_wave_need_room_for_both_and_later_waves_do_not() -> None:
+    """The place of a source is free only after its wave."""
+    nodes = [*zones("a", "b", per_zone=1, memory="3Gi"), *zones("c", per_zone=1, memory="3Gi")]
+    scene = [*nodes, *machine("db-1", "a-1"), *machine("db-2", "b-1")]
+    found = problem(*scene, goals=(goal("db-1", "db-2"),))
+    first = move("db-1", "a-1", "c-1")
+    second = move("db-2", "b-1", "a-1", number=2)
+    assert codes(found, first, second) == ["not-schedulable"]
+    assert codes(found, first, replace(second, wave=1)) == []
+
+
+def test_a_swap_in_one_wave_breaks_the_rule_while_both_pods_stand() -> None:
+    scene = [*zones("a", "b"), *machine("db-1", "a-1"), *machine("db-2", "b-1")]
+    found = problem(*scene, goals=(goal("db-1", "db-2"),), rules=(apart(*scene),))
+    swap = (move("db-1", "a-1", "b-2"), move("db-2", "b-1", "a-2", number=2))
+    assert codes(found, *swap) == ["rule-worsened"]
+    assert codes(found, swap[0], replace(swap[1], wave=1)) == ["rule-worsened"]
+
+
+def test_a_preferred_rule_never_makes_a_finding() -> None:
+    soft = apart(*SCENE, required=False)
+    assert (
+        codes(problem(*SCENE, goals=(goal("db-1"),), rules=(soft,)), move("db-1", "a-1", "b-2"))
+        == []
+    )
+
+
+def test_a_breach_that_stood_before_may_stay_but_not_grow() -> None:
+    scene = [*zones("a", "b"), *machine("db-1", "a-1"), *machine("db-2", "a-2")]
+    found = problem(*scene, goals=(goal("db-1"),), rules=(apart(*scene),))
+    assert codes(found, move("db-1", "a-1", "b-1")) == []
+    third = [*scene, *machine("db-3", "b-2")]
+    found = problem(*third, goals=(goal("db-1"),), rules=(apart(*third),))
+    assert codes(found, move("db-1", "a-1", "b-1")) == ["rule-worsened"]
+
+
+def test_company_that_leaves_first_is_seen_in_any_order_of_completion() -> None:
+    """web needs db in its zone: the pair cannot leave the zone in one wave, nor one of it alone."""
+    scene = [*zones("a", "b"), *machine("db-1", "a-1"), *machine("web-1", "a-2")]
+    near = placement_rules(
+        Instances(snapshot(*scene)),
+        ref=rule_ref("near", "PlacementRule"),
+        namespace="customapp",
+        selector={"matchLabels": {"kubevirt.io/domain": "web"}},
+        affinity={
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": ZONE, "labelSelector": DB}
+            ]
+        },
+    )
+    found = problem(*scene, goals=(goal("db-1", "web-1"),), rules=near)
+    both = (move("db-1", "a-1", "b-1"), move("web-1", "a-2", "b-2", number=2))
+    assert codes(found, *both) == ["rule-worsened"]
+    assert codes(found, both[0]) == ["rule-worsened"]
+    assert codes(found, both[1]) == ["rule-worsened"]
+    assert codes(found, move("db-1", "a-1", "a-2")) == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (Limits(), []),
+        (Limits(parallel=2, reserve=1), ["limit"]),
+        (Limits(per_source_node=1), ["limit", "limit"]),
+        (Limits(per_target_node=1), ["limit", "limit"]),
+        (Limits(per_zone=1), ["limit", "limit", "limit", "limit"]),
+    ],
+)
+def test_limits_hold_for_each_wave(limits: Limits, expected: list[str]) -> None:
+    scene = [*zones("a", "b"), *machine("db-1", "a-1"), *machine("web-1", "a-1")]
+    found = problem(*scene, goals=(goal("db-1", "web-1"),), limits=limits)
+    pair = (move("db-1", "a-1", "b-1"), move("web-1", "a-1", "b-1", number=2))
+    assert codes(found, *pair) == expected
+    assert codes(found, pair[0], replace(pair[1], wave=1)) == []
+
+
+def test_nothing_runs_outside_its_time_or_into_a_freeze() -> None:
+    window = (Interval(start=0, end=50), Interval(start=100, end=200))
+    found = problem(*SCENE, goals=(goal("db-1", allowed=window),))
+    assert codes(found, move("db-1", "a-1", "c-1")) == ["outside-allowed-time"]
+    assert codes(found, move("db-1", "a-1", "c-1", wave=1)) == []
+    freeze = Freeze(
+        intent=rule_ref("close", "FreezeWindow"),
+        vms=frozenset({vm_name("db-1")}),
+        times=(Interval(start=150, end=400),),
+        reason="quarter close",
+    )
+    frozen = replace(found, freezes=(freeze,))
+    (said,) = replay(frozen, plan(move("db-1", "a-1", "c-1", wave=1)))
+    assert said.code == "constraints/frozen"
+    assert "(quarter close)" in said.message
+
+
+def test_an_unpinned_move_names_every_landing() -> None:
+    found = problem(*SCENE, goals=(goal("db-1"),))
+    free: dict[str, Any] = {"pin": Pin.NONE, "added_node_selector": {}}
+    everywhere = ("a-2", "b-1", "b-2", "c-1", "c-2")
+    loose = move("db-1", "a-1", "c-1", **free, allowed_nodes=everywhere)
+    assert codes(found, loose) == []
+    assert codes(found, replace(loose, allowed_nodes=("c-1",))) == ["landing"]
+
+
+def test_an_unpinned_landing_that_would_break_a_rule_is_found() -> None:
+    found = problem(*SCENE, goals=(goal("db-1"),), rules=(apart(*SCENE),))
+    loose = move(
+        "db-1",
+        "a-1",
+        "c-1",
+        pin=Pin.NONE,
+        added_node_selector={},
+        allowed_nodes=("a-2", "b-1", "b-2", "c-1", "c-2"),
+    )
+    assert codes(found, loose) == ["rule-worsened"]
+
+
+def test_a_place_that_another_request_reserved_is_taken() -> None:
+    nodes = [*zones("a", "b", per_zone=1), *zones("c", per_zone=1, memory="3Gi")]
+    scene = [*nodes, *machine("db-1", "a-1"), *machine("db-2", "b-1")]
+    reserved = Reservation(
+        vm=vm_name("db-2"), node="c-1", allowed=(), request="request/customapp/other"
+    )
+    found = problem(*scene, goals=(goal("db-1"),), reservations=(reserved,))
+    assert codes(found, move("db-1", "a-1", "c-1")) == ["not-schedulable"]
+
+
+def test_a_vm_that_is_not_migratable_is_named_with_its_reason() -> None:
+    scene = [*SCENE]
+    vmi = next(obj for obj in scene if name_of(obj) == vm_name("db-1"))
+    vmi["status"]["conditions"] = [
+        {"type": "LiveMigratable", "status": "False", "message": "PVC disk is not shared"}
+    ]
+    (found,) = replay(problem(*scene, goals=(goal("db-1"),)), plan(move("db-1", "a-1", "c-1")))
+    vmi["status"]["conditions"] = [{"type": "LiveMigratable", "status": "True"}]
+    assert found.code == "constraints/not-migratable"
+    assert "PVC disk is not shared" in found.message
+
+
+def test_a_selector_that_the_vm_overrides_is_a_finding() -> None:
+    own = {"nodeSelector": {HOSTNAME: "a-2"}}
+    scene = [*zones("a", "b", "c"), *machine("db-1", "a-1", spec=own)]
+    found = problem(*scene, goals=(goal("db-1"),))
+    assert "selector-collision" in codes(found, move("db-1", "a-1", "c-1"))
