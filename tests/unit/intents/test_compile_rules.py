@@ -1,0 +1,214 @@
+"""Rules on a cluster: members, and what nodes and labels make of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitbot.intents.compile import compile_rules
+from gitbot.model.names import NamespacedName
+from gitbot.testing.problems import ZONE, node, vm
+from tests.unit.intents.compile_scene import (
+    DB,
+    intents_of,
+    machine,
+    said,
+    small_cluster,
+    snapshot_of,
+)
+
+
+def zone_rule(fields: str = "") -> str:
+    return (
+        "kind: ZoneAntiAffinity\nmetadata: {name: db, namespace: a}\n"
+        f"spec: {{selector: {{matchLabels: {{tier: db}}}}{fields}}}"
+    )
+
+
+def placement(fields: str) -> str:
+    return (
+        "kind: PlacementRule\nmetadata: {name: p, namespace: a}\n"
+        f"spec: {{selector: {{matchLabels: {{tier: db}}}}, {fields}}}"
+    )
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+UNLABELLED = [*small_cluster(), node("n4"), node("n5")]
+
+
+def beside(key: str) -> str:
+    term = f"{{topologyKey: {key}, labelSelector: {{matchLabels: {{tier: web}}}}}}"
+    return placement(f"affinity: {{{REQUIRED}: [{term}]}}")
+
+
+def test_members_and_fields() -> None:
+    rules, findings = compile_rules(
+        intents_of(zone_rule(", enforcement: Preferred, maxPerDomain: 2")),
+        snapshot_of(small_cluster()),
+    )
+    (rule,) = rules
+    assert findings == ()
+    assert rule.required is False
+    assert {each.name for each in rule.members} == {"db-1", "db-2"}
+    assert rule.ref.id == "ZoneAntiAffinity/a/db"
+
+
+def test_a_placement_rule_gives_required_and_preferred_terms() -> None:
+    preferred = (
+        "preferredDuringSchedulingIgnoredDuringExecution: [{weight: 10, preference: "
+        "{matchExpressions: [{key: disk, operator: Exists}]}}]"
+    )
+    needed = (
+        f"{REQUIRED}: {{nodeSelectorTerms: [{{matchExpressions: "
+        f"[{{key: {ZONE}, operator: In, values: [x]}}]}}]}}"
+    )
+    rules, findings = compile_rules(
+        intents_of(placement(f"nodeAffinity: {{{needed}, {preferred}}}")),
+        snapshot_of(small_cluster()),
+    )
+    assert findings == ()
+    assert [rule.required for rule in rules] == [True, False]
+    occupancy = {NamespacedName(namespace="a", name="db-2"): frozenset({"n2"})}
+    assert [len(rule.breaches(occupancy)) for rule in rules] == [1, 1]
+
+
+def test_a_spread_without_selector_counts_the_vms_of_the_rule() -> None:
+    spread = f"{{maxSkew: 1, topologyKey: {ZONE}, whenUnsatisfiable: DoNotSchedule}}"
+    (rule,), _ = compile_rules(
+        intents_of(placement(f"topologySpread: [{spread}]")), snapshot_of(small_cluster())
+    )
+    both = {
+        NamespacedName(namespace="a", name=name): frozenset({"n2"}) for name in ("db-1", "db-2")
+    }
+    assert [breach.amount for breach in rule.breaches(both)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("document", "objects", "expected"),
+    [
+        (zone_rule(), small_cluster(), []),
+        (beside("kubernetes.io/hostname"), small_cluster(), []),
+        # the blog's key: a label that no node carries
+        (
+            beside("topology.kubernetes.io/hostname"),
+            small_cluster(),
+            [
+                (
+                    f"error unknown-topology-key spec.affinity.{REQUIRED}[0].topologyKey: no node "
+                    "has label topology.kubernetes.io/hostname; write kubernetes.io/hostname"
+                )
+            ],
+        ),
+        (
+            zone_rule(", topologyKey: rack"),
+            small_cluster(),
+            [
+                (
+                    "error unknown-topology-key spec.topologyKey: no node has label rack; "
+                    "see the node labels"
+                )
+            ],
+        ),
+        # nodes without the key, all of them named; worse where a member stands on one
+        (
+            zone_rule(),
+            UNLABELLED,
+            [
+                (
+                    f"warning partial-topology-key spec: nodes without label {ZONE}: n4, n5; "
+                    "label them, or the rule does not see what runs there"
+                )
+            ],
+        ),
+        (
+            zone_rule(),
+            [*UNLABELLED, vm("db-3", on="n5", namespace="a", labels=DB)],
+            [
+                (
+                    f"error member-without-domain spec: a/db-3 is on n5, which has no label "
+                    f"{ZONE}; label the node, or move the VM"
+                ),
+                (
+                    f"warning partial-topology-key spec: nodes without label {ZONE}: n4, n5; "
+                    "label them, or the rule does not see what runs there"
+                ),
+                (
+                    f"error too-few-domains spec.selector: 3 VMs, but 2 domains of {ZONE} (x, y) "
+                    "hold at most 1 each: 2 < 3; "
+                    "raise maxPerDomain, select fewer VMs, or add a domain"
+                ),
+            ],
+        ),
+        (
+            zone_rule(", enforcement: Preferred"),
+            [*small_cluster(), vm("db-3", on="n3", namespace="a", labels=DB)],
+            [
+                (
+                    f"warning too-few-domains spec.selector: 3 VMs, but 2 domains of {ZONE} (x, y) "
+                    "hold at most 1 each: 2 < 3; "
+                    "raise maxPerDomain, select fewer VMs, or add a domain"
+                )
+            ],
+        ),
+        (
+            zone_rule(", topologyKey: failure-domain.beta.kubernetes.io/zone"),
+            [
+                node("n1", labels={"failure-domain.beta.kubernetes.io/zone": "x"}),
+                node("n2", labels={"failure-domain.beta.kubernetes.io/zone": "y"}),
+                *small_cluster()[3:5],
+            ],
+            [
+                (
+                    "warning deprecated-topology-key spec.topologyKey: "
+                    f"failure-domain.beta.kubernetes.io/zone is deprecated; write {ZONE}"
+                )
+            ],
+        ),
+        (
+            zone_rule(),
+            small_cluster()[:3],
+            [
+                (
+                    "warning selects-nothing spec.selector: selects no VM in namespace a; "
+                    "selectors read the labels of VMIs; see kubectl get vmi --show-labels"
+                )
+            ],
+        ),
+        # labels on the VirtualMachine object select nothing
+        (
+            zone_rule(),
+            [*small_cluster(), machine("web", labels=DB, template={"tier": "web"})],
+            [
+                (
+                    "warning vm-labels spec.selector: a/web carry these labels as VirtualMachine "
+                    "objects only; the selector reads the labels of their VMIs and does not select "
+                    "them; put the labels into spec.template.metadata.labels of the VM"
+                )
+            ],
+        ),
+    ],
+)
+def test_findings(document: str, objects: list[Any], expected: list[str]) -> None:
+    _, findings = compile_rules(intents_of(document), snapshot_of(objects))
+    assert said(findings) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "plugins", "count"),
+    [
+        (", admission: Render", ["LimitPodHardAntiAffinityTopology"], 1),
+        (", admission: Render", [], 0),
+        ("", ["LimitPodHardAntiAffinityTopology"], 0),
+        (
+            ", admission: Render, topologyKey: kubernetes.io/hostname",
+            ["LimitPodHardAntiAffinityTopology"],
+            0,
+        ),
+    ],
+)
+def test_the_plugin_that_allows_hostname_only(fields: str, plugins: list[str], count: int) -> None:
+    _, findings = compile_rules(
+        intents_of(zone_rule(fields)), snapshot_of(small_cluster()), assume_plugins=plugins
+    )
+    assert [each.code for each in findings] == ["intents/admission-plugin"] * count

@@ -1,0 +1,316 @@
+"""Drains, returns, healings, freezes, and the problem that they make together."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitbot.intents.compile import (
+    Past,
+    build_problem,
+    compile_drain,
+    compile_freezes,
+    compile_goals,
+    compile_heal,
+    compile_return,
+    compile_rules,
+    effective_limits,
+    opening_of,
+    reserve,
+)
+from gitbot.model.instants import FOREVER, Interval, parse_instant
+from gitbot.model.names import IntentRef, NamespacedName
+from gitbot.model.plan import Move, NodeRef, VmRef
+from gitbot.model.problem import EmptyNodes, HealRule, Limits, MoveVms, Pin
+from gitbot.testing.problems import NOW, ZONE, vm
+from tests.unit.intents.compile_scene import (
+    DB,
+    SETTINGS,
+    intents_of,
+    request,
+    said,
+    small_cluster,
+    snapshot_of,
+)
+
+FIRST = parse_instant("2026-12-06T21:00:00Z")
+ZONED = "Europe/Madrid"
+SCHEDULE = 'schedule: {start: "2026-12-06T22:00", duration: PT4H, recurrence: FREQ=WEEKLY}'
+CORDON = "drain: {cordon: Gitbot}"
+
+
+def window(fields: str, name: str = "w") -> str:
+    return f"kind: MaintenanceWindow\nmetadata: {{name: {name}}}\nspec: {{{fields}}}"
+
+
+def named(name: str) -> NamespacedName:
+    return NamespacedName(namespace="a", name=name)
+
+
+def drained(fields: str, *, now: int = NOW, **more: object) -> tuple[EmptyNodes | None, list[str]]:
+    goal, findings = compile_drain(
+        intents_of(window(fields)),
+        snapshot_of(small_cluster()),
+        window="w",
+        now=now,
+        zone=ZONED,
+        **more,  # type: ignore[arg-type]
+    )
+    return goal, said(findings)
+
+
+def test_a_drain_in_full() -> None:
+    goal, findings = drained(
+        f"nodes: {{names: [n3, n1, n2]}}, {SCHEDULE}, drain: {{lead: PT2H, maxNodesAtOnce: 2, "
+        "cordon: Gitbot, notMigratable: LeaveRunning}",
+        past=Past(highest_moves={"drain/w/20261206T210000Z": 7}),
+    )
+    assert findings == []
+    assert goal is not None
+    assert goal.request.id == "drain/w/20261206T210000Z"
+    assert goal.request.allowed == (Interval(start=FIRST - 7_200, end=FIRST + 14_400),)
+    assert goal.request.first_move == 8
+    assert goal.nodes == ("n1", "n2", "n3")  # zone x, then y
+    assert (goal.max_nodes_at_once, goal.block, goal.cordoned_by_gitbot) == (2, False, True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "nodes", "expected"),
+    [
+        (f"nodes: {{selector: {{matchLabels: {{{ZONE}: y}}}}}}, {CORDON}", "n2 n3", []),
+        (
+            f"nodes: {{names: [n1, n7]}}, {CORDON}",
+            "n1",
+            [
+                (
+                    'error unknown-node spec.nodes.names[1]: there is no node "n7"; '
+                    "see kubectl get nodes"
+                )
+            ],
+        ),
+        (
+            f"nodes: {{selector: {{matchLabels: {{{ZONE}: q}}}}}}, {CORDON}",
+            "",
+            [
+                (
+                    "error selects-nothing spec.nodes.selector: selects no node; "
+                    "see kubectl get nodes --show-labels"
+                )
+            ],
+        ),
+        (
+            "nodes: {names: [n1, n2]}",
+            "n1 n2",
+            [
+                (
+                    "warning not-cordoned spec.drain.cordon: n1, n2 are not cordoned: new pods may "
+                    "land while VMs leave; cordon before the drain starts, or write "
+                    "drain.cordon: Gitbot"
+                )
+            ],
+        ),
+        (SCHEDULE, "", []),  # a change window only
+    ],
+)
+def test_which_nodes(fields: str, nodes: str, expected: list[str]) -> None:
+    goal, findings = drained(fields)
+    assert findings == expected
+    assert (goal.nodes if goal else ()) == tuple(nodes.split())
+
+
+@pytest.mark.parametrize(
+    ("now", "occurrence", "expected"),
+    [
+        (FIRST - 9, "", "20261206T210000Z"),
+        (FIRST + 9, "", "20261206T210000Z"),
+        (FIRST + 14_400, "", "20261213T210000Z"),
+        (FIRST + 14_400, "20261206T210000Z", "20261206T210000Z"),  # over, but not forgotten
+        (FIRST, "20261220T210000Z", "20261220T210000Z"),
+        (FIRST, "20261221T210000Z", None),
+    ],
+)
+def test_which_occurrence(now: int, occurrence: str, expected: str | None) -> None:
+    intents = intents_of(window(f"nodes: {{names: [n1]}}, {SCHEDULE}"))
+    found = opening_of(intents, "w", now=now, zone=ZONED, occurrence=occurrence)
+    assert (found.id if found else None) == expected
+
+
+def test_a_window_without_schedule_is_open_under_its_commit() -> None:
+    intents = intents_of(window("nodes: {names: [n1]}"))
+    found = opening_of(intents, "w", now=NOW, commit="0123456789abcdef0123")
+    assert found is not None
+    assert (found.drain, found.homecoming) == ("drain/w/0123456789ab", "return/w/0123456789ab")
+    assert found.allowed == Interval(start=0, end=FOREVER)
+    assert opening_of(intents, "x", now=NOW) is None
+
+
+def test_what_is_done_is_not_drained_again() -> None:
+    fields = f"nodes: {{names: [n1, n2]}}, {SCHEDULE}, {CORDON}"
+    goal, _ = drained(fields, done={"n1"})
+    assert goal is not None
+    assert goal.nodes == ("n2",)
+    assert drained(fields, done={"n1", "n2"})[0] is None
+    past = Past(finished=frozenset({"drain/w/20261206T210000Z"}))
+    assert drained(fields, past=past)[0] is None
+
+
+HOMES = {named("db-1"): "n2", named("db-2"): "n2", named("web"): "n3", named("gone"): "n1"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "landed", "nodes", "going", "notes"),
+    [
+        ("", None, None, {"db-1": "n2", "web": "n3"}, 0),  # db-2 is home, gone is gone
+        ("", None, {"n2"}, {"db-1": "n2"}, 0),
+        ("", {"db-1": "n1", "web": "n1"}, None, {"db-1": "n2"}, 1),  # somebody moved web since
+        (", returnHome: Never", None, None, {}, 0),
+        ("", None, {"n1"}, {}, 0),
+    ],
+)
+def test_the_way_home(
+    fields: str,
+    landed: dict[str, str] | None,
+    nodes: set[str] | None,
+    going: dict[str, str],
+    notes: int,
+) -> None:
+    goal, findings = compile_return(
+        intents_of(window(f"nodes: {{names: [n2, n3]}}, {SCHEDULE}{fields}")),
+        snapshot_of(small_cluster()),
+        window="w",
+        occurrence="20261206T210000Z",
+        homes=HOMES,
+        landed={named(name): node for name, node in landed.items()} if landed else None,
+        nodes=nodes,
+    )
+    found = {vm.name: node for vm, node in goal.homes.items()} if goal else {}
+    assert found == going
+    assert [each.code for each in findings] == ["intents/moved-since"] * notes
+    if goal is not None:
+        assert goal.request.id == "return/w/20261206T210000Z"
+
+
+RULE = (
+    "kind: ZoneAntiAffinity\nmetadata: {name: db, namespace: a}\n"
+    "spec: {selector: {matchLabels: {tier: db}}, %s}"
+)
+CROWDED = [*small_cluster()[:3], *(vm(f"db-{n}", on="n1", namespace="a", labels=DB) for n in "12")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "broken", "count"),
+    [
+        ("heal: Propose", True, 1),
+        ("heal: Propose, enforcement: Preferred", True, 1),
+        ("heal: Report", True, 0),
+        ("heal: Propose", False, 0),
+    ],
+)
+def test_healings(fields: str, broken: bool, count: int) -> None:
+    intents = intents_of(RULE % fields)
+    snapshot = snapshot_of(CROWDED if broken else small_cluster())
+    rules, _ = compile_rules(intents, snapshot)
+    goals = compile_heal(intents, snapshot, rules)
+    assert [goal.request.id for goal in goals] == ["heal/a/ZoneAntiAffinity/db"] * count
+
+
+@pytest.mark.parametrize(
+    ("spec", "vms", "times"),
+    [
+        ("{reason: x}", "db-1 db-2 idle other web", [(0, FOREVER)]),
+        ("{namespaces: [b], reason: x}", "other", [(0, FOREVER)]),
+        ("{selector: {matchLabels: {tier: db}}}", "db-1 db-2", [(0, FOREVER)]),
+        (
+            '{namespaces: [b], schedule: {start: "2026-12-06T22:00", duration: PT1H}}',
+            "other",
+            [(FIRST, FIRST + 3_600)],
+        ),
+        ('{namespaces: [b], schedule: {start: "2026-12-05T22:00", duration: PT1H}}', "", []),
+        ("{namespaces: [c]}", "", []),
+    ],
+)
+def test_freezes(spec: str, vms: str, times: list[tuple[int, int]]) -> None:
+    intents = intents_of(f"kind: FreezeWindow\nmetadata: {{name: f}}\nspec: {spec}")
+    freezes, _ = compile_freezes(intents, snapshot_of(small_cluster()), now=NOW, zone=ZONED)
+    found = [
+        (sorted(vm.name for vm in f.vms), [(t.start, t.end) for t in f.times]) for f in freezes
+    ]
+    assert found == ([(vms.split(), times)] if vms else [])
+
+
+def test_the_whole_problem() -> None:
+    intents = intents_of(
+        RULE % "heal: Propose",
+        window(f"nodes: {{names: [n2]}}, {SCHEDULE}, {CORDON}"),
+        window(SCHEDULE, "changes"),
+        request("one", "{vms: {names: [db-1]}, window: changes}"),
+        "kind: FreezeWindow\nmetadata: {name: f}\nspec: {namespaces: [b]}",
+    )
+    snapshot = snapshot_of(CROWDED)
+    rules, _ = compile_rules(intents, snapshot)
+    goals, findings = compile_goals(intents, snapshot, rules, now=NOW, zone=ZONED)
+    assert findings == ()
+    assert [type(goal) for goal in goals] == [MoveVms, EmptyNodes, HealRule]
+    problem, findings = build_problem(
+        cluster="prod",
+        settings=SETTINGS,
+        intents=intents,
+        snapshot=snapshot,
+        goals=goals,
+        now=NOW,
+    )
+    assert findings == ()
+    assert problem.goals == goals
+    assert problem.bandwidth == SETTINGS.bandwidth
+    assert [rule.ref.name for rule in problem.rules] == ["db"]
+    assert sorted(problem.intents) == [
+        "MaintenanceWindow/changes",
+        "MaintenanceWindow/w",
+        "MigrationRequest/a/one",
+        "ZoneAntiAffinity/a/db",
+    ]
+    assert problem.intents["MaintenanceWindow/w"].startswith("sha256:")
+
+
+@pytest.mark.parametrize(
+    ("migrations", "parallel", "source"),
+    [
+        ({}, 5, 2),
+        ({"parallelMigrationsPerCluster": 3, "parallelOutboundMigrationsPerNode": 1}, 3, 1),
+        ({"parallelMigrationsPerCluster": 50, "parallelOutboundMigrationsPerNode": 50}, 8, 4),
+    ],
+)
+def test_limits_are_the_smaller_ones(
+    migrations: dict[str, int], parallel: int, source: int
+) -> None:
+    kubevirt = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "KubeVirt",
+        "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
+        "spec": {"configuration": {"migrations": migrations}},
+    }
+    limits = effective_limits(
+        Limits(parallel=8, per_source_node=4), snapshot_of([*small_cluster(), kubevirt])
+    )
+    assert (limits.parallel, limits.per_source_node) == (parallel, source)
+
+
+def test_reservations_of_approved_moves() -> None:
+    move = Move(
+        id=1,
+        request="request/a/one",
+        group="request/a/one",
+        intent=IntentRef(kind="MigrationRequest", namespace="a", name="one"),
+        vm=VmRef(namespace="a", name="db-1", uid="u"),
+        source=NodeRef(node="n1", zone="x"),
+        to=NodeRef(node="n2", zone="y"),
+        allowed_nodes=("n2",),
+        pin=Pin.NODE,
+        added_node_selector={},
+        memory_bytes=1,
+        estimated_seconds=1,
+        wave=0,
+    )
+    times = (Interval(start=1, end=2),)
+    (found,) = reserve([move], times, pull_request=7)
+    assert (found.vm, found.node, found.allowed) == (named("db-1"), "n2", times)
+    assert (found.request, found.pull_request) == ("request/a/one", 7)
