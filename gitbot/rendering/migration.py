@@ -42,41 +42,34 @@ def migration_manifest(
     attempt: int = 1,
     context: MigrationContext,
     templates: Mapping[str, str],
-    request: str = "",
 ) -> KubernetesObject:
-    """The VMIM of one move and attempt. Raises GitbotError where the template is missing or bad.
-
-    `request` is the ledger id where that is another than the planned one (an approved healing).
-    """
-    request = request or move.request
-    effect = Effect(request=request, vmi_uid=move.vm.uid, move=move.id, attempt=attempt)
+    """The VMIM of one move and attempt. Raises GitbotError where the template is missing or bad."""
+    effect = Effect(request=move.request, vmi_uid=move.vm.uid, move=move.id, attempt=attempt)
     return render_object(
         templates,
         TEMPLATE,
         {
             "name": effect_name(effect, vm=move.vm.name),
             "namespace": move.vm.namespace,
-            "labels": _labels(request, context),
-            "annotations": _annotations(move, request, attempt, context),
+            "labels": _labels(move, context),
+            "annotations": _annotations(move, attempt, context),
             "vmi_name": move.vm.name,
             "added_node_selector": dict(move.added_node_selector),
         },
     )
 
 
-def _labels(request: str, context: MigrationContext) -> dict[str, str]:
-    labels = {MANAGED_BY: "gitbot", f"{PREFIX}request": label_value(request)}
+def _labels(move: Move, context: MigrationContext) -> dict[str, str]:
+    labels = {MANAGED_BY: "gitbot", f"{PREFIX}request": label_value(move.request)}
     if context.window:
         labels[f"{PREFIX}window"] = label_value(context.window)
     return labels
 
 
-def _annotations(
-    move: Move, request: str, attempt: int, context: MigrationContext
-) -> dict[str, str]:
+def _annotations(move: Move, attempt: int, context: MigrationContext) -> dict[str, str]:
     known = {
         TIMEOUT: str(context.unschedulable_timeout),
-        f"{PREFIX}request": request,
+        f"{PREFIX}request": move.request,
         f"{PREFIX}window": context.window,
         f"{PREFIX}move": str(move.id),
         f"{PREFIX}attempt": str(attempt),

@@ -1,0 +1,27 @@
+"""The examples of docs/reference/policies.md do what the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from gitbot.policy import read_policies
+from gitbot.policy.cases import run_tests
+
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "policies.md").read_text("utf-8")
+
+
+def test_the_example_compiles_and_its_test_passes() -> None:
+    policy, test = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    policies, findings = read_policies({"databases-at-night.yaml": policy})
+    assert findings == ()
+    results, findings = run_tests({"databases-at-night.test.yaml": test}, policies)
+    assert findings == ()
+    assert [result.problem for result in results] == [""]
+
+
+def test_the_page_lists_the_whole_default_pack() -> None:
+    folder = Path(__file__).parents[3] / "policies" / "default"
+    shipped = {path.name.partition(".")[0] for path in folder.glob("*.yaml")}
+    listed = set(re.findall(r"^\| `([a-z-]+)` \| (?:Deny|Warn|Audit) \|", PAGE, re.MULTILINE))
+    assert listed == shipped

@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.intents.compile import Past
+from gitbot.model.findings import Finding
+from gitbot.model.plan import PlacementPlan
+from gitbot.model.plan_json import read_plan
+from gitbot.model.problem import PlacementProblem
+from gitbot.snapshot import from_objects
+from gitbot.testing.problems import NOW, node, vm
+from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
+
+ROOT = Path(__file__).parents[3]
+CONFIGURATION = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: Configuration
+metadata: {name: default}
+spec:
+  clusters:
+  - name: iberia
+    timeZone: Europe/Madrid
+  manifests: [{path: vms}]
+"""
+HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
+RULE = f"""\
+{HEAD}kind: ZoneAntiAffinity
+metadata: {{name: db, namespace: default}}
+spec:
+  selector: {{matchLabels: {{tier: db}}}}
+"""
+REQUEST = f"""\
+{HEAD}kind: MigrationRequest
+metadata: {{name: web-to-n3, namespace: default}}
+spec:
+  vms: {{names: [web]}}
+  target: {{node: n3}}
+"""
+IMPOSSIBLE = REQUEST.replace("[web]", "[db-1]").replace("web-to-n3", "db-to-n4").replace("n3", "n4")
+WINDOW = f"""\
+{HEAD}kind: MaintenanceWindow
+metadata: {{name: firmware}}
+spec:
+  nodes: {{names: [n1]}}
+"""
+LATER = WINDOW + (
+    '  schedule: {start: "2027-03-06T22:00", timeZone: Europe/Madrid, duration: PT4H}\n'
+)
+PROTECT = f"""\
+{HEAD}kind: PlacementPolicy
+metadata: {{name: no-web}}
+spec:
+  over: Move
+  validations:
+  - expression: vm.name != 'web'
+    message: web stays
+  validationActions: [Deny]
+"""
+
+
+def nothing(problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
+    del problem, plan
+    return ()
+
+
+def shipped(folder: str) -> dict[str, str]:
+    where = ROOT / folder
+    return {
+        path.relative_to(where).as_posix(): path.read_text("utf-8")
+        for path in sorted(where.rglob("*"))
+        if path.is_file()
+    }
+
+
+ENGINE = Engine(policies=shipped("policies"), templates=shipped("templates"), replay=nothing)
+DB = {"tier": "db"}
+OBJECTS = [
+    node("n1", zone="a"),
+    node("n2", zone="b"),
+    node("n3", zone="c"),
+    node("n4", zone="b"),
+    *vm("web", on="n1"),
+    *vm("db-1", on="n1", labels=DB),
+    *vm("db-2", on="n2", labels=DB),
+]
+
+
+def evidence(objects: list[Any] | None = None, **more: Any) -> Evidence:
+    snapshot = from_objects("iberia", objects or OBJECTS, NOW)
+    return Evidence(snapshot=snapshot, now=NOW, **more)
+
+
+def sources(**intents: str) -> Sources:
+    return Sources(
+        configuration=CONFIGURATION.encode(),
+        intents={f"intents/iberia/{name}.yaml": text.encode() for name, text in intents.items()},
+    )
+
+
+def run(
+    intents: Mapping[str, str], *, base: Mapping[str, str] | None = None, **more: Any
+) -> CheckResult:
+    given: dict[str, Any] = {"evidence": evidence(), "engine": ENGINE, **more}
+    return check(
+        cluster="iberia",
+        sources=sources(**intents),
+        base=None if base is None else sources(**base),
+        **given,
+    )
+
+
+def moves(result: CheckResult) -> list[str]:
+    assert result.review is not None, result.findings
+    plan = result.review.plan
+    return [
+        f"{move.request}: {move.vm.name} {move.source.node}>{move.to.node}" for move in plan.moves
+    ]
+
+
+def codes(result: CheckResult) -> list[str]:
+    return [f"{finding.severity} {finding.code}" for finding in result.all_findings]
+
+
+def test_a_request_in_the_working_tree_is_planned_judged_and_shown() -> None:
+    result = run({"rule": RULE, "request": REQUEST})
+    assert moves(result) == ["request/default/web-to-n3: web n1>n3"]
+    assert (codes(result), result.fails(), result.plan_fails()) == ([], False, False)
+    assert result.review is not None
+    document = read_plan(result.review.file)
+    assert document.plan == result.review.plan
+    assert [item["spec"]["vmiName"] for item in document.manifests] == ["web"]
+    assert set(document.plan.intents) == {
+        "MigrationRequest/default/web-to-n3",
+        "ZoneAntiAffinity/default/db",
+    }
+
+
+def test_errors_in_texts_are_all_that_there_is() -> None:
+    result = run({"rule": RULE.replace("tier: db", "tier: [db"), "request": REQUEST})
+    assert result.review is None
+    assert result.fails()
+    assert all(finding.file == "intents/iberia/rule.yaml" for finding in result.findings)
+
+
+def test_a_hold_on_something_asked_for_fails_with_its_place() -> None:
+    result = run({"rule": RULE, "request": IMPOSSIBLE})
+    (finding,) = [item for item in result.all_findings if item.code.startswith("plan/")]
+    assert (finding.severity, finding.file) == ("error", "intents/iberia/request.yaml")
+    assert "default/db-1 cannot move" in finding.message
+    assert result.fails()
+    assert result.diff is not None
+    assert result.diff.state == "blocked"
+
+
+def test_a_breach_is_healed_in_the_tree_and_previewed_in_a_pull_request() -> None:
+    objects = [*OBJECTS[:4], *vm("db-1", on="n2", labels=DB), *vm("db-2", on="n4", labels=DB)]
+    whole = run({"rule": RULE}, evidence=evidence(objects))
+    assert len(moves(whole)) == 1
+    assert moves(whole)[0].startswith("heal/default/ZoneAntiAffinity/db: ")
+    assert not whole.plan_fails()
+    new = run({"rule": RULE}, base={}, evidence=evidence(objects))
+    assert moves(new) == []
+    assert codes(new) == ["warning plan/rule-broken"]
+    assert (new.fails(), new.fails(on_warning=True), new.plan_fails()) == (False, True, True)
+    assert [(item.title, len(item.plan.moves)) for item in new.previews] == [
+        ("healing of ZoneAntiAffinity default/db", 1)
+    ]
+
+
+def test_a_pull_request_is_planned_for_what_it_adds_and_nothing_else() -> None:
+    other = REQUEST.replace("web-to-n3", "web-to-n2").replace("node: n3", "node: n2")
+    old = {"rule": RULE, "other": other}
+    result = run({**old, "request": REQUEST}, base=old)
+    assert moves(result) == ["request/default/web-to-n3: web n1>n3"]
+    assert moves(run(old, base=old)) == []
+    moved = {"elsewhere": RULE + "---\n" + other}
+    assert moves(run(moved, base=old)) == []  # another file, the same intents
+
+
+def test_the_digest_of_a_pull_request_does_not_hang_on_windows_beside_it() -> None:
+    alone = run({"request": REQUEST}, base={})
+    beside = run({"request": REQUEST, "window": LATER}, base={})
+    assert alone.review is not None
+    assert beside.review is not None
+    assert alone.review.digest == beside.review.digest
+    assert [item.title for item in beside.previews] == [
+        "drain/firmware/20270306T210000Z empties n1"
+    ]
+
+
+def test_a_window_that_cannot_be_emptied_fails_the_pull_request_that_adds_it() -> None:
+    stuck = [*OBJECTS, *vm("pinned", on="n1", node_selector={"kubernetes.io/hostname": "n1"})]
+    result = run({"window": WINDOW}, base={}, evidence=evidence(stuck))
+    assert any(code.startswith("error plan/") for code in codes(result))
+    assert result.fails()
+    fine = run({"window": WINDOW}, base={})
+    assert not fine.fails()
+
+
+def test_drains_far_ahead_are_previews_in_the_tree_and_open_ones_are_planned() -> None:
+    far = run({"window": LATER})
+    assert (moves(far), len(far.previews)) == ([], 1)
+    now = run({"window": WINDOW})
+    assert {move.partition(":")[0] for move in moves(now)} == {"drain/firmware/unmerged"}
+    assert now.review is not None
+    assert ("Node", "n1") in [(item.kind, item.name) for item in now.review.manifests]
+
+
+def test_finished_requests_are_not_planned_again() -> None:
+    past = Past(finished=frozenset({"request/default/web-to-n3"}))
+    assert moves(run({"request": REQUEST}, evidence=evidence(past=past))) == []
+
+
+def test_policies_of_the_base_count_and_those_of_the_head_are_read() -> None:
+    with_policy = Sources(
+        configuration=CONFIGURATION.encode(),
+        intents=sources(request=REQUEST).intents,
+        policies={"policies/p.yaml": PROTECT},
+    )
+    plain = sources()
+    arguments: dict[str, Any] = {"cluster": "iberia", "evidence": evidence(), "engine": ENGINE}
+    assert codes(check(sources=with_policy, **arguments)) == ["error policy/no-web"]
+    assert codes(check(sources=with_policy, base=plain, **arguments)) == []
+    assert codes(check(sources=sources(request=REQUEST), base=with_policy, **arguments)) == []
+    base = Sources(
+        configuration=CONFIGURATION.encode(),
+        intents={},
+        policies=with_policy.policies,
+    )
+    denied = check(sources=sources(request=REQUEST), base=base, **arguments)
+    assert codes(denied) == ["error policy/no-web"]
+    assert denied.diff is not None
+    assert denied.diff.state == "denied"
+
+
+def test_manifests_and_intents_in_one_pull_request_are_refused() -> None:
+    paths = ("intents/iberia/request.yaml", "vms/web.yaml")
+    result = run({"request": REQUEST}, base={}, changed=paths)
+    assert "error check/manifests-and-intents" in codes(result)
+    for one in paths:
+        assert codes(run({"request": REQUEST}, base={}, changed=(one,))) == []
+
+
+def test_an_unknown_cluster_is_named() -> None:
+    result = check(
+        cluster="nope", sources=sources(request=REQUEST), evidence=evidence(), engine=ENGINE
+    )
+    assert codes(result) == ["error check/unknown-cluster"]
+
+
+def test_an_old_snapshot_is_refused() -> None:
+    snapshot = from_objects("iberia", OBJECTS, NOW - 3600)
+    result = run({"request": REQUEST}, evidence=Evidence(snapshot=snapshot, now=NOW))
+    assert codes(result) == ["error policy/snapshot-age"]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_same_inputs_same_bytes(seed: int) -> None:
+    objects = OBJECTS[::-1] if seed == 2 else OBJECTS
+    made = run({"rule": RULE, "request": REQUEST, "w": WINDOW}, evidence=evidence(objects)).review
+    again = run({"w": WINDOW, "request": REQUEST, "rule": RULE}).review
+    assert made is not None
+    assert again is not None
+    assert made.file == again.file
