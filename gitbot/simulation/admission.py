@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import setting
-from gitbot.model.objects import KubernetesObject, at, labels_of
+from gitbot.kubevirt.admission import (
+    admit_instance,
+    admit_instance_update,
+    admit_migration,
+    admit_migration_update,
+)
+from gitbot.kubevirt.eviction import admit_eviction
+from gitbot.kubevirt.reconcile import MIGRATION, VMI, Update
+from gitbot.kubevirt.verdicts import Admitted, Refused, Verdict
+from gitbot.model.objects import KubernetesObject, annotations_of, at
 from gitbot.simulation.controllers.instances import the_kubevirt
-from gitbot.simulation.store import Store, with_metadata
+from gitbot.simulation.status import ApiError
+from gitbot.simulation.store import Store, controller_of
 
 
 class KubeVirtAdmission:
@@ -18,44 +24,72 @@ class KubeVirtAdmission:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def mutate(self, obj: KubernetesObject, *, user: str) -> KubernetesObject:
-        """Defaults of a new VMI; label and finalizer of a new migration."""
-        del user
-        match obj["kind"]:
-            case "VirtualMachineInstance":
-                return self._instance(obj)
-            case "VirtualMachineInstanceMigration":
-                return _migration(obj)
-            case _:
-                return obj
+    def admit(
+        self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
+    ) -> KubernetesObject:
+        """The object as the webhooks leave it; raises ApiError where they refuse."""
+        verdict = self._verdict(obj, old, user)
+        return obj if verdict is None else _let_in(verdict)
 
-    def validate(self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str) -> None:
-        """Refuse what virt-api refuses."""
+    def _verdict(
+        self, obj: KubernetesObject, old: KubernetesObject | None, user: str
+    ) -> Verdict | None:
+        kubevirt = the_kubevirt(self._store)
+        match (obj["kind"], old):
+            case (kind, None) if kind == VMI:
+                return admit_instance(obj, user=user, kubevirt=kubevirt)
+            case (kind, present) if kind == VMI and present is not None:
+                return admit_instance_update(obj, present, user=user, kubevirt=kubevirt)
+            case (kind, None) if kind == MIGRATION:
+                namespace = obj["metadata"]["namespace"]
+                name = at(obj, "spec", "vmiName", default="")
+                return admit_migration(
+                    obj,
+                    user=user,
+                    vmi=self._store.find(VMI, (namespace, name)),
+                    migrations=self._store.all(MIGRATION, namespace),
+                    kubevirt=kubevirt,
+                )
+            case (kind, present) if kind == MIGRATION and present is not None:
+                return admit_migration_update(obj, present)
+        return None
 
     def evict(self, pod: KubernetesObject, eviction: KubernetesObject, *, dry_run: bool) -> None:
-        """Answer an eviction of a launcher pod."""
+        """Answer an eviction; a refusal may leave its mark on the VMI first."""
+        namespace = pod["metadata"]["namespace"]
+        owner = controller_of(pod)
+        parent = None
+        if owner is not None and owner["kind"] == "Pod":
+            parent = self._store.find("Pod", (namespace, owner["name"]))
+        launcher = pod if parent is None else parent
+        name = annotations_of(launcher).get(names.DOMAIN, "")
+        verdict = admit_eviction(
+            pod,
+            vmi=self._store.find(VMI, (namespace, name)),
+            kubevirt=the_kubevirt(self._store),
+            dry_run=dry_run,
+            annotations=annotations_of(eviction),
+            owner=parent,
+        )
+        for effect in verdict.effects:
+            if isinstance(effect, Update) and not dry_run:
+                self._store.replace(effect.object)
+        _let_in(verdict)
 
-    def _instance(self, vmi: KubernetesObject) -> KubernetesObject:
-        kubevirt = the_kubevirt(self._store)
-        spec: dict[str, Any] = {**vmi["spec"]}
-        strategy = setting(kubevirt, "evictionStrategy", default="")
-        if strategy and not spec.get("evictionStrategy"):
-            spec["evictionStrategy"] = strategy
-        domain = {**at(spec, "domain", default={})}
-        machine: Mapping[str, Any] = domain.get("machine") or {}
-        domain["machine"] = {**machine, "type": machine.get("type") or "q35"}
-        spec["domain"] = domain
-        spec.setdefault("architecture", "amd64")
-        finalizers = at(vmi, "metadata", "finalizers", default=[])
-        if names.VMI_FINALIZER not in finalizers:
-            finalizers = [*finalizers, names.VMI_FINALIZER]
-        return {**with_metadata(vmi, finalizers=finalizers), "spec": spec}
 
-
-def _migration(migration: KubernetesObject) -> KubernetesObject:
-    name = at(migration, "spec", "vmiName", default="")
-    finalizers = at(migration, "metadata", "finalizers", default=[])
-    if names.MIGRATION_FINALIZER not in finalizers:
-        finalizers = [*finalizers, names.MIGRATION_FINALIZER]
-    labels = {**labels_of(migration), names.VMI_NAME: name}
-    return with_metadata(migration, labels=labels, finalizers=finalizers)
+def _let_in(verdict: Verdict) -> KubernetesObject:
+    match verdict:
+        case Admitted(object=obj):
+            return obj
+        case Refused() as refused:
+            causes = [
+                {"reason": cause.reason, "message": cause.message, "field": cause.field}
+                for cause in refused.causes
+            ]
+            reason = refused.reason or ("TooManyRequests" if refused.code == 429 else "BadRequest")
+            raise ApiError(
+                refused.message,
+                code=refused.code,
+                reason=reason,
+                details={"causes": causes} if causes else {},
+            )

@@ -37,11 +37,10 @@ _NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
 class Admission(Protocol):
     """The admission webhooks. Every method raises ApiError to refuse."""
 
-    def mutate(self, obj: KubernetesObject, *, user: str) -> KubernetesObject:
-        """The object as the mutating webhooks leave it (create only)."""
-
-    def validate(self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str) -> None:
-        """Refuse a create (`old` is None) or an update."""
+    def admit(
+        self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
+    ) -> KubernetesObject:
+        """What a create (`old` is None) or an update becomes."""
 
     def evict(self, pod: KubernetesObject, eviction: KubernetesObject, *, dry_run: bool) -> None:
         """Refuse an eviction; may mark the pod's VMI first."""
@@ -50,13 +49,12 @@ class Admission(Protocol):
 class NoAdmission:
     """No webhook at all."""
 
-    def mutate(self, obj: KubernetesObject, *, user: str) -> KubernetesObject:
+    def admit(
+        self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
+    ) -> KubernetesObject:
         """Leave the object as it is."""
-        del user
+        del old, user
         return obj
-
-    def validate(self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str) -> None:
-        """Allow everything."""
 
     def evict(self, pod: KubernetesObject, eviction: KubernetesObject, *, dry_run: bool) -> None:
         """Allow everything."""
@@ -99,8 +97,7 @@ class Api:
         stripped = with_metadata(
             checked, resourceVersion=None, uid=None, deletionTimestamp=None, selfLink=None
         )
-        admitted = self.admission.mutate(self._defaulted(stripped), user=asked.user)
-        self.admission.validate(admitted, None, user=asked.user)
+        admitted = self.admission.admit(self._defaulted(stripped), None, user=asked.user)
         if not asked.dry_run:
             return Answer(object=self.store.create(admitted), warnings=warnings)
         prepared = self.store.prepare(admitted)
@@ -117,8 +114,8 @@ class Api:
         old = self.store.get(resource.kind, _key(resource, obj))
         checked, warnings = _checked(resource, obj, asked)
         new = _parts_to_write(resource, old, checked, subresource)
-        self.admission.validate(new, old, user=asked.user)
-        stored = new if asked.dry_run else self.store.replace(new)
+        admitted = self.admission.admit(new, old, user=asked.user)
+        stored = admitted if asked.dry_run else self.store.replace(admitted)
         return Answer(object=stored, warnings=warnings)
 
     def patch(

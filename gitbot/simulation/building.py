@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gitbot.model.canonical import short_digest
+from gitbot.simulation.controllers.instances import MACHINE
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 CPU_MODEL, CPU_VENDOR = "Skylake-Server", "Intel"
-MACHINE = "pc-q35-rhel9.6.0"
 READY_SINCE = "2025-11-01T00:00:00Z"
 
 
@@ -56,8 +56,14 @@ def node(
             "nodeInfo": {
                 "architecture": "amd64",
                 "bootID": "-".join((boot[:8], boot[8:12], boot[12:16], boot[16:20], boot[20:])),
+                "containerRuntimeVersion": "containerd://2.2.0",
+                "kernelVersion": "6.12.0",
+                "kubeProxyVersion": "v1.36.3",
                 "kubeletVersion": "v1.36.3",
+                "machineID": short_digest(f"machine/{name}", 32),
                 "operatingSystem": "linux",
+                "osImage": "simulated",
+                "systemUUID": short_digest(f"system/{name}", 32),
             },
         },
     }

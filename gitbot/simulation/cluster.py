@@ -12,6 +12,7 @@ from gitbot.model.objects import KubernetesObject, at
 from gitbot.simulation.admission import KubeVirtAdmission
 from gitbot.simulation.api import Api
 from gitbot.simulation.clock import VirtualClock
+from gitbot.simulation.controllers.evacuations import Evacuations
 from gitbot.simulation.controllers.garbage import GarbageCollector
 from gitbot.simulation.controllers.handler import Failures, Handler
 from gitbot.simulation.controllers.instances import Instances
@@ -89,10 +90,18 @@ class SimulatedCluster:
                 Machines(store=store, api=self.api),
                 InstanceReplicaSets(store=store, api=self.api),
                 Instances(store=store, api=self.api, now=now, dials=dials),
+                Evacuations(store=store, view=view, writer=writer, now=now),
                 Migrations(store=store, view=view, writer=writer, now=now),
                 scheduler,
                 Kubelet(store=store, now=now, dials=dials),
-                Handler(store=store, now=now, dials=dials, failures=self.failures),
+                Handler(
+                    store=store,
+                    view=view,
+                    writer=writer,
+                    now=now,
+                    dials=dials,
+                    failures=self.failures,
+                ),
             ),
         )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gitbot.kubevirt import names
+from gitbot.kubevirt.boot import reconcile_boot
 from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.reconcile import Update
 from gitbot.kubevirt.target_pod import source_pod
 from gitbot.model.canonical import short_digest
 from gitbot.model.instants import format_instant
@@ -16,7 +18,12 @@ from gitbot.model.objects import KubernetesObject, labels_of
 from gitbot.model.pod import Pod
 from gitbot.simulation.building import REGION, ZONE, guest, kubevirt, machine, namespace, node
 from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.controllers.instances import NOT_MIGRATABLE, in_phase, running_instance
+from gitbot.simulation.controllers.instances import (
+    NOT_MIGRATABLE,
+    boot_times,
+    in_phase,
+    with_guest_facts,
+)
 from gitbot.simulation.controllers.kubelet import running_status
 from gitbot.simulation.controllers.machines import instance_of
 from gitbot.simulation.dials import Dials
@@ -157,18 +164,24 @@ def _load_instance(
 ) -> None:
     now = cluster.now()
     node_name = home["metadata"]["name"]
-    topology = {key: labels_of(home)[key] for key in (REGION, ZONE)}
     vmi = instance_of(owner, name=owner["metadata"]["name"])
-    labels = {**labels_of(vmi), **topology, names.NODE_NAME: node_name}
+    labels = {**labels_of(vmi), names.NODE_NAME: node_name}
     placed = with_metadata(vmi, labels=labels, finalizers=[names.VMI_FINALIZER])
-    running = running_instance(placed, now, migratable=True)
-    stored = cluster.store.create(in_phase(running, "Running", now, nodeName=node_name))
+    scheduled_vmi = in_phase(with_guest_facts(placed), "Scheduled", now, nodeName=node_name)
+    times = replace(boot_times(placed, cluster.dials), boot=0)
+    booted = [
+        write.object
+        for write in reconcile_boot(scheduled_vmi, now, times).writes
+        if isinstance(write, Update)
+    ]
+    stored = cluster.store.create(booted[0])
     pod = source_pod(stored, settings, cluster.get("Namespace", stored["metadata"]["namespace"]))
     scheduled = {
         "type": "PodScheduled",
         "status": "True",
         "lastTransitionTime": format_instant(now),
     }
+    topology = {key: labels_of(home)[key] for key in (REGION, ZONE)}
     pod = with_metadata(pod, labels={**labels_of(pod), **topology})
     bound = {**pod, "spec": {**pod["spec"], "nodeName": node_name}}
     bound = {**bound, "status": {"phase": "Pending", "conditions": [scheduled]}}

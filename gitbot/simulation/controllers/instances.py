@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gitbot.kubevirt import names
+from gitbot.kubevirt.boot import BootTimes, reconcile_boot
 from gitbot.kubevirt.edits import with_condition, with_value, without_condition
+from gitbot.kubevirt.phases import with_phase
 from gitbot.kubevirt.pod_defaults import ClassObjects
+from gitbot.kubevirt.reconcile import Update
 from gitbot.kubevirt.target_pod import source_pod
-from gitbot.model.instants import format_instant, parse_instant
 from gitbot.model.objects import KubernetesObject, annotations_of, at, condition_of, labels_of
 from gitbot.simulation.api import CONTROLLER, Api, Asked
 from gitbot.simulation.controllers.kubelet import is_ready
@@ -25,9 +27,13 @@ from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Change, Key, Store, key_of, with_metadata
 
 RETRY = 5
+MACHINE = "pc-q35-rhel9.6.0"
+_NOT_SHARED = (
+    "cannot migrate VMI: PVC is not shared, live migration requires that all PVCs must be shared "
+    "(using ReadWriteMany access mode)"
+)
 NOT_MIGRATABLE = "simulation.gitbot.dev/not-migratable"  # annotation: reason of LiveMigratable
 _ASKED = Asked(user=CONTROLLER, validation="Ignore")
-_TOPOLOGY = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 
 
 def the_kubevirt(store: Store) -> KubernetesObject:
@@ -119,10 +125,8 @@ class Instances:
             self._store.replace(changed)
         if at(pod, "status", "phase") != "Running":
             return None
-        node = self._store.get("Node", ("", pod["spec"]["nodeName"]))
-        topology = {key: labels_of(node)[key] for key in _TOPOLOGY if key in labels_of(node)}
-        name = node["metadata"]["name"]
-        labels = {**labels_of(vmi), **topology, names.NODE_NAME: name}
+        name = pod["spec"]["nodeName"]
+        labels = {**labels_of(vmi), names.NODE_NAME: name}
         placed = with_metadata(without_condition(vmi, "PodScheduled"), labels=labels)
         self._write(
             placed, phase="Scheduled", nodeName=name, activePods={pod["metadata"]["uid"]: name}
@@ -130,13 +134,12 @@ class Instances:
         return None
 
     def _boot(self, vmi: KubernetesObject) -> int | None:
-        entered = _entered(vmi, "Scheduled")
-        left = entered + self._dials().boot - self._now() if entered else 0
-        if left > 0:
-            return left
-        booted = running_instance(vmi, self._now(), migratable=self._dials().live_migratable)
-        self._write(booted, phase="Running")
-        return None
+        times = boot_times(vmi, self._dials())
+        answer = reconcile_boot(with_guest_facts(vmi), self._now(), times)
+        for write in answer.writes:
+            if isinstance(write, Update):
+                self._store.replace(write.object)
+        return answer.requeue_after
 
     def _follow(self, vmi: KubernetesObject, pods: tuple[KubernetesObject, ...]) -> int | None:
         """End the VMI with the pod that it runs in; keep `activePods`."""
@@ -188,52 +191,36 @@ def class_objects(store: Store) -> ClassObjects:
 
 def in_phase(vmi: KubernetesObject, phase: str, now: int, **status: Any) -> dict[str, Any]:
     """The VMI in a phase, entered now unless it was there before; other status fields set."""
-    merged = {**(vmi.get("status") or {}), **status, "phase": phase}
-    stamps = list(merged.get("phaseTransitionTimestamps") or [])
-    if not any(stamp["phase"] == phase for stamp in stamps):
-        text = format_instant(now)
-        stamps.append({"phase": phase, "phaseTransitionTimestamp": text})
-    changed = {**vmi, "status": {**merged, "phaseTransitionTimestamps": stamps}}
+    merged = {**(vmi.get("status") or {}), **status}
+    changed = with_phase({**vmi, "status": merged}, phase, now)
     if phase in ("Succeeded", "Failed"):
         return with_condition(changed, "Ready", "False", now, reason="PodTerminating")
     return changed
 
 
-def running_instance(vmi: KubernetesObject, now: int, *, migratable: bool) -> dict[str, Any]:
-    """What virt-handler reports of a guest that has started."""
-    not_migratable = annotations_of(vmi).get(NOT_MIGRATABLE)
+def with_guest_facts(vmi: KubernetesObject) -> dict[str, Any]:
+    """The VMI with what virt-handler reports of the guest: machine, CPUs, memory."""
     guest = at(vmi, "spec", "domain", "memory", "guest") or at(
         vmi, "spec", "domain", "resources", "requests", "memory", default="1Gi"
     )
     cpu = at(vmi, "spec", "domain", "cpu", default={})
-    status = {
-        **(vmi.get("status") or {}),
-        "migrationMethod": "BlockMigration",
+    facts = {
         "migrationTransport": "Unix",
-        "selinuxContext": "none",
-        "machine": {"type": "pc-q35-rhel9.6.0"},
+        "machine": {"type": MACHINE},
         "currentCPUTopology": {key: cpu.get(key, 1) for key in ("cores", "sockets", "threads")},
         "memory": {"guestAtBoot": guest, "guestCurrent": guest, "guestRequested": guest},
     }
-    booted = with_condition({**vmi, "status": status}, "Ready", "True", now)
-    if migratable and not_migratable is None:
-        return with_condition(booted, "LiveMigratable", "True", now)
-    return with_condition(
-        booted,
-        "LiveMigratable",
-        "False",
-        now,
-        reason=not_migratable or "DisksNotLiveMigratable",
-        message="cannot migrate VMI: PVC is not shared, live migration requires that all PVCs "
-        "must be shared (using ReadWriteMany access mode)",
-    )
+    return {**vmi, "status": {**(vmi.get("status") or {}), **facts}}
 
 
-def _entered(vmi: KubernetesObject, phase: str) -> int:
-    for stamp in at(vmi, "status", "phaseTransitionTimestamps", default=[]):
-        if stamp["phase"] == phase:
-            return parse_instant(stamp["phaseTransitionTimestamp"])
-    return 0
+def boot_times(vmi: KubernetesObject, dials: Dials) -> BootTimes:
+    """How the guest boots; the annotation NOT_MIGRATABLE or a dial make it unmovable."""
+    reason = annotations_of(vmi).get(NOT_MIGRATABLE)
+    if dials.live_migratable and reason is None:
+        return BootTimes(boot=dials.boot)
+    refused = ("False", reason or "DisksNotLiveMigratable", _NOT_SHARED)
+    stuck = {"LiveMigratable": refused, "StorageLiveMigratable": ("False", "NotMigratable", "")}
+    return BootTimes(boot=dials.boot, conditions=stuck)
 
 
 def _ended(pod: KubernetesObject) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gitbot.simulation.api import ADMIN, Asked, FieldValidation
@@ -19,7 +19,10 @@ _PATCH_TYPES = {
     "application/strategic-merge-patch+json": "strategic",
     "application/apply-patch+yaml": "apply",
 }
-_REVIEWS = ("selfsubjectaccessreviews", "selfsubjectreviews")
+REVIEWS = {
+    "selfsubjectaccessreviews": ("authorization.k8s.io/v1", "SelfSubjectAccessReview"),
+    "selfsubjectreviews": ("authentication.k8s.io/v1", "SelfSubjectReview"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +46,6 @@ class Response:
     body: Any
     warnings: tuple[str, ...] = ()
     content_type: str = "application/json"
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Handler:
@@ -58,12 +60,11 @@ class Handler:
         try:
             return self._fixed(request) or self._on_resource(request)
         except ApiError as refusal:
-            headers = {"Retry-After": "1"} if refusal.code == 429 else {}
-            return Response(code=refusal.code, body=refusal.status(), headers=headers)
+            return Response(code=refusal.code, body=refusal.status())
 
     def _fixed(self, request: Request) -> Response | None:
         parts = request.path.strip("/").split("/")
-        if parts[-1] in _REVIEWS and request.method == "POST":
+        if parts[-1] in REVIEWS and request.method == "POST":
             return Response(code=201, body=_review(parts[-1], request))
         if request.method != "GET":
             return None
@@ -279,4 +280,7 @@ def _review(kind: str, request: Request) -> dict[str, Any]:
     else:
         status = {"allowed": True, "reason": "the simulated cluster allows everything"}
     body = dict(request.body) if isinstance(request.body, Mapping) else {}
-    return {**body, "status": status}
+    version, name = REVIEWS[kind]
+    return {"metadata": {}, "spec": {}, **body, "apiVersion": version, "kind": name} | {
+        "status": status
+    }

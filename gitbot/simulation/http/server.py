@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from gitbot.simulation.api import ADMIN
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http.listing import wanted_of
-from gitbot.simulation.http.requests import Handler, Request, Response
+from gitbot.simulation.http.requests import REVIEWS, Handler, Request, Response
 from gitbot.simulation.http.routes import find_route
 from gitbot.simulation.http.watching import Watch
 from gitbot.simulation.status import ApiError, bad_request
@@ -157,7 +157,7 @@ class _Connection(BaseHTTPRequestHandler):
             method=self.command,
             path=parts.path,
             query=dict(parse_qsl(parts.query, keep_blank_values=True)),
-            body=_body(raw, content_type),
+            body=None if _is_review(parts.path) else _body(raw, content_type),
             accept=self.headers.get("Accept") or "",
             content_type=content_type,
             user=self.headers.get("Impersonate-User") or ADMIN,
@@ -171,8 +171,6 @@ class _Connection(BaseHTTPRequestHandler):
         for warning in response.warnings:
             text = warning.replace("\\", "\\\\").replace('"', '\\"')
             self.send_header("Warning", f'299 - "{text}"')
-        for name, value in response.headers.items():
-            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
 
@@ -208,6 +206,11 @@ class _Connection(BaseHTTPRequestHandler):
 
 def _is_watch(request: Request) -> bool:
     return request.query.get("watch") in ("true", "1") and request.path.startswith("/api")
+
+
+def _is_review(path: str) -> bool:
+    """Reviews come as protobuf from kubectl; the answer needs nothing from them."""
+    return path.rsplit("/", 1)[-1] in REVIEWS
 
 
 def _encode(response: Response) -> bytes:

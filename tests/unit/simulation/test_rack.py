@@ -34,9 +34,7 @@ def test_the_rack_is_as_big_full_and_settled_as_it_says() -> None:
 def test_one_rule_is_broken_from_the_start() -> None:
     cluster = rack(SMALL)
     zones = [
-        labels_of(vmi)[ZONE]
-        for vmi in cluster.list("VirtualMachineInstance")
-        if labels_of(vmi).get(TIER) == "quorum"
+        labels_of(pod)[ZONE] for pod in cluster.list("Pod") if labels_of(pod).get(TIER) == "quorum"
     ]
     assert sorted(Counter(zones).values()) == [1, 2]
 
