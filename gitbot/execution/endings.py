@@ -44,7 +44,7 @@ def _why(
         return MoveState.WITHDRAWN, f"the request was cancelled: {request.cancelled}"
     if approved.terms.void:
         return MoveState.WITHDRAWN, approved.terms.void
-    moot = moot_reason(facts, move)
+    moot = "" if _moves_before(approved, move, request) else moot_reason(facts, move)
     if moot:
         return MoveState.OBSOLETE, moot
     stopped = stopped_by(request, request.moves[move.id])
@@ -54,6 +54,17 @@ def _why(
     if next_start(view, approved, move, request) is None:
         return MoveState.EXPIRED, "it could not start within its allowed time"
     return None, ""
+
+
+def _moves_before(approved: Approved, move: Move, request: RequestRecord) -> bool:
+    """Whether an earlier move of the same plan still has to bring the VM to its source."""
+    return any(
+        other.vm == move.vm
+        and (other.wave, other.id) < (move.wave, move.id)
+        and other.id in request.moves
+        and not request.moves[other.id].final
+        for other in approved.moves
+    )
 
 
 def moot_reason(facts: ClusterFacts, move: Move) -> str:

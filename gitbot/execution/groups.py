@@ -32,12 +32,17 @@ def judge_groups(
 def _judge_plan(view: View, facts: ClusterFacts, remaining: list[Candidate]) -> list[Stale]:
     away = _nodes_away(view, remaining[0].approved)
     judged = [item for item in remaining if not away & _nodes_of(remaining, item)]
-    if not refusals(view, [_here(facts, item.move) for item in judged]):
+    first = {item.move.vm: item.move.id for item in reversed(judged)}  # a VM may move twice
+    moves_of = {
+        item.move.id: _here(facts, item.move) if first[item.move.vm] == item.move.id else item.move
+        for item in judged
+    }
+    if not refusals(view, moves_of.values()):
         return []
     stale: list[Stale] = []
     passed: list[Move] = []
     for group in dict.fromkeys(item.move.group for item in judged):
-        moves = [_here(facts, item.move) for item in judged if item.move.group == group]
+        moves = [moves_of[item.move.id] for item in judged if item.move.group == group]
         reasons = refusals(view, [*passed, *moves])
         if reasons:
             stale.append(Stale(request=remaining[0].approved.id, group=group, reasons=reasons))

@@ -16,7 +16,9 @@ from gitbot.model.effect import effect_name
 from gitbot.model.findings import Severity
 from gitbot.model.ledger import Entry, MoveState
 from gitbot.model.plan import Move, NodeRef, PlacementPlan, Wave
+from gitbot.model.problem import MoveVms, Request, Target
 
+LIMIT = "constraints/limit"
 BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
 
 
@@ -240,12 +242,30 @@ def _as_is(facts: ClusterFacts, move: Move) -> Move:
 
 
 def refusals(view: View, moves: Iterable[Move]) -> tuple[str, ...]:
-    """What the constraints say against these moves on the cluster as it is; nothing: go."""
-    trial = trial_plan(view, tuple(moves))
+    """What the constraints say against these moves on the cluster as it is; nothing: go.
+
+    Times and limits are left out: when and how many at once is decided here, not by the plan.
+    """
+    wanted = tuple(moves)
+    problem = replace(view.problem, goals=_goals(wanted), freezes=(), reservations=())
     return tuple(
         finding.message
-        for finding in view.replay(view.problem, trial)
-        if finding.severity is Severity.ERROR
+        for finding in view.replay(problem, trial_plan(view, wanted))
+        if finding.severity is Severity.ERROR and finding.code != LIMIT
+    )
+
+
+def _goals(moves: tuple[Move, ...]) -> tuple[MoveVms, ...]:
+    """One goal for each request, so that the replay knows whose moves these are."""
+    first = {move.request: move for move in reversed(moves)}
+    return tuple(
+        MoveVms(
+            request=Request(id=name, intent=move.intent),
+            vms=tuple(item.vm.namespaced_name for item in moves if item.request == name),
+            target=Target(),
+            pin=move.pin,
+        )
+        for name, move in sorted(first.items())
     )
 
 
@@ -253,7 +273,7 @@ def trial_plan(view: View, moves: tuple[Move, ...]) -> PlacementPlan:
     """The moves as a plan that starts now, its waves counted from 0 without gaps."""
     indexes = {wave: index for index, wave in enumerate(sorted({move.wave for move in moves}))}
     waves: list[Wave] = []
-    starts = view.now
+    starts = view.problem.now
     for wave, index in indexes.items():
         longest = max(move.estimated_seconds for move in moves if move.wave == wave)
         waves.append(Wave(index=index, starts=starts, ends=starts + longest))

@@ -389,7 +389,7 @@ def proposal_in(shell: Shell, head: str, concern: str) -> Mapping[str, str]:
 
 def _comment(run: _Run, number: int, review: Review) -> None:
     mark = marker(run.shell.cluster_name)
-    run.shell.forge.upsert_comment(number, marker=mark, body=f"{mark}\n{markdown(review.diff)}")
+    run.shell.forge.upsert_comment(number, marker=mark, body=markdown(review.diff))
 
 
 def title_of(concern: Concern, review: Review) -> str:
