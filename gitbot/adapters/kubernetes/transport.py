@@ -150,7 +150,7 @@ class Transport:
             url += "?" + urlencode(query)
         try:
             self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        except ConfigException as error:
+        except (ConfigException, OSError) as error:
             raise ClusterError(f"no credentials for {self.context!r}: {error}") from error
         try:
             response = self._client.call_api(
@@ -194,7 +194,7 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
         else:
             config.load_kube_config(file, context or None, configuration, persist_config=False)
             name = context or str(config.list_kube_config_contexts(file)[1]["name"])
-    except (config.ConfigException, OSError, ValueError, TypeError, KeyError) as error:
+    except Exception as error:  # the client lets through whatever its parts raise, YAML errors too
         raise ClusterError(
             f"no cluster to talk to: {_short(error)}",
             hint="give --kubeconfig and --context, or --snapshot FILE to work without a cluster",

@@ -1,0 +1,143 @@
+"""A scripted API server for the adapter's tests: it answers what a test tells it to."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
+
+from gitbot.snapshot.resources import LISTED
+
+DATE = "Sun, 06 Dec 2026 21:00:00 GMT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One request as it came in."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What to answer. `drop` closes the connection instead; `cut` sends that many bytes less."""
+
+    code: int = 200
+    body: Any = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    drop: bool = False
+    cut: int = 0
+    dated: bool = True
+
+
+Answer = Callable[[Seen], Reply | None]
+
+
+def status(code: int, reason: str, message: str, **headers: str) -> Reply:
+    """A Kubernetes Status."""
+    body = {"kind": "Status", "status": "Failure", "reason": reason, "message": message}
+    return Reply(code=code, body=body, headers=headers)
+
+
+def healthy(seen: Seen) -> Reply:
+    """An empty cluster with KubeVirt, where nothing is wrong."""
+    if seen.path == "/version":
+        return Reply(body={"gitVersion": "v1.36.3"})
+    if seen.path == "/apis":
+        groups: dict[str, set[str]] = {}
+        for resource in LISTED:
+            groups.setdefault(resource.group, set()).update(resource.versions)
+        listed = [
+            {"name": name, "versions": [{"version": each} for each in sorted(versions)]}
+            for name, versions in groups.items()
+            if name
+        ]
+        return Reply(body={"kind": "APIGroupList", "groups": listed})
+    return Reply(body={"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []})
+
+
+class ScriptedServer:
+    """Answers with the first of `answers` that has something to say, else as a healthy one."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.answers = answers
+        self.seen: list[Seen] = []
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.script = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def reply(self, seen: Seen) -> Reply:
+        """The reply to one request."""
+        self.seen.append(seen)
+        replies = (answer(seen) for answer in self.answers)
+        return next((reply for reply in replies if reply is not None), None) or healthy(seen)
+
+    def of(self, method: str) -> list[Seen]:
+        """The requests of one method."""
+        return [seen for seen in self.seen if seen.method == method]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    script: ScriptedServer
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is part of the play."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Stay quiet."""
+
+    def do_GET(self) -> None:
+        """Answer anything."""
+        parts = urlsplit(self.path)
+        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        reply = self.server.script.reply(
+            Seen(
+                method=self.command,
+                path=parts.path,
+                query=dict(parse_qsl(parts.query)),
+                headers={key.lower(): value for key, value in self.headers.items()},
+                body=json.loads(raw) if raw else None,
+            )
+        )
+        self.close_connection = True
+        if reply.drop:
+            return
+        data = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+        self.send_response_only(reply.code)
+        if reply.dated:
+            self.send_header("Date", DATE)
+        for name, value in reply.headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data[: len(data) - reply.cut])
+
+    do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the base class's names

@@ -1,0 +1,406 @@
+"""The real adapter against an API server that fails in every way that API servers fail in."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.transport import Transport
+from gitbot.errors import (
+    ClusterError,
+    ClusterForbidden,
+    ClusterRefused,
+    OutcomeUnknown,
+    SnapshotError,
+)
+from gitbot.model.names import NamespacedName
+from gitbot.simulation.http import kubeconfig_text
+from tests.contracts.cluster_scene import migration
+from tests.contracts.cluster_server import Answer, Reply, ScriptedServer, Seen, status
+
+NOW = 1_796_590_800
+PODS = "/api/v1/pods"
+ONE = NamespacedName(namespace="apps", name="one")
+Connect = Callable[..., KubernetesCluster]
+
+
+@pytest.fixture
+def slept() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def connect(tmp_path: Path, slept: list[float]) -> Connect:
+    def make(server: ScriptedServer, **user: Any) -> KubernetesCluster:
+        config = json.loads(kubeconfig_text(server=server.url, context="prod"))
+        config["users"][0]["user"] = user
+        file = tmp_path / "kubeconfig"
+        file.write_text(json.dumps(config))
+        return KubernetesCluster(transport=Transport(kubeconfig=str(file), sleep=slept.append))
+
+    return make
+
+
+def times(count: int, path: str, reply: Reply, method: str = "GET") -> Answer:
+    """Give this reply the first `count` times that a path is asked for."""
+    left = [count]
+
+    def answer(seen: Seen) -> Reply | None:
+        if seen.path != path or seen.method != method or not left[0]:
+            return None
+        left[0] -= 1
+        return reply
+
+    return answer
+
+
+def page(names: str, token: str = "", version: str = "7") -> Reply:
+    metadata = {"resourceVersion": version} | ({"continue": token} if token else {})
+    items = [{"metadata": {"name": name, "namespace": "a"}} for name in names.split()]
+    return Reply(body={"kind": "PodList", "metadata": metadata, "items": items})
+
+
+def paged(seen: Seen) -> Reply | None:
+    if seen.path != PODS:
+        return None
+    return {"": page("a b", "2"), "2": page("c", "3"), "3": page("d")}[
+        seen.query.get("continue", "")
+    ]
+
+
+# Reading
+
+
+def test_pages_are_put_together_at_one_resource_version(connect: Connect) -> None:
+    with ScriptedServer(paged) as server:
+        snapshot = connect(server).snapshot()
+    assert [pod["metadata"]["name"] for pod in snapshot.of("Pod")] == ["a", "b", "c", "d"]
+    assert (snapshot.taken_at, snapshot.resource_version) == (NOW, "7")
+    lists = [seen for seen in server.of("GET") if "limit" in seen.query]
+    first, rest = lists[0], [seen for seen in lists[1:] if "continue" not in seen.query]
+    assert first.path == "/api/v1/nodes"
+    assert "resourceVersion" not in first.query
+    assert {seen.query["resourceVersion"] for seen in rest} == {"7"}
+    assert {seen.query["resourceVersionMatch"] for seen in rest} == {"Exact"}
+
+
+def test_an_expired_token_starts_the_whole_read_again(connect: Connect) -> None:
+    gone = times(1, PODS, status(410, "Expired", "too old"))
+
+    def second_page(seen: Seen) -> Reply | None:
+        return gone(seen) if "continue" in seen.query else None
+
+    with ScriptedServer(second_page, paged) as server:
+        snapshot = connect(server).snapshot()
+    assert len(snapshot.of("Pod")) == 4
+    assert len([seen for seen in server.seen if seen.path == "/api/v1/nodes"]) == 2
+
+
+def test_a_read_that_never_ends_is_no_snapshot(connect: Connect) -> None:
+    with (
+        ScriptedServer(times(99, PODS, status(410, "Expired", "too old"))) as server,
+        pytest.raises(SnapshotError, match="forgot the state 3 times"),
+    ):
+        connect(server).snapshot()
+
+
+def test_a_server_that_refuses_exact_versions_is_read_without(connect: Connect) -> None:
+    def refuses(seen: Seen) -> Reply | None:
+        exact = "resourceVersionMatch" in seen.query and seen.path == PODS
+        return status(400, "BadRequest", "not here") if exact else None
+
+    with ScriptedServer(refuses, paged) as server:
+        assert len(connect(server).snapshot().of("Pod")) == 4
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        (
+            PODS,
+            (
+                'grant {apiGroups: [""], resources: ["pods"], verbs: ["list"]} '
+                "in a ClusterRole or Role"
+            ),
+        ),
+        (
+            "/api/v1/nodes",
+            'grant {apiGroups: [""], resources: ["nodes"], verbs: ["list"]} in a ClusterRole',
+        ),
+        (
+            "/apis/kubevirt.io/v1/virtualmachineinstances",
+            (
+                'grant {apiGroups: ["kubevirt.io"], resources: ["virtualmachineinstances"], '
+                'verbs: ["list"]} in a ClusterRole or Role'
+            ),
+        ),
+    ],
+)
+def test_a_missing_right_is_named_with_the_rule(connect: Connect, path: str, rule: str) -> None:
+    with (
+        ScriptedServer(times(9, path, status(403, "Forbidden", "no"))) as server,
+        pytest.raises(ClusterForbidden) as caught,
+    ):
+        connect(server).snapshot()
+    assert caught.value.hint == rule
+
+
+def test_a_cluster_without_kubevirt(connect: Connect) -> None:
+    path = "/apis/kubevirt.io/v1/kubevirts"
+    with (
+        ScriptedServer(times(9, path, status(404, "NotFound", "no"))) as server,
+        pytest.raises(ClusterError, match=r"does not serve KubeVirt .*install KubeVirt"),
+    ):
+        connect(server).snapshot()
+
+
+def test_optional_groups_may_be_absent_and_are_named(connect: Connect) -> None:
+    groups = Reply(
+        body={"groups": [{"name": "pool.kubevirt.io", "versions": [{"version": "v1alpha1"}]}]}
+    )
+    with ScriptedServer(times(9, "/apis", groups)) as server:
+        snapshot = connect(server).snapshot()
+    assert snapshot.absent_kinds == ("MigrationPolicy",)
+    paths = {seen.path for seen in server.seen}
+    assert "/apis/pool.kubevirt.io/v1alpha1/virtualmachinepools" in paths
+    assert not any("migrationpolicies" in path for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("reply", "failure", "message"),
+    [
+        (Reply(body=b'{"kind": "PodList", "items": ['), SnapshotError, "list of Pod cannot be"),
+        (Reply(body=b"<html>proxy</html>"), SnapshotError, "list of Pod cannot be"),
+        (Reply(body={"kind": "Status"}), SnapshotError, "found Status, expected items"),
+        (page("a b c d e f", ""), None, ""),
+        (Reply(code=302, headers={"Location": "/x"}), ClusterError, "answer 302"),
+    ],
+)
+def test_answers_of_another_shape(
+    connect: Connect, reply: Reply, failure: type[Exception] | None, message: str
+) -> None:
+    with ScriptedServer(times(99, PODS, reply)) as server:
+        if failure is None:
+            assert len(connect(server).snapshot().of("Pod")) == 6
+            return
+        with pytest.raises(failure, match=message):
+            connect(server).snapshot()
+
+
+@pytest.mark.parametrize(
+    ("reply", "pauses"),
+    [
+        (Reply(drop=True), [0.5, 1.0]),
+        (Reply(body={"items": []}, cut=3), [0.5, 1.0]),
+        (status(503, "ServiceUnavailable", "busy"), [0.5, 1.0]),
+        (status(429, "TooManyRequests", "busy", Retry_After="9"), [9.0, 9.0]),
+        (status(429, "TooManyRequests", "busy", Retry_After="900"), [30.0, 30.0]),
+        (status(500, "InternalError", "etcd"), [0.5, 1.0]),
+    ],
+)
+def test_reads_are_repeated_within_a_budget(
+    connect: Connect, slept: list[float], reply: Reply, pauses: list[float]
+) -> None:
+    with ScriptedServer(times(2, PODS, reply)) as server:
+        connect(server).snapshot()
+    assert slept == pauses
+
+
+def test_a_server_that_stays_busy(connect: Connect, slept: list[float]) -> None:
+    with (
+        ScriptedServer(times(99, "/version", Reply(drop=True))) as server,
+        pytest.raises(ClusterError, match="cannot be read"),
+    ):
+        connect(server).snapshot()
+    assert slept == [0.5, 1.0, 2.0, 4.0]
+    assert len(server.seen) == 5
+
+
+def test_no_date_no_clock(connect: Connect) -> None:
+    undated = times(9, "/version", Reply(body={"gitVersion": "v1"}, dated=False))
+    with (
+        ScriptedServer(undated) as server,
+        pytest.raises(ClusterError, match="no Date header"),
+    ):
+        connect(server).server_time()
+
+
+def test_events_are_empty_where_they_are_forbidden(connect: Connect) -> None:
+    path = "/api/v1/namespaces/apps/events"
+    with ScriptedServer(times(9, path, status(403, "Forbidden", "no"))) as server:
+        assert connect(server).list_events(ONE) == ()
+
+
+def test_an_unreadable_hold_flag_raises(connect: Connect) -> None:
+    path = "/api/v1/namespaces/gitbot/configmaps/gitbot-hold"
+    with (
+        ScriptedServer(times(9, path, status(403, "Forbidden", "no"))) as server,
+        pytest.raises(ClusterForbidden),
+    ):
+        connect(server).hold_flag()
+
+
+# Credentials
+
+
+def test_a_rotated_token_is_read_again_once(connect: Connect) -> None:
+    unauthorized = status(401, "Unauthorized", "expired")
+    with ScriptedServer(times(1, "/version", unauthorized)) as server:
+        assert connect(server, token="t").server_time() == NOW
+    assert len(server.seen) == 2
+    assert server.seen[0].headers["authorization"] == "Bearer t"
+    with (
+        ScriptedServer(times(9, "/version", unauthorized)) as server,
+        pytest.raises(ClusterError, match="does not accept the credentials"),
+    ):
+        connect(server).server_time()
+
+
+def test_an_exec_plugin_brings_the_token(connect: Connect, tmp_path: Path) -> None:
+    credential = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": "from-plugin"},
+    }
+    plugin = tmp_path / "plugin.py"
+    plugin.write_text(f"print({json.dumps(json.dumps(credential))})")
+    user = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": sys.executable,
+        "args": [str(plugin)],
+        "interactiveMode": "Never",
+    }
+    with ScriptedServer() as server:
+        connect(server, exec=user).server_time()
+    assert server.seen[0].headers["authorization"] == "Bearer from-plugin"
+
+
+@pytest.mark.parametrize(
+    ("text", "context", "message"),
+    [
+        (None, "", "no cluster to talk to"),
+        ("{", "", "no cluster to talk to"),
+        ('{"kind": "Config"}', "", "no cluster to talk to"),
+        (kubeconfig_text(server="http://127.0.0.1:1", context="a"), "b", "no cluster to talk to"),
+    ],
+)
+def test_kubeconfigs_that_lead_nowhere(
+    tmp_path: Path, text: str | None, context: str, message: str
+) -> None:
+    file = tmp_path / "kubeconfig"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ClusterError, match=message) as caught:
+        KubernetesCluster(kubeconfig=str(file), context=context)
+    assert "--snapshot" in caught.value.hint
+
+
+# Writing
+
+CREATE = "/apis/kubevirt.io/v1/namespaces/apps/virtualmachineinstancemigrations"
+STORED = migration("one") | {"metadata": {"name": "one", "namespace": "apps", "uid": "u"}}
+
+
+@pytest.mark.parametrize(
+    ("reply", "failure", "words"),
+    [
+        (Reply(drop=True), OutcomeUnknown, "the answer was lost"),
+        (Reply(code=201, body=STORED, cut=9), OutcomeUnknown, "the answer was lost"),
+        (Reply(code=201, body=b'{"metadata": {"na'), OutcomeUnknown, "the answer is torn"),
+        (Reply(code=201, body={}), OutcomeUnknown, "does not hold it"),
+        (status(500, "InternalError", "etcdserver: timeout"), OutcomeUnknown, "answer 500"),
+        (status(504, "Timeout", "took too long"), OutcomeUnknown, "answer 504"),
+        (status(409, "AlreadyExists", "it is there"), ClusterRefused, "it is there"),
+        (status(422, "Invalid", "in-flight migration"), ClusterRefused, "in-flight"),
+        (status(400, "BadRequest", "unknown field"), ClusterRefused, "unknown field"),
+        (
+            status(403, "Forbidden", 'admission webhook "m" denied the request: no'),
+            ClusterRefused,
+            "denied the request",
+        ),
+        (
+            status(403, "Forbidden", 'User "x" cannot create resource "vmims" in API group'),
+            ClusterForbidden,
+            'verbs: ["create"]',
+        ),
+        (status(429, "TooManyRequests", "busy", Retry_After="9"), ClusterError, "is busy"),
+    ],
+)
+def test_a_create_is_sent_once_whatever_comes_back(
+    connect: Connect, slept: list[float], reply: Reply, failure: type[ClusterError], words: str
+) -> None:
+    with (
+        ScriptedServer(times(9, CREATE, reply, "POST")) as server,
+        pytest.raises(failure) as caught,
+    ):
+        connect(server).create_migration(migration("one"))
+    assert type(caught.value) is failure
+    assert words in str(caught.value)
+    assert len(server.of("POST")) == 1
+    assert slept == []
+
+
+def test_codes_and_reasons_of_a_refusal(connect: Connect) -> None:
+    with (
+        ScriptedServer(times(9, CREATE, status(409, "AlreadyExists", "x"), "POST")) as server,
+        pytest.raises(ClusterRefused) as caught,
+    ):
+        connect(server).create_migration(migration("one"))
+    assert (caught.value.code, caught.value.reason) == (409, "AlreadyExists")
+
+
+def test_a_write_that_was_never_sent_is_known_not_to_have_happened(
+    tmp_path: Path, connect: Connect
+) -> None:
+    with ScriptedServer() as server:
+        cluster = connect(server)
+    with pytest.raises(ClusterError, match="was not sent") as caught:
+        cluster.create_migration(migration("one"))
+    assert not isinstance(caught.value, OutcomeUnknown)
+
+
+def test_what_a_create_sends(connect: Connect) -> None:
+    with ScriptedServer(times(9, CREATE, Reply(code=201, body=STORED), "POST")) as server:
+        connect(server).create_migration(migration("one"))
+        connect(server).create_migration(migration("one"), dry_run=True)
+    real, dry = server.of("POST")
+    assert real.body == migration("one")
+    assert dict(real.query) == {"fieldValidation": "Strict", "fieldManager": "gitbot"}
+    assert dict(dry.query) == {**real.query, "dryRun": "All"}
+
+
+def test_what_the_other_writes_send(connect: Connect) -> None:
+    with ScriptedServer() as server:
+        cluster = connect(server)
+        cluster.delete_migration(ONE, uid="u")
+        cluster.patch_node_labels("n1", {"placement.gitbot.dev/state": None})
+        cluster.set_unschedulable("n1", unschedulable=True)
+        cluster.set_hold_flag("x")
+    sent = [(seen.method, seen.path, seen.body) for seen in server.seen]
+    flag = "/api/v1/namespaces/gitbot/configmaps/gitbot-hold"
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": "u"}}
+    assert sent == [
+        ("DELETE", f"{CREATE}/one", options),
+        (
+            "PATCH",
+            "/api/v1/nodes/n1",
+            {"metadata": {"labels": {"placement.gitbot.dev/state": None}}},
+        ),
+        ("PATCH", "/api/v1/nodes/n1", {"spec": {"unschedulable": True}}),
+        ("PATCH", flag, {"data": {"reason": "x"}}),
+    ]
+    kinds = {seen.headers.get("content-type") for seen in server.of("PATCH")}
+    assert kinds == {"application/merge-patch+json"}
+
+
+@pytest.mark.parametrize(("code", "gone"), [(200, True), (202, True), (404, False), (409, False)])
+def test_deleting_what_may_be_gone(connect: Connect, code: int, gone: bool) -> None:
+    answer = times(9, f"{CREATE}/one", Reply(code=code), "DELETE")
+    with ScriptedServer(answer) as server:
+        assert connect(server).delete_migration(ONE, uid="u") is gone
