@@ -91,10 +91,11 @@ class Handler:
 
     def _on_resource(self, request: Request) -> Response:
         route = find_route(request.path)
-        response = self._dispatch(request, route)
-        if request.method != "GET":
-            self._cluster.engine.run_ready()
-        return response
+        try:
+            return self._dispatch(request, route)
+        finally:  # a refused eviction leaves its mark all the same
+            if request.method != "GET":
+                self._cluster.engine.run_ready()
 
     def _dispatch(self, request: Request, route: Route) -> Response:
         match (request.method, bool(route.name), route.subresource):
