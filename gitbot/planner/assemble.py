@@ -70,7 +70,7 @@ def _move(facts: Facts, item: Planned, number: int, wave: int) -> Move:
         source=facts.node_ref(step.source),
         to=facts.node_ref(step.node),
         allowed_nodes=step.landings,
-        pin=step.pin,
+        pin=step.wish.pin,
         added_node_selector=step.selector,
         memory_bytes=memory,
         estimated_seconds=estimate(memory, facts.problem.bandwidth),

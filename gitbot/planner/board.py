@@ -6,7 +6,7 @@ single question cannot see: landings of earlier moves that only the scheduler de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gitbot.constraints.transit import Transit
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint, worsened
@@ -90,8 +90,9 @@ class Board:
 
     def takes(self, step: Step) -> bool:
         """Whether a step may start in this state, wherever it lands."""
-        target = Target(nodes=step.landings)
-        allowed = self.transit.allowed(step.vm, step.pin, target)
+        wish = step.wish
+        wanted = Target(nodes=(step.node,)) if wish.pin is Pin.NODE else wish.target
+        allowed = self.transit.allowed(step.vm, wish.pin, wanted)
         return step.node in allowed and not self._against(step)
 
     def steps(self, vm: NamespacedName, wish: Wish) -> Iterator[Step]:
@@ -104,9 +105,23 @@ class Board:
             step = self._step(vm, node, wish)
             if step.landings in seen or not wish.closed.keys().isdisjoint(step.landings):
                 continue
+            if self.collision(vm, step.selector):
+                continue
             seen.add(step.landings)
             if not self._against(step):
                 yield step
+
+    def collision(self, vm: NamespacedName, selector: Mapping[str, str]) -> str:
+        """Keys that both the pin and the VM's own nodeSelector set, to other values; in words.
+
+        KubeVirt lets the VM's own value win, so such a pin would be dropped without a word.
+        """
+        own = self.facts.node_selector(vm)
+        return ", ".join(
+            f"the pin demands {key}={value}, the VM's own nodeSelector {key}={own[key]}"
+            for key, value in sorted(selector.items())
+            if key in own and own[key] != value
+        )
 
     def _step(self, vm: NamespacedName, node: str, wish: Wish) -> Step:
         pinned = wish.pin is Pin.NODE
@@ -115,7 +130,7 @@ class Board:
             source=self.place(vm),
             node=node,
             landings=(node,) if pinned else self.transit.landings(vm, wish.pin, node),
-            pin=wish.pin,
+            wish=wish,
             selector=self.transit.selector(wish.pin, node),
         )
 

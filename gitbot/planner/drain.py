@@ -41,9 +41,11 @@ def empty_nodes(board: Board, goal: EmptyNodes, closed: Closed, late: Late) -> D
     """Plan the emptying of the nodes in their order."""
     against = {node: _against(board, goal, node, late) for node in goal.nodes}
     wish = Wish(closed=closed)
-    turns = _one_by_one(board, goal, against, wish)
+    turns = _one_by_one(board, goal, against, wish, wide=False)
     if len(goal.nodes) > 1 and any(turn.left for turn in turns):
-        turns = _together(board, goal, wish, turns)
+        ways = [turns, _one_by_one(board, goal, against, wish, wide=True)]
+        ways.extend(_together(board, goal, wish, turns))
+        turns = min(ways, key=lambda way: _cost(board, goal, way))
     here = board.fork()
     planned: list[Planned] = []
     found: list[Hold] = []
@@ -51,7 +53,8 @@ def empty_nodes(board: Board, goal: EmptyNodes, closed: Closed, late: Late) -> D
         group = f"{goal.request.id}/{turn.node}"
         why = f"{turn.node} is emptied"
         planned.extend(
-            Planned(step=step, request=goal.request, group=group, why=why) for step in turn.steps
+            Planned(step=step, request=goal.request, group=group, why=why, leaves=turn.node)
+            for step in turn.steps
         )
         found.extend(_holds(here, goal, turn, wish))
         here = here.after(turn.steps)
@@ -60,6 +63,7 @@ def empty_nodes(board: Board, goal: EmptyNodes, closed: Closed, late: Late) -> D
         holds=tuple(found),
         least=len({item.step.vm for item in planned}),
         lanes=goal.max_nodes_at_once,
+        cordon=goal.cordoned_by_gitbot,
     )
 
 
@@ -93,7 +97,13 @@ def _one_by_one(
     goal: EmptyNodes,
     against: Mapping[str, Mapping[NamespacedName, Obstacle]],
     wish: Wish,
+    *,
+    wide: bool,
 ) -> list[_Turn]:
+    """Each node in its turn. Wide: where nothing else will do, with the help of later nodes.
+
+    VMs that go to a later node move twice.
+    """
     here = board.fork()
     turns: list[_Turn] = []
     for node in goal.nodes:
@@ -101,6 +111,9 @@ def _one_by_one(
             turns.append(_Turn(node=node, against=against[node], steps=(), left=(), tried=()))
             continue
         solved = solve(here, _task(here, node, against[node], wish))
+        if solved.left and wide:
+            again = solve(here, _task(here, node, against[node], _wider(goal, node, wish)))
+            solved = solved if again.left else again
         steps = () if goal.block and solved.left else solved.steps
         turns.append(
             _Turn(
@@ -115,6 +128,14 @@ def _one_by_one(
     return turns
 
 
+def _wider(goal: EmptyNodes, node: str, wish: Wish) -> Wish:
+    """The wish with the nodes open whose turn comes after that of the node."""
+    later = set(goal.nodes[goal.nodes.index(node) + 1 :])
+    return replace(
+        wish, closed={name: why for name, why in wish.closed.items() if name not in later}
+    )
+
+
 def _task(board: Board, node: str, against: Mapping[NamespacedName, Obstacle], wish: Wish) -> Task:
     free = [vm for vm in board.on(node) if vm not in against]
     open_nodes = frozenset(board.facts.nodes) - wish.closed.keys()
@@ -123,8 +144,8 @@ def _task(board: Board, node: str, against: Mapping[NamespacedName, Obstacle], w
     )
 
 
-def _together(board: Board, goal: EmptyNodes, wish: Wish, turns: list[_Turn]) -> list[_Turn]:
-    """Look for a way to empty more: what one node takes, another may need more.
+def _together(board: Board, goal: EmptyNodes, wish: Wish, turns: list[_Turn]) -> list[list[_Turn]]:
+    """Ways to empty more: what one node takes, another may need more.
 
     A beam over the ways to empty the nodes so far; complete where the problem is small.
     """
@@ -133,7 +154,7 @@ def _together(board: Board, goal: EmptyNodes, wish: Wish, turns: list[_Turn]) ->
         beam = _best_ways(
             board, [[*path, item] for path in beam for item in _ways(board, goal, path, turn, wish)]
         )
-    return min([turns, *beam], key=lambda way: _cost(board, goal, way))
+    return beam
 
 
 def _ways(
@@ -146,7 +167,8 @@ def _ways(
     if not free or _kept(board, goal, turn.node, turn.against):
         return [turn]
     patience = STATES // (WIDTH if path else 1)
-    ways = reachable(here, free, lambda there, vm: there.steps(vm, wish), patience)
+    wide = _wider(goal, turn.node, wish)
+    ways = reachable(here, free, lambda there, vm: there.steps(vm, wide), patience)
     solved = [solve(here, task), *(_solved(here, turn.node, free, steps) for steps in ways)]
     return [replace(turn, steps=(), left=tuple(free), tried=())] + [
         replace(turn, steps=item.steps, left=item.left, tried=item.steps)
@@ -176,9 +198,16 @@ def _left(way: Sequence[_Turn]) -> int:
     return sum(len(turn.left) for turn in way)
 
 
-def _cost(board: Board, goal: EmptyNodes, way: Sequence[_Turn]) -> tuple[int, int, int]:
-    undone = sum(1 for turn in way if turn.left) if goal.block else _left(way)
-    return (undone, *_effort(board, way))
+def _cost(board: Board, goal: EmptyNodes, way: Sequence[_Turn]) -> tuple[int, int, int, int]:
+    """Nodes that are not emptied, then the VMs left there, steps and bytes.
+
+    With LeaveRunning only VMs count that could move.
+    """
+    after = board.after(step for turn in way for step in turn.steps)
+    fixed = set() if goal.block else {vm for turn in way for vm in turn.against}
+    rest = [[vm for vm in after.on(node) if vm not in fixed] for node in goal.nodes]
+    left = 0 if goal.block else sum(map(len, rest))
+    return (sum(1 for vms in rest if vms), left, *_effort(board, way))
 
 
 def _effort(board: Board, way: Sequence[_Turn]) -> tuple[int, int]:

@@ -56,6 +56,11 @@ class Facts:
         """The node on which a VMI runs in the snapshot, "" where it runs nowhere."""
         return str(at(self.vmis.get(vm, {}), "status", "nodeName", default=""))
 
+    def node_selector(self, vm: NamespacedName) -> Mapping[str, str]:
+        """The VM's own nodeSelector."""
+        selector: Mapping[str, str] = at(self.vmis.get(vm, {}), "spec", "nodeSelector", default={})
+        return selector
+
     def matching(self, target: Target) -> frozenset[str]:
         """The nodes that a target means."""
         return frozenset(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
+from gitbot.model.problem import Pin
 from gitbot.planner.board import Board
 from gitbot.planner.step import Step
 
@@ -42,10 +44,40 @@ class Flight:
             return False
         if not self._air.takes(step) or not self._any_order(step):
             return False
-        self._air.launch(step)
-        self.steps.append(step)
+        together = [*self.steps, step]
+        if any(item.wish.pin is not Pin.NODE for item in together):
+            together = [self._widened(item, together) for item in together]
+            if not all(self._lands_well(item) for item in together):
+                return False
+        self.steps = together
+        self._air = self._ground.fork()
+        for item in together:
+            self._air.launch(item)
         self._count(step.source, step.node)
         return True
+
+    def _widened(self, step: Step, together: Sequence[Step]) -> Step:
+        """The step with every landing that the scheduler may choose before or after the others."""
+        if step.wish.pin is Pin.NODE:
+            return step
+        others = [item for item in together if item.vm != step.vm]
+        landings = set(step.landings)
+        for board in (self._ground, self._ground.after(others)):
+            landings.update(board.transit.landings(step.vm, step.wish.pin, step.node))
+        return replace(step, landings=tuple(sorted(landings)))
+
+    def _lands_well(self, step: Step) -> bool:
+        """Whether no landing of the step is unwanted or breaks a rule, the others in flight."""
+        if step.wish.pin is Pin.NODE:
+            return True
+        wanted = self._ground.facts.matching(step.wish.target) - step.wish.closed.keys()
+        air = self._ground.fork()
+        for item in self.steps:
+            if item.vm != step.vm:
+                air.launch(item)
+        return wanted.issuperset(step.landings) and not any(
+            air.transit.worsened_by(step.vm, node) for node in step.landings
+        )
 
     def _count(self, source: str, target: str) -> None:
         self._sources[source] += 1

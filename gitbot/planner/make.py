@@ -27,9 +27,6 @@ def make_plan(problem: PlacementProblem) -> PlacementPlan:
     """
     facts = Facts.of(problem)
     board = Board.of(facts)
-    for goal in problem.goals:
-        if isinstance(goal, EmptyNodes) and goal.cordoned_by_gitbot:
-            board.cordon(goal.nodes)
     late: Late = frozenset()
     for _ in range(len(facts.vmis) + 1):
         drafts = _draft_all(board, late)
@@ -68,6 +65,8 @@ def _in_order(board: Board, goals: Sequence[Goal], late: Late) -> tuple[list[Dra
         draft = _draft(here, goal, closed, late)
         for item in draft.planned:
             here.take(item.step)
+        if draft.cordon:
+            here.cordon({item.leaves for item in draft.planned})
         if draft.holds:
             short.add(goal.request.id)
         drafts.append(draft)

@@ -36,7 +36,7 @@ class Step:
     source: str
     node: str
     landings: tuple[str, ...]
-    pin: Pin = Pin.NODE
+    wish: Wish = field(default_factory=Wish)
     selector: Mapping[str, str] = field(default_factory=dict)
     helper: bool = False
 
@@ -61,16 +61,19 @@ class Planned:
     request: Request
     group: str
     why: str
+    leaves: str = ""  # the node that the group empties: no move goes there once it has begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What came of one goal: steps in a lawful order, holds, and a lower bound on the steps.
 
-    At most `lanes` groups of the draft may be under way at once (0: any number).
+    At most `lanes` groups of the draft may be under way at once (0: any number). With `cordon` a
+    node that a group empties is unschedulable from the group's first move on.
     """
 
     planned: tuple[Planned, ...] = ()
     holds: tuple[Hold, ...] = ()
     least: int = 0
     lanes: int = 0
+    cordon: bool = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitbot.model.instants import Interval
 from gitbot.model.names import NamespacedName
@@ -57,6 +57,9 @@ class _Packing:
             if draft.lanes
             for item in draft.planned
         }
+        self.cordons = {
+            item.request.id for draft in drafts if draft.cordon for item in draft.planned
+        }
         self.groups = Counter((item.request.id, item.group) for item in self.rest)
         self.begun: dict[str, set[str]] = {}
         self.clock = board.facts.problem.now
@@ -90,12 +93,14 @@ class _Packing:
         flight = Flight(self.board)
         wave: list[Planned] = []
         passed: set[NamespacedName] = set()
+        coming: set[str] = set()  # nodes that earlier moves still go to
         begun = {request: set(groups) for request, groups in self.begun.items()}
         for item in self.rest:
             if flight.full:
                 break
             fits = (
                 item.step.vm not in passed
+                and item.leaves not in coming
                 and earliest([self._need(item)], start) == start
                 and self._lane_free(item, begun)
                 and flight.admit(item.step)
@@ -106,7 +111,8 @@ class _Packing:
                 begun.setdefault(item.request.id, set()).add(item.group)
             elif not self.eager:
                 break
-        return wave
+            coming.add(item.step.node)
+        return [replace(item, step=step) for item, step in zip(wave, flight.steps, strict=True)]
 
     def _lane_free(self, item: Planned, begun: dict[str, set[str]]) -> bool:
         lanes = self.lanes.get(item.request.id, 0)
@@ -118,7 +124,9 @@ class _Packing:
 
     def _close(self, wave: list[Planned], start: int) -> None:
         for item in wave:
-            self.rest.remove(item)
+            self.rest.remove(next(each for each in self.rest if each.step.vm == item.step.vm))
+            if item.request.id in self.cordons:
+                self.board.cordon([item.leaves])
             self.board.take(item.step)
             self.groups[item.request.id, item.group] -= 1
             self.begun.setdefault(item.request.id, set()).add(item.group)

@@ -56,6 +56,7 @@ class Brute:
     def __init__(self, case: Tiny) -> None:
         self.case = case
         self.closed = frozenset(case.goal_nodes if case.kind in ("empty", "leave") else ())
+        self.begun = self.closed  # nodes that are no target now
 
     # what is lawful
 
@@ -125,7 +126,7 @@ class Brute:
 
     def lawful(self, state: State, mover: int, target: int) -> bool:
         """Whether one move alone keeps the law from here."""
-        if state[mover] == target or target in self.closed:
+        if state[mover] == target or target in self.begun:
             return False
         if not self.case.vms[mover].migratable:
             return False
@@ -165,7 +166,8 @@ class Brute:
         """What stays undone at least, and the fewest moves for that."""
         start = {self.case.start: 0}
         if self.closed:
-            for host in self.case.goal_nodes:
+            for number, host in enumerate(self.case.goal_nodes):
+                self.begun = frozenset(self.case.goal_nodes[: number + 1])
                 start = self._emptied(start, host)
             return min((self.undone(state), count) for state, count in start.items())
         found = self.reach(start, self.movers())
@@ -219,7 +221,12 @@ class Brute:
         if case.kind == "empty":
             return sum(1 for host in case.goal_nodes if host in state)
         if case.kind == "leave":
-            return sum(1 for place in state if place in self.closed)
+            there = [
+                [number for number, place in enumerate(state) if place == host]
+                for host in case.goal_nodes
+            ]
+            free = [[number for number in vms if case.vms[number].migratable] for vms in there]
+            return 10 * sum(1 for vms in free if vms) + sum(map(len, free))
         return sum(1 for number in case.goal_vms if not self.content(number, state[number]))
 
     # what a plan does
