@@ -92,12 +92,12 @@ class _Player:
         return found
 
     def _cordon(self, moves: Iterable[Move]) -> None:
-        requests = {move.request for move in moves}
+        """Nodes that gitbot cordons are unschedulable from the first move of their group on."""
+        groups = {move.group for move in moves}
         for goal in self.problem.goals:
             if isinstance(goal, EmptyNodes) and goal.cordoned_by_gitbot:
-                known = [node for node in goal.nodes if self.world.node(node) is not None]
-                if goal.request.id in requests:
-                    self.world.cordon(*known)
+                begun = [node for node in goal.nodes if goal.group_of(node) in groups]
+                self.world.cordon(*(node for node in begun if self.world.node(node) is not None))
 
     def _landings(self, moves: tuple[Move, ...]) -> Iterator[Finding]:
         pods = {move.vm.namespaced_name: self._target(move) for move in moves}

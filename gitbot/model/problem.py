@@ -81,6 +81,10 @@ class EmptyNodes:
     block: bool = True
     cordoned_by_gitbot: bool = False
 
+    def group_of(self, node: str) -> str:
+        """The group of the moves that empty a node."""
+        return f"{self.request.id}/{node}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRule:

@@ -50,7 +50,7 @@ def empty_nodes(board: Board, goal: EmptyNodes, closed: Closed, late: Late) -> D
     planned: list[Planned] = []
     found: list[Hold] = []
     for turn in turns:
-        group = f"{goal.request.id}/{turn.node}"
+        group = goal.group_of(turn.node)
         why = f"{turn.node} is emptied"
         planned.extend(
             Planned(step=step, request=goal.request, group=group, why=why, leaves=turn.node)
