@@ -14,6 +14,7 @@ from gitbot.errors import GitbotError
 
 # command -> (module, one-line help); modules are gitbot.cli.<module> with a click command `command`
 COMMANDS: dict[str, tuple[str, str]] = {
+    "explain": ("explain", "Say where a VM or pod could run, and why not elsewhere."),
     "init": ("init", "Write a working example repository."),
     "lint": ("lint", "Find every error in configuration, intents and policies."),
     "schema": ("schema", "Print the JSON Schema of every kind and every JSON output."),

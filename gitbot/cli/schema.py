@@ -16,6 +16,7 @@ _INTENTS = "gitbot.intents.schema:json_schema"
 # kind -> module:function that gives its JSON Schema; an intents kind is the function's argument
 SCHEMAS: dict[str, str] = {
     "Configuration": "gitbot.settings:json_schema",
+    "Explanation": "gitbot.constraints.explanation:schema",
     "FindingList": "gitbot.model.plan_schema:finding_list_schema",
     "FreezeWindow": _INTENTS,
     "MaintenanceWindow": _INTENTS,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gitbot.constraints.instances import Instance, Instances
-from gitbot.kubevirt.target_pod import target_pod
+from gitbot.kubevirt.target_pod import source_pod, target_pod
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, at, condition_of
@@ -19,14 +19,19 @@ def target_of(
     vmi_name: NamespacedName,
     added_node_selector: Mapping[str, str] | None = None,
 ) -> Pod:
-    """The target pod of a migration of a VMI that would start now.
+    """The target pod of a migration of a VMI that would start now; the start of one that is off.
 
     Built from the VMI and its running launcher pod, else from the VM, marked `estimated`. Ask with
     Instances where many VMs are asked about. KeyError where neither VMI nor VM exists.
     """
     instances = source if isinstance(source, Instances) else Instances(source)
     instance = instances[vmi_name]
-    obj = target_object(instances, instance, added_node_selector or {})
+    runs = bool(instance.node)
+    obj = (
+        target_object(instances, instance, added_node_selector or {})
+        if runs
+        else start_object(instances, instance)
+    )
     pod = Pod.from_object(obj, estimated=instance.source_pod is None)
     return replace(pod, name=target_name(vmi_name), node="", finished=False, terminating=False)
 
@@ -60,9 +65,26 @@ def target_object(
         claims=instances.claims.get(namespace, {}),
         classes=instances.classes,
     )
-    pod["metadata"]["namespace"] = namespace
+    name = target_name(instance.name).name
+    pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
     if instance.source_pod is not None and not _resized(vmi):
         pod["spec"] = _with_real_requests(pod["spec"], instance.source_pod.get("spec") or {})
+    return pod
+
+
+def start_object(instances: Instances, instance: Instance) -> KubernetesObject:
+    """The launcher pod that starts a VM which does not run, as the API server would store it."""
+    namespace = instance.name.namespace
+    pod = source_pod(
+        instance.vmi if instance.vmi is not None else _vmi_of(instance),
+        instances.kubevirt,
+        instances.namespaces.get(namespace),
+        quotas=instances.quotas.get(namespace, ()),
+        claims=instances.claims.get(namespace, {}),
+        classes=instances.classes,
+    )
+    name = target_name(instance.name, 0).name
+    pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
     return pod
 
 

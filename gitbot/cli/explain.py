@@ -1,0 +1,145 @@
+"""`gitbot explain`: where could this VM or pod run, and why not elsewhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gitbot.cli.options import (
+    ClusterAccess,
+    cluster_options,
+    load_snapshot,
+    namespace_options,
+    now_option,
+    output_option,
+)
+from gitbot.errors import UsageError
+from gitbot.model.names import NamespacedName
+
+if TYPE_CHECKING:
+    from gitbot.constraints.explanation import Explainer, Explanation
+
+_KINDS = {
+    "vm": "vm",
+    "vms": "vm",
+    "virtualmachine": "vm",
+    "vmi": "vm",
+    "virtualmachineinstance": "vm",
+    "pod": "pod",
+    "pods": "pod",
+    "po": "pod",
+}
+
+
+@click.command("explain")
+@click.argument("subjects", nargs=-1, metavar="[vm/NAME | pod/NAME]...")
+@click.option("--all-pending", is_flag=True, help="Every pod that waits for a node.")
+@click.option(
+    "--added-node-selector",
+    "added",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Ask for a migration with this addedNodeSelector; may be given several times.",
+)
+@namespace_options
+@now_option
+@output_option(("table", "wide", "json", "yaml"), "table")
+@cluster_options
+def command(
+    *,
+    access: ClusterAccess,
+    subjects: tuple[str, ...],
+    all_pending: bool,
+    added: tuple[str, ...],
+    namespace: str,
+    all_namespaces: bool,
+    now: int,
+    output: str,
+) -> int:
+    """Say for every node whether the scheduler would take the target pod of a VM, and why not.
+
+    A bare NAME means vm/NAME. A running VM is asked about as a live migration that starts now,
+    its own pod counted; one that does not run as a start; pod/NAME as the pod is. Needs no
+    configuration.
+    """
+    if not subjects and not all_pending:
+        raise UsageError("nothing to explain", hint="give vm/NAME, pod/NAME or --all-pending")
+    from gitbot.constraints.explanation import Explainer  # noqa: PLC0415 - numpy only where used
+
+    snapshot = load_snapshot(access, now=now)
+    explainer = Explainer(snapshot)
+    selector = dict(_pair(text) for text in added)
+    wanted = [_resolve(explainer, text, namespace) for text in subjects]
+    if all_pending:
+        everywhere = all_namespaces or not namespace
+        wanted += [
+            ("pod", name)
+            for name in explainer.pending()
+            if everywhere or name.namespace == namespace
+        ]
+    found = [_explain(explainer, kind, name, selector) for kind, name in dict.fromkeys(wanted)]
+    click.echo(_printed(found, snapshot.cluster, output), nl=False)
+    if not found:
+        click.echo("no pod waits for a node", err=True)
+    return 0
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(f"--added-node-selector: found {text!r}, expected KEY=VALUE")
+    return key, value
+
+
+def _resolve(explainer: Explainer, text: str, namespace: str) -> tuple[str, NamespacedName]:
+    prefix, slash, name = text.rpartition("/")
+    kind = _KINDS.get(prefix.lower()) if slash else "vm"
+    if kind is None or not name:
+        raise UsageError(f"found {text!r}, expected vm/NAME or pod/NAME")
+    found = [
+        item
+        for item in explainer.names(kind)
+        if item.name == name and namespace in ("", item.namespace)
+    ]
+    if len(found) == 1:
+        return kind, found[0]
+    where = f" in namespace {namespace}" if namespace else ""
+    if not found:
+        raise UsageError(f"there is no {kind} {name}{where}{_nearest(explainer, kind, name)}")
+    spaces = ", ".join(item.namespace for item in found)
+    raise UsageError(f"{kind} {name} is in namespaces {spaces}", hint="choose one with -n")
+
+
+def _nearest(explainer: Explainer, kind: str, name: str) -> str:
+    from gitbot.documents.words import nearest  # noqa: PLC0415 - only for an error
+
+    near = nearest(name, [item.name for item in explainer.names(kind)])
+    return f"; did you mean {near}?" if near else ""
+
+
+def _explain(
+    explainer: Explainer, kind: str, name: NamespacedName, added: dict[str, str]
+) -> Explanation:
+    if kind == "vm":
+        return explainer.vm(name, added)
+    if added:
+        raise UsageError("--added-node-selector is about migrations", hint="give vm/NAME only")
+    return explainer.pod(name)
+
+
+def _printed(found: Sequence[Explanation], cluster: str, output: str) -> str:
+    if output in ("table", "wide"):
+        from gitbot.cli.explain_table import table  # noqa: PLC0415 - beside its command
+
+        return "\n".join(table(item, wide=output == "wide") for item in found)
+    from gitbot.constraints.explanation import document  # noqa: PLC0415 - numpy only where used
+
+    value: dict[str, Any] = document(found, cluster)
+    if output == "json":
+        return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    from gitbot.documents.writer import write_document  # noqa: PLC0415 - yaml only where used
+
+    return write_document(value)

@@ -1,0 +1,136 @@
+"""What a person should know before trusting a verdict: checks of a VM or pod, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gitbot.constraints.instances import Instance
+from gitbot.constraints.inter_pod_affinity import matches_incoming
+from gitbot.constraints.world import World
+from gitbot.model.objects import at, condition_of
+from gitbot.model.plan import Check, Outcome
+from gitbot.model.pod import Pod
+from gitbot.model.scheduling import HOSTNAME, AffinityTerm
+
+_SAMPLED_FROM = 100  # nodes from which kube-scheduler looks at a part of them only
+
+
+def vm_checks(instance: Instance, pod: Pod, added: Mapping[str, str], world: World) -> list[Check]:
+    """The checks of a VM: whether it can migrate at all, then what its target pod is."""
+    return [
+        *_migratable(instance),
+        *_collisions(pod, added),
+        *_own_pod(instance, pod, world),
+        *_estimated(pod),
+        *pod_checks(pod, world),
+    ]
+
+
+def pod_checks(pod: Pod, world: World) -> list[Check]:
+    """The checks of any pod: what makes the prediction less than certain."""
+    return list(_pod(pod, world))
+
+
+def _pod(pod: Pod, world: World) -> Iterator[Check]:
+    if pod.gates:
+        words = f"held by scheduling gates: {', '.join(pod.gates)}"
+        yield Check(name="scheduling-gates", outcome=Outcome.FAIL, message=words)
+    if pod.scheduler != "default-scheduler":
+        yield Check(
+            name="scheduler",
+            outcome=Outcome.WARN,
+            message=f"scheduler {pod.scheduler} decides, not kube-scheduler's default profile: "
+            "the prediction is not guaranteed",
+        )
+    if any(_defective(term) for term in _terms(pod)):
+        yield Check(
+            name="namespace-selector",
+            outcome=Outcome.WARN,
+            message="a namespaceSelector of NotIn and DoesNotExist alone reaches every namespace "
+            "in kube-scheduler 1.36 (a defect there); the verdict follows it",
+        )
+    if len(world.nodes) >= _SAMPLED_FROM:
+        yield Check(
+            name="sampling",
+            outcome=Outcome.WARN,
+            message=f"with {len(world.nodes)} nodes kube-scheduler scores a sample only: feasible "
+            "nodes are exact, the predicted one is not",
+        )
+
+
+def _terms(pod: Pod) -> tuple[AffinityTerm, ...]:
+    affinity = pod.affinity
+    preferred = (weighted.term for weighted in affinity.preferred_pods)
+    return (*affinity.required_pods, *affinity.required_anti, *preferred)
+
+
+def _defective(term: AffinityTerm) -> bool:
+    selector = term.namespace_selector
+    return (
+        selector is not None
+        and bool(selector.requirements)
+        and all(item.operator in {"NotIn", "DoesNotExist"} for item in selector.requirements)
+    )
+
+
+def _migratable(instance: Instance) -> Iterator[Check]:
+    if instance.vmi is None or not instance.node:
+        yield Check(
+            name="running", outcome=Outcome.WARN, message="it does not run: this is where it starts"
+        )
+        return
+    condition = condition_of(instance.vmi, "LiveMigratable") or {}
+    if condition.get("status") == "True":
+        yield Check(name="live-migratable", outcome=Outcome.PASS, message="LIVE-MIGRATABLE is True")
+    else:
+        said = condition.get("message") or condition.get("reason") or "the condition is not set"
+        yield Check(
+            name="live-migratable",
+            outcome=Outcome.FAIL,
+            message=f"LIVE-MIGRATABLE is not True: {said}; restart needed to move it",
+        )
+    state = at(instance.vmi, "status", "migrationState", default={})
+    if state and not state.get("completed") and not state.get("failed"):
+        words = f"a migration to {state.get('targetNode') or 'a node not chosen yet'} is running"
+        yield Check(name="in-flight", outcome=Outcome.FAIL, message=words)
+
+
+def _collisions(pod: Pod, added: Mapping[str, str]) -> Iterator[Check]:
+    for key, value in sorted(added.items()):
+        own = pod.node_selector.get(key)
+        if own is not None and own != value:
+            yield Check(
+                name="selector-collision",
+                outcome=Outcome.FAIL,
+                message=f"addedNodeSelector asks {key}={value}, the VM itself has {key}={own}, "
+                "which wins without a word",
+            )
+
+
+def _own_pod(instance: Instance, pod: Pod, world: World) -> Iterator[Check]:
+    """Anti-affinity that the VM's own running pod meets: the decisive trap of zone rules."""
+    if instance.source_pod is None:
+        return
+    own = Pod.from_object(instance.source_pod)
+    node = world.node(instance.node)
+    for term in pod.affinity.required_anti:
+        value = node.labels.get(term.topology_key) if node is not None else None
+        if term.topology_key == HOSTNAME or value is None:
+            continue
+        if matches_incoming(term, own, world.state):
+            yield Check(
+                name="own-pod",
+                outcome=Outcome.WARN,
+                message="its own running pod matches its anti-affinity, so no node of "
+                f"{term.topology_key}={value} takes the target; mismatchLabelKeys: "
+                "[kubevirt.io/created-by] in the term would exempt it",
+            )
+
+
+def _estimated(pod: Pod) -> Iterator[Check]:
+    if pod.estimated:
+        yield Check(
+            name="estimate",
+            outcome=Outcome.WARN,
+            message="no running pod to look at: requests are estimated from the VM",
+        )

@@ -1,0 +1,168 @@
+"""`gitbot explain`: subjects, every reason in words, scores, the winner, JSON by its schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner, Result
+
+from gitbot.cli.explain import command
+from gitbot.constraints.explanation import schema
+from gitbot.errors import UsageError
+from gitbot.model.objects import KubernetesObject
+from tests.unit.constraints.builders import ZONE, machine, node, pod, zones
+
+APART = {
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "topologyKey": ZONE,
+                    "labelSelector": {"matchLabels": {"kubevirt.io/domain": "db"}},
+                }
+            ]
+        }
+    }
+}
+SCENE: list[KubernetesObject] = [
+    *zones("a", "b"),
+    node("c-1", "c", memory="1Gi"),
+    *machine("db-1", "a-1", spec=APART),
+    *machine("db-2", "b-1"),
+    *machine("web-1", "a-2"),
+    pod("waiting", phase="Pending", memory="4Gi"),
+]
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> str:
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": SCENE}))
+    return str(file)
+
+
+def explain(scene: str, *arguments: str) -> Result:
+    """Run the command; an error of gitbot is raised as it is."""
+    return CliRunner().invoke(
+        command, [*arguments, "--snapshot", scene], catch_exceptions=False, standalone_mode=False
+    )
+
+
+def subject(scene: str, *arguments: str) -> dict[str, Any]:
+    result = explain(scene, *arguments, "-o", "json")
+    document = json.loads(result.stdout)
+    jsonschema.validate(document, schema())
+    found: dict[str, Any] = document["subjects"][0]
+    return found
+
+
+def test_a_vm_is_a_migration_that_starts_now_with_every_reason_in_words(scene: str) -> None:
+    text = explain(scene, "db-1").stdout
+    assert text.startswith("vm/db-1 in customapp: none of 5 nodes takes it\n")
+    assert "its own running pod matches its anti-affinity" in text
+    lines = {line.split()[0]: line for line in text.splitlines() if line[:1] in "abc"}
+    assert "already holds customapp/virt-launcher-db-2 on b-1" in lines["b-2"]
+    assert "already holds customapp/virt-launcher-db-1 on a-1" in lines["a-2"]
+    assert "memory: asks 2Gi, 1Gi of 1Gi free, 1Gi missing" in text
+
+
+def test_the_json_form_holds_all_plugins_scores_and_the_winner(scene: str) -> None:
+    found = subject(scene, "vm/web-1")
+    assert (found["kind"], found["namespace"]) == ("VirtualMachineInstance", "customapp")
+    assert found["feasible"] == ["a-1", "b-1", "b-2"]
+    by_name = {item["name"]: item for item in found["nodes"]}
+    assert by_name["c-1"]["verdict"] == "unresolvable"
+    assert {item["plugin"] for item in by_name["c-1"]["rejections"]} == {
+        "NodeAffinity",
+        "NodeResourcesFit",
+    }
+    assert by_name["a-2"]["rejections"][0]["plugin"] == "InterPodAffinity"
+    assert found["predicted"] == {"node": "b-2", "tied": []}
+    assert by_name["b-2"]["total"] > by_name["a-1"]["total"] > 0
+    assert found["targetPod"]["metadata"]["labels"]["kubevirt.io"] == "virt-launcher"
+    assert {"name": "live-migratable", "outcome": "pass"}.items() <= found["preflight"][0].items()
+
+
+def test_an_added_node_selector_narrows_the_answer_and_a_collision_fails(scene: str) -> None:
+    found = subject(scene, "web-1", "--added-node-selector", f"{ZONE}=b")
+    assert found["feasible"] == ["b-1", "b-2"]
+    found = subject(scene, "web-1", "--added-node-selector", "kubernetes.io/arch=arm64")
+    assert found["feasible"] == ["a-1", "b-1", "b-2"]
+    assert any(
+        check["name"] == "selector-collision" and check["outcome"] == "fail"
+        for check in found["preflight"]
+    )
+
+
+def test_pods_are_judged_as_they_are_placed_ones_without_themselves(scene: str) -> None:
+    assert subject(scene, "pod/waiting")["feasible"] == ["a-1", "a-2", "b-1", "b-2"]
+    assert subject(scene, "--all-pending")["name"] == "waiting"
+    assert "a-1" in subject(scene, "pod/virt-launcher-db-1")["feasible"]
+
+
+def test_wide_shows_scores_and_the_words_of_the_scheduler(scene: str) -> None:
+    text = explain(scene, "web-1", "-o", "wide").stdout
+    assert "TaintToleration 100" in text
+    assert "(Insufficient memory)" in text
+    assert "pass  live-migratable" in text
+
+
+def test_yaml_holds_the_same_document(scene: str) -> None:
+    text = explain(scene, "web-1", "-o", "yaml").stdout
+    assert text.startswith("apiVersion: placement.gitbot.dev/v1alpha1\nkind: Explanation\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "nothing to explain"),
+        (("vm/web-2",), "there is no vm web-2; did you mean web-1?"),
+        (("vm/web-1", "-n", "other"), "there is no vm web-1 in namespace other"),
+        (("nodes/a-1",), "found 'nodes/a-1', expected vm/NAME or pod/NAME"),
+        (("web-1", "--added-node-selector", "zone"), "found 'zone', expected KEY=VALUE"),
+        (("pod/waiting", "--added-node-selector", "a=b"), "is about migrations"),
+    ],
+)
+def test_usage_errors_say_what_was_expected(
+    scene: str, arguments: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        explain(scene, *arguments)
+    assert message in str(caught.value)
+
+
+def test_a_vm_that_is_off_is_explained_as_a_start_with_estimated_requests(tmp_path: Path) -> None:
+    """4 vCPU at the ratio of 10 are 400m; memory carries the overhead of the guest."""
+    vm = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": "off", "namespace": "customapp", "uid": "u"},
+        "spec": {
+            "template": {
+                "metadata": {"labels": {"app": "off"}},
+                "spec": {
+                    "architecture": "amd64",
+                    "domain": {
+                        "cpu": {"sockets": 4, "model": "Haswell-noTSX"},
+                        "memory": {"guest": "2Gi"},
+                        "devices": {},
+                    },
+                },
+            }
+        },
+    }
+    file = tmp_path / "cluster.json"
+    items = [vm, *zones("a")]
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    found = subject(str(file), "vm/off")
+    assert found["kind"] == "VirtualMachine"
+    assert found["feasible"] == ["a-1", "a-2"]
+    checks = {check["name"]: check for check in found["preflight"]}
+    assert checks["estimate"]["outcome"] == "warn"
+    requests = found["targetPod"]["spec"]["containers"][0]["resources"]["requests"]
+    assert requests["cpu"] == "400m"
+    assert requests["memory"] == "2340Mi"
