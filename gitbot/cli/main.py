@@ -14,9 +14,13 @@ from gitbot.errors import GitbotError
 
 # command -> (module, one-line help); modules are gitbot.cli.<module> with a click command `command`
 COMMANDS: dict[str, tuple[str, str]] = {
+    "check": ("check", "Check intents as CI does: lint, plan, replay, policies."),
     "explain": ("explain", "Say where a VM or pod could run, and why not elsewhere."),
     "init": ("init", "Write a working example repository."),
     "lint": ("lint", "Find every error in configuration, intents and policies."),
+    "plan": ("plan", "Show what gitbot would move now, and what it cannot move."),
+    "policy": ("policy", "Test policies and list what is in force."),
+    "render": ("render", "Print the objects that gitbot would create."),
     "schema": ("schema", "Print the JSON Schema of every kind and every JSON output."),
 }
 

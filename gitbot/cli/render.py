@@ -1,0 +1,61 @@
+"""`gitbot render`: the objects that gitbot would create, as Kubernetes manifests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.adapters.files import ShippedTexts
+from gitbot.cli.checking import Asked, asking_options, run_check
+from gitbot.cli.options import output_option
+from gitbot.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from gitbot.model.manifest import Manifest
+    from gitbot.workflows.check import CheckResult
+
+
+@click.command("render")
+@output_option(("yaml", "json"), "yaml")
+@asking_options
+def command(asked: Asked, output: str) -> int:
+    """Print the migrations of the plan, the labels of nodes that leave service, and admission
+    policies of rules with `admission: Render`.
+
+    The migrations can be created with `kubectl create -f`: they are what gitbot itself would
+    create. Admission policies are printed for you to apply; gitbot applies none.
+    """  # noqa: D205 - the first sentence is too long for a line
+    result = run_check(asked)
+    if result.review is None:
+        from gitbot.reports import text  # noqa: PLC0415 - keeps --help quick
+
+        raise InvalidInput(text(result.all_findings).rstrip())
+    manifests = (*result.review.manifests, *_policies(result))
+    click.echo(_shown(manifests, output), nl=False)
+    held = len(result.holds)
+    if held:
+        click.echo(f"{held} VMs are held; `gitbot plan` says why", err=True)
+    return 0
+
+
+def _policies(result: CheckResult) -> tuple[Manifest, ...]:
+    from gitbot.rendering import admission_manifests, manifest  # noqa: PLC0415
+    from gitbot.workflows.review import admission_rules  # noqa: PLC0415
+
+    assert result.intents is not None, "BUG: a review without intents"
+    templates = ShippedTexts().templates()
+    return tuple(
+        manifest(obj)
+        for rule in admission_rules(result.intents)
+        for obj in admission_manifests(rule, templates=templates)
+    )
+
+
+def _shown(manifests: tuple[Manifest, ...], output: str) -> str:
+    if output == "json":
+        import json  # noqa: PLC0415
+
+        items = [dict(item.object) for item in manifests]
+        return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
+    return "---\n".join(item.text for item in manifests)
