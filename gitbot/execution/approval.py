@@ -110,6 +110,8 @@ def _shown(pull: MergedPull, qualifying: tuple[ReviewFact, ...]) -> Approval | N
     if not seen:
         return _nothing(pull, "the plan was shown only after the newest approval")
     shown = seen[-1]
+    if not shown.digest:
+        return _nothing(pull, "what was shown last was an error, not a plan")
     if any(record.digest != shown.digest for record in records if record.time > shown.time):
         return _nothing(pull, "another plan was shown between the newest approval and the merge")
     expires_at = max(record.expires_at for record in records if record.digest == shown.digest)

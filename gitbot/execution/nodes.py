@@ -32,7 +32,8 @@ def nodes_of(view: View, maintenance: Maintenance) -> dict[str, NodeRecord]:
         window=maintenance.window,
         occurrence=maintenance.occurrence,
     )
-    return {node: known.get(node, NodeRecord(node=node)) for node in maintenance.nodes}
+    names = dict.fromkeys([*maintenance.nodes, *known])  # earlier plans of it had nodes, too
+    return {node: known.get(node, NodeRecord(node=node)) for node in names}
 
 
 def may_begin(nodes: Mapping[str, NodeRecord], node: str, most: int) -> str:
@@ -89,7 +90,8 @@ def advance(
     for name, node in nodes.items():
         state = _next_state(facts, approved, record, node)
         if state is not None:
-            entries.append(node_entry(view, maintenance, name, state))
+            data = {"cordoned": False} if state is NodeState.RETURNED else None
+            entries.append(node_entry(view, maintenance, name, state, data=data))
             nodes[name] = NodeRecord(node=name, state=state)
     for name in maintenance.nodes:
         idle = _begins_without_moves(view, facts, approved, record, name)
@@ -154,6 +156,9 @@ def _next_state(
         case NodeState.READY:
             back = is_back(facts, maintenance, node) and facts.schedulable(node.node)
             return NodeState.RETURNED if back else None
+        case NodeState.RETURNED:  # said by a person; gitbot's own cordon is still to be undone
+            undone = node.cordoned_by_gitbot and facts.schedulable(node.node)
+            return NodeState.RETURNED if undone else None
         case _:
             return None
 

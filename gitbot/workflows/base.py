@@ -23,7 +23,8 @@ from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
 from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity
-from gitbot.model.objects import KubernetesObject
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import KubernetesObject, name_of
 from gitbot.model.plan_json import PlanDocument
 from gitbot.model.problem import EmptyNodes, MoveVms, PlacementProblem
 from gitbot.planner import make_plan
@@ -97,6 +98,7 @@ class GitBase:
         if opening is None or opening.id != occurrence:
             return None
         spec = intent.spec
+        request = opening.drain
         return Terms(
             allowed=(opening.allowed,),
             finish=spec.overrun == "Finish",
@@ -106,10 +108,10 @@ class GitBase:
             maintenance=Maintenance(
                 window=window,
                 occurrence=occurrence,
-                nodes=drained_nodes(plan, f"drain/{window}/{occurrence}"),
+                nodes=drained_nodes(plan, request),
                 max_nodes_at_once=spec.drain.max_nodes_at_once,
                 cordon=spec.drain.cordon == "Gitbot",
-                stays=frozenset(hold.vm.namespaced_name for hold in plan.plan.holds),
+                stays=_stays(spec, plan, request),
                 done=spec.drain.done,
                 return_home=spec.return_home,
             ),
@@ -231,12 +233,25 @@ def _edited(intent: Intent, plan: PlanDocument) -> str:
 
 
 def drained_nodes(plan: PlanDocument, request: str) -> tuple[str, ...]:
-    """The nodes that a plan drains for a request, in the order of its moves."""
+    """The nodes that a plan drains for a request: in the order of its moves, then the empty ones.
+
+    The manifests of a drain's plan label every node of its goal.
+    """
     moves = sorted(
         (move for move in plan.plan.moves if move.request == request),
         key=lambda move: (move.wave, move.id),
     )
-    return tuple(dict.fromkeys(move.source.node for move in moves))
+    labelled = [name_of(item).name for item in plan.manifests if item.get("kind") == "Node"]
+    return tuple(dict.fromkeys([*(move.source.node for move in moves), *labelled]))
+
+
+def _stays(
+    spec: MaintenanceWindowSpec, plan: PlanDocument, request: str
+) -> frozenset[NamespacedName]:
+    """VMs that may stay on a drained node: those that the plan held, under LeaveRunning only."""
+    if spec.drain.not_migratable != "LeaveRunning":
+        return frozenset()
+    return frozenset(hold.vm.namespaced_name for hold in plan.plan.holds if hold.request == request)
 
 
 def read_base(

@@ -33,7 +33,6 @@ from gitbot.model.problem import (
     MoveVms,
     PlacementProblem,
     Request,
-    Reservation,
     ReturnHome,
 )
 from gitbot.workflows.base import GitBase
@@ -98,30 +97,6 @@ def find_concerns(scene: Scene) -> tuple[Concern, ...]:
 def concern_name(*parts: str) -> str:
     """The name of a concern: lower case, so that it can name a file, a branch and a proposal."""
     return "-".join(part for part in parts if part).lower()
-
-
-def reservations(
-    approved: Iterable[Approved], records: dict[str, RequestRecord], *, but: str
-) -> tuple[Reservation, ...]:
-    """Places that approved, unfinished requests other than `but` will take, sorted."""
-    found = []
-    for item in approved:
-        planned = {move.request for move in item.moves}
-        if but in planned or item.terms.void:
-            continue
-        known = records.get(item.id, RequestRecord(id=item.id)).moves
-        found += [
-            Reservation(
-                vm=move.vm.namespaced_name,
-                node=move.to.node,
-                allowed=item.terms.allowed,
-                request=item.id,
-                pull_request=item.approval.pull_request,
-            )
-            for move in item.moves
-            if move.id not in known or not known[move.id].final
-        ]
-    return tuple(sorted(found, key=lambda place: (place.vm, place.request)))
 
 
 def _numbered(request: Request, records: dict[str, RequestRecord]) -> Request:

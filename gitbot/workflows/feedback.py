@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gitbot.execution.state import RequestRecord, RequestState, fold_requests
 from gitbot.execution.values import Approved, Waiting
@@ -34,12 +35,8 @@ def write_statuses(
     written = 0
     for head, items in sorted(heads.items()):
         state, words = _verdict([records[item.id] for item in items], waiting)
-        status = CommitStatus(
-            context=CONTEXT, state=state, description=words, time=shell.clock.now()
-        )
-        if head and not _stands(shell, head, status):
-            shell.forge.set_status(head, status)
-            written += 1
+        status = CommitStatus(context=CONTEXT, state=state, description=words)
+        written += bool(head) and set_status(shell, head, status)
     return written
 
 
@@ -49,13 +46,17 @@ def _is_recent(record: RequestRecord, now: int) -> bool:
     return now - max((move.changed_at for move in record.moves.values()), default=0) <= MEMORY
 
 
-def _stands(shell: Shell, head: str, status: CommitStatus) -> bool:
-    return any(
+def set_status(shell: Shell, head: str, status: CommitStatus) -> bool:
+    """Write a commit status unless it stands already; whether it was written."""
+    stands = any(
         known.context == status.context
         and known.state == status.state
         and known.description == status.description
         for known in shell.forge.list_statuses(head)
     )
+    if not stands:
+        shell.forge.set_status(head, replace(status, time=shell.clock.now()))
+    return not stands
 
 
 def _verdict(records: list[RequestRecord], waiting: tuple[Waiting, ...]) -> tuple[CheckState, str]:

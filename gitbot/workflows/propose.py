@@ -29,9 +29,9 @@ from gitbot.workflows.concerns import (
     Scene,
     find_concerns,
     in_cooldown,
-    reservations,
 )
 from gitbot.workflows.journal import Journal
+from gitbot.workflows.past import reservations
 from gitbot.workflows.review import Review
 from gitbot.workflows.shell import Shell
 
@@ -228,7 +228,7 @@ def review_concern(base: GitBase, scene: Scene, concern: Concern) -> Review:
     problem = replace(
         scene.problem,
         goals=(concern.goal,),
-        reservations=reservations(scene.approved, records, but=concern.goal.request.id),
+        reservations=reservations(scene.approved, records, but=(concern.goal.request.id,)),
     )
     return base.review(problem)
 

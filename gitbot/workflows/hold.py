@@ -1,0 +1,191 @@
+"""Stop and go on: the stop flag, cancelling one request, and saying that a node is back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gitbot.errors import GitbotError, UsageError
+from gitbot.execution.facts import FINAL_PHASES, is_own, phase_of
+from gitbot.execution.state import (
+    CANCELLED,
+    NodeState,
+    RequestRecord,
+    fold_nodes,
+    fold_requests,
+    stop_flag,
+)
+from gitbot.model.ledger import HOLD_FILE, Entry, node_file, request_file
+from gitbot.model.objects import KubernetesObject, name_of, uid_of
+from gitbot.workflows.apply import ApplyResult, apply
+from gitbot.workflows.journal import Journal
+from gitbot.workflows.shell import Shell
+
+PAST_RECALL = frozenset({"PreparingTarget", "TargetReady", "Running"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldResult:
+    """Where the stop flag is set now, and what became of own unfinished migrations.
+
+    `past_recall` are those that had begun to copy: their deletion asks KubeVirt to abort, which
+    may come too late.
+    """
+
+    in_ledger: bool
+    in_cluster: bool
+    trouble: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    past_recall: tuple[str, ...] = ()
+
+
+def hold(shell: Shell, *, reason: str, by: str, cancel_running: bool = False) -> HoldResult:
+    """Set the stop flag in both places. One of them suffices; GitbotError where neither holds."""
+    trouble: list[str] = []
+    in_cluster = _try(lambda: shell.cluster.set_hold_flag(f"{reason} ({by})"), trouble)
+    in_ledger = _try(lambda: _set_in_ledger(shell, state="set", reason=reason, by=by), trouble)
+    if not in_cluster and not in_ledger:
+        raise GitbotError(
+            "the stop flag is set nowhere: " + "; ".join(trouble),
+            hint="kubectl -n gitbot create configmap gitbot-hold --from-literal=reason=stop",
+        )
+    deleted, past = _cancel_running(shell) if cancel_running else ((), ())
+    return HoldResult(
+        in_ledger=in_ledger,
+        in_cluster=in_cluster,
+        trouble=tuple(trouble),
+        deleted=deleted,
+        past_recall=past,
+    )
+
+
+def resume(shell: Shell, *, reason: str, by: str) -> HoldResult:
+    """Take the stop flag away in both places; explicit and named."""
+    if not by:
+        raise UsageError("resume needs a name", hint="say who resumes with --by")
+    trouble: list[str] = []
+    in_cluster = _try(lambda: shell.cluster.set_hold_flag(None), trouble)
+    _set_in_ledger(shell, state="resumed", reason=reason, by=by)
+    return HoldResult(in_ledger=False, in_cluster=not in_cluster, trouble=tuple(trouble))
+
+
+def _try(action: Callable[[], None], trouble: list[str]) -> bool:
+    try:
+        action()
+    except GitbotError as error:
+        trouble.append(str(error))
+        return False
+    return True
+
+
+def _set_in_ledger(shell: Shell, *, state: str, reason: str, by: str) -> None:
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
+    is_set = bool(stop_flag(ledger, shell.cluster_name))
+    if is_set == (state == "set"):
+        return
+    entry = Entry(
+        file=HOLD_FILE,
+        time=shell.clock.now(),
+        cluster=shell.cluster_name,
+        state=state,
+        author=by,
+        reason=reason,
+    )
+    journal.commit((entry,))
+
+
+def _cancel_running(shell: Shell) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Delete gitbot's own unfinished migrations; nobody else's."""
+    deleted: list[str] = []
+    past: list[str] = []
+    for migration in shell.cluster.list_migrations():
+        if not is_own(migration) or phase_of(migration) in FINAL_PHASES:
+            continue
+        _delete(shell, migration)
+        late = phase_of(migration) in PAST_RECALL
+        (past if late else deleted).append(str(name_of(migration)))
+    return tuple(deleted), tuple(past)
+
+
+def _delete(shell: Shell, migration: KubernetesObject) -> None:
+    shell.cluster.delete_migration(name_of(migration), uid=uid_of(migration))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelResult:
+    """One request after its cancellation. `past_recall` are migrations that had begun to copy."""
+
+    record: RequestRecord
+    applied: ApplyResult
+    past_recall: tuple[str, ...]
+
+
+def cancel(shell: Shell, *, request: str, reason: str, by: str) -> CancelResult:
+    """End one request: what has not started is withdrawn, its own migrations are deleted."""
+    journal = Journal(shell.ledger_store, shell.clock)
+    records = fold_requests(journal.read(), shell.cluster_name)
+    record = records.get(request)
+    if record is None:
+        known = ", ".join(name for name, item in records.items() if not item.finished) or "none"
+        raise UsageError(f"the ledger knows no request {request}; unfinished: {known}")
+    if record.finished:
+        raise UsageError(f"{request} is finished: {record.state}")
+    if not record.cancelled:
+        journal.commit(
+            (
+                Entry(
+                    file=request_file(shell.cluster_name, request),
+                    time=shell.clock.now(),
+                    cluster=shell.cluster_name,
+                    state=CANCELLED,
+                    request=request,
+                    author=by,
+                    reason=f"{reason} ({by})" if reason else by,
+                ),
+            )
+        )
+    past = _past_recall(shell, record)
+    applied = apply(shell, start=False)
+    after = fold_requests(shell.ledger_store.read(), shell.cluster_name)[request]
+    return CancelResult(record=after, applied=applied, past_recall=past)
+
+
+def _past_recall(shell: Shell, record: RequestRecord) -> tuple[str, ...]:
+    mine = {move.migration for move in record.moves.values() if move.under_way}
+    return tuple(
+        str(name_of(item))
+        for item in shell.cluster.list_migrations()
+        if str(name_of(item)) in mine and phase_of(item) in PAST_RECALL
+    )
+
+
+def returned(shell: Shell, *, node: str, by: str) -> tuple[str, str]:
+    """Record that a node is back (done: Command); returns window and occurrence."""
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
+    prefix = f"nodes/{shell.cluster_name}/"
+    files = {entry.file for entry in ledger.entries if entry.file.startswith(prefix)}
+    for file in sorted(files, reverse=True):
+        window, _, occurrence = file.removeprefix(prefix).removesuffix(".jsonl").partition("/")
+        nodes = fold_nodes(ledger, cluster=shell.cluster_name, window=window, occurrence=occurrence)
+        if node not in nodes or nodes[node].state is not NodeState.READY:
+            continue
+        journal.commit(
+            (
+                Entry(
+                    file=node_file(shell.cluster_name, window, occurrence),
+                    time=shell.clock.now(),
+                    cluster=shell.cluster_name,
+                    state=str(NodeState.RETURNED),
+                    request=f"drain/{window}/{occurrence}",
+                    author=by,
+                    data={"node": node},
+                ),
+            )
+        )
+        return window, occurrence
+    raise UsageError(
+        f"no maintenance has {node} in state ready",
+        hint="`gitbot status` lists the nodes and their states",
+    )

@@ -1,0 +1,226 @@
+"""Publish: the plan of a person's pull request, said on it and kept in the ledger.
+
+The trusted run: it reads blobs of the merge result, never executes or checks out what a pull
+request brings, and takes configuration and policies from the base. What it shows is what a merge
+approves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gitbot.errors import UsageError
+from gitbot.execution.state import fold_pull, fold_requests
+from gitbot.execution.values import Replay
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.findings import Finding, Severity
+from gitbot.model.instants import format_instant
+from gitbot.model.ledger import Entry, Ledger, pull_file
+from gitbot.ports.forge import CheckState, CommitStatus, PullRequest, PullState
+from gitbot.reports import markdown, marker
+from gitbot.workflows.approvals import read_approvals
+from gitbot.workflows.base import CONFIGURATION
+from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
+from gitbot.workflows.feedback import set_status
+from gitbot.workflows.journal import Journal
+from gitbot.workflows.past import past_of, reservations
+from gitbot.workflows.shell import Shell
+
+PLAN = "gitbot/plan"
+POLICY = "gitbot/policy"
+RENEW = 4  # a record is renewed when less than this share (1/4) of its life is left
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishResult:
+    """What was said about one pull request. `wrote` is False where all of it stood already."""
+
+    pull: PullRequest
+    check: CheckResult
+    digest: str
+    wrote: bool
+
+
+def publish(
+    shell: Shell, *, number: int, replay: Replay, snapshot: ClusterSnapshot | None = None
+) -> PublishResult:
+    """Plan one open pull request on the result of merging it, and say so on it."""
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
+    pull = shell.forge.get_pull(number)
+    if pull.state is not PullState.OPEN:
+        raise UsageError(
+            f"pull request {number} is {pull.state}", hint="only open ones are planned"
+        )
+    if pull.base_branch != shell.base_branch:
+        raise UsageError(f"pull request {number} goes to {pull.base_branch}, not the base branch")
+    outcome = check_pull(shell, ledger, pull, replay=replay, snapshot=snapshot)
+    return PublishResult(
+        pull=pull,
+        check=outcome,
+        digest=outcome.review.digest if outcome.review else "",
+        wrote=_say(shell, journal, pull, outcome),
+    )
+
+
+def check_pull(
+    shell: Shell,
+    ledger: Ledger,
+    pull: PullRequest,
+    *,
+    replay: Replay,
+    snapshot: ClusterSnapshot | None = None,
+) -> CheckResult:
+    """Check a pull request on the tree that merging its head into the base would give."""
+    base_commit = shell.repository.commit(shell.base_branch).id
+    merged = shell.repository.merge_trees(base_commit, pull.head)
+    if merged is None:
+        return CheckResult(findings=(_conflict(pull),))
+    base = shell.read_base(base_commit)
+    approved = read_approvals(shell, base, ledger).approved
+    records = fold_requests(ledger, shell.cluster_name)
+    before = shell.repository.read_tree(base_commit)
+    after = shell.repository.read_tree(merged)
+    return check(
+        cluster=shell.cluster_name,
+        sources=sources_of(after, commit=pull.head),
+        base=sources_of(before, commit=base_commit),
+        evidence=Evidence(
+            snapshot=snapshot or shell.cluster.snapshot(),
+            now=shell.clock.now(),
+            past=past_of(ledger, shell.cluster_name),
+            reservations=reservations(approved, records),
+        ),
+        engine=Engine(
+            policies=shell.templates.policies(),
+            templates=shell.templates.templates(),
+            replay=replay,
+        ),
+        changed=[path for path in {*before, *after} if before.get(path) != after.get(path)],
+        pull_request=pull.number,
+    )
+
+
+def sources_of(tree: Mapping[str, bytes], *, commit: str) -> Sources:
+    """The texts of a tree that gitbot reads."""
+    return Sources(
+        configuration=tree.get(CONFIGURATION, b""),
+        intents={path: data for path, data in tree.items() if path.startswith("intents/")},
+        policies={
+            path: data.decode("utf-8", "replace")
+            for path, data in tree.items()
+            if path.startswith("policies/") and path.endswith(".yaml")
+        },
+        commit=commit,
+    )
+
+
+def _conflict(pull: PullRequest) -> Finding:
+    return Finding(
+        code="check/merge-conflict",
+        severity=Severity.ERROR,
+        message=f"pull request {pull.number} does not merge into {pull.base_branch}",
+        hint=f"merge {pull.base_branch} into {pull.branch} and resolve the conflict",
+    )
+
+
+def _say(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult) -> bool:
+    """Record first, then comment and statuses: nobody can approve what the ledger lacks."""
+    recorded = _record(shell, journal, pull, outcome)
+    mark = marker(shell.cluster_name)
+    body = comment_of(shell, outcome)
+    known = [item.body for item in shell.forge.list_comments(pull.number) if mark in item.body]
+    if recorded or not known:
+        shell.forge.upsert_comment(pull.number, marker=mark, body=body)
+    wrote = recorded or not known
+    for status in statuses_of(outcome):
+        wrote = set_status(shell, pull.head, status) or wrote
+    return wrote
+
+
+def comment_of(shell: Shell, outcome: CheckResult) -> str:
+    """The sticky comment: the diff, or what is wrong with the texts."""
+    if outcome.diff is not None:
+        return markdown(outcome.diff)
+    lines = "\n".join(f"- {_inert(str(finding))}" for finding in outcome.findings)
+    head = f"❌ gitbot on `{shell.cluster_name}`: **nothing was planned**"
+    return f"{marker(shell.cluster_name)}\n{head}\n\n{lines}\n"
+
+
+def _inert(text: str) -> str:
+    """Text of people inside a code span, where nothing in it acts."""
+    return "`" + text.replace("`", "'").replace("\n", " ") + "`"
+
+
+def _record(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult) -> bool:
+    """Write what was shown, unless the last record says the same and lives long enough."""
+    review = outcome.review
+    base = shell.repository.commit(shell.base_branch).id
+    now = shell.clock.now()
+    approves = review is not None and not any(
+        finding.severity is Severity.ERROR for finding in outcome.findings
+    )
+    digest = review.digest if review is not None and approves else ""
+    expires_at = review.expires_at if review is not None else now
+    records = fold_pull(journal.ledger, pull.number)
+    if records and (records[-1].head, records[-1].digest) == (pull.head, digest):
+        left = records[-1].expires_at - now
+        if not digest or left >= (expires_at - now) // RENEW:
+            return False
+    plans = {digest: review.file} if review is not None and digest else {}
+    data: dict[str, object] = {
+        "head": pull.head,
+        "base": base,
+        "expiresAt": format_instant(expires_at),
+    }
+    if plans:
+        data["document"] = "sha256:" + hashlib.sha256(plans[digest]).hexdigest()
+    entry = Entry(
+        file=pull_file(pull.number),
+        time=now,
+        cluster=shell.cluster_name,
+        state="shown",
+        author=pull.author,
+        pull_request=pull.number,
+        digest=digest,
+        data=data,
+    )
+    journal.commit((entry,), plans)
+    return True
+
+
+def statuses_of(outcome: CheckResult) -> tuple[CommitStatus, ...]:
+    """The commit statuses that say the verdict."""
+    if outcome.review is None:
+        words = outcome.findings[0].message if outcome.findings else "nothing was planned"
+        return (CommitStatus(context=PLAN, state=CheckState.FAILURE, description=words[:140]),)
+    bad = outcome.fails()
+    denied = any(item.severity is Severity.ERROR for item in outcome.review.verdict.findings)
+    return (
+        CommitStatus(
+            context=PLAN,
+            state=CheckState.FAILURE if bad else CheckState.SUCCESS,
+            description=outcome.review.diff.counts[:140],
+        ),
+        CommitStatus(
+            context=POLICY,
+            state=CheckState.FAILURE if denied else CheckState.SUCCESS,
+            description="denied" if denied else "allowed",
+        ),
+    )
+
+
+def refresh_pulls(
+    shell: Shell, *, replay: Replay, snapshot: ClusterSnapshot | None = None
+) -> tuple[PublishResult, ...]:
+    """Plan again every open pull request of a person that was shown before, where it is due."""
+    ledger = shell.ledger_store.read()
+    results = []
+    for pull in shell.forge.list_pulls(state=PullState.OPEN):
+        own = pull.author == shell.forge.bot and pull.branch.startswith("gitbot/")
+        if own or pull.base_branch != shell.base_branch or not fold_pull(ledger, pull.number):
+            continue
+        results.append(publish(shell, number=pull.number, replay=replay, snapshot=snapshot))
+    return tuple(results)

@@ -1,0 +1,92 @@
+"""Reconcile: look, propose, apply. One function for CI, the schedule and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply, base_head
+from gitbot.workflows.propose import ProposeResult, propose
+from gitbot.workflows.publish import PublishResult, refresh_pulls
+from gitbot.workflows.shell import Shell
+
+SNAPSHOT_FILE = "snapshot.json.gz"
+Pack = Callable[[ClusterSnapshot], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcileResult:
+    """What one pass did. On an unchanged world it did nothing."""
+
+    snapshot_published: bool
+    pulls: tuple[PublishResult, ...]
+    proposed: ProposeResult
+    applied: ApplyResult
+    proposed_after: ProposeResult
+
+    @property
+    def did_nothing(self) -> bool:
+        """Whether nothing at all was written."""
+        return (
+            not self.snapshot_published
+            and not any(item.wrote for item in self.pulls)
+            and self.proposed.did_nothing
+            and self.applied.did_nothing
+            and self.proposed_after.did_nothing
+        )
+
+
+def reconcile(
+    shell: Shell, *, max_runtime: int = MAX_RUNTIME, pack: Pack | None = None
+) -> ReconcileResult:
+    """Snapshot, publish it, plan open pull requests again, propose, apply, propose what is left.
+
+    `pack` turns a snapshot into its file; without it none is published.
+    """
+    snapshot = shell.cluster.snapshot()
+    published = pack is not None and publish_snapshot(shell, snapshot, pack)
+    base = shell.read_base(base_head(shell))
+    pulls = refresh_pulls(shell, replay=base.replay, snapshot=snapshot)
+    proposed = propose(shell, snapshot=snapshot)
+    applied = apply(shell, max_runtime=max_runtime)
+    after = propose(shell) if not applied.did_nothing else ProposeResult()
+    return ReconcileResult(
+        snapshot_published=published,
+        pulls=pulls,
+        proposed=proposed,
+        applied=applied,
+        proposed_after=after,
+    )
+
+
+def snapshot_branch(cluster: str) -> str:
+    """The branch that holds the newest snapshot as one orphan commit."""
+    return f"gitbot/snapshot/{cluster}"
+
+
+def publish_snapshot(shell: Shell, snapshot: ClusterSnapshot, pack: Pack) -> bool:
+    """Replace the published snapshot; an equal and fresh one is left. Whether it was written.
+
+    Equal means the same digest; it is written again when half of snapshotMaxAge has passed, so
+    that pull request jobs never see it as too old.
+    """
+    base = shell.read_base(base_head(shell))
+    if not base.settings.publish_snapshot:
+        return False
+    branch = snapshot_branch(shell.cluster_name)
+    head = shell.repository.resolve(branch)
+    if head is not None:
+        last = shell.repository.commit(head)
+        age = snapshot.taken_at - last.time
+        if snapshot.digest in last.message and age < base.settings.snapshot_max_age // 2:
+            return False
+    shell.repository.write_commit(
+        branch=branch,
+        expected=head,
+        files={SNAPSHOT_FILE: pack(snapshot)},
+        message=f"Snapshot of {shell.cluster_name}\n\n{snapshot.digest}",
+        time=snapshot.taken_at,
+        orphan=True,
+    )
+    return True
