@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.files import CONFIGURATION_FILE, read_plain_file
+from gitbot.adapters.files import CONFIGURATION_FILE, ShippedTexts, read_plain_file
 from gitbot.adapters.git.ledger import GitLedgerStore
 from gitbot.adapters.git.process import Git, check_ref
 from gitbot.adapters.git.repository import GitRepository
+from gitbot.constraints.replay import replay
 from gitbot.errors import InvalidInput, RepositoryError, UsageError
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
@@ -20,6 +21,8 @@ from gitbot.ports.forge import Forge
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
 from gitbot.settings import ForgeSettings, Settings, read_settings
+from gitbot.workflows.base import read_base
+from gitbot.workflows.shell import Progress, Shell, silent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,34 @@ class Workspace:
                 name=name, kubeconfig=self.kubeconfig, context=self.context or settings.context
             )
         return self.clusters[name]
+
+
+def open_shell(
+    workspace: Workspace, cluster: str, *, progress: Callable[[Progress], None] = silent
+) -> Shell:
+    """Everything that the workflows of one cluster work with."""
+    base_branch = workspace.settings.forge.base_branch
+    texts = ShippedTexts()
+    return Shell(
+        cluster_name=cluster,
+        base_branch=base_branch,
+        repository=workspace.repository,
+        forge=workspace.forge,
+        ledger_store=workspace.ledger,
+        cluster=workspace.cluster(cluster),
+        clock=workspace.clock,
+        templates=texts,
+        read_base=lambda commit: read_base(
+            repository=workspace.repository,
+            commit=commit,
+            base_branch=base_branch,
+            cluster=cluster,
+            texts=texts,
+            replay=replay,
+            now=workspace.clock.now,
+        ),
+        progress=progress,
+    )
 
 
 def open_cluster(*, name: str, kubeconfig: str = "", context: str = "") -> Cluster:
