@@ -14,6 +14,7 @@ from gitbot.errors import GitbotError
 
 # command -> (module, one-line help); modules are gitbot.cli.<module> with a click command `command`
 COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("demo", "Show the whole loop on an embedded cluster and a local forge."),
     "check": ("check", "Check intents as CI does: lint, plan, replay, policies."),
     "explain": ("explain", "Say where a VM or pod could run, and why not elsewhere."),
     "init": ("init", "Write a working example repository."),
@@ -22,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "policy": ("policy", "Test policies and list what is in force."),
     "render": ("render", "Print the objects that gitbot would create."),
     "schema": ("schema", "Print the JSON Schema of every kind and every JSON output."),
+    "snapshot": ("snapshot", "Write the state of a cluster into one file."),
 }
 
 

@@ -1,0 +1,126 @@
+"""`gitbot snapshot` and the options that open a cluster."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from gitbot.cli.options import (
+    ClusterAccess,
+    cluster_options,
+    load_snapshot,
+    namespace_options,
+    now_option,
+    output_option,
+)
+from gitbot.cli.snapshot import command
+from gitbot.errors import ClusterError, SnapshotError
+from gitbot.snapshot import read_snapshot
+
+NODE = b"apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"
+POD = b'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}'
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    found = []
+    for name, data in (("node.yaml", NODE), ("pod.json", POD)):
+        (tmp_path / name).write_bytes(data)
+        found += ["--snapshot", str(tmp_path / name)]
+    return found
+
+
+def run(*arguments: str, stdin: bytes = b"") -> Result:
+    return CliRunner().invoke(command, arguments, input=stdin)
+
+
+def test_files_become_one_file(files: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "out.json.gz"
+    result = run(*files, "-o", str(out), "--now", "2026-12-06T21:00:00Z", "--name", "prod")
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert "prod: 1 nodes, 1 pods, 0 VMIs, sha256:" in result.stderr
+    snapshot = read_snapshot([("out", out.read_bytes())], 0)
+    assert (snapshot.cluster, snapshot.taken_at) == ("prod", 1_796_590_800)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "node.yaml",
+        "out.json.gz",
+        "pod.json",
+    ]
+
+
+def test_standard_input_and_output(files: list[str]) -> None:
+    result = run("--snapshot", "-", "-o", "-", stdin=NODE)
+    assert result.exit_code == 0
+    assert json.loads(gzip.decompress(result.stdout_bytes))["kind"] == "ClusterSnapshot"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "failure", "message"),
+    [
+        (["-o", "-"], ClusterError, "no cluster to talk to"),
+        (["--snapshot", "/nowhere/x", "-o", "-"], SnapshotError, "/nowhere/x: No such file"),
+        (["--snapshot", "-", "-o", "/nowhere/x"], SnapshotError, "cannot be written"),
+    ],
+)
+def test_what_cannot_be_done(arguments: list[str], failure: type[Exception], message: str) -> None:
+    result = run(*arguments, stdin=NODE)
+    assert isinstance(result.exception, failure)
+    assert message in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing option '-o'"),
+        (["-o", "-", "--now", "tonight"], "found 'tonight', expected a time such as"),
+        (["-o", "-", "--now", "2026-12-06T21:00:00"], "expected a time such as"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], message: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_options_arrive_together_with_a_commands_own() -> None:
+    got: dict[str, Any] = {}
+
+    @click.command()
+    @cluster_options
+    @namespace_options
+    @now_option
+    @output_option(["table", "json"], "table")
+    @click.argument("vm")
+    def tried(**kwargs: Any) -> None:
+        """Try."""
+        got.update(kwargs)
+
+    line = "--context c --kubeconfig k --snapshot a --snapshot b -n x -A --now 2026-12-06T21:00:00Z"
+    result = CliRunner().invoke(tried, [*line.split(), "-o", "json", "vm/db"])
+    assert result.exit_code == 0, result.output
+    assert got == {
+        "access": ClusterAccess(kubeconfig="k", context="c", snapshots=("a", "b")),
+        "namespace": "x",
+        "all_namespaces": True,
+        "now": 1_796_590_800,
+        "output": "json",
+        "vm": "vm/db",
+    }
+
+
+def test_the_configurations_context_gives_way_to_the_command_line() -> None:
+    access = ClusterAccess(context="mine")
+    assert access.of(name="prod", context="admin").context == "mine"
+    assert ClusterAccess().of(name="prod", context="admin").context == "admin"
+
+
+def test_plain_objects_take_the_clusters_name(files: list[str]) -> None:
+    access = ClusterAccess(snapshots=tuple(files[1::2]), name="prod")
+    assert load_snapshot(access, now=5).cluster == "prod"
