@@ -15,12 +15,13 @@ from gitbot.model.instants import format_instant
 from gitbot.model.manifest import Manifest
 from gitbot.model.plan import Hold, Move, NodeRef, Outcome, RuleState
 from gitbot.reports import inert
-from gitbot.reports.diff import Diff, DiffState, Preview, counted
+from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, counted, what_to_do
 from gitbot.reports.fit import Section, fit
 from gitbot.reports.picture import picture
 
 LIMIT = 65_536
 _CELL = 400
+_NODES = 12
 _SIGNS = {
     DiffState.DENIED: "❌",
     DiffState.BLOCKED: "❌",
@@ -42,7 +43,7 @@ def markdown(diff: Diff, *, limit: int = LIMIT) -> str:
 
 def _sections(diff: Diff) -> Iterator[Section]:
     yield Section(head=_summary(diff))
-    yield from _table("", _FINDINGS, [_finding_row(item) for item in diff.findings], 1, "finding")
+    yield from _table("", _FINDINGS, [_finding_row(item) for item in diff.said], 1, "finding")
     yield from _table("", _MOVES, [_move_row(move) for move in diff.plan.moves], 2, "move")
     yield from _table("Blocked", _HOLDS, [_hold_row(hold) for hold in diff.plan.holds], 3, "hold")
     yield from _table("Rules", _RULES, [_rule_row(rule) for rule in diff.plan.rules], 4, "rule")
@@ -154,7 +155,7 @@ def _hold_row(hold: Hold) -> tuple[str, ...]:
     return (
         inert.code(f"{hold.vm.namespace}/{hold.vm.name}"),
         f"{inert.code(hold.code)}: {_cell(hold.reason)}{asked}",
-        _cell(hold.hint),
+        _cell(what_to_do(hold)),
     )
 
 
@@ -197,11 +198,15 @@ def _check_items(moves: tuple[Move, ...]) -> list[str]:
 
 def _reason_items(holds: tuple[Hold, ...]) -> list[str]:
     return [
-        f"- {inert.code(str(hold.vm.namespaced_name))} on {inert.code(node.node)}: "
-        f"{_cell('; '.join(node.reasons))}\n"
+        f"- {inert.code(str(hold.vm.namespaced_name))} on {_nodes(nodes)}: {_cell(reasons)}\n"
         for hold in holds
-        for node in hold.nodes
+        for nodes, reasons in by_reasons(hold)
     ]
+
+
+def _nodes(names: tuple[str, ...]) -> str:
+    shown = ", ".join(inert.code(name) for name in names[:_NODES])
+    return f"{shown} and {len(names) - _NODES} more" if len(names) > _NODES else shown
 
 
 def _preview_title(preview: Preview) -> str:

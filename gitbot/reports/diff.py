@@ -11,9 +11,10 @@ from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.manifest import Manifest
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import at, labels_of, name_of
-from gitbot.model.plan import PlacementPlan
+from gitbot.model.plan import Hold, PlacementPlan
 
 ZONE = "topology.kubernetes.io/zone"
+RULE_BROKEN = "plan/rule-broken"
 
 
 class DiffState(StrEnum):
@@ -68,6 +69,11 @@ class Diff:
     commands: tuple[str, ...]
 
     @property
+    def said(self) -> tuple[Finding, ...]:
+        """The findings but for those that the table of rules says already."""
+        return tuple(finding for finding in self.findings if finding.code != RULE_BROKEN)
+
+    @property
     def counts(self) -> str:
         """`3 moves, 1 blocked, 0 rule breaks after, 2 now`."""
         moves = counted(len(self.plan.moves), "move")
@@ -108,6 +114,19 @@ def placement_diff(
         previews=tuple(previews),
         commands=tuple(commands) or default_commands(plan),
     )
+
+
+def what_to_do(hold: Hold) -> str:
+    """The hold's hint, else the command that explains it."""
+    return hold.hint or f"gitbot explain vm/{hold.vm.name} -n {hold.vm.namespace}"
+
+
+def by_reasons(hold: Hold) -> tuple[tuple[tuple[str, ...], str], ...]:
+    """What nodes say of a held VM: nodes with the same reasons together, in order of name."""
+    groups: dict[str, list[str]] = {}
+    for item in hold.nodes:
+        groups.setdefault("; ".join(item.reasons), []).append(item.node)
+    return tuple((tuple(nodes), reasons) for reasons, nodes in groups.items())
 
 
 def counted(number: int, noun: str) -> str:

@@ -18,7 +18,9 @@ _PLAIN_CODE = re.compile(r"[0-9A-Za-z][0-9A-Za-z ._/:=,-]*")
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#!|~&$^\"']|(?<=[0-9])[.)](?= |$)|^[-+=]")
 # GitHub looks for these in the rendered text, where an entity is a plain character again: only a
 # character in between stops it. Mentions, issues, links, emoji, GH-1, commit ids.
-_REFERENCE = re.compile(r"@|:(?=\S)|(?i:(?<=www)\.)|(?i:(?<=\bgh)-)|[0-9a-fA-F]{6}(?=[0-9a-fA-F])")
+_REFERENCE = re.compile(
+    r"@|:(?=\S)|(?i:(?<=www)\.)|(?i:(?<=\bgh)-)|(?=[0-9]*[a-fA-F])[0-9a-fA-F]{6}(?=[0-9a-fA-F])"
+)
 _ZERO_WIDTH_SPACE = "&#8203;"
 
 

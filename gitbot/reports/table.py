@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gitbot.model.instants import format_instant
 from gitbot.model.plan import Hold, Move, NodeRef, Outcome
 from gitbot.reports import inert
-from gitbot.reports.diff import Diff, DiffState, Preview
+from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons
 from gitbot.reports.findings import text as findings_text
 
 _COLOURS = {
@@ -27,7 +27,7 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
     blocks = [
         f"{inert.terminal(plan.cluster)}: {state}: {diff.counts}\n",
         f"plan {diff.digest}\nsnapshot {taken}, approve before {expires}\n",
-        findings_text(diff.findings),
+        findings_text(diff.said),
         _moves(plan.moves, wide=wide),
         "".join(_hold(hold) for hold in plan.holds),
         _rules(diff),
@@ -86,8 +86,8 @@ def _hold(hold: Hold) -> str:
     vm = hold.vm.namespaced_name
     first = inert.terminal(f"{word}: {vm}: {hold.reason} [{hold.code}]{hint}")
     nodes = [
-        f"  {inert.terminal(node.node)}: {inert.terminal('; '.join(node.reasons))}\n"
-        for node in hold.nodes
+        f"  {inert.terminal(', '.join(names))}: {inert.terminal(reasons)}\n"
+        for names, reasons in by_reasons(hold)
     ]
     return f"{first}\n{''.join(nodes)}"
 

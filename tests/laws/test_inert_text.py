@@ -59,7 +59,7 @@ TEXT = st.one_of(
 )
 PARSER = MarkdownIt("gfm-like", {"linkify": True})
 REFERENCES = re.compile(
-    r"@\w|#\d|(?i:\bgh-\d)|:[\w+-]+:|(?<![0-9A-Za-z])[0-9a-f]{7,40}(?![0-9A-Za-z])|://|www\.\w"
+    r"@\w|#\d|(?i:\bgh-\d)|:[\w+-]+:|(?<![0-9A-Za-z])(?=[0-9]*[a-f])[0-9a-f]{7,40}(?![0-9A-Za-z])|://|www\.\w"
 )
 
 
