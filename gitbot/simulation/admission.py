@@ -13,9 +13,13 @@ from gitbot.kubevirt.eviction import admit_eviction
 from gitbot.kubevirt.reconcile import MIGRATION, VMI, Update
 from gitbot.kubevirt.verdicts import Admitted, Refused, Verdict
 from gitbot.model.objects import KubernetesObject, annotations_of, at
-from gitbot.simulation.controllers.instances import the_kubevirt
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Store, controller_of
+
+
+def the_kubevirt(store: Store) -> KubernetesObject:
+    """The KubeVirt object; an empty one where there is none."""
+    return next(store.all("KubeVirt"), {"metadata": {"namespace": "kubevirt"}})
 
 
 class KubeVirtAdmission:

@@ -17,9 +17,9 @@ from gitbot.simulation.controllers.garbage import GarbageCollector
 from gitbot.simulation.controllers.handler import Failures, Handler
 from gitbot.simulation.controllers.instances import Instances
 from gitbot.simulation.controllers.kubelet import Kubelet
-from gitbot.simulation.controllers.machines import InstanceReplicaSets, Machines
 from gitbot.simulation.controllers.migrations import Migrations
 from gitbot.simulation.controllers.nodes import Nodes
+from gitbot.simulation.controllers.owners import owners
 from gitbot.simulation.controllers.reconciled import StoreView, Writer
 from gitbot.simulation.controllers.scheduler import Scheduler
 from gitbot.simulation.controllers.workloads import Deployments, ReplicaSets
@@ -79,6 +79,8 @@ class SimulatedCluster:
             placement=placement,
             events=Recorder(store=store, now=now, source="default-scheduler"),
         )
+        self.owners = owners(store=store, view=view, writer=writer, now=now)
+        self.instances = Instances(store=store, view=view, writer=writer, now=now, dials=dials)
         self.engine = Engine(
             store=store,
             clock=self.clock,
@@ -87,9 +89,8 @@ class SimulatedCluster:
                 self.nodes,
                 Deployments(store=store, api=self.api, now=now),
                 ReplicaSets(store=store, api=self.api),
-                Machines(store=store, api=self.api),
-                InstanceReplicaSets(store=store, api=self.api),
-                Instances(store=store, api=self.api, now=now, dials=dials),
+                *self.owners,
+                self.instances,
                 Evacuations(store=store, view=view, writer=writer, now=now),
                 Migrations(store=store, view=view, writer=writer, now=now),
                 scheduler,

@@ -10,7 +10,8 @@ from typing import Any
 from gitbot.kubevirt import names
 from gitbot.kubevirt.boot import reconcile_boot
 from gitbot.kubevirt.edits import with_value
-from gitbot.kubevirt.reconcile import Update
+from gitbot.kubevirt.phases import with_phase
+from gitbot.kubevirt.reconcile import VMI, Update
 from gitbot.kubevirt.target_pod import source_pod
 from gitbot.model.canonical import short_digest
 from gitbot.model.instants import format_instant
@@ -21,13 +22,11 @@ from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.controllers.instances import (
     NOT_MIGRATABLE,
     boot_times,
-    in_phase,
     with_guest_facts,
 )
 from gitbot.simulation.controllers.kubelet import running_status
-from gitbot.simulation.controllers.machines import instance_of
 from gitbot.simulation.dials import Dials
-from gitbot.simulation.store import with_metadata
+from gitbot.simulation.store import key_of, with_metadata
 
 RACK = "example.com/rack"
 TIER = "example.com/tier"
@@ -150,42 +149,53 @@ def _load_machines(
             annotations = {NOT_MIGRATABLE: "DisksNotLiveMigratable"}
             path = ("spec", "template", "metadata", "annotations")
             made = with_value(made, annotations, *path)
-        status = {"created": True, "ready": True, "printableStatus": "Running"}
-        status["conditions"] = [{"type": "Ready", "status": "True"}]
-        stored = cluster.store.create({**made, "status": status})
-        _load_instance(cluster, stored, settings, home)
+        _load_machine(cluster, cluster.store.create(made), settings, home)
 
 
-def _load_instance(
+def _load_machine(
     cluster: SimulatedCluster,
     owner: KubernetesObject,
     settings: KubernetesObject,
     home: KubernetesObject,
 ) -> None:
-    now = cluster.now()
+    """The VM's own controllers make its objects; placement and boot are written down here."""
+    now, key = cluster.now(), key_of(owner)
+    for controller in cluster.owners:
+        if controller.owns("VirtualMachine"):
+            controller.reconcile(key)
+    vmi = cluster.store.get(VMI, key)
     node_name = home["metadata"]["name"]
-    vmi = instance_of(owner, name=owner["metadata"]["name"])
     labels = {**labels_of(vmi), names.NODE_NAME: node_name}
-    placed = with_metadata(vmi, labels=labels, finalizers=[names.VMI_FINALIZER])
-    scheduled_vmi = in_phase(with_guest_facts(placed), "Scheduled", now, nodeName=node_name)
+    placed = with_value(with_metadata(vmi, labels=labels), node_name, "status", "nodeName")
     times = replace(boot_times(placed, cluster.dials), boot=0)
-    booted = [
-        write.object
-        for write in reconcile_boot(scheduled_vmi, now, times).writes
-        if isinstance(write, Update)
-    ]
-    stored = cluster.store.create(booted[0])
-    pod = source_pod(stored, settings, cluster.get("Namespace", stored["metadata"]["namespace"]))
-    scheduled = {
+    scheduled = with_phase(with_guest_facts(placed), "Scheduled", now)
+    for write in reconcile_boot(scheduled, now, times).writes:
+        if isinstance(write, Update):
+            cluster.store.replace(write.object)
+    _load_pod(cluster, cluster.store.get(VMI, key), settings, home)
+    cluster.instances.reconcile(key)
+    for controller in cluster.owners:
+        if controller.owns("VirtualMachine"):
+            controller.reconcile(key)
+
+
+def _load_pod(
+    cluster: SimulatedCluster,
+    vmi: KubernetesObject,
+    settings: KubernetesObject,
+    home: KubernetesObject,
+) -> None:
+    now = cluster.now()
+    pod = source_pod(vmi, settings, cluster.get("Namespace", vmi["metadata"]["namespace"]))
+    topology = {key: labels_of(home)[key] for key in (REGION, ZONE)}
+    condition = {
         "type": "PodScheduled",
         "status": "True",
         "lastTransitionTime": format_instant(now),
     }
-    topology = {key: labels_of(home)[key] for key in (REGION, ZONE)}
-    pod = with_metadata(pod, labels={**labels_of(pod), **topology})
-    bound = {**pod, "spec": {**pod["spec"], "nodeName": node_name}}
-    bound = {**bound, "status": {"phase": "Pending", "conditions": [scheduled]}}
-    bound["status"] = running_status(bound, now)
-    created = cluster.store.create(bound)
-    active = {created["metadata"]["uid"]: node_name}
-    cluster.store.replace(with_value(stored, active, "status", "activePods"))
+    bound: dict[str, Any] = {
+        **with_metadata(pod, labels={**labels_of(pod), **topology}),
+        "spec": {**pod["spec"], "nodeName": home["metadata"]["name"]},
+        "status": {"phase": "Pending", "conditions": [condition]},
+    }
+    cluster.store.create({**bound, "status": running_status(bound, now)})

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.model.objects import at, labels_of
+from gitbot.model.objects import at, condition_of, labels_of
 from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.port import MIGRATION
 from gitbot.simulation.scenes import NAMESPACE, customapp
 
 W1, W2, W3, W4, W5, W6 = ("kni-worker", *(f"kni-worker{index}" for index in range(2, 7)))
@@ -37,3 +38,47 @@ STORY = [
 @pytest.mark.parametrize(("step", "expected"), STORY)
 def test_customapp_goes_as_in_its_source(step: int, expected: dict[str, list[str]]) -> None:
     assert places(customapp(step=step, live_migratable=False)) == expected
+
+
+@pytest.mark.parametrize(("step", "expected"), STORY[:6])
+def test_with_vms_that_can_move_a_drain_moves_them_to_the_same_nodes(
+    step: int, expected: dict[str, list[str]]
+) -> None:
+    cluster = customapp(step=step)
+    assert places(cluster) == expected
+    if step in (2, 3):
+        ended = [at(item, "status", "phase") for item in cluster.list(MIGRATION)]
+        assert ended == ["Succeeded"]
+
+
+def test_a_movable_vm_whose_own_zone_rule_holds_it_stays_where_it_is() -> None:
+    cluster = customapp(step=7)
+    assert places(cluster)["cache"] == [W2, W3, W5]
+    homes = {
+        at(vmi, "status", "nodeName")
+        for vmi in cluster.list("VirtualMachineInstance", NAMESPACE)
+        if labels_of(vmi)["kubevirt.io/domain"] == "blackbox"
+    }
+    assert homes == {W1, W3, W5}
+    events = [event["reason"] for event in cluster.list("Event", NAMESPACE)]
+    assert "migrationTargetPodUnschedulable" in events
+
+
+def test_the_pending_database_says_why_it_has_nowhere_to_go() -> None:
+    cluster = customapp(step=10, live_migratable=False)
+    waiting = [
+        condition_of(pod, "PodScheduled")
+        for pod in cluster.list("Pod", NAMESPACE)
+        if not at(pod, "spec", "nodeName")
+    ]
+    expected = (
+        "0/7 nodes are available: 1 node(s) had untolerated taint(s), "
+        "1 node(s) were unschedulable, 2 node(s) didn't match pod anti-affinity rules, "
+        "3 node(s) didn't match Pod's node affinity/selector."
+    )
+    assert [at(item, "message") for item in waiting] == [expected]
+
+
+def test_the_jumpbox_starts_on_the_first_worker() -> None:
+    vm = customapp(step=2, jumpbox=True).get("VirtualMachineInstance", "jumpbox", NAMESPACE)
+    assert at(vm, "status", "nodeName") == W1

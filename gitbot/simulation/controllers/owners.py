@@ -1,0 +1,79 @@
+"""What keeps VMIs in being: VirtualMachines, VMI replica sets, pools. Room kubevirt decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gitbot.kubevirt.owners import (
+    reconcile_pool,
+    reconcile_replica_set,
+    reconcile_virtual_machine,
+)
+from gitbot.kubevirt.reconcile import VMI, Reconciled, View
+from gitbot.model.objects import KubernetesObject
+from gitbot.simulation.controllers.reconciled import StoreView, Writer
+from gitbot.simulation.controllers.workloads import owner_key
+from gitbot.simulation.store import Change, Key, Store
+
+Reconcile = Callable[[View, KubernetesObject, int], Reconciled]
+
+
+class Owners:
+    """One kind of owner; `owned` is the kind whose changes wake it."""
+
+    def __init__(
+        self,
+        *,
+        kind: str,
+        owned: str,
+        reconcile: Reconcile,
+        store: Store,
+        view: StoreView,
+        writer: Writer,
+        now: Callable[[], int],
+    ) -> None:
+        self.kinds = frozenset({kind, owned})
+        self._kind = kind
+        self._reconcile = reconcile
+        self._store = store
+        self._view = view
+        self._writer = writer
+        self._now = now
+
+    def owns(self, kind: str) -> bool:
+        """Whether this is the controller of that kind."""
+        return kind == self._kind
+
+    def touched(self, change: Change) -> Iterable[Key]:
+        """The owner itself, or the one that owns a changed object."""
+        return [change.key] if change.kind == self._kind else owner_key(change, self._kind)
+
+    def reconcile(self, key: Key) -> int | None:
+        """One pass over one owner."""
+        owner = self._store.find(self._kind, key)
+        if owner is None:
+            return None
+        return self._writer.carry_out(key, self._reconcile(self._view, owner, self._now()))
+
+
+def owners(
+    *, store: Store, view: StoreView, writer: Writer, now: Callable[[], int]
+) -> tuple[Owners, ...]:
+    """The controllers of all kinds of owners."""
+    kinds: tuple[tuple[str, str, Reconcile], ...] = (
+        ("VirtualMachinePool", "VirtualMachine", reconcile_pool),
+        ("VirtualMachine", VMI, reconcile_virtual_machine),
+        ("VirtualMachineInstanceReplicaSet", VMI, reconcile_replica_set),
+    )
+    return tuple(
+        Owners(
+            kind=kind,
+            owned=owned,
+            reconcile=reconcile,
+            store=store,
+            view=view,
+            writer=writer,
+            now=now,
+        )
+        for kind, owned, reconcile in kinds
+    )
