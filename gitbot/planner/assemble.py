@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from gitbot.model.names import NamespacedName
 from gitbot.model.plan import (
-    Check,
     Hold,
     Move,
-    Outcome,
     PlacementPlan,
     RuleState,
     SnapshotRef,
@@ -18,9 +15,9 @@ from gitbot.model.plan import (
 )
 from gitbot.planner.board import Board
 from gitbot.planner.bounds import bound
-from gitbot.planner.facts import Facts
+from gitbot.planner.checks import checks_of
 from gitbot.planner.step import Draft, Planned
-from gitbot.planner.timing import OVERHEAD_SECONDS, estimate
+from gitbot.planner.timing import estimate
 from gitbot.planner.waves import Packed
 
 
@@ -28,7 +25,7 @@ def assemble(board: Board, drafts: Sequence[Draft], packed: Packed) -> Placement
     """The plan of packed drafts; `board` is the state before."""
     facts = board.facts
     problem = facts.problem
-    moves = _moves(facts, packed)
+    moves = _moves(board, packed)
     final = board.after(item.step for wave in packed.waves for item in wave.planned)
     return PlacementPlan(
         cluster=problem.cluster,
@@ -46,7 +43,7 @@ def assemble(board: Board, drafts: Sequence[Draft], packed: Packed) -> Placement
     )
 
 
-def _moves(facts: Facts, packed: Packed) -> tuple[Move, ...]:
+def _moves(board: Board, packed: Packed) -> tuple[Move, ...]:
     numbers: Counter[str] = Counter()
     moves = []
     for index, wave in enumerate(packed.waves):
@@ -54,12 +51,12 @@ def _moves(facts: Facts, packed: Packed) -> tuple[Move, ...]:
             request = item.request
             number = request.first_move + numbers[request.id]
             numbers[request.id] += 1
-            moves.append(_move(facts, item, number, index))
+            moves.append(_move(board, item, number, index))
     return tuple(sorted(moves, key=lambda move: (move.wave, move.request, move.id)))
 
 
-def _move(facts: Facts, item: Planned, number: int, wave: int) -> Move:
-    step, request = item.step, item.request
+def _move(board: Board, item: Planned, number: int, wave: int) -> Move:
+    facts, step, request = board.facts, item.step, item.request
     memory = facts.memory(step.vm)
     return Move(
         id=number,
@@ -75,31 +72,8 @@ def _move(facts: Facts, item: Planned, number: int, wave: int) -> Move:
         memory_bytes=memory,
         estimated_seconds=estimate(memory, facts.problem.bandwidth),
         wave=wave,
-        checks=_checks(facts, step.vm, step.landings),
+        checks=checks_of(board, step),
         why=item.why,
-    )
-
-
-def _checks(facts: Facts, vm: NamespacedName, landings: Sequence[str]) -> tuple[Check, ...]:
-    where = landings[0] if len(landings) == 1 else f"each of {len(landings)} nodes"
-    rules = [rule for rule in facts.rules_over(vm) if rule.required]
-    kept = ", ".join(rule.ref.name for rule in rules) or "no required rule is about this VM"
-    return (
-        Check(name="live-migratable", outcome=Outcome.PASS, message="LIVE-MIGRATABLE is True"),
-        Check(
-            name="scheduling",
-            outcome=Outcome.PASS,
-            message=f"the scheduler's filters accept the target pod on {where}, source pod counted",
-        ),
-        Check(name="rules", outcome=Outcome.PASS, message=f"kept at every instant: {kept}"),
-        Check(
-            name="estimate",
-            outcome=Outcome.PASS,
-            message=(
-                f"memory once at {facts.problem.bandwidth} bytes/s"
-                f" and {OVERHEAD_SECONDS} s for pod and hand-over"
-            ),
-        ),
     )
 
 

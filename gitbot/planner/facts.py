@@ -11,7 +11,7 @@ from gitbot.model.objects import KubernetesObject, at, labels_of, name_of, uid_o
 from gitbot.model.plan import NodeRef, VmRef
 from gitbot.model.problem import PlacementProblem, Target
 from gitbot.model.quantities import whole
-from gitbot.planner.foreign import under_way
+from gitbot.planner.foreign import under_way, unfinished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,7 @@ class Facts:
     vmis: Mapping[NamespacedName, KubernetesObject]
     rules: tuple[RuleConstraint, ...]
     moving: Mapping[NamespacedName, tuple[str, str]]
+    migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> Facts:
@@ -34,11 +35,16 @@ class Facts:
             vmis={name_of(vmi): vmi for vmi in snapshot.of("VirtualMachineInstance")},
             rules=tuple(sorted(problem.rules, key=lambda rule: (rule.ref, not rule.required))),
             moving=under_way(snapshot),
+            migrations=unfinished(snapshot),
         )
 
     def rules_over(self, vm: NamespacedName) -> tuple[RuleConstraint, ...]:
         """The rules whose breaches may change when this VM moves, in the order of their refs."""
         return tuple(rule for rule in self.rules if vm in rule.members)
+
+    def migrations_of(self, vm: NamespacedName) -> tuple[KubernetesObject, ...]:
+        """The unfinished VMIMs of a VMI."""
+        return self.migrations.get(vm, ())
 
     def zone(self, node: str) -> str:
         """The zone of a node, "" where it has none."""

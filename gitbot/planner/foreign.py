@@ -23,15 +23,21 @@ def under_way(snapshot: ClusterSnapshot) -> Mapping[NamespacedName, tuple[str, s
         state = at(vmi, "status", "migrationState", default={})
         if state and not state.get("completed") and not state.get("failed"):
             found[vm] = _nodes(vmi)
-    for migration in snapshot.of("VirtualMachineInstanceMigration"):
-        if at(migration, "status", "phase", default="") in FINAL:
-            continue
-        vm = NamespacedName(
-            namespace=name_of(migration).namespace,
-            name=at(migration, "spec", "vmiName", default=""),
-        )
+    for vm in unfinished(snapshot):
         if vm in vmis and vm not in found:
             found[vm] = (str(at(vmis[vm], "status", "nodeName", default="")), "")
+    return found
+
+
+def unfinished(snapshot: ClusterSnapshot) -> Mapping[NamespacedName, tuple[KubernetesObject, ...]]:
+    """The VMIMs that have not ended, by the VMI that they are about."""
+    found: dict[NamespacedName, tuple[KubernetesObject, ...]] = {}
+    for migration in snapshot.of("VirtualMachineInstanceMigration"):
+        if at(migration, "status", "phase", default="") not in FINAL:
+            namespace = name_of(migration).namespace
+            name = str(at(migration, "spec", "vmiName", default=""))
+            vm = NamespacedName(namespace=namespace, name=name)
+            found[vm] = (*found.get(vm, ()), migration)
     return found
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from gitbot.model.instants import FOREVER, Interval, format_instant, intersect
 from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, condition_of
+from gitbot.model.objects import name_of
 from gitbot.model.plan import Hold, NodeReasons
 from gitbot.model.problem import PlacementProblem, Request
 from gitbot.planner.board import Board
+from gitbot.planner.checks import refused
 from gitbot.planner.facts import Facts
 from gitbot.planner.obstacle import Obstacle
 from gitbot.planner.reasons import summary
@@ -42,24 +43,18 @@ def hold(
 def obstacle(board: Board, request: Request, vm: NamespacedName) -> Obstacle | None:
     """What keeps a VM from any migration in this request; None where nothing does."""
     facts = board.facts
-    vmi = facts.vmis.get(vm)
-    if vmi is None:
+    if vm not in facts.vmis:
         return _missing(facts, vm)
     return (
-        _not_running(vmi)
-        or _in_flight(board, vm)
-        or _not_migratable(vmi)
+        _in_flight(board, vm)
+        or refused(board, vm)
         or _reserved(facts.problem, request, vm)
         or _out_of_time(facts, request, vm)
     )
 
 
 def _missing(facts: Facts, vm: NamespacedName) -> Obstacle:
-    if any(
-        at(item, "metadata", "name") == vm.name
-        and at(item, "metadata", "namespace") == vm.namespace
-        for item in facts.problem.snapshot.of("VirtualMachine")
-    ):
+    if any(name_of(item) == vm for item in facts.problem.snapshot.of("VirtualMachine")):
         reason = f"{vm} is stopped: a VirtualMachine without a running VMI has nothing to migrate"
         return Obstacle(code="not-running", reason=reason)
     reason = f"no VirtualMachineInstance {vm} in the snapshot"
@@ -68,36 +63,12 @@ def _missing(facts: Facts, vm: NamespacedName) -> Obstacle:
     )
 
 
-def _not_running(vmi: KubernetesObject) -> Obstacle | None:
-    if at(vmi, "metadata", "deletionTimestamp"):
-        return Obstacle(code="not-running", reason="the VMI is being deleted")
-    phase = at(vmi, "status", "phase", default="")
-    if phase != "Running":
-        return Obstacle(
-            code="not-running", reason=f"the VMI is in phase {phase or 'unset'}, not Running"
-        )
-    return None
-
-
 def _in_flight(board: Board, vm: NamespacedName) -> Obstacle | None:
     if vm not in board.facts.moving:
         return None
     _, target = board.facts.moving[vm]
     reason = f"a migration of this VM to {target or 'a node not known yet'} is running already"
     return Obstacle(code="in-flight", reason=reason, hint="plan again when it has ended")
-
-
-def _not_migratable(vmi: KubernetesObject) -> Obstacle | None:
-    condition = condition_of(vmi, "LiveMigratable")
-    if condition is None or condition.get("status") == "Unknown":
-        reason = "KubeVirt has not said yet whether this VM is live-migratable"
-        return Obstacle(code="not-migratable", reason=reason, hint="plan again when it has")
-    if condition.get("status") == "True":
-        return None
-    words = ": ".join(str(condition[key]) for key in ("reason", "message") if condition.get(key))
-    reason = f"restart needed: LIVE-MIGRATABLE is False ({words or 'no reason given'})"
-    hint = "gitbot never restarts a VM; its owner may stop and start it, or remove the cause"
-    return Obstacle(code="restart-needed", reason=reason, hint=hint)
 
 
 def _reserved(problem: PlacementProblem, request: Request, vm: NamespacedName) -> Obstacle | None:

@@ -123,6 +123,7 @@ def vm(
         "status": {
             "phase": "Running",
             "nodeName": on,
+            "selinuxContext": "none",
             "activePods": {f"pod-{namespace}-{name}": on},
             "conditions": [_migratable(migratable, why_not), {"type": "Ready", "status": "True"}],
         },

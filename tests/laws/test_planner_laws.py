@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gitbot.constraints.replay import replay
 from gitbot.model.canonical import canonical_json, digest
 from gitbot.model.objects import KubernetesObject
 from gitbot.model.plan import PlacementPlan
@@ -38,6 +39,13 @@ def test_no_plan_is_missed_and_no_breach_is_added(first: int) -> None:
 def test_every_wave_keeps_the_law_in_any_order_of_completion(seed: int) -> None:
     case = tiny(seed)
     Brute(case).walk(make_plan(problem_of(case)))
+
+
+@given(seed=SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_replay_agrees(seed: int) -> None:
+    case = problem_of(tiny(seed))
+    assert replay(case, make_plan(case)) == ()
 
 
 @given(seed=SEEDS, random=st.randoms(use_true_random=False))
