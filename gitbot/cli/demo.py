@@ -1,0 +1,132 @@
+"""`gitbot demo`: the whole loop on an embedded cluster and a local forge."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from gitbot.errors import UsageError
+
+
+@click.command()
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="Keep everything in this new folder; default: a temporary one, removed at the end.",
+)
+@click.option("--serve", is_flag=True, help="Leave the simulated cluster running afterwards.")
+@click.option(
+    "--factor",
+    type=click.IntRange(1, 1000),
+    default=10,
+    show_default=True,
+    help="With --serve: how many seconds pass in the cluster for each of yours.",
+)
+@click.option("--no-story", is_flag=True, help="With --serve: start the cluster, play nothing.")
+def command(folder: Path | None, serve: bool, factor: int, no_story: bool) -> None:
+    """Show the whole loop: intents, pull request, plan, merge, migrations, healing.
+
+    Starts a simulated KubeVirt cluster (three zones, three databases, a jumpbox) behind a real
+    Kubernetes API on 127.0.0.1, and a forge that is a bare Git repository. Needs nothing, touches
+    nothing outside its folder, stops everything at the end.
+
+    \b
+    gitbot demo                  the story, in under a minute
+    gitbot demo --serve          the story, then the cluster stays for kubectl
+    gitbot demo --dir /tmp/demo  keep repository and kubeconfig to look at
+    """  # noqa: D301 - click reads the escape as "keep these lines as they are"
+    if no_story and not serve:
+        raise UsageError("--no-story needs --serve")
+    kept = folder is not None or serve
+    place = _place(folder)
+    stop = _Stop()
+    try:
+        _play(place, stop, serve=serve, factor=factor, story=not no_story, kept=kept)
+    finally:
+        if folder is None:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _play(place: Path, stop: _Stop, *, serve: bool, factor: int, story: bool, kept: bool) -> None:
+    from gitbot.cli.demo_stage import stage  # noqa: PLC0415 - heavy, and only needed here
+    from gitbot.cli.demo_story import tell  # noqa: PLC0415
+
+    started = time.monotonic()
+    with stage(place, say=click.echo) as made:
+        if story:
+            tell(made, say=click.echo, colour=sys.stdout.isatty())
+            click.echo(f"\nDone in {time.monotonic() - started:.0f} s.\n")
+        if serve:
+            _serve(made, stop, factor=factor)
+    if not serve:
+        _where_next(place if kept else None)
+
+
+def _serve(made: object, stop: _Stop, *, factor: int) -> None:
+    from gitbot.cli.demo_stage import Stage  # noqa: PLC0415
+    from gitbot.simulation.http.runner import Runner  # noqa: PLC0415
+
+    assert isinstance(made, Stage)
+    click.echo(
+        f"The cluster is at {made.face.url}, its clock runs {factor} times as fast as yours."
+    )
+    click.echo(f"\n  export KUBECONFIG={made.kubeconfig}")
+    click.echo("  kubectl get nodes,pods,vmi,vmim -A\n")
+    click.echo("Ctrl-C (or SIGTERM) stops it.")
+    sys.stdout.flush()
+    runner = Runner(made.face, factor=factor, monotonic=time.monotonic)
+    runner.start()
+    stop.wait()
+    runner.stop()
+    click.echo("stopped")
+
+
+def _where_next(place: Path | None) -> None:
+    click.echo("Where to look next:")
+    if place is not None:
+        click.echo(f"  git -C {place}/placement.git log --oneline --all --graph")
+    click.echo("  gitbot demo --serve           the same, and the cluster stays for kubectl")
+    click.echo("  gitbot init placement         a repository of your own to start from")
+    click.echo("  gitbot explain --help         where could a VM run, and why not elsewhere")
+
+
+def _place(folder: Path | None) -> Path:
+    if folder is None:
+        return Path(tempfile.mkdtemp(prefix="gitbot-demo-"))
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError as error:
+        raise UsageError(f"{folder} exists", hint="give the name of a new folder") from error
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}") from error
+    return folder.resolve()
+
+
+class _Stop:
+    """Ends the program in order on SIGTERM, as Ctrl-C does."""
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._waiting = False
+        signal.signal(signal.SIGTERM, self._on_signal)
+        signal.signal(signal.SIGINT, self._on_signal)
+
+    def wait(self) -> None:
+        """Return when somebody asked to stop."""
+        self._waiting = True
+        self._asked.wait()
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        del number, frame
+        self._asked.set()
+        if not self._waiting:
+            raise KeyboardInterrupt

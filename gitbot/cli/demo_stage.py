@@ -1,0 +1,160 @@
+"""What the demo plays on: a simulated cluster behind its API, and a bare repository as forge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.git.repository import GitRepository
+from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.cli.demo_texts import CONFIGURATION, READ_ME
+from gitbot.model.objects import at, labels_of
+from gitbot.ports.forge import PullRequest
+from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.http.kubeconfig import write_kubeconfig
+from gitbot.simulation.http.server import Face
+from gitbot.simulation.port import SimulatedPort
+from gitbot.simulation.scenes import customapp
+from gitbot.wiring import Workspace, open_workspace
+
+CLUSTER = "iberia"
+PERSON = "alice"
+ZONE = "topology.kubernetes.io/zone"
+
+
+class LockedClock:
+    """The simulated cluster's clock; time passes under the lock of its HTTP face."""
+
+    def __init__(self, port: SimulatedPort, face: Face) -> None:
+        self._port = port
+        self._face = face
+
+    def now(self) -> int:
+        """The virtual present in seconds UTC."""
+        with self._face.lock:
+            return self._port.now()
+
+    def sleep(self, seconds: int) -> None:
+        """Let that much virtual time pass."""
+        with self._face.lock:
+            self._port.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Everything that the story uses. `workspace` opens what gitbot itself sees."""
+
+    folder: Path
+    bare: Path
+    kubeconfig: Path
+    cluster: SimulatedCluster
+    face: Face
+    clock: LockedClock
+    repository: GitRepository
+    forge: LocalForge
+
+    @contextmanager
+    def workspace(self) -> Iterator[Workspace]:
+        """The workspace of one run of gitbot, as `gitbot apply` would open it in a clone."""
+        with open_workspace(
+            self.folder / "clone",
+            kubeconfig=str(self.kubeconfig),
+            clock=self.clock,
+            clusters={CLUSTER: KubernetesCluster(kubeconfig=str(self.kubeconfig), name=CLUSTER)},
+        ) as workspace:
+            yield workspace
+
+    def commit(self, branch: str, files: Mapping[str, str], message: str) -> str:
+        """Alice commits files on a branch (made from main where it is new) and pushes."""
+        self.repository.fetch()
+        expected = self.repository.resolve(branch)
+        start = expected or self.repository.resolve("main")
+        content = {path: text.encode() for path, text in files.items()}
+        if expected is None and start is not None:
+            content = {**self.repository.read_tree(start), **content}
+        return self.repository.write_commit(
+            branch=branch,
+            expected=expected,
+            files=dict(content),
+            message=message,
+            time=self.clock.now(),
+            parents=(start,) if start else (),
+        )
+
+    def pull(self, number: int) -> PullRequest:
+        """One pull request as it is now."""
+        return self.forge.get_pull(number)
+
+    def instances(self, domain: str) -> dict[str, str]:
+        """VMI name to node, of the VMIs of a domain."""
+        return {
+            vmi["metadata"]["name"]: at(vmi, "status", "nodeName", default="")
+            for vmi in self.cluster.list("VirtualMachineInstance", "customapp")
+            if labels_of(vmi).get("kubevirt.io/domain") == domain
+        }
+
+    def picture(self) -> str:
+        """The nodes by zone, with the VMs on them."""
+        places: dict[str, list[str]] = {}
+        for vmi in self.cluster.list("VirtualMachineInstance", "customapp"):
+            name = vmi["metadata"]["name"]
+            places.setdefault(at(vmi, "status", "nodeName", default="-"), []).append(name)
+        rows = []
+        for node in self.cluster.list("Node"):
+            labels = labels_of(node)
+            if ZONE not in labels:
+                continue
+            name = node["metadata"]["name"]
+            speed = "performance=high" if labels.get("performance") == "high" else ""
+            vms = ", ".join(sorted(places.get(name, ()))) or "-"
+            rows.append((labels[ZONE], name, speed, vms))
+        return "\n".join(
+            f"   {zone:4} {name:12} {speed:17} {vms}" for zone, name, speed, vms in sorted(rows)
+        )
+
+
+@contextmanager
+def stage(folder: Path, *, say: Callable[[str], None]) -> Iterator[Stage]:
+    """Start cluster and forge in a folder; everything is stopped at the end."""
+    start = SystemClock().now()
+    say("starting a simulated KubeVirt cluster (7 nodes, 3 zones) and a forge (a bare repository)")
+    cluster = customapp(step=2, jumpbox=True, start_time=start)
+    cluster.cordon("kni-worker2", unschedulable=False)
+    cluster.settle()
+    with Face(cluster) as face:
+        kubeconfig = write_kubeconfig(folder / "kubeconfig", server=face.url, context=CLUSTER)
+        clock = LockedClock(SimulatedPort(cluster), face)
+        bare = folder / "placement.git"
+        forge = LocalForge.create(bare, clock=clock)
+        repository = GitRepository.clone(
+            str(bare), folder / "alice.git", name=PERSON, email=f"{PERSON}@example.org"
+        )
+        made = Stage(
+            folder=folder,
+            bare=bare,
+            kubeconfig=kubeconfig,
+            cluster=cluster,
+            face=face,
+            clock=clock,
+            repository=repository,
+            forge=forge,
+        )
+        made.commit("main", {".gitbot.yaml": CONFIGURATION, "README.md": READ_ME}, "Start")
+        _clone(folder / "clone", bare)
+        yield made
+
+
+def _clone(folder: Path, bare: Path) -> None:
+    """A working folder as a person has it: the configuration, and a remote called origin."""
+    from gitbot.adapters.git.process import Git  # noqa: PLC0415 - only here
+
+    folder.mkdir()
+    git = Git(folder)
+    git.run(["init", "--quiet", "--initial-branch=main", "--template="])
+    git.run(["remote", "add", "origin", str(bare)])
+    git.run(["fetch", "--quiet", "origin"])
+    git.run(["checkout", "--quiet", "-b", "main", "origin/main"])
