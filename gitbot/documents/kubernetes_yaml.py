@@ -9,6 +9,7 @@ Kubernetes quantities are.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -16,6 +17,9 @@ import yaml
 from gitbot.errors import InvalidInput
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+MAX_DEPTH = 200
+"""Deepest nesting that is read; the deepest Kubernetes objects have about 30."""
 
 _INT = "tag:yaml.org,2002:int"
 _FLOAT = "tag:yaml.org,2002:float"
@@ -62,6 +66,8 @@ def read_kubernetes_yaml(data: bytes, file: str) -> tuple[Any, ...]:
     YAML.
     """
     try:
+        if _suspicious(data):
+            _check_depth(data, file)
         documents = list(yaml.load_all(data, Loader=_Loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -71,3 +77,24 @@ def read_kubernetes_yaml(data: bytes, file: str) -> tuple[Any, ...]:
         text = " ".join(str(error).split())
         raise InvalidInput(f"{file}: no YAML: {text}") from error
     return tuple(document for document in documents if document is not None)
+
+
+def _suspicious(data: bytes) -> bool:
+    """Whether nesting could be deep at all: it takes long lines or many brackets."""
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+        return True
+    return len(max(data.splitlines(), key=len, default=b"")) > MAX_DEPTH
+
+
+def _check_depth(data: bytes, file: str) -> None:
+    """Refuse deep nesting from the event stream: the loader would recurse in C and crash."""
+    depth = 0
+    events: Iterator[Any] = yaml.parse(data, Loader=_Loader)
+    for event in events:
+        if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            line = event.start_mark.line + 1
+            raise InvalidInput(f"{file}:{line}: no YAML: nested more than {MAX_DEPTH} deep")

@@ -55,6 +55,10 @@ def test_anchors_merges_and_several_documents() -> None:
         (b"a: *missing", "f:1:4: no YAML"),
         (b"\xff\xfe\x00", "f: no YAML"),
         (b"a: [" * 3_000, "f"),
+        (b"- " * 20_000, "f:1: no YAML: nested more than 200 deep"),
+        (b"[" * 200_000, "f:1: no YAML: nested more than 200 deep"),
+        (b"{a: " * 20_000, "f:1: no YAML: nested more than 200 deep"),
+        (b"".join(b" " * n + b"a:\n" for n in range(400)), "f:201: no YAML: nested more than"),
     ],
 )
 def test_what_is_refused(text: bytes, message: str) -> None:
