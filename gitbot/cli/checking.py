@@ -224,7 +224,7 @@ def _past(root: Path, cluster: str) -> Past:
     from gitbot.intents.compile import NO_PAST  # noqa: PLC0415
     from gitbot.model.ledger import Ledger  # noqa: PLC0415
     from gitbot.model.ledger_json import read_files  # noqa: PLC0415
-    from gitbot.workflows.scope import past_of  # noqa: PLC0415
+    from gitbot.workflows.past import past_of  # noqa: PLC0415
 
     if not (root / ".git").exists():
         return NO_PAST
@@ -233,7 +233,13 @@ def _past(root: Path, cluster: str) -> Past:
     head = next((found for found in heads if found), None)
     if head is None:
         return NO_PAST
-    return past_of(Ledger(entries=read_files(repository.read_tree(head))), cluster)
+    files = repository.read_tree(head)
+    plans = {
+        path.removeprefix("plans/").removesuffix(".json"): data
+        for path, data in files.items()
+        if path.startswith("plans/")
+    }
+    return past_of(Ledger(entries=read_files(files), plans=plans, head=head), cluster)
 
 
 def _changed(

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gitbot.constraints.instances import Instances
-from gitbot.execution.state import fold_requests
 from gitbot.intents import IntentSet
 from gitbot.intents.compile import (
     NO_PAST,
@@ -21,7 +20,6 @@ from gitbot.intents.compile import (
 )
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity
-from gitbot.model.ledger import Ledger
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, PlacementProblem, Reservation
 from gitbot.planner import make_plan
 from gitbot.reports import Preview
@@ -38,25 +36,6 @@ class Evidence:
     past: Past = NO_PAST
     reservations: tuple[Reservation, ...] = ()
     commits: Mapping[str, str] = field(default_factory=dict)  # window without schedule to merge
-
-
-def past_of(ledger: Ledger, cluster: str) -> Past:
-    """What the ledger knows of requests. A planned healing counts on after all of its rule's."""
-    records = fold_requests(ledger, cluster)
-    highest: dict[str, int] = {}
-    for name, record in records.items():
-        # heal/<namespace>/<kind>/<name>/<12 hex> is planned without its last part
-        planned = name.rpartition("/")[0] if name.startswith("heal/") else name
-        highest[planned] = max(highest.get(planned, 0), record.highest_move)
-    return Past(
-        finished=frozenset(name for name, record in records.items() if record.finished),
-        started={
-            name: ""
-            for name, record in records.items()
-            if any(move.effects for move in record.moves.values())
-        },
-        highest_moves=highest,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,10 @@ import pytest
 
 from gitbot.constraints.replay import replay
 from gitbot.intents.compile import Past
-from gitbot.model.ledger import Entry, Ledger
 from gitbot.model.plan_json import read_plan
 from gitbot.snapshot import from_objects
 from gitbot.testing.problems import NOW, node, vm
 from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
-from gitbot.workflows.scope import past_of
 
 ROOT = Path(__file__).parents[3]
 CONFIGURATION = """\
@@ -208,37 +206,6 @@ def test_drains_far_ahead_are_previews_in_the_tree_and_open_ones_are_planned() -
 def test_finished_requests_are_not_planned_again() -> None:
     past = Past(finished=frozenset({"request/default/web-to-n3"}))
     assert moves(run({"request": REQUEST}, evidence=evidence(past=past))) == []
-
-
-def test_the_past_comes_from_the_ledger() -> None:
-    def entry(request: str, move: int, state: str, **more: Any) -> Entry:
-        return Entry(
-            file=f"requests/iberia/{request}.jsonl",
-            time=NOW,
-            request=request,
-            move=move,
-            vm="default/web",
-            vm_uid="u",
-            state=state,
-            **more,
-        )
-
-    heal = "heal/default/ZoneAntiAffinity/db"
-    ledger = Ledger(
-        entries=(
-            entry("request/default/one", 1, "intended", migration="default/m"),
-            entry("request/default/one", 1, "succeeded"),
-            entry("request/default/two", 4, "waiting"),
-            entry(f"{heal}/0123456789ab", 2, "succeeded"),
-            entry(f"{heal}/ba9876543210", 1, "waiting"),
-        )
-    )
-    assert past_of(ledger, "iberia") == Past(
-        finished=frozenset({"request/default/one", f"{heal}/0123456789ab"}),
-        started={"request/default/one": ""},
-        highest_moves={"request/default/one": 1, "request/default/two": 4, heal: 2},
-    )
-    assert past_of(ledger, "elsewhere") == Past()
 
 
 def test_policies_of_the_base_count_and_those_of_the_head_are_read() -> None:
