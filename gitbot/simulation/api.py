@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol
 from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.model.objects import KubernetesObject, at
 from gitbot.simulation.defaults import with_defaults
+from gitbot.simulation.disruption import check_budgets
 from gitbot.simulation.patching import json_patch, merge_patch, strategic_patch
 from gitbot.simulation.resources import BY_KIND, Resource
 from gitbot.simulation.schemas import prune, schema_of
@@ -172,6 +173,7 @@ class Api:
         dry_run = asked.dry_run or bool(options.get("dryRun"))
         pod = self.store.get("Pod", key)
         self.admission.evict(pod, eviction, dry_run=dry_run)
+        check_budgets(self.store, pod)
         self.delete("Pod", key, options=options, asked=Asked(user=asked.user, dry_run=dry_run))
 
     def _defaulted(self, obj: KubernetesObject) -> KubernetesObject:

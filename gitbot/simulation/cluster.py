@@ -27,6 +27,7 @@ from gitbot.simulation.dials import Dials
 from gitbot.simulation.engine import Engine
 from gitbot.simulation.events import Recorder
 from gitbot.simulation.placement import WorldPlacement
+from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Store, key_of
 
 SETTLE_LIMIT = 6 * 3600  # virtual seconds after which a cluster that still works is a bug
@@ -174,6 +175,22 @@ class SimulatedCluster:
     def fail_next_migration(self, vmi: str, namespace: str, *, reason: str) -> None:
         """Let the next memory copy of a VMI fail, with that reason."""
         self.failures.add((namespace, vmi), reason)
+
+    def evict_instance(self, vmi: str, namespace: str) -> str:
+        """Evict the pod in which a VMI runs, as a foreign drain does; the refusal's text or ""."""
+        found = self.store.get("VirtualMachineInstance", (namespace, vmi))
+        node = at(found, "status", "nodeName")
+        pods = self.store.indexed("Pod", "owner", found["metadata"]["uid"])
+        answer = ""
+        for pod in pods:
+            ended = at(pod, "status", "phase") in ("Succeeded", "Failed")
+            if at(pod, "spec", "nodeName") == node and not ended:
+                try:
+                    self.api.evict(key_of(pod), {})
+                except ApiError as refusal:
+                    answer = refusal.message
+        self.engine.run_ready()
+        return answer
 
     def restart_machine(self, name: str, namespace: str) -> None:
         """Restart a VirtualMachine: its VMI is deleted and made anew, with another UID."""

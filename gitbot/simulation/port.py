@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 from gitbot.errors import ClusterError
 from gitbot.model.cluster import KINDS, ClusterSnapshot
 from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at
+from gitbot.model.objects import KubernetesObject, at, name_of
 from gitbot.simulation.api import Asked
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError
+from gitbot.simulation.store import version_of
 from gitbot.snapshot import from_objects
 
 MIGRATION = "VirtualMachineInstanceMigration"
@@ -103,7 +104,8 @@ class SimulatedPort:
             if at(event, "involvedObject", "name") == name.name
             and at(event, "involvedObject", "kind") in (MIGRATION, INSTANCE)
         ]
-        return tuple(sorted(found, key=lambda event: str(event["firstTimestamp"])))
+        by_version = sorted(found, key=version_of)
+        return tuple(sorted(by_version, key=lambda event: str(event["firstTimestamp"])))
 
     def _find(self, kind: str, name: NamespacedName) -> KubernetesObject | None:
         return self.call(
@@ -123,7 +125,7 @@ class SimulatedPort:
             self.cluster.engine.run_ready()
             return stored
 
-        return self.call("create", f"{MIGRATION} {at(migration, 'metadata', 'name')}", create)
+        return self.call("create", f"{MIGRATION} {name_of(migration)}", create)
 
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
         """Delete (cancel) a VMIM if it still has that UID; False where it is gone."""

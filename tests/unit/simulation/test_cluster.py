@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import at, condition_of
+from gitbot.ports.clock import Clock
+from gitbot.ports.cluster import Cluster
+from gitbot.simulation.building import deployment, guest, kubevirt, machine, namespace, node
+from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.dials import Dials
+from gitbot.simulation.drain import drain
+from gitbot.simulation.port import MIGRATION, SimulatedPort
+from gitbot.simulation.status import ApiError
+from gitbot.simulation.store import key_of
+
+WEB: dict[str, Any] = {"containers": [{"name": "web", "image": "web"}]}
+
+
+def cluster_with(*objects: dict[str, Any], strategy: str = "LiveMigrate") -> SimulatedCluster:
+    cluster = SimulatedCluster(dials=Dials(prefer=("a",)))
+    cluster.load([kubevirt(evictionStrategy=strategy)])
+    cluster.apply([node(name) for name in "abc"])
+    cluster.apply([namespace("app"), *objects])
+    cluster.settle()
+    return cluster
+
+
+def vm(name: str = "db") -> dict[str, Any]:
+    return machine(name, namespace="app", labels={}, spec={"domain": guest(memory="1Gi")})
+
+
+def web(replicas: int = 2) -> dict[str, Any]:
+    return deployment("web", namespace="app", replicas=replicas, labels={"app": "web"}, spec=WEB)
+
+
+def home(cluster: SimulatedCluster, name: str = "db") -> str:
+    found = cluster.get("VirtualMachineInstance", name, "app")
+    return str(at(found, "status", "nodeName", default=""))
+
+
+def test_the_port_is_a_cluster_and_a_clock() -> None:
+    port = SimulatedPort(cluster_with())
+    as_cluster: Cluster = port
+    as_clock: Clock = port
+    before = as_clock.now()
+    as_clock.sleep(90)
+    assert as_cluster.server_time() == before + 90
+    assert as_cluster.name == "simulated"
+
+
+def test_a_deployment_replaces_what_is_deleted_and_scales() -> None:
+    cluster = cluster_with(web())
+    first = cluster.list("Pod", "app")[0]
+    cluster.delete("Pod", first["metadata"]["name"], "app")
+    cluster.settle()
+    pods = cluster.list("Pod", "app")
+    assert len(pods) == 2
+    assert first["metadata"]["uid"] not in [pod["metadata"]["uid"] for pod in pods]
+    cluster.apply([web(3)])
+    cluster.settle()
+    found = cluster.get("Deployment", "web", "app")
+    assert at(found, "status", "readyReplicas") == 3
+    cluster.delete("Deployment", "web", "app")
+    cluster.settle()
+    assert cluster.list("Pod", "app") == ()
+    assert cluster.list("ReplicaSet", "app") == ()
+
+
+def test_a_lost_node_is_noticed_and_its_pods_move_after_five_minutes() -> None:
+    cluster = cluster_with(web(1))
+    cluster.lose_node("a")
+    cluster.advance(39)
+    assert at(condition_of(cluster.list("Node")[0], "Ready"), "status") == "True"
+    cluster.advance(2)
+    assert at(condition_of(cluster.list("Node")[0], "Ready"), "status") == "Unknown"
+    cluster.advance(290)
+    assert len(cluster.list("Pod", "app")) == 1
+    cluster.advance(20)
+    pods = {at(pod, "spec", "nodeName"): pod for pod in cluster.list("Pod", "app")}
+    assert set(pods) == {"a", "b"}
+    assert at(pods["a"], "metadata", "deletionTimestamp")
+
+
+def test_a_node_that_comes_back_after_a_reboot_is_ready_and_empty() -> None:
+    cluster = cluster_with(vm())
+    before = cluster.list("Node")[0]
+    assert home(cluster) == "a"
+    uid = at(cluster.get("VirtualMachineInstance", "db", "app"), "metadata", "uid")
+    cluster.lose_node("a")
+    cluster.advance(60)
+    cluster.return_node("a")
+    cluster.settle()
+    after = cluster.list("Node")[0]
+    assert at(condition_of(after, "Ready"), "status") == "True"
+    assert at(after, "spec", "taints") is None
+    assert at(after, "status", "nodeInfo", "bootID") != at(before, "status", "nodeInfo", "bootID")
+    vmi = cluster.get("VirtualMachineInstance", "db", "app")
+    assert at(vmi, "status", "phase") == "Running"
+    assert at(vmi, "metadata", "uid") != uid
+
+
+def test_a_migration_whose_target_dies_fails_and_the_vm_runs_on() -> None:
+    cluster = cluster_with(vm())
+    cluster.set_dials(copy_minimum=120)
+    move = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": MIGRATION,
+        "metadata": {"name": "move", "namespace": "app"},
+        "spec": {"vmiName": "db", "addedNodeSelector": {"kubernetes.io/hostname": "b"}},
+    }
+    SimulatedPort(cluster).create_migration(move)
+    cluster.advance(10)
+    cluster.lose_node("b")
+    cluster.advance(300)
+    assert at(cluster.get(MIGRATION, "move", "app"), "status", "phase") == "Failed"
+    assert home(cluster) == "a"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "left", "phase"), [("LiveMigrate", 0, "Succeeded"), ("None", 0, None)]
+)
+def test_a_drain_moves_or_restarts_by_strategy(strategy: str, left: int, phase: str | None) -> None:
+    cluster = cluster_with(vm(), strategy=strategy)
+    before = at(cluster.get("VirtualMachineInstance", "db", "app"), "metadata", "uid")
+    assert len(drain(cluster, "a")) == left
+    cluster.settle()
+    assert home(cluster) in ("b", "c")
+    after = at(cluster.get("VirtualMachineInstance", "db", "app"), "metadata", "uid")
+    assert (before == after) is (strategy == "LiveMigrate")
+    moved = cluster.list(MIGRATION, "app")
+    assert [at(item, "status", "phase") for item in moved] == ([phase] if phase else [])
+
+
+def test_a_vm_that_cannot_move_blocks_the_drain() -> None:
+    cluster = SimulatedCluster(dials=Dials(prefer=("a",), live_migratable=False))
+    cluster.load([kubevirt(evictionStrategy="LiveMigrate")])
+    cluster.apply([node(name) for name in "ab"])
+    cluster.apply([namespace("app"), vm()])
+    cluster.settle()
+    assert len(drain(cluster, "a", limit=60)) == 1
+    assert home(cluster) == "a"
+
+
+def test_a_foreign_evacuation_at_an_instant() -> None:
+    cluster = cluster_with(vm())
+    answers: list[str] = []
+    cluster.at(cluster.now() + 30, lambda: answers.append(cluster.evict_instance("db", "app")))
+    cluster.advance(29)
+    assert cluster.list(MIGRATION) == ()
+    cluster.advance(60)
+    assert "Eviction triggered evacuation" in answers[0]
+    assert home(cluster) in ("b", "c")
+
+
+@pytest.mark.parametrize(
+    ("budget", "allowed"),
+    [({"minAvailable": 2}, False), ({"minAvailable": 1}, True), ({"maxUnavailable": "50%"}, True),
+     ({"maxUnavailable": 0}, False), ({"minAvailable": "100%"}, False)],
+)  # fmt: skip
+def test_disruption_budgets_hold_evictions(budget: dict[str, Any], allowed: bool) -> None:
+    pdb = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "app"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, **budget},
+    }
+    cluster = cluster_with(web(), pdb)
+    pod = cluster.list("Pod", "app")[0]
+    if allowed:
+        cluster.api.evict(key_of(pod), {})
+        return
+    with pytest.raises(ApiError) as refused:
+        cluster.api.evict(key_of(pod), {})
+    assert refused.value.code == 429
+
+
+def test_the_hold_flag_is_a_config_map() -> None:
+    port = SimulatedPort(cluster_with(namespace("gitbot")))
+    assert port.hold_flag() is None
+    port.set_hold_flag("night shift")
+    port.set_hold_flag("still")
+    assert port.hold_flag() == "still"
+    port.set_hold_flag(None)
+    port.set_hold_flag(None)
+    assert port.hold_flag() is None
+
+
+def test_node_labels_below_the_prefix_are_set_and_removed() -> None:
+    cluster = cluster_with()
+    port = SimulatedPort(cluster)
+    port.patch_node_labels("a", {"placement.gitbot.dev/state": "draining"})
+    assert at(cluster.list("Node")[0], "metadata", "labels")["placement.gitbot.dev/state"]
+    port.patch_node_labels("a", {"placement.gitbot.dev/state": None})
+    labels = at(cluster.list("Node")[0], "metadata", "labels")
+    assert "placement.gitbot.dev/state" not in labels
+
+
+def test_events_about_a_vm_are_told_oldest_first() -> None:
+    cluster = cluster_with(vm())
+    port = SimulatedPort(cluster)
+    cluster.fail_next_migration("db", "app", reason="no")
+    cluster.evict_instance("db", "app")
+    cluster.advance(60)
+    failed = [
+        item["metadata"]["name"]
+        for item in cluster.list(MIGRATION, "app")
+        if at(item, "status", "phase") == "Failed"
+    ]
+    events = port.list_events(NamespacedName(namespace="app", name=failed[0]))
+    assert [event["reason"] for event in events][-1] == "FailedMigration"
+    times = [event["firstTimestamp"] for event in events]
+    assert times == sorted(times)
