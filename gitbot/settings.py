@@ -22,7 +22,13 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from gitbot.documents import Document, read_documents, schemas
-from gitbot.documents.decoding import Report, from_text, report_errors, value_at
+from gitbot.documents.decoding import (
+    Report,
+    from_text,
+    report_errors,
+    report_nothing,
+    value_at,
+)
 from gitbot.documents.envelope import envelope_is_known
 from gitbot.documents.formats import (
     amount,
@@ -247,6 +253,7 @@ def _read_document(document: Document, file: str) -> tuple[Settings | None, list
     if not envelope_is_known(report, API_VERSION, (KIND,)):
         return None, report.findings
     settings: Settings | None = None
+    report_nothing(report, json_schema)
     try:
         settings = _Configuration.model_validate(
             document.value, by_alias=True, by_name=False, context={"file": file}

@@ -18,13 +18,15 @@ class Document:
     """One document: its number in the file (from 1), plain data, and where everything stands.
 
     `reported` holds the paths whose values are findings already; refused values are None.
-    `sound` is False where any finding is about this document.
+    `holes` holds the paths of mappings with a refused key. `sound` is False where any finding is
+    about this document.
     """
 
     index: int
     value: Any
     positions: Positions
     reported: frozenset[Path] = field(default_factory=frozenset)
+    holes: frozenset[Path] = field(default_factory=frozenset)
     sound: bool = True
 
 
@@ -77,6 +79,7 @@ class _Notes:
     keys: dict[Path, Position] = field(default_factory=dict)
     scalars: dict[Path, Scalar] = field(default_factory=dict)
     reported: set[Path] = field(default_factory=set)
+    holes: set[Path] = field(default_factory=set)
 
 
 class Builder:
@@ -145,6 +148,7 @@ class Builder:
                 value=value,
                 positions=positions,
                 reported=frozenset(self.notes.reported),
+                holes=frozenset(self.notes.holes),
                 sound=len(self.reading.findings) == self.findings_before,
             )
         )
@@ -197,7 +201,8 @@ class Builder:
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             key = self._key(event, path, depth)
             if key is None:
-                self._aside((*path, "?"), depth)
+                self.notes.holes.add(path)
+                self._aside((*path, _key_name(event)), depth)
                 continue
             place = self._place(event)
             below = (*path, key)
@@ -353,6 +358,11 @@ def _end(event: yaml.Event) -> int:
     mark = event.end_mark
     assert mark is not None, "the C parser marks every event"
     return mark.index
+
+
+def _key_name(event: yaml.Event) -> str:
+    """What the path of a refused key's value calls the key."""
+    return event.value if isinstance(event, yaml.ScalarEvent) else "?"
 
 
 def _short_path(path: Path) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gitbot.documents.build import Document
@@ -48,6 +48,7 @@ class Report:
         self.file = file
         self.room = room
         self.findings: list[Finding] = []
+        self.nothing: set[Path] = set()
 
     def at_value(self, path: Path, code: str, message: str, hint: str = "") -> None:
         """An error at the first character of a value."""
@@ -134,13 +135,45 @@ def report_errors(
     report: Report, errors: Iterable[Mapping[str, Any]], schema: Callable[[], Json]
 ) -> None:
     """Put every decoder error of one document into words, at its place."""
-    fields: _Fields | None = None
+    fields = _Fields(schema)
     for error in errors:
         path = _path(error["loc"])
-        if report.silent(path):
+        value = value_at(report.document.value, path)
+        if report.silent(path) or path in report.nothing:
             continue
-        fields = fields or _Fields(schema())
+        if error["type"] == "too_short" and (value or path in report.document.holes):
+            continue  # its items are wrong, each with its own error; their number is not
+        if error["type"] == "missing" and path[:-1] in report.document.holes:
+            continue  # it may be there, under a key that is refused
         _one(report, path, error, fields)
+
+
+def report_nothing(report: Report, schema: Callable[[], Json]) -> None:
+    """Report every key and item without a value; call it before `report_errors`.
+
+    A decoder may take null for "absent"; people who leave a key without value meant to write one.
+    """
+    fields = _Fields(schema)
+    for path in _nulls(report.document.value, ()):
+        if not report.silent(path):
+            report.nothing.add(path)
+            report.at_value(
+                path,
+                "type",
+                f"found nothing, expected {fields.wanted(path)[0]}",
+                "write a value, or remove the key",
+            )
+
+
+def _nulls(value: Any, path: Path) -> Iterator[Path]:
+    if value is None:
+        yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _nulls(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _nulls(item, (*path, index))
 
 
 def _path(loc: Sequence[str | int]) -> Path:
@@ -235,6 +268,8 @@ def _type_hint(wanted: str, value: Any, plain: str) -> str:
             return f"remove the quotes: {value}"
         if wanted == "true or false" and value.lower() in {"yes", "on", "no", "off"}:
             return f"write {'true' if value.lower() in {'yes', 'on'} else 'false'}"
+    if wanted == "text" and isinstance(value, dict | list):
+        return "if text is meant, quote it"
     if wanted == "a list" and not isinstance(value, dict):
         return "write each item on its own line, beginning with -"
     return ""
@@ -255,15 +290,23 @@ def value_at(value: Any, path: Path) -> Any:
 class _Fields:
     """What a JSON Schema knows of the fields of a document."""
 
-    def __init__(self, schema: Json) -> None:
-        self.schema = schema
+    def __init__(self, schema: Callable[[], Json]) -> None:
+        self._made: Json | None = None
+        self._make = schema
         self.budget = _SUGGESTIONS
         self._places: dict[str, Path] | None = None
+
+    @property
+    def schema(self) -> Json:
+        """The schema, made when the first error asks for it."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
     def wanted(self, path: Path) -> tuple[str, str]:
         """What a missing field holds, and the line to add."""
         schema = self._at(path)
-        name = path[-1]
+        name = path[-1] if path else ""
         if "const" in schema or "enum" in schema:
             words = [str(word) for word in schema.get("enum", [schema.get("const")])]
             hint = f"add {name}: {words[0]}" if len(words) == 1 else f"add {name}"

@@ -17,7 +17,12 @@ def envelope_is_known(report: Report, api_version: str, kinds: Sequence[str]) ->
     value = report.document.value
     if not isinstance(value, dict):
         if not report.silent(()):
-            report.at_value((), "type", f"found {shown(value)}, expected a mapping", "see the docs")
+            report.at_value(
+                (),
+                "type",
+                f"found {shown(value)}, expected a mapping",
+                "write apiVersion, kind, metadata and spec",
+            )
         return False
     known = [
         _is_one_of(report, value, "apiVersion", [api_version]),
@@ -44,8 +49,15 @@ def _is_one_of(
         return False
     near = nearest(word, expected) if isinstance(word, str) else None
     hint = f"did you mean {near}?" if near else f"write {field}: {expected[0]}"
+    if field == "apiVersion" and str(word).partition("/")[0] == api_group(expected):
+        hint = f"this gitbot reads {expected[0]} only"
     if len(expected) > 1 and not near:
-        hint = "see `gitbot schema --help`"
+        hint = "`gitbot schema` lists them"
     code = "version" if field == "apiVersion" else "kind"
     report.at_value(path, code, f"found {shown(word)}, expected {one_of(expected)}", hint)
     return False
+
+
+def api_group(api_versions: Sequence[str]) -> str:
+    """The group of an apiVersion: what stands before the slash."""
+    return api_versions[0].partition("/")[0]

@@ -213,8 +213,8 @@ def zone(text: str) -> str:
     """The name of an IANA time zone."""
     if text in zones():
         return text
-    near = nearest(text, zones())
-    hint = f"did you mean {near}?" if near else "write a name such as Europe/Madrid or UTC"
+    near = nearest(text, [name for name in zones() if "/" in name], cutoff=0.8)
+    hint = f"did you mean {near}?" if near else "write a place, as Europe/Madrid, or UTC"
     raise Refusal("time-zone", "the name of an IANA time zone", hint)
 
 

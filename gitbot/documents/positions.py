@@ -85,9 +85,9 @@ def shown(value: object, limit: int = 60) -> str:
             text = str(value)
             return text if len(text) <= limit else text[: limit - 3] + "..."
         case list() | tuple():
-            return "a list"
+            return "a list" if value else "an empty list"
         case _:
-            return "a mapping"
+            return "a mapping" if value else "an empty mapping"
 
 
 def _escaped(char: str) -> str:

@@ -23,7 +23,8 @@ from gitbot.model.findings import Finding, Severity, sort_key
 
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
 _MOST = 100  # findings of one sort that may come by the thousand in a file of rubbish
-_ODD_INDENT = re.compile(r"^[ \t]*([\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000])", re.MULTILINE)
+_ODD_SPACES = frozenset("\u00a0\u1680\u202f\u205f\u3000") | {chr(c) for c in range(0x2000, 0x200C)}
+_ODD_INDENT = re.compile(r"^ *([\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000])", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,22 @@ def read_documents(
         return (), (problem,)
     reading = _Reading(file=file, text=text_of(characters), budget=budget)
     reading.run()
+    if odd := reading.odd_indentation():
+        spaced = _with_spaces(characters, [index for index, _ in odd])
+        reading = _Reading(file=file, text=text_of(spaced), budget=budget)
+        reading.run()
+        reading.report_indentation(odd)
     return tuple(reading.documents), tuple(sorted(reading.findings, key=sort_key))
+
+
+def _with_spaces(characters: str, indices: list[int]) -> str:
+    """The text with what stands in for spaces replaced, so that reading can go on."""
+    pieces = list(characters)
+    for index in indices:
+        while pieces[index] in _ODD_SPACES:
+            pieces[index] = " "
+            index += 1  # noqa: PLW2901 - walks to the end of the indentation
+    return "".join(pieces)
 
 
 class _Reading:
@@ -83,7 +99,6 @@ class _Reading:
                 hint="write an intent, or delete the file",
             )
         self._refused_characters()
-        self._odd_indentation()
 
     def report(
         self, code: str, place: Position, message: str, *, hint: str = "", key: str = ""
@@ -138,15 +153,19 @@ class _Reading:
                 hint="remove the character",
             )
 
-    def _odd_indentation(self) -> None:
-        for match in islice(_ODD_INDENT.finditer(self.text.text), _MOST):
-            index = match.start(1)
-            if _inside(self.quoted_spans, index):
-                continue
+    def odd_indentation(self) -> list[tuple[int, str]]:
+        """Offsets and characters that indent a line and are no spaces, outside of quoted text."""
+        found = islice(_ODD_INDENT.finditer(self.text.text), _MOST)
+        places = [(match.start(1), match.group(1)) for match in found]
+        return [place for place in places if not _inside(self.quoted_spans, place[0])]
+
+    def report_indentation(self, odd: list[tuple[int, str]]) -> None:
+        """Report what `odd_indentation` found in the same text."""
+        for index, char in odd:
             self.report(
                 "documents/indentation",
                 self.text.position(index),
-                f"found U+{ord(match.group(1)):04X} as indentation, expected spaces",
+                f"found U+{ord(char):04X} as indentation, expected spaces",
                 hint="replace it with spaces",
             )
 
@@ -155,7 +174,7 @@ def _too_large(data: bytes, file: str, budget: Budget) -> Finding:
     """The finding for a file above its budget, at the node in which the budget ran out."""
     head = data[: budget.bytes].decode("utf-8", errors="replace").removeprefix("\ufeff")
     text = text_of(head)
-    place = text.position(_last_node(text.text))
+    place = text.position(_last_node(text.text, budget))
     return Finding(
         code="documents/budget",
         severity=Severity.ERROR,
@@ -167,14 +186,18 @@ def _too_large(data: bytes, file: str, budget: Budget) -> Finding:
     )
 
 
-def _last_node(text: str) -> int:
-    """Offset of the last scalar or collection that begins in a text that may be cut off."""
+def _last_node(text: str, budget: Budget) -> int:
+    """Offset of the last node that begins in a text that may be cut off, or that is too deep."""
     loader = yaml.CSafeLoader(text)
-    last = 0
+    last = depth = nodes = 0
     try:
         while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
             if isinstance(event, yaml.NodeEvent) and event.start_mark is not None:
-                last = event.start_mark.index
+                last, nodes = event.start_mark.index, nodes + 1
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > budget.depth or nodes > budget.nodes:
+                return last
     except yaml.YAMLError as error:
         mark = getattr(error, "context_mark", None)
         last = max(last, mark.index) if mark is not None else last

@@ -48,7 +48,7 @@ def resolve(text: str) -> Resolved:
             code="documents/boolean-word",
             found=f"{text} unquoted, which other readers take for a boolean",
             expected="text in quotes, or true or false",
-            hint=f'write {_boolean(text)}, or quote it: "{text}"',
+            hint=f'quote it: "{text}", or write {_boolean(text)}',
         )
     if text[0] in "-+.0123456789":
         return _number(text)

@@ -55,7 +55,7 @@ DIGEST: Json = _text("sha256:[0-9a-f]{64}")
 
 def dressed(schema: Mapping[str, Any], *, kind: str, description: str) -> Json:
     """A schema with dialect, id and title; without the titles that only repeat field names."""
-    body = _without_titles(schema)
+    body = _without_null(_without_titles(schema))
     definitions = body.pop("$defs", None)
     dressed_schema: Json = {
         "$schema": DIALECT,
@@ -80,3 +80,22 @@ def _without_titles(value: Any, *, names: bool = False) -> Any:
     if isinstance(value, list):
         return [_without_titles(item) for item in value]
     return value
+
+
+def _without_null(value: Any) -> Any:
+    """A field that may be absent is not one that may be null."""
+    if isinstance(value, list):
+        return [_without_null(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    options = [option for option in value.get("anyOf", ()) if option != {"type": "null"}]
+    if "anyOf" not in value or len(options) == len(value["anyOf"]):
+        return {key: _without_null(item) for key, item in value.items()}
+    rest = {
+        key: _without_null(item)
+        for key, item in value.items()
+        if key != "anyOf" and not (key == "default" and item is None)
+    }
+    if len(options) == 1:
+        return {**_without_null(options[0]), **rest}
+    return {"anyOf": _without_null(options), **rest}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import islice
 
 from gitbot.documents.positions import Position
 from gitbot.model.findings import Finding, Severity
@@ -20,6 +21,7 @@ _RAW = re.compile(
 )
 _IN_TEXT = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI}\ud800-\udfff]")
 _LINE_END = re.compile(r"\r\n|\n|\r")
+_MOST = 1000  # refused characters of one file that are named
 _NAMES = {
     "\r": "a carriage return without line feed",
     "\x85": "the line break U+0085",
@@ -68,14 +70,16 @@ class RefusedCharacters:
 
 def text_of(characters: str) -> Text:
     """Prepare decoded text for the parser."""
-    refused = {match.start(): match.group() for match in _RAW.finditer(characters)}
+    found = islice(_RAW.finditer(characters), _MOST)
+    refused = {match.start(): match.group() for match in found}
     starts = (0, *(match.end() for match in _LINE_END.finditer(characters)))
     if refused:
-        pieces = list(characters)
-        for index, char in refused.items():
-            pieces[index] = "\n" if char == "\r" else "\ufffd"
-        characters = "".join(pieces)
+        characters = _RAW.sub(_replacement, characters)
     return Text(text=characters, refused=refused, line_starts=starts)
+
+
+def _replacement(match: re.Match[str]) -> str:
+    return "\n" if match.group() == "\r" else "\ufffd"
 
 
 def decode(data: bytes, file: str) -> tuple[str, Finding | None]:

@@ -27,7 +27,7 @@ def exactly_one(
             f"found {_and(present)}, expected exactly one of {one_of(fields)}",
             f"keep one and remove the other{'s' if len(present) > 2 else ''}",
         )
-    elif not present and not optional:
+    elif not present and not optional and path not in report.document.holes:
         report.at_key(
             path,
             "exclusive",

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gitbot.calendar import check_schedule, occurrences
+from gitbot.calendar import current_or_next, occurrences
 from gitbot.documents.positions import Path, key_path
 from gitbot.intents.intent import Intent
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
-from gitbot.intents.schedules import ScheduleSpec
+from gitbot.intents.schedules import ScheduleSpec, is_sound
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import FOREVER, Interval, format_instant, intersect, subtract
 
-_HORIZON = 10 * 366 * 86_400  # how far from its bounds a request's openings are looked for
-_ALWAYS = (Interval(start=0, end=FOREVER),)
+_HORIZON = 400 * 86_400  # longer times are not covered by a freeze that anybody writes
+_MOST = 500
 
 
 def never_open(intents: Sequence[Intent], zone: str | None) -> list[Finding]:
@@ -50,18 +50,18 @@ def _judge(
 ) -> list[Finding]:
     bounds = _bounds(spec)
     window = windows.get(spec.window or "")
-    allowed: tuple[Interval, ...] = (bounds,)
-    if window is not None and window.schedule is not None:
-        allowed = intersect(allowed, _openings(window.schedule, bounds, zone))
-        if not allowed:
-            return [_finding(intent, spec, f"{spec.window} is never open {_between(spec)}")]
+    schedule = window.schedule if window is not None else None
+    if schedule is not None and not _ever_open(schedule, bounds, zone):
+        return [_finding(intent, spec, f"{spec.window} is never open {_between(spec)}")]
+    allowed: tuple[Interval, ...] | None = (bounds,)
+    if schedule is not None:
+        allowed = _openings(schedule, bounds, zone)
     for freeze in freezes:
         assert isinstance(freeze.spec, FreezeWindowSpec)
-        if not _covers(freeze.spec, intent.ref.namespace):
+        if allowed is None or not _covers(freeze.spec, intent.ref.namespace):
             continue
-        schedule = freeze.spec.schedule
-        frozen = _ALWAYS if schedule is None else _openings(schedule, bounds, zone)
-        allowed = subtract(allowed, frozen)
+        frozen = _frozen(freeze.spec.schedule, bounds, zone)
+        allowed = allowed if frozen is None else subtract(allowed, frozen)
         if not allowed:
             return [_finding(intent, spec, f"FreezeWindow {freeze.ref.name} covers all its time")]
     return []
@@ -79,13 +79,31 @@ def _bounds(spec: MigrationRequestSpec) -> Interval:
     return Interval(start=begin, end=FOREVER if spec.deadline is None else spec.deadline)
 
 
-def _openings(schedule: ScheduleSpec, bounds: Interval, zone: str | None) -> tuple[Interval, ...]:
-    """The openings within the bounds; all time where the schedule is wrong (reported elsewhere)."""
+def _ever_open(schedule: ScheduleSpec, bounds: Interval, zone: str | None) -> bool:
     plain = schedule.schedule(zone)
-    if any(problem.severity is Severity.ERROR for problem in check_schedule(plain)):
-        return _ALWAYS
+    if not is_sound(plain):
+        return True  # reported where it is written
+    first = current_or_next(plain, now=bounds.start)
+    return first is not None and first.start < bounds.end
+
+
+def _frozen(
+    schedule: ScheduleSpec | None, bounds: Interval, zone: str | None
+) -> tuple[Interval, ...] | None:
+    return (bounds,) if schedule is None else _openings(schedule, bounds, zone)
+
+
+def _openings(
+    schedule: ScheduleSpec, bounds: Interval, zone: str | None
+) -> tuple[Interval, ...] | None:
+    """The openings within short bounds; None where there are too many to say "never"."""
+    plain = schedule.schedule(zone)
+    if bounds.end - bounds.start > _HORIZON or not is_sound(plain):
+        return None
     found = occurrences(plain, after=bounds.start, before=bounds.end)
-    return tuple(occurrence.interval for occurrence in found)
+    if len(found) > _MOST:
+        return None
+    return intersect((bounds,), tuple(occurrence.interval for occurrence in found))
 
 
 def _between(spec: MigrationRequestSpec) -> str:

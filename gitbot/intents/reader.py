@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 from pydantic import ValidationError
 
 from gitbot.documents import Document, read_documents
-from gitbot.documents.decoding import Report, report_errors, value_at
+from gitbot.documents.decoding import Report, report_errors, report_nothing, value_at
 from gitbot.documents.envelope import envelope_is_known
 from gitbot.intents.fields import API_VERSION
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
@@ -101,6 +101,7 @@ class _Reading:
 
     def _decode(self, report: Report, kind: Kind) -> Any:
         """The document as its kind's model; None where a field is wrong."""
+        report_nothing(report, lambda: document_schema(kind.name))
         try:
             return document_model(kind.name).model_validate(
                 report.document.value, by_alias=True, by_name=False, context={"file": report.file}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from pydantic import Field
 
 from gitbot.calendar import Problem, Schedule, check_schedule
 from gitbot.documents.decoding import Report, value_at
 from gitbot.documents.positions import Path
 from gitbot.intents.fields import UNIQUE, Duration, LocalDate, LocalTime, Text, TimeZone, Value
+from gitbot.model.findings import Severity
 
 
 class ScheduleSpec(Value):
@@ -43,14 +46,44 @@ class ScheduleSpec(Value):
         )
 
 
+@lru_cache(maxsize=4096)
+def problems_of(schedule: Schedule) -> tuple[Problem, ...]:
+    """What the calendar finds wrong with a schedule; requests ask again and again."""
+    return check_schedule(schedule)
+
+
+def is_sound(schedule: Schedule) -> bool:
+    """Whether a schedule has no error."""
+    return all(problem.severity is not Severity.ERROR for problem in problems_of(schedule))
+
+
 def check_times(report: Report, path: Path, spec: ScheduleSpec, zone: str | None) -> None:
     """Report what the calendar finds wrong with a schedule that is well-formed.
 
     Start in a gap, overlapping or lost or doubled occurrences, a recurrence that never occurs, no
     time zone.
     """
-    for problem in check_schedule(spec.schedule(zone)):
+    for problem in problems_of(spec.schedule(zone)):
         _report(report, path, problem)
+
+
+# What the calendar's words are about: found (before a colon), expected.
+_WORDS = {
+    "calendar/start-in-gap": ("a start in a gap", "a time that exists"),
+    "calendar/never-occurs": ("a schedule without occurrence", "at least one"),
+    "calendar/overlap": ("occurrences that overlap", "a shorter duration"),
+    "calendar/start-repeated": ("an ambiguous start", "a time that occurs once"),
+    "calendar/occurrence-lost": ("an occurrence that is lost", "one that happens"),
+    "calendar/occurrence-repeated": ("an ambiguous occurrence", "one that happens once"),
+    "calendar/excludes-nothing": ("an exclusion of nothing", "the day of an occurrence"),
+}
+
+
+def _message(problem: Problem) -> str:
+    if problem.code not in _WORDS:
+        return problem.message
+    found, expected = _WORDS[problem.code]
+    return f"found {found} ({problem.message}), expected {expected}"
 
 
 def _report(report: Report, path: Path, problem: Problem) -> None:
@@ -63,6 +96,6 @@ def _report(report: Report, path: Path, problem: Problem) -> None:
         below,
         code=problem.code,
         severity=problem.severity,
-        message=problem.message,
-        hint=problem.hint,
+        message=_message(problem),
+        hint=problem.hint.replace("expected at most", "write at most"),
     )

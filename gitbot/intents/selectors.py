@@ -80,7 +80,12 @@ def check_selector(report: Report, path: Path, *, empty: bool = False) -> None:
     if not isinstance(value, dict) or report.silent(path):
         return
     parts = {"matchLabels", "matchExpressions"}
-    if not empty and set(value) <= parts and not any(value.get(part) for part in parts):
+    if (
+        not empty
+        and path not in report.document.holes
+        and set(value) <= parts
+        and not any(value.get(part) for part in parts)
+    ):
         report.at_value(
             path,
             "empty-selector",
