@@ -111,7 +111,8 @@ def _next(
         case "Scheduling":
             return _scheduling(vmi, pod, now)
         case "Scheduled" | "Running":
-            gone = pod is None or (is_down(pod) and not _being_left(vmi))
+            ended = pod is not None and is_down(pod) and not is_deleting(vmi)
+            gone = pod is None or (ended and not _being_left(vmi))
             return with_phase(vmi, "Failed", now) if gone else dict(vmi)
         case "Succeeded" | "Failed" if not launcher_pods(view, vmi) or _all_down(view, vmi):
             return _released(vmi)

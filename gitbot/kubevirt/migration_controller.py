@@ -39,9 +39,7 @@ def reconcile_migration(view: View, migration: KubernetesObject, now: int) -> Re
         return Reconciled(writes=(Update(object=_observed(migration)),))
     scene = Scene.of(view, migration, now)
     if scene is None:
-        if is_deleting(migration):
-            return NOTHING  # hangs until a VMI of that name exists again
-        return Reconciled(writes=(_delete(migration),))
+        return _orphaned(migration)
     acted = act(scene)
     status = next_status(scene)
     writes: list[Write] = [*acted.writes, *status.events]
@@ -52,6 +50,25 @@ def reconcile_migration(view: View, migration: KubernetesObject, now: int) -> Re
     return Reconciled(
         writes=tuple(writes), requeue_after=acted.requeue_after, waits_for=acted.waits_for
     )
+
+
+def _orphaned(migration: KubernetesObject) -> Reconciled:
+    """Without a VMI a migration is deleted; one that had not ended hangs in its finalizer.
+
+    It hangs until a VMI of that name exists again, as in KubeVirt. One that had ended is let go
+    here; there it may hang too, where the VMI goes between two writes.
+    """
+    if not is_deleting(migration):
+        return Reconciled(writes=(_delete(migration),))
+    return Reconciled(writes=tuple(_let_go(migration))) if is_final(migration) else NOTHING
+
+
+def _let_go(migration: KubernetesObject) -> list[Write]:
+    finalizers = at(migration, "metadata", "finalizers", default=[])
+    if names.MIGRATION_FINALIZER not in finalizers:
+        return []
+    kept = [text for text in finalizers if text != names.MIGRATION_FINALIZER]
+    return [Update(object=with_value(migration, kept, "metadata", "finalizers"))]
 
 
 def _observed(migration: KubernetesObject) -> KubernetesObject:
@@ -71,11 +88,7 @@ def _delete(migration: KubernetesObject) -> Delete:
 
 
 def _finish(view: View, migration: KubernetesObject) -> list[Write]:
-    writes: list[Write] = []
-    finalizers = at(migration, "metadata", "finalizers", default=[])
-    if names.MIGRATION_FINALIZER in finalizers:
-        kept = [text for text in finalizers if text != names.MIGRATION_FINALIZER]
-        writes.append(Update(object=with_value(migration, kept, "metadata", "finalizers")))
+    writes = _let_go(migration)
     for old in surplus_migrations(view, migration):
         pod = _defunct_pod(view, old)
         writes.extend([pod] if pod is not None else [])

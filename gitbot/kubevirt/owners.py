@@ -150,7 +150,8 @@ def _vm_status(vm: KubernetesObject, vmi: KubernetesObject | None, now: int) -> 
 
 
 def _count_failure(status: dict[str, Any], vmi: KubernetesObject, now: int) -> None:
-    if phase_of(vmi) == "Running" or since(vmi, "Running", -1) >= 0:
+    halted = status.get("runStrategy") == "Halted"
+    if halted or phase_of(vmi) == "Running" or since(vmi, "Running", -1) >= 0:
         status.pop("startFailure", None)
         return
     known = status.get("startFailure") or {}

@@ -75,7 +75,7 @@ def current_pod(view: View, vmi: KubernetesObject) -> KubernetesObject | None:
         for pod in launcher_pods(view, vmi)
         if not node or at(pod, "spec", "nodeName", default="") == node
     ]
-    return max(pods, key=created_at, default=None)
+    return max(pods, key=lambda pod: (created_at(pod), not is_down(pod)), default=None)
 
 
 def created_at(obj: KubernetesObject) -> str:
