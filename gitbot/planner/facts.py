@@ -48,7 +48,11 @@ class Facts:
 
     def zone(self, node: str) -> str:
         """The zone of a node, "" where it has none."""
-        return labels_of(self.nodes.get(node, {})).get(self.problem.zone_key, "")
+        return self.label(node, self.problem.zone_key)
+
+    def label(self, node: str, key: str) -> str:
+        """The value of a node's label, "" where it has none."""
+        return labels_of(self.nodes.get(node, {})).get(key, "")
 
     def node_ref(self, node: str) -> NodeRef:
         """A node with its zone."""

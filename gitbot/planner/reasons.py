@@ -2,20 +2,177 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from gitbot.constraints.node_affinity import words
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.model.names import NamespacedName
+from gitbot.model.objects import at
 from gitbot.model.plan import NodeReasons
+from gitbot.model.scheduling import HOSTNAME, ZONE, AffinityTerm
+from gitbot.model.selectors import NodeSelectorTerm, Requirement
 from gitbot.planner.board import Board
 from gitbot.planner.obstacle import Obstacle
 from gitbot.planner.step import Wish
+
+_CLOSED = "closed"
+_LANDING = "landing"
+_MOST_KINDS = 3
+_WORDS = {
+    "NodeUnschedulable": ("is cordoned", "are cordoned"),
+    "TaintToleration": ("has a taint that it does not tolerate",) * 2,
+    "NodeResourcesFit": ("has too little room", "have too little room"),
+    "NodeAffinity": ("lacks {labels}", "lack {labels}"),
+    "InterPodAffinity": (
+        "is ruled out by pod (anti-)affinity",
+        "are ruled out by pod (anti-)affinity",
+    ),
+    "PodTopologySpread": ("is ruled out by topology spread", "are ruled out by topology spread"),
+    _CLOSED: ("is to be emptied", "are to be emptied"),
+}
+_DOMAINS = {ZONE: "zone", HOSTNAME: "node", "topology.kubernetes.io/region": "region"}
 
 
 def summary(
     board: Board, vm: NamespacedName, wish: Wish, nodes: tuple[NodeReasons, ...]
 ) -> Obstacle:
-    """One line that says why, and what would help."""
-    del board, wish
-    counts: dict[str, int] = {}
-    for item in nodes:
-        counts[item.reasons[0]] = counts.get(item.reasons[0], 0) + 1
-    words = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
-    return Obstacle(code="no-feasible-node", reason=f"no node takes {vm}: {words}")
+    """One line that says why no node takes the VM, and what would help."""
+    wanted = board.facts.matching(wish.target) - {board.place(vm)}
+    if not wanted:
+        return Obstacle(code="no-such-node", reason="no other node is among those asked for")
+    said = {item.node: item.reasons for item in nodes if item.node in wanted}
+    collision = _collision(board, vm, wish, wanted)
+    if collision:
+        hint = "KubeVirt would drop the pin without a word; choose nodes that the VM itself allows"
+        return Obstacle(code="selector-collision", reason=collision, hint=hint)
+    loose = [lines[0] for lines in said.values() if _kind(lines[0], wish) == _LANDING]
+    if loose:
+        return Obstacle(code="unsafe-landing", reason=loose[0], hint="write pin: Node")
+    if len(said) == 1:
+        ((node, lines),) = said.items()
+        return Obstacle(code="no-feasible-node", reason=f"{node} does not take it: {lines[0]}")
+    kinds = _fewest({node: {_kind(line, wish) for line in lines} for node, lines in said.items()})
+    short = _no_free_domain(board, vm, kinds) if wish.target.anywhere else None
+    return short or _counted(board, vm, wish, said, kinds)
+
+
+def _collision(board: Board, vm: NamespacedName, wish: Wish, wanted: frozenset[str]) -> str:
+    found = [board.collision(vm, board.transit.selector(wish.pin, node)) for node in sorted(wanted)]
+    return found[0] if all(found) else ""
+
+
+def _kind(line: str, wish: Wish) -> str:
+    """The plugin or rule that says a line; closed nodes and loose landings have their own."""
+    if line in wish.closed.values():
+        return _CLOSED
+    if line.startswith("the scheduler may as well choose"):
+        return _LANDING
+    return line.partition(":")[0]
+
+
+def _fewest(said: Mapping[str, set[str]]) -> tuple[str, ...]:
+    """The fewest kinds that together rule out every node; of several the first by name."""
+    kinds = sorted(set().union(*said.values()), key=lambda kind: (kind not in _WORDS, kind))
+    for count in range(1, _MOST_KINDS + 1):
+        for chosen in combinations(kinds, count):
+            if all(not heard.isdisjoint(chosen) for heard in said.values()):
+                return chosen
+    return tuple(kinds)
+
+
+def _counted(
+    board: Board,
+    vm: NamespacedName,
+    wish: Wish,
+    said: Mapping[str, Sequence[str]],
+    kinds: Sequence[str],
+) -> Obstacle:
+    left = dict(sorted(said.items()))
+    parts = []
+    for kind in kinds:
+        lines = {
+            node: next(line for line in heard if _kind(line, wish) == kind)
+            for node, heard in left.items()
+            if any(_kind(line, wish) == kind for line in heard)
+        }
+        if lines:
+            parts.append(_part(board, vm, kind, lines))
+            left = {node: heard for node, heard in left.items() if node not in lines}
+    scope = "no node" if wish.target.anywhere else "no node of the target"
+    return Obstacle(
+        code="no-feasible-node",
+        reason=f"{scope} takes it: {', '.join(parts)}",
+        hint="gitbot explain says it node by node",
+    )
+
+
+def _part(board: Board, vm: NamespacedName, kind: str, lines: Mapping[str, str]) -> str:
+    """`3 nodes lack performance=high`; where a single node or an unknown kind, its own words."""
+    count = len(lines)
+    node, line = next(iter(lines.items()))
+    if kind not in _WORDS:
+        return f"{node}: {line}" if count == 1 else f"{count} nodes as {node}: {line}"
+    one, many = _WORDS[kind]
+    text = (one if count == 1 else many).format(labels=labels_wanted(board, vm) or "a label")
+    detail = f" ({node}: {line.partition(': ')[2]})" if kind == "NodeResourcesFit" else ""
+    return f"{node if count == 1 else f'{count} nodes'} {text}{detail}"
+
+
+def labels_wanted(board: Board, vm: NamespacedName) -> str:
+    """What the VM itself demands of nodes, as `performance=high`; "" where nothing."""
+    spec = at(board.facts.vmis.get(vm, {}), "spec", default={})
+    found = [f"{key}={value}" for key, value in sorted((spec.get("nodeSelector") or {}).items())]
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    terms = at(spec, "affinity", "nodeAffinity", required, "nodeSelectorTerms", default=())
+    listed = [
+        " and ".join(_label(item) for item in NodeSelectorTerm.of(term).expressions)
+        for term in terms
+    ]
+    return " and ".join([*found, *([" or ".join(listed)] if listed else [])])
+
+
+def _label(item: Requirement) -> str:
+    if item.operator == "In" and len(item.values) == 1:
+        return f"{item.key}={item.values[0]}"
+    return words(item)
+
+
+def _no_free_domain(board: Board, vm: NamespacedName, kinds: Sequence[str]) -> Obstacle | None:
+    """The case that only a stand-by node heals: every domain with a fitting node is taken."""
+    rules = [
+        rule
+        for rule in board.facts.rules_over(vm)
+        if isinstance(rule, ZoneAntiAffinity) and rule.required and rule.ref.id in kinds
+    ]
+    terms = board.transit.target_pod(vm).affinity.required_anti
+    own = [
+        term for term in terms if term.topology_key in _DOMAINS and term.topology_key != HOSTNAME
+    ]
+    plain = {"NodeAffinity", "NodeUnschedulable", "TaintToleration", _CLOSED}
+    spread = {rule.ref.id for rule in rules} | ({"InterPodAffinity"} if own else set())
+    if not spread & set(kinds) or not set(kinds) <= spread | plain:
+        return None
+    key = rules[0].topology_key if rules else own[0].topology_key
+    who = rules[0].ref.name if rules else _who(own[0]) or vm.name
+    domain = _DOMAINS.get(key, key)
+    labels = labels_wanted(board, vm)
+    node = f"a {labels} node" if labels else "a node that takes it"
+    here = board.facts.label(board.place(vm), key)
+    hint = f"a stand-by node ({labels or 'one that takes it'}) in {domain} {here} would do"
+    if not rules:
+        hint += (
+            ", with mismatchLabelKeys [kubevirt.io/created-by] in the VM's own anti-affinity,"
+            " as its own pod counts too"
+        )
+    return Obstacle(
+        code="no-free-domain",
+        reason=f"no free {domain} with {node} for {who}",
+        hint=f"{hint}; or leave it out of this (notMigratable, or another rule) by an override",
+    )
+
+
+def _who(term: AffinityTerm) -> str:
+    """The one label value that an anti-affinity term is about; "" where there is none."""
+    values = [value for item in term.selector.requirements for value in item.values]
+    return values[0] if len(values) == 1 else ""
