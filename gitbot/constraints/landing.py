@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from gitbot.constraints.kubevirt_target import pinned
 from gitbot.constraints.rule_check import monotone, signature
-from gitbot.constraints.verdicts import Rejection
+from gitbot.constraints.verdicts import Judgement, Rejection
 from gitbot.constraints.world import World
 from gitbot.model.columns import Mask
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
@@ -40,7 +41,7 @@ class Movable(Protocol):
         """What a rule would lose."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: the judgement is kept once it is asked for
 class Answers:
     """The answers of all nodes for one move, each mask of shape (nodes,)."""
 
@@ -81,7 +82,9 @@ class Answers:
 
     def _rejections(self, node: str) -> tuple[Rejection, ...]:
         key = _pin_key(self.movable, self.pin)
-        labels = self.movable.world.nodes[self.movable.world.state.columns.index[node]].labels
+        world, pod = self.movable.world, self.movable.target_pod(self.vm)
+        number = world.state.columns.index[node]
+        labels = world.nodes[number].labels
         if key and key not in labels:
             return (
                 Rejection(
@@ -90,8 +93,14 @@ class Answers:
                     resolvable=False,
                 ),
             )
-        added = {key: labels[key]} if key else {}
-        return self.movable.world.check(pinned(self.movable.target_pod(self.vm), added), node)
+        if key and _counts_pinned_domains(pod):
+            return world.check(pinned(pod, {key: labels[key]}), node)
+        return self._judgement.nodes[number].rejections
+
+    @cached_property
+    def _judgement(self) -> Judgement:
+        """Every node's verdict without a pin, which is its verdict when pinned to it."""
+        return self.movable.world.judge(self.movable.target_pod(self.vm))
 
     def _elsewhere(self, number: int) -> str:
         """The node itself would do, but the scheduler may as well choose one that would not."""
@@ -160,12 +169,16 @@ def _schedulable(movable: Movable, vm: NamespacedName, pin: Pin) -> Mask:
     columns = world.state.columns
     column = columns.label(key)
     labelled: Mask = column.ids >= 0
-    if not any(item.hard and item.honor_affinity for item in pod.spread):
+    if not _counts_pinned_domains(pod):
         return world.mask(pod) & labelled
     mask = columns.nowhere()
     for value in column.values:
         mask |= world.mask(pinned(pod, {key: value}))
     return mask & labelled
+
+
+def _counts_pinned_domains(pod: Pod) -> bool:
+    return any(item.hard and item.honor_affinity for item in pod.spread)
 
 
 def _wanted(world: World, target: Target) -> Mask:

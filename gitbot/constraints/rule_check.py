@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
 from gitbot.model.names import NamespacedName
@@ -18,9 +18,8 @@ Envelope = Mapping[str, Breach]
 _EXHAUSTIVE = 5  # moves whose endings are all combined: 3^5 states
 
 
-@runtime_checkable
 class DomainRule(Protocol):
-    """What a rule may offer beyond RuleConstraint, for speed."""
+    """What a rule may offer beyond RuleConstraint, for speed; looked up by name."""
 
     @property
     def monotone(self) -> bool:
@@ -30,14 +29,15 @@ class DomainRule(Protocol):
         """Nodes with equal signatures are alike to the rule."""
 
 
-def monotone(rule: RuleConstraint) -> bool:
+def monotone(rule: RuleConstraint | DomainRule) -> bool:
     """Whether only starts of moves can worsen the rule; unknown rules are taken as not."""
-    return isinstance(rule, DomainRule) and rule.monotone
+    return bool(getattr(rule, "monotone", False))
 
 
-def signature(rule: RuleConstraint, node: str) -> object:
+def signature(rule: RuleConstraint | DomainRule, node: str) -> object:
     """What the rule sees of a node; unknown rules see every node apart."""
-    return rule.signature(node) if isinstance(rule, DomainRule) else node
+    sees = getattr(rule, "signature", None)
+    return sees(node) if sees is not None else node
 
 
 def envelope(rule: RuleConstraint, occupancy: Occupancy, moves: Moves) -> Envelope:

@@ -44,6 +44,7 @@ class State:
         self.disks: Buckets[int, NamespacedName] = Buckets()
         self.anti = TermIndex()
         self.scoring = TermIndex()
+        self._selected: dict[LabelSelector, tuple[tuple[Pod, int], ...]] = {}
 
     @property
     def columns(self) -> NodeColumns:
@@ -66,6 +67,7 @@ class State:
         copy.ports, copy.claims = self.ports.fork(), self.claims.fork()
         copy.csi, copy.disks = self.csi.fork(), self.disks.fork()
         copy.anti, copy.scoring = self.anti.fork(), self.scoring.fork()
+        copy._selected = dict(self._selected)
         return copy
 
     def column(self, resource: str) -> Numbers:
@@ -94,6 +96,7 @@ class State:
         return pod
 
     def _count(self, pod: Pod, number: int, sign: int) -> None:
+        self._selected.clear()
         held = pod.requests
         for resource, amount in held.held.items():
             self.column(resource)[number] += sign * amount
@@ -134,14 +137,20 @@ class State:
         """The pods on a node."""
         return (self.placed[name][0] for name in self.by_node.get(number))
 
-    def select(self, selector: LabelSelector) -> Iterable[tuple[Pod, int]]:
+    def select(self, selector: LabelSelector) -> tuple[tuple[Pod, int], ...]:
         """The placed pods of all namespaces that a selector matches, with their node numbers."""
         if selector.nothing:
-            return
-        for name in self._candidates(selector):
-            pod, number = self.placed[name]
-            if number != _ABSENT and selector.matches(pod.labels):
-                yield pod, number
+            return ()
+        found = self._selected.get(selector)
+        if found is None:
+            placed = (self.placed[name] for name in self._candidates(selector))
+            found = tuple(
+                (pod, number)
+                for pod, number in placed
+                if number != _ABSENT and selector.matches(pod.labels)
+            )
+            self._selected[selector] = found
+        return found
 
     def _candidates(self, selector: LabelSelector) -> Iterable[NamespacedName]:
         """The smallest set of pods that one demanded label value can find."""
