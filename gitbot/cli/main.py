@@ -24,6 +24,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "render": ("render", "Print the objects that gitbot would create."),
     "schema": ("schema", "Print the JSON Schema of every kind and every JSON output."),
     "snapshot": ("snapshot", "Write the state of a cluster into one file."),
+    "apply": ("apply", "Carry out everything that is approved and open now."),
+    "propose": ("propose", "Open one quiet pull request for each concern."),
+    "reconcile": ("reconcile", "Look, propose and apply, in one pass."),
+    "status": ("status", "Show what runs, what waits and for what, what failed."),
+    "ledger": ("ledger", "Show who moved what and why; verify the record."),
+    "hold": ("hold", "Stop everything, now."),
+    "resume": ("resume", "Take the stop flag away."),
+    "cancel": ("cancel", "End one request."),
+    "returned": ("returned", "Say that a node is back from its maintenance."),
 }
 
 

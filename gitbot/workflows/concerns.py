@@ -196,7 +196,7 @@ def _returns(scene: Scene, records: dict[str, RequestRecord]) -> list[Concern]:
         homes = homes_due(scene, records, window, occurrence)
         planned = f"return/{window}/{occurrence}"
         record = records.get(planned)
-        open_vms = _open_vms(record)
+        open_vms = _open_vms(record) | _approved_vms(scene, planned, record)
         stale = {move.vm for move in _stale_moves(scene, record)}
         due = {vm: node for vm, node in homes.items() if vm not in open_vms or vm in stale}
         if spec.return_home == "Never" or not due:
@@ -231,6 +231,18 @@ def _open_vms(record: RequestRecord | None) -> set[NamespacedName]:
         move.vm
         for move in record.moves.values()
         if not move.final or move.state in (MoveState.FAILED, MoveState.SUCCEEDED)
+    }
+
+
+def _approved_vms(scene: Scene, planned: str, record: RequestRecord | None) -> set[NamespacedName]:
+    """VMs of approved plans that the ledger has not accepted yet."""
+    known = record.moves if record is not None else {}
+    return {
+        move.vm.namespaced_name
+        for item in scene.approved
+        if item.id == planned and not item.terms.void
+        for move in item.moves
+        if move.id not in known
     }
 
 

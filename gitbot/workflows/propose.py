@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gitbot.errors import Bug
-from gitbot.execution.next_steps import next_steps
 from gitbot.execution.state import (
     ConcernRecord,
     concerns_of,
     fold_concern,
     fold_requests,
 )
-from gitbot.execution.values import Stale, View
 from gitbot.intents import Proposal, proposal_file, write_proposal
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Severity
@@ -21,7 +19,7 @@ from gitbot.model.ledger import Entry, concern_file
 from gitbot.model.plan import PlacementPlan
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.reports import markdown, marker
-from gitbot.workflows.approvals import concern_branch, read_approvals, read_proposal
+from gitbot.workflows.approvals import concern_branch, read_proposal
 from gitbot.workflows.base import GitBase
 from gitbot.workflows.branches import is_own_head, push_file, remove_branch
 from gitbot.workflows.concerns import (
@@ -31,6 +29,7 @@ from gitbot.workflows.concerns import (
     in_cooldown,
 )
 from gitbot.workflows.journal import Journal
+from gitbot.workflows.look import look
 from gitbot.workflows.past import reservations
 from gitbot.workflows.review import Review
 from gitbot.workflows.shell import Shell
@@ -104,27 +103,16 @@ def propose(shell: Shell, *, snapshot: ClusterSnapshot | None = None) -> Propose
 def _begin(shell: Shell, snapshot: ClusterSnapshot | None) -> _Run:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
-    head = shell.repository.resolve(shell.base_branch) or ""
-    base = shell.read_base(head)
-    if not isinstance(base, GitBase):
+    seen = look(shell, ledger, snapshot=snapshot)
+    if not isinstance(seen.base, GitBase):
         raise Bug("BUG: proposals need the whole base branch")
-    snapshot = snapshot or shell.cluster.snapshot()
-    now = shell.clock.now()
-    approved = read_approvals(shell, base, ledger).approved
-    problem = base.problem(snapshot, now)
-    view = View(
-        cluster=shell.cluster_name,
-        now=now,
-        ledger=ledger,
-        approved=approved,
-        problem=problem,
-        migrations=snapshot.of("VirtualMachineInstanceMigration"),
-        replay=base.replay,
-        stop="looking only",
-    )
-    stale: tuple[Stale, ...] = next_steps(view).stale
     scene = Scene(
-        base=base, ledger=ledger, approved=approved, stale=stale, problem=problem, now=now
+        base=seen.base,
+        ledger=ledger,
+        approved=seen.approvals.approved,
+        stale=seen.steps.stale,
+        problem=seen.problem,
+        now=seen.now,
     )
     prefix = concern_branch(shell.cluster_name, "")
     pulls = {
@@ -132,7 +120,7 @@ def _begin(shell: Shell, snapshot: ClusterSnapshot | None) -> _Run:
         for pull in shell.forge.list_pulls(state=PullState.OPEN)
         if pull.author == shell.forge.bot and pull.branch.startswith(prefix)
     }
-    return _Run(shell=shell, base=base, journal=journal, scene=scene, open_pulls=pulls)
+    return _Run(shell=shell, base=seen.base, journal=journal, scene=scene, open_pulls=pulls)
 
 
 # What became of earlier pull requests

@@ -1,0 +1,96 @@
+"""`gitbot apply`: carry out everything that is approved, open now and unfinished."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.options import output_option
+from gitbot.cli.running import running, running_options, say
+from gitbot.model.instants import format_instant
+
+if TYPE_CHECKING:
+    from gitbot.workflows.apply import ApplyResult
+
+
+max_runtime_option = click.option(
+    "--max-runtime",
+    type=click.IntRange(min=1),
+    default=3600,
+    show_default=True,
+    metavar="SECONDS",
+    help="End the pass after so many seconds; the next one goes on.",
+)
+
+
+@click.command("apply")
+@max_runtime_option
+@output_option(("table", "json"), "table")
+@running_options
+def command(where: dict[str, str], max_runtime: int, output: str) -> int:
+    """Carry out everything that is approved, open now and unfinished, whoever merged it.
+
+    Goes on until nothing more can start. What waits for its window waits: exit code 0. A second
+    run does nothing. Exit code 1 where a move failed.
+    """
+    from gitbot.workflows.apply import apply  # noqa: PLC0415 - keeps --help quick
+
+    with running(where) as shell:
+        result = apply(shell, max_runtime=max_runtime)
+    show(result, output)
+    return 1 if result.failed else 0
+
+
+def show(result: ApplyResult, output: str) -> None:
+    """Print what a pass did."""
+    if output == "json":
+        click.echo(json.dumps(apply_json(result), indent=2))
+        return
+    if result.did_nothing:
+        say("nothing to do: everything approved is done, or waits")
+    for state, count in result.states.items():
+        say(f"{count} {state}")
+    for item in result.waiting:
+        until = f" until {format_instant(item.until)}" if item.until else ""
+        say(f"waits: {item.vm} ({item.request}, move {item.move}): {item.reason}{until}")
+    for refused in result.approvals.refused:
+        say(f"pull request {refused.pull_request}: {refused.reason}")
+    for stale in result.stale:
+        say(f"proposed anew: {stale.group} of {stale.request}: {stale.reasons[0]}")
+    if result.in_flight:
+        say(f"{result.in_flight} under way; run again to follow them")
+    if result.stop:
+        say(f"stopped: {result.stop}")
+
+
+def apply_json(result: ApplyResult) -> dict[str, object]:
+    """The published document of kind ApplyResult."""
+    return {
+        "apiVersion": "placement.gitbot.dev/v1alpha1",
+        "kind": "ApplyResult",
+        "created": result.created,
+        "entries": result.entries,
+        "states": dict(result.states),
+        "inFlight": result.in_flight,
+        "stop": result.stop,
+        "waiting": [
+            {
+                "request": item.request,
+                "move": item.move,
+                "vm": item.vm,
+                "reason": item.reason,
+                "until": format_instant(item.until) if item.until else "",
+            }
+            for item in result.waiting
+        ],
+        "stale": [
+            {"request": item.request, "group": item.group, "reasons": list(item.reasons)}
+            for item in result.stale
+        ],
+        "refused": [
+            {"pullRequest": item.pull_request, "reason": item.reason}
+            for item in result.approvals.refused
+        ],
+    }

@@ -1,0 +1,28 @@
+"""`gitbot cancel`: end one request."""
+
+from __future__ import annotations
+
+import click
+
+from gitbot.cli.running import by_option, running, running_options, say
+
+
+@click.command("cancel")
+@click.argument("request")
+@click.option("--reason", default="", metavar="TEXT", help="Why, for the record.")
+@by_option
+@running_options
+def command(where: dict[str, str], request: str, reason: str, by: str) -> int:
+    """End REQUEST (its ledger id, see `gitbot status`): it never runs again.
+
+    Moves that have not started are withdrawn, its own unfinished migrations are deleted; those
+    past recall are named.
+    """
+    from gitbot.workflows.hold import cancel  # noqa: PLC0415 - keeps --help quick
+
+    with running(where) as shell:
+        result = cancel(shell, request=request, reason=reason, by=by)
+    say(f"{request}: {result.record.state}")
+    for name in result.past_recall:
+        say(f"past recall, KubeVirt was asked to abort: {name}")
+    return 0

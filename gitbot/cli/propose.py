@@ -1,0 +1,62 @@
+"""`gitbot propose`: one quiet pull request for each concern."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.options import output_option
+from gitbot.cli.running import running, running_options, say
+
+if TYPE_CHECKING:
+    from gitbot.workflows.propose import ProposeResult
+
+
+@click.command("propose")
+@output_option(("table", "json"), "table")
+@running_options
+def command(where: dict[str, str], output: str) -> int:
+    """Open, renew and close the bot's pull requests: drains, returns, healings, what is left.
+
+    Merging one approves exactly its plan. One that is closed without a merge is not opened again
+    until its plan changes.
+    """
+    from gitbot.workflows.propose import propose  # noqa: PLC0415 - keeps --help quick
+
+    with running(where) as shell:
+        result = propose(shell)
+    show(result, output)
+    return 0
+
+
+def show(result: ProposeResult, output: str) -> None:
+    """Print what was done about each concern."""
+    if output == "json":
+        click.echo(json.dumps(propose_json(result), indent=2))
+        return
+    if not result.concerns:
+        say("no concern: nothing to propose")
+    for item in result.concerns:
+        number = f" (pull request {item.pull_request})" if item.pull_request else ""
+        reason = f": {item.reason}" if item.reason else ""
+        say(f"{item.concern}: {item.action}{number}{reason}")
+
+
+def propose_json(result: ProposeResult) -> dict[str, object]:
+    """The published document of kind ProposeResult."""
+    return {
+        "apiVersion": "placement.gitbot.dev/v1alpha1",
+        "kind": "ProposeResult",
+        "concerns": [
+            {
+                "concern": item.concern,
+                "action": item.action,
+                "pullRequest": item.pull_request,
+                "digest": item.digest,
+                "reason": item.reason,
+            }
+            for item in result.concerns
+        ],
+    }

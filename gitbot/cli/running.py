@@ -1,0 +1,80 @@
+"""What the commands share that read or change the world: opening it, telling what happens."""
+
+from __future__ import annotations
+
+import functools
+import getpass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gitbot.adapters.files import find_root
+from gitbot.model.instants import format_instant
+
+if TYPE_CHECKING:
+    from gitbot.workflows.shell import Progress, Shell
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def running_options(function: F) -> F:
+    """--cluster, --kubeconfig, --context; the command gets `where`, for `running`."""
+
+    @functools.wraps(function)
+    def gather(**kwargs: Any) -> Any:
+        where = {name: kwargs.pop(name) or "" for name in ("cluster", "kubeconfig", "context")}
+        return function(where=where, **kwargs)
+
+    command: Any = gather
+    for option in (
+        click.option("--context", metavar="NAME", help="The kubeconfig context to use."),
+        click.option("--kubeconfig", metavar="FILE", help="The kubeconfig file to use."),
+        click.option("--cluster", metavar="NAME", help="Which cluster of the configuration."),
+    ):
+        command = option(command)
+    result: F = command
+    return result
+
+
+def by_option(function: F) -> F:
+    """--by; the command gets `by`, the name of the person, by default that of the login."""
+    return click.option(
+        "--by", metavar="NAME", default=_login, help="Who says so, for the record."
+    )(function)
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # no such user in a container
+        return ""
+
+
+@contextmanager
+def running(where: dict[str, str]) -> Iterator[Shell]:
+    """The shell of one cluster of the repository that the command is called in."""
+    from gitbot.cli.checking import pick_cluster  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring import open_shell, open_workspace  # noqa: PLC0415
+
+    root = find_root(Path.cwd())
+    with open_workspace(
+        root, kubeconfig=where["kubeconfig"], context=where["context"]
+    ) as workspace:
+        cluster = pick_cluster(workspace.settings, where["cluster"])
+        yield open_shell(workspace, cluster, progress=tell)
+
+
+def tell(progress: Progress) -> None:
+    """One line of progress on stderr."""
+    say(f"{format_instant(progress.time)} {progress.text}", err=True)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Lines for people: what others wrote into them cannot act on a terminal."""
+    from gitbot.reports.inert import terminal  # noqa: PLC0415 - keeps --help quick
+
+    for line in text.split("\n"):
+        click.echo(terminal(line), err=err)

@@ -1,0 +1,66 @@
+"""`gitbot status`: what runs, what waits and for what, what failed, and what to type next."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.options import output_option
+from gitbot.cli.running import running, running_options, say
+from gitbot.model.instants import format_instant
+
+if TYPE_CHECKING:
+    from gitbot.workflows.status import RequestStatus, StatusResult
+
+_REST = 5
+
+
+@click.command("status")
+@click.argument("request", required=False, default="")
+@click.option("-w", "--watch", is_flag=True, help="Show it again when it changes.")
+@output_option(("table", "json"), "table")
+@running_options
+def command(where: dict[str, str], request: str, watch: bool, output: str) -> int:
+    """Show requests that are unfinished or ended within a day, or one REQUEST by its ledger id."""
+    from gitbot.workflows.status import status, status_json  # noqa: PLC0415 - keeps --help quick
+
+    with running(where) as shell:
+        last = ""
+        while True:
+            result = status(shell, request=request)
+            text = json.dumps(status_json(result), indent=2) if output == "json" else table(result)
+            if text != last:
+                click.echo(text) if output == "json" else say(text)
+            last = text
+            if not watch:
+                return 0
+            shell.clock.sleep(_REST)
+
+
+def table(result: StatusResult) -> str:
+    """The status for people."""
+    lines = [f"stopped: {result.stop}"] if result.stop else []
+    for item in result.requests:
+        lines += _request(item)
+    for name, nodes in result.nodes.items():
+        lines.append(f"maintenance {name}")
+        lines += [f"  {node.node}: {node.state}" for node in nodes]
+    lines += [f"pull request {pull.number} is open: {pull.title}" for pull in result.pulls]
+    lines += list(result.refused)
+    return "\n".join(lines) or "nothing is under way, and nothing waits"
+
+
+def _request(item: RequestStatus) -> list[str]:
+    lines = [f"{item.record.id}: {item.record.state}"]
+    for move in item.moves:
+        record = move.record
+        words = f"  {record.number} {record.vm}: {record.source} -> {record.landed or record.to}"
+        words += f" {record.state}"
+        reason = move.waits or record.reason
+        until = f" until {format_instant(move.until)}" if move.until else ""
+        lines.append(f"{words}: {reason}{until}" if reason else words)
+    if item.next_command:
+        lines.append(f"  next: {item.next_command}")
+    return lines

@@ -1,0 +1,183 @@
+"""Status: what runs, what waits and for what, what failed, and the next command to type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gitbot.errors import UsageError
+from gitbot.execution.state import (
+    MoveRecord,
+    NodeRecord,
+    NodeState,
+    RequestRecord,
+    fold_nodes,
+    fold_requests,
+)
+from gitbot.execution.values import Waiting
+from gitbot.model.instants import format_instant
+from gitbot.model.ledger import Ledger, MoveState
+from gitbot.ports.forge import PullRequest, PullState
+from gitbot.workflows.look import Look, look
+from gitbot.workflows.shell import Shell
+
+RECENT = 86_400  # seconds for which a finished request is still listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveStatus:
+    """One move, and for what it waits ("" where it does not); `until` in seconds UTC or 0."""
+
+    record: MoveRecord
+    waits: str = ""
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestStatus:
+    """One request with its moves, and what a person may type next ("" for nothing)."""
+
+    record: RequestRecord
+    moves: tuple[MoveStatus, ...]
+    next_command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusResult:
+    """Everything that `gitbot status` shows. `refused` are merges that approved nothing."""
+
+    cluster: str
+    now: int
+    stop: str
+    requests: tuple[RequestStatus, ...]
+    nodes: Mapping[str, tuple[NodeRecord, ...]]
+    pulls: tuple[PullRequest, ...]
+    refused: tuple[str, ...]
+
+
+def status(shell: Shell, *, request: str = "") -> StatusResult:
+    """Look at everything; with `request` at one request, finished or not."""
+    ledger = shell.ledger_store.read()
+    seen = look(shell, ledger)
+    records = fold_requests(ledger, shell.cluster_name)
+    if request and request not in records:
+        known = ", ".join(records) or "none"
+        raise UsageError(f"the ledger knows no request {request}; known: {known}")
+    chosen = [
+        record
+        for name, record in records.items()
+        if (name == request if request else _is_shown(record, seen.now))
+    ]
+    return StatusResult(
+        cluster=shell.cluster_name,
+        now=seen.now,
+        stop=seen.stop,
+        requests=tuple(_request(seen, record) for record in chosen),
+        nodes=_nodes(ledger, shell.cluster_name),
+        pulls=tuple(
+            pull
+            for pull in shell.forge.list_pulls(state=PullState.OPEN)
+            if pull.author == shell.forge.bot
+        ),
+        refused=tuple(
+            f"pull request {item.pull_request}: {item.reason}" for item in seen.approvals.refused
+        ),
+    )
+
+
+def _is_shown(record: RequestRecord, now: int) -> bool:
+    if not record.finished:
+        return True
+    return now - max((move.changed_at for move in record.moves.values()), default=0) <= RECENT
+
+
+def _request(seen: Look, record: RequestRecord) -> RequestStatus:
+    waiting = {item.move: item for item in seen.steps.waiting if item.request == record.id}
+    moves = tuple(_move(move, waiting.get(number)) for number, move in sorted(record.moves.items()))
+    return RequestStatus(record=record, moves=moves, next_command=_next(seen, record))
+
+
+def _move(record: MoveRecord, waiting: Waiting | None) -> MoveStatus:
+    if waiting is None:
+        return MoveStatus(record=record)
+    return MoveStatus(record=record, waits=waiting.reason, until=waiting.until)
+
+
+def _next(seen: Look, record: RequestRecord) -> str:
+    if seen.stop and not record.finished:
+        return "gitbot resume --by NAME"
+    if any(item.request == record.id for item in seen.steps.stale):
+        return "gitbot propose"
+    failed = [move for move in record.moves.values() if move.state is MoveState.FAILED]
+    if failed:
+        return f"gitbot explain vm/{failed[0].vm.name} -n {failed[0].vm.namespace}"
+    return "" if record.finished else "gitbot apply"
+
+
+def _nodes(ledger: Ledger, cluster: str) -> Mapping[str, tuple[NodeRecord, ...]]:
+    """Nodes by `window/occurrence`, of occurrences with a node that is not back."""
+    prefix = f"nodes/{cluster}/"
+    files = sorted({entry.file for entry in ledger.entries if entry.file.startswith(prefix)})
+    found: dict[str, tuple[NodeRecord, ...]] = {}
+    for file in files:
+        name = file.removeprefix(prefix).removesuffix(".jsonl")
+        window, _, occurrence = name.partition("/")
+        nodes = fold_nodes(ledger, cluster=cluster, window=window, occurrence=occurrence)
+        if any(node.state in (NodeState.DRAINING, NodeState.READY) for node in nodes.values()):
+            found[name] = tuple(nodes.values())
+    return found
+
+
+def status_json(result: StatusResult) -> Mapping[str, Any]:
+    """The published document of kind Status."""
+    return {
+        "apiVersion": "placement.gitbot.dev/v1alpha1",
+        "kind": "Status",
+        "cluster": result.cluster,
+        "time": format_instant(result.now),
+        "stop": result.stop,
+        "requests": [_request_json(item) for item in result.requests],
+        "maintenance": [
+            {
+                "window": name.partition("/")[0],
+                "occurrence": name.partition("/")[2],
+                "nodes": [
+                    {
+                        "node": node.node,
+                        "state": str(node.state),
+                        "since": format_instant(node.since),
+                    }
+                    for node in nodes
+                ],
+            }
+            for name, nodes in result.nodes.items()
+        ],
+        "pullRequests": [
+            {"number": pull.number, "title": pull.title, "branch": pull.branch}
+            for pull in result.pulls
+        ],
+        "refused": list(result.refused),
+    }
+
+
+def _request_json(item: RequestStatus) -> Mapping[str, Any]:
+    return {
+        "id": item.record.id,
+        "state": str(item.record.state),
+        "next": item.next_command,
+        "moves": [
+            {
+                "id": move.record.number,
+                "vm": str(move.record.vm),
+                "from": move.record.source,
+                "to": move.record.to,
+                "state": str(move.record.state),
+                "landed": move.record.landed,
+                "reason": move.record.reason,
+                "waits": move.waits,
+                "until": format_instant(move.until) if move.until else "",
+            }
+            for move in item.moves
+        ],
+    }
