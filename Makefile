@@ -27,6 +27,7 @@ $(PY):
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(PY)
 	@echo "gitbot: installing what gitbot needs (locked by hash)" >&2
 	@$(PIP) install --require-hashes -r requirements/runtime.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.development: requirements/dev.txt pyproject.toml | $(PY)
