@@ -71,7 +71,7 @@ def _pods_writes(view: View, vmi: KubernetesObject, pod: KubernetesObject | None
     if pod is not None or phase_of(vmi) not in ("", "Pending"):
         return []
     kubevirt = next(iter(view.list("KubeVirt")), {})
-    context = pod_context(view, name_of(vmi).namespace)
+    context = pod_context(view, vmi)
     new = source_pod(
         vmi,
         kubevirt,

@@ -6,11 +6,13 @@ Source: KubeVirt 1.9.0, migration.go, `sync` and what it calls.
 from __future__ import annotations
 
 from gitbot.kubevirt import names
+from gitbot.kubevirt.attachment_pod import attachment_pod, attachment_pods
 from gitbot.kubevirt.backoff import backoff_left
 from gitbot.kubevirt.configuration import gate
 from gitbot.kubevirt.edits import with_value
 from gitbot.kubevirt.hand_off import handed_off
 from gitbot.kubevirt.limits import (
+    is_final,
     limits_of,
     pending_timeout,
     phase_of,
@@ -31,6 +33,7 @@ from gitbot.kubevirt.pods import (
 )
 from gitbot.kubevirt.reconcile import (
     NOTHING,
+    Create,
     Delete,
     Reconciled,
     RecordEvent,
@@ -49,6 +52,8 @@ def act(scene: Scene) -> Reconciled:
     """The writes on pods and VMI that the present phase asks for."""
     if is_deleting(scene.vmi) or at(scene.own_state, "completed"):
         return NOTHING
+    if is_final(scene.migration):
+        return _mark_failed(scene) if phase_of(scene.migration) == "Failed" else NOTHING
     if scene.other_owner():
         return Reconciled(requeue_after=_RETRY, waits_for="another migration of this VMI runs")
     match phase_of(scene.migration):
@@ -60,8 +65,6 @@ def act(scene: Scene) -> Reconciled:
             return _scheduled(scene)
         case "PreparingTarget" | "TargetReady":
             return _preparing(scene)
-        case "Failed":
-            return _mark_failed(scene)
         case "Running":
             return _running(scene)
         case _:
@@ -84,9 +87,22 @@ def _pending(scene: Scene) -> Reconciled:
         return _start(scene)
     if not is_ready(scene.target):
         return _watch_target(scene)
-    if has_hotplug_volumes(scene.vmi):
-        return Reconciled(waits_for="the attachment pod of hotplugged volumes")
-    return NOTHING
+    return _attach(scene, scene.target) if has_hotplug_volumes(scene.vmi) else NOTHING
+
+
+def _attach(scene: Scene, target: KubernetesObject) -> Reconciled:
+    """Hotplugged volumes reach the target's node by a pod of their own."""
+    waits = "the attachment pod of hotplugged volumes"
+    if attachment_pods(scene.view, target):
+        return Reconciled(waits_for=waits)
+    event = RecordEvent(
+        object=scene.migration,
+        type="Normal",
+        reason="SuccessfulCreate",
+        message="Created attachment pod {name}",
+    )
+    pod = attachment_pod(target, scene.vmi, scene.migration)
+    return Reconciled(writes=(Create(object=pod, event=event),), waits_for=waits)
 
 
 def _start(scene: Scene) -> Reconciled:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gitbot.kubevirt.edits import with_condition, with_value, without_condition
 from gitbot.kubevirt.limits import is_final, phase_of
-from gitbot.kubevirt.migration_scene import Scene, backup_in_progress, has_hotplug_volumes
+from gitbot.kubevirt.migration_scene import Scene, backup_in_progress
 from gitbot.kubevirt.pods import current_pod, is_down, is_ready
 from gitbot.kubevirt.reconcile import FINAL_PHASES, RecordEvent
 from gitbot.kubevirt.target_creation import QUOTA_CONDITION
@@ -68,6 +68,8 @@ def _failure(scene: Scene) -> str:
         return (
             "VMI's migration state was taken over by another migration job during active migration."
         )
+    if scene.detached():
+        return "Migration failed because target attachment pod shutdown during migration"
     if at(scene.own_state, "failed"):
         return "source node reported migration failed"
     if phase == "" and scene.other_owner():
@@ -95,7 +97,7 @@ def _forward(scene: Scene) -> NextStatus:
         case "Scheduling":
             changed = without_condition(migration, QUOTA_CONDITION)
             ready = scene.target is not None and is_ready(scene.target)
-            if ready and not has_hotplug_volumes(scene.vmi):
+            if ready and scene.attached():
                 changed = _in_phase(changed, "Scheduled")
             return _stamped(scene, changed)
         case "Scheduled" if at(state, "targetNode"):
@@ -121,17 +123,18 @@ def _pending(scene: Scene) -> Mapping[str, Any]:
     backup = backup_in_progress(scene.vmi)
     if backup:
         critical = at(migration, "spec", "priority") == "system-critical"
-        verb = "is aborting backup" if critical else "is waiting for backup to complete:"
+        waits = f"Waiting for backup {backup} to complete"
+        aborts = f"Aborting backup {backup} for system-critical migration"
         return with_condition(
             migration,
             BACKUP_CONDITION,
             "True",
             scene.now,
             reason="BackupInProgress",
-            message=f"Migration {verb} {backup}",
+            message=aborts if critical else waits,
         )
     migration = without_condition(migration, BACKUP_CONDITION)
-    if scene.target is None or has_hotplug_volumes(scene.vmi):
+    if not scene.attached():
         return migration
     return _in_phase(migration, "Scheduling")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gitbot.kubevirt.attachment_pod import attachment_pods, is_hotplugged
 from gitbot.kubevirt.limits import is_final
-from gitbot.kubevirt.pods import is_deleting, target_pods, vmi_of
+from gitbot.kubevirt.pods import is_deleting, is_down, is_ready, target_pods, vmi_of
 from gitbot.kubevirt.reconcile import MIGRATIONS_OF_VMI, View
 from gitbot.model.objects import Json, KubernetesObject, at, name_of, uid_of
 
@@ -66,6 +67,20 @@ class Scene:
             for item in self.view.select(MIGRATIONS_OF_VMI, self.text)
         )
 
+    def attached(self) -> bool:
+        """Whether the target pod has all that it needs: hotplugged volumes need a pod each."""
+        if self.target is None:
+            return False
+        if not has_hotplug_volumes(self.vmi):
+            return True
+        return any(is_ready(pod) for pod in attachment_pods(self.view, self.target))
+
+    def detached(self) -> bool:
+        """Whether a pod that holds hotplugged volumes for the target has ended."""
+        if self.target is None or not has_hotplug_volumes(self.vmi):
+            return False
+        return any(is_down(pod) for pod in attachment_pods(self.view, self.target))
+
     def kubevirt(self) -> KubernetesObject:
         """The KubeVirt object; an empty one where there is none."""
         found = self.view.list("KubeVirt")
@@ -79,11 +94,7 @@ def has_hotplug_volumes(vmi: KubernetesObject) -> bool:
         for status in at(vmi, "status", "volumeStatus", default=[])
     ):
         return True
-    return any(
-        at(volume, kind, "hotpluggable")
-        for volume in at(vmi, "spec", "volumes", default=[])
-        for kind in ("dataVolume", "persistentVolumeClaim")
-    )
+    return any(is_hotplugged(volume) for volume in at(vmi, "spec", "volumes", default=[]))
 
 
 def backup_in_progress(vmi: KubernetesObject) -> str:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gitbot.kubevirt.launcher_pod import claim_of
 from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.kubevirt.reconcile import View
 from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, name_of
+from gitbot.model.objects import KubernetesObject, at, name_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodContext:
-    """A namespace with its quotas and claims (by name), and the cluster's classes."""
+    """A namespace with its quotas, the VMI's claims by name, and the cluster's classes."""
 
     namespace: KubernetesObject | None
     quotas: Sequence[KubernetesObject]
@@ -21,13 +22,18 @@ class PodContext:
     classes: ClassObjects
 
 
-def pod_context(view: View, namespace: str) -> PodContext:
-    """The context of pods in a namespace."""
-    claims = view.list("PersistentVolumeClaim", namespace)
+def pod_context(view: View, vmi: KubernetesObject) -> PodContext:
+    """The context of a VMI's pods."""
+    namespace = name_of(vmi).namespace
+    used = {claim_of(volume) for volume in at(vmi, "spec", "volumes", default=[])} - {""}
+    found = {
+        name: view.get("PersistentVolumeClaim", NamespacedName(namespace=namespace, name=name))
+        for name in sorted(used)
+    }
     return PodContext(
         namespace=view.get("Namespace", NamespacedName(namespace="", name=namespace)),
         quotas=view.list("ResourceQuota", namespace),
-        claims={name_of(claim).name: claim for claim in claims},
+        claims={name: claim for name, claim in found.items() if claim is not None},
         classes=ClassObjects(
             priority={name_of(item).name: item for item in view.list("PriorityClass")},
             runtime={name_of(item).name: item for item in view.list("RuntimeClass")},

@@ -62,7 +62,7 @@ def create_target(scene: Scene, vmi: KubernetesObject) -> Reconciled:
     reason = why_no_target(vmi, kubevirt, source_node, source_pod)
     if reason:
         return Reconciled(requeue_after=_RETRY, waits_for=reason)
-    context = pod_context(view, name_of(vmi).namespace)
+    context = pod_context(view, vmi)
     pod = target_pod(
         vmi=vmi,
         source_pod=source_pod,
