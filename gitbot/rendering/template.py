@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError
+from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from gitbot.errors import GitbotError
@@ -28,8 +29,7 @@ def render_object(
             hint="templates/ ships with gitbot: reinstall it, or put the file back",
         )
     try:
-        text = _environment().from_string(templates[name]).render(dict(values))
-        rendered = json.loads(text)
+        rendered = json.loads(_compiled(templates[name]).render(dict(values)))
     except (TemplateError, json.JSONDecodeError) as error:
         raise GitbotError(
             f"template {name} cannot be rendered: {error}",
@@ -38,6 +38,11 @@ def render_object(
     if not isinstance(rendered, dict):
         raise GitbotError(f"template {name} renders to {type(rendered).__name__}, not an object")
     return rendered
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> Template:
+    return _environment().from_string(text)
 
 
 def _environment() -> ImmutableSandboxedEnvironment:

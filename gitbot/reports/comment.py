@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import format_instant
@@ -21,7 +22,8 @@ from gitbot.reports.picture import picture
 
 LIMIT = 65_536
 _CELL = 400
-_NODES = 12
+_NAMED = 12
+_OPEN_WAVES = 12
 _SIGNS = {
     DiffState.DENIED: "❌",
     DiffState.BLOCKED: "❌",
@@ -45,9 +47,11 @@ def _sections(diff: Diff) -> Iterator[Section]:
     yield Section(head=_summary(diff))
     yield from _table("", _FINDINGS, [_finding_row(item) for item in diff.said], 1, "finding")
     yield from _table("", _MOVES, [_move_row(move) for move in diff.plan.moves], 2, "move")
-    yield from _table("Blocked", _HOLDS, [_hold_row(hold) for hold in diff.plan.holds], 3, "hold")
+    for title, asked in (("Blocked", True), ("Stay where they are", False)):
+        rows = [_hold_row(hold) for hold in diff.plan.holds if hold.asked is asked]
+        yield from _table(title, _HOLDS, rows, 3, "hold")
     yield from _table("Rules", _RULES, [_rule_row(rule) for rule in diff.plan.rules], 4, "rule")
-    yield from _table("Waves", _WAVES, _wave_rows(diff), 5, "wave")
+    yield from _waves(diff)
     if drawn := picture(diff):
         yield Section(head="", items=(_fence("mermaid", drawn),), rank=6, noun="picture")
     yield from _folded("Preflight checks", _check_items(diff.plan.moves), 7, "check")
@@ -106,6 +110,16 @@ def _table(
     )
 
 
+def _waves(diff: Diff) -> Iterator[Section]:
+    """The waves, folded where they are many."""
+    for section in _table("", _WAVES, _wave_rows(diff), 5, "wave"):
+        if len(section.items) <= _OPEN_WAVES:
+            yield replace(section, head=f"**Waves**\n\n{section.head}")
+        else:
+            title = f"<details><summary>{len(section.items)} waves</summary>\n\n"
+            yield replace(section, head=f"{title}{section.head}", foot="\n</details>\n\n")
+
+
 def _folded(title: str, items: list[str], rank: int, noun: str) -> Iterator[Section]:
     if not items:
         return
@@ -151,10 +165,9 @@ def _checks(move: Move) -> str:
 
 
 def _hold_row(hold: Hold) -> tuple[str, ...]:
-    asked = "" if hold.asked else " (not asked for)"
     return (
         inert.code(f"{hold.vm.namespace}/{hold.vm.name}"),
-        f"{inert.code(hold.code)}: {_cell(hold.reason)}{asked}",
+        f"{inert.code(hold.code)}: {_cell(hold.reason)}",
         _cell(what_to_do(hold)),
     )
 
@@ -188,25 +201,36 @@ def _wave_rows(diff: Diff) -> list[tuple[str, ...]]:
 
 
 def _check_items(moves: tuple[Move, ...]) -> list[str]:
-    return [
-        f"- {inert.code(str(move.vm.namespaced_name))} {inert.code(check.name)}: "
-        f"{check.outcome}, {_cell(check.message)}\n"
+    """What warns or fails first, with its evidence; then the names of what passed."""
+    loud = [
+        f"- {inert.code(str(move.vm.namespaced_name))} {inert.code(check.name)} "
+        f"**{check.outcome}**: {_cell(check.message)}\n"
         for move in moves
         for check in move.checks
+        if check.outcome is not Outcome.PASS
+    ]
+    passed: dict[tuple[str, ...], list[str]] = {}
+    for move in moves:
+        names = tuple(check.name for check in move.checks if check.outcome is Outcome.PASS)
+        passed.setdefault(names, []).append(str(move.vm.namespaced_name))
+    return loud + [
+        f"- passed for {_names(tuple(vms))}: {', '.join(inert.code(name) for name in names)}\n"
+        for names, vms in passed.items()
+        if names
     ]
 
 
 def _reason_items(holds: tuple[Hold, ...]) -> list[str]:
     return [
-        f"- {inert.code(str(hold.vm.namespaced_name))} on {_nodes(nodes)}: {_cell(reasons)}\n"
+        f"- {inert.code(str(hold.vm.namespaced_name))} on {_names(nodes)}: {_cell(reasons)}\n"
         for hold in holds
         for nodes, reasons in by_reasons(hold)
     ]
 
 
-def _nodes(names: tuple[str, ...]) -> str:
-    shown = ", ".join(inert.code(name) for name in names[:_NODES])
-    return f"{shown} and {len(names) - _NODES} more" if len(names) > _NODES else shown
+def _names(names: tuple[str, ...]) -> str:
+    shown = ", ".join(inert.code(name) for name in names[:_NAMED])
+    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
 
 
 def _preview_title(preview: Preview) -> str:

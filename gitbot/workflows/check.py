@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from gitbot.constraints.instances import Instances
 from gitbot.intents import IntentSet, read_intents
 from gitbot.model.findings import Finding, Severity, has_errors, sort_key
 from gitbot.model.plan import Hold
@@ -113,6 +114,7 @@ def check(
         before=texts.before,
         settings=texts.settings,
         evidence=evidence,
+        instances=Instances(evidence.snapshot),
     )
     work = whole_tree(scene) if base is None else pull_request_scope(scene)
     problem, found = scene.problem(work.goals)

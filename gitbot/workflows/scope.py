@@ -50,6 +50,7 @@ class Scene:
     before: IntentSet | None
     settings: Settings
     evidence: Evidence
+    instances: Instances
 
     @property
     def zone(self) -> str | None:
@@ -67,6 +68,7 @@ class Scene:
             goals=goals,
             now=self.evidence.now,
             reservations=self.evidence.reservations,
+            instances=self.instances,
         )
 
     def preview(self, goal: Goal) -> Preview:
@@ -94,7 +96,7 @@ class Work:
 def whole_tree(scene: Scene) -> Work:
     """All unfinished requests, drains that are due for review, healings; later drains to see."""
     evidence, intents = scene.evidence, scene.intents
-    instances = Instances(evidence.snapshot)
+    instances = scene.instances
     rules, _ = compile_rules(intents, instances)
     goals, findings = compile_goals(
         intents,
@@ -121,7 +123,7 @@ def _starts(goal: EmptyNodes) -> int:
 def pull_request_scope(scene: Scene) -> Work:
     """The requests that are new or changed; windows and rules that are, as previews."""
     evidence, intents = scene.evidence, scene.intents
-    instances = Instances(evidence.snapshot)
+    instances = scene.instances
     changed = scene.changed
     wanted = {
         request_id(intent.ref.namespace, intent.ref.name)
@@ -193,8 +195,7 @@ def softened(findings: tuple[Finding, ...], scene: Scene) -> tuple[Finding, ...]
     if before is None:
         return findings
     stood = {
-        (finding.code, finding.message)
-        for finding in compile_rules(before, scene.evidence.snapshot)[1]
+        (finding.code, finding.message) for finding in compile_rules(before, scene.instances)[1]
     }
     return tuple(
         _at_most_warning(finding) if (finding.code, finding.message) in stood else finding

@@ -8,7 +8,7 @@ import pytest
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.manifest import Manifest
-from gitbot.model.plan import Move, NodeRef, PlacementPlan
+from gitbot.model.plan import Move, NodeReasons, NodeRef, PlacementPlan
 from gitbot.reports import Diff, Preview, markdown, placement_diff, terminal
 from gitbot.reports.picture import picture
 from tests.unit.reports.plans import HOLD, PLAN, STARTS, move, node
@@ -203,6 +203,35 @@ def test_text_of_people_is_inert_in_every_format() -> None:
     for shown in (text, terminal(made)):
         assert "\x1b" not in shown
         assert "\u202e" not in shown
+
+
+def test_what_was_not_asked_for_is_not_called_blocked() -> None:
+    text = markdown(diff(replace(PLAN, holds=(replace(HOLD, asked=False),))))
+    assert "**Stay where they are**" in text
+    assert "**Blocked**" not in text
+
+
+def test_many_waves_are_folded() -> None:
+    waves = tuple(replace(PLAN.waves[0], index=index) for index in range(13))
+    assert "<details><summary>13 waves</summary>" in markdown(diff(replace(PLAN, waves=waves)))
+    assert "**Waves**" in markdown(diff())
+
+
+def test_nodes_with_the_same_reasons_are_said_once() -> None:
+    nodes = tuple(
+        NodeReasons(node=f"n{index:02}", reasons=("no room", "tainted")) for index in range(14)
+    )
+    made = diff(replace(PLAN, holds=(replace(HOLD, nodes=nodes, hint=""),)))
+    assert "`n10`, `n11` and 2 more: no room; tainted" in markdown(made)
+    assert "| gitbot explain vm/mssql-a -n customapp |" in markdown(made)
+    assert "  n00, n01, n02" in terminal(made)
+
+
+def test_checks_that_warn_stand_before_those_that_passed() -> None:
+    text = markdown(diff(READY))
+    loud = "- `customapp/mssql-c` `cpu-model` **warn**: vendor guard is off"
+    quiet = "- passed for `customapp/mssql-c`, `customapp/mssql-d`: `live-migratable`"
+    assert text.index(loud) < text.index(quiet)
 
 
 def test_preview_is_named_as_outside_the_approval() -> None:
