@@ -66,14 +66,15 @@ def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
     until = _until(parts.pop("UNTIL"), zone) if "UNTIL" in parts else None
     rule_text = ";".join(f"{name}={value}" for name, value in parts.items())
     try:
-        rule = rrulestr(rule_text, dtstart=start.replace(year=start.year + shift))
-    except ValueError:  # dateutil's answer where an interval can never meet BYHOUR or BYMINUTE
+        for moment in rrulestr(rule_text, dtstart=start.replace(year=start.year + shift)):
+            local = moment.replace(year=moment.year - shift)
+            if until is not None and local > until:
+                return
+            yield local
+    except ValueError:
+        # dateutil says so where an interval can never meet BYHOUR or BYMINUTE, and where a week
+        # reaches into the year 10000
         return
-    for moment in rule:
-        local = moment.replace(year=moment.year - shift)
-        if until is not None and local > until:
-            return
-        yield local
 
 
 def _parts(text: str) -> dict[str, str]:
