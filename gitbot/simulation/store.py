@@ -96,6 +96,18 @@ class Store:
         high = bisect.bisect_left(keys, (namespace + "\0", ""))
         return iter([objects[key] for key in keys[low:high]])
 
+    def all_at(self, kind: str, version: int, namespace: str = "") -> Iterator[KubernetesObject]:
+        """The same as they were at an earlier version. Raises 410 where history is too short."""
+        found = {key_of(obj): obj for obj in self.all(kind, namespace)}
+        for change in reversed(self.history_since(version)):
+            if change.kind != kind or (namespace and change.key[0] != namespace):
+                continue
+            if change.old is None:
+                found.pop(change.key, None)
+            else:
+                found[change.key] = change.old
+        return iter([found[key] for key in sorted(found)])
+
     def count(self, kind: str) -> int:
         """How many objects of a kind there are."""
         return len(self._keys[kind])

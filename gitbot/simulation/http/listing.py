@@ -15,7 +15,7 @@ from gitbot.simulation.http.routes import Route
 from gitbot.simulation.http.tables import partial, table
 from gitbot.simulation.resources import Resource
 from gitbot.simulation.selectors import Match, field_match, label_match
-from gitbot.simulation.status import bad_request, gone
+from gitbot.simulation.status import ApiError, bad_request, gone
 from gitbot.simulation.store import Store
 
 Form = Literal["objects", "table", "metadata"]
@@ -104,11 +104,16 @@ def list_answer(
     if query.get("continue"):
         version, objects = pages.resume(query["continue"])
     else:
-        version = str(store.version)
+        number = _version(store, query)
+        version = str(number)
         holds = matcher(route, query)
-        objects = tuple(
-            obj for obj in store.all(route.resource.kind, route.namespace) if holds(obj)
+        kind = route.resource.kind
+        listed = (
+            store.all(kind, route.namespace)
+            if number == store.version
+            else store.all_at(kind, number, route.namespace)
         )
+        objects = tuple(obj for obj in listed if holds(obj))
     page, token = pages.cut(version, objects, limit)
     metadata: dict[str, Any] = {"resourceVersion": version}
     if token:
@@ -170,6 +175,21 @@ def shaper(wanted: Wanted, now: Callable[[], int]) -> Callable[[KubernetesObject
         return answer
 
     return shape
+
+
+def _version(store: Store, query: Query) -> int:
+    """The version to list at: the one asked for with resourceVersionMatch=Exact, else the latest.
+
+    Raises 504 for a version that is not there yet, as the API server does after its wait.
+    """
+    asked = _number(query, "resourceVersion")
+    if asked > store.version:
+        raise ApiError(
+            f"Too large resource version: {asked}, current: {store.version}",
+            code=504,
+            reason="Timeout",
+        )
+    return asked if asked and query.get("resourceVersionMatch") == "Exact" else store.version
 
 
 def _number(query: Query, name: str) -> int:

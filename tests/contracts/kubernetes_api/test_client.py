@@ -74,6 +74,16 @@ def test_pages_show_one_moment(core: Any) -> None:
     assert len(core.list_node().items) == 6
 
 
+def test_lists_at_an_exact_version(core: Any) -> None:
+    version = core.list_node(limit=1).metadata.resource_version
+    core.delete_node("kni-worker6")
+    exact = {"resource_version_match": "Exact"}
+    assert len(core.list_node(resource_version=version, **exact).items) == 7
+    assert len(core.list_node().items) == 6
+    later = str(int(version) + 100_000)
+    assert refusal(lambda: core.list_node(resource_version=later, **exact))[0] == 504
+
+
 def test_a_token_that_is_too_old_answers_410(core: Any, face: Face) -> None:
     token = core.list_node(limit=3).metadata._continue
     face.handler.pages.forget()

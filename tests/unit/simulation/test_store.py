@@ -111,6 +111,19 @@ def test_listeners_see_old_and_new(store: Store) -> None:
     ]
 
 
+def test_a_list_can_be_read_as_it_was(store: Store) -> None:
+    for name in "abc":
+        store.create(config_map(name))
+    version, before = store.version, list(store.all("ConfigMap"))
+    changed = {**store.get("ConfigMap", ("default", "a")), "data": {"k": "v"}}
+    store.replace(changed)
+    store.delete("ConfigMap", ("default", "b"))
+    store.create(config_map("d"))
+    store.create(config_map("b"))
+    assert list(store.all_at("ConfigMap", version)) == before
+    assert list(store.all_at("ConfigMap", store.version)) == list(store.all("ConfigMap"))
+
+
 def test_indexes_follow_writes(store: Store) -> None:
     store.add_index("ConfigMap", "owner", owner_uids)
     owned = store.create(config_map("a", ownerReferences=[{"uid": "u1"}]))
