@@ -18,20 +18,20 @@ from gitbot.planner.step import Wish
 
 _CLOSED = "closed"
 _LANDING = "landing"
+_COMPANY = "company"
 _MOST_KINDS = 3
 _WORDS = {
     "NodeUnschedulable": ("is cordoned", "are cordoned"),
     "TaintToleration": ("has a taint that it does not tolerate",) * 2,
     "NodeResourcesFit": ("has too little room", "have too little room"),
     "NodeAffinity": ("lacks {labels}", "lack {labels}"),
-    "InterPodAffinity": (
-        "is ruled out by pod (anti-)affinity",
-        "are ruled out by pod (anti-)affinity",
-    ),
+    "InterPodAffinity": ("holds what it must be apart from", "hold what it must be apart from"),
+    _COMPANY: ("lacks the pods that it must be near", "lack the pods that it must be near"),
     "PodTopologySpread": ("is ruled out by topology spread", "are ruled out by topology spread"),
     _CLOSED: ("is to be emptied", "are to be emptied"),
 }
 _DOMAINS = {ZONE: "zone", HOSTNAME: "node", "topology.kubernetes.io/region": "region"}
+_WIDE = _DOMAINS.keys() - {HOSTNAME}
 
 
 def summary(
@@ -68,7 +68,9 @@ def _kind(line: str, wish: Wish) -> str:
         return _CLOSED
     if line.startswith("the scheduler may as well choose"):
         return _LANDING
-    return line.partition(":")[0]
+    plugin = line.partition(":")[0]
+    lonely = plugin == "InterPodAffinity" and "already holds" not in line
+    return _COMPANY if lonely else plugin
 
 
 def _fewest(said: Mapping[str, set[str]]) -> tuple[str, ...]:
@@ -99,11 +101,14 @@ def _counted(
         if lines:
             parts.append(_part(board, vm, kind, lines))
             left = {node: heard for node, heard in left.items() if node not in lines}
+    hint = "gitbot explain says it node by node"
+    if _CLOSED in kinds:
+        hint = f"a node of the drain that is back takes VMs again: plan again then; {hint}"
     scope = "no node" if wish.target.anywhere else "no node of the target"
     return Obstacle(
         code="no-feasible-node",
         reason=f"{scope} takes it: {', '.join(parts)}",
-        hint="gitbot explain says it node by node",
+        hint=hint,
     )
 
 
@@ -146,9 +151,7 @@ def _no_free_domain(board: Board, vm: NamespacedName, kinds: Sequence[str]) -> O
         if isinstance(rule, ZoneAntiAffinity) and rule.required and rule.ref.id in kinds
     ]
     terms = board.transit.target_pod(vm).affinity.required_anti
-    own = [
-        term for term in terms if term.topology_key in _DOMAINS and term.topology_key != HOSTNAME
-    ]
+    own = [term for term in terms if term.topology_key in _WIDE]
     plain = {"NodeAffinity", "NodeUnschedulable", "TaintToleration", _CLOSED}
     spread = {rule.ref.id for rule in rules} | ({"InterPodAffinity"} if own else set())
     if not spread & set(kinds) or not set(kinds) <= spread | plain:
@@ -159,7 +162,8 @@ def _no_free_domain(board: Board, vm: NamespacedName, kinds: Sequence[str]) -> O
     labels = labels_wanted(board, vm)
     node = f"a {labels} node" if labels else "a node that takes it"
     here = board.facts.label(board.place(vm), key)
-    hint = f"a stand-by node ({labels or 'one that takes it'}) in {domain} {here} would do"
+    standby = f"a stand-by node with {labels}" if labels else "a stand-by node"
+    hint = f"{standby} in {domain} {here} would do"
     if not rules:
         hint += (
             ", with mismatchLabelKeys [kubevirt.io/created-by] in the VM's own anti-affinity,"
@@ -168,7 +172,7 @@ def _no_free_domain(board: Board, vm: NamespacedName, kinds: Sequence[str]) -> O
     return Obstacle(
         code="no-free-domain",
         reason=f"no free {domain} with {node} for {who}",
-        hint=f"{hint}; or leave it out of this (notMigratable, or another rule) by an override",
+        hint=f"{hint}; or override it: leave the VM where it is",
     )
 
 

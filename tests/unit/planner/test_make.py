@@ -1,122 +1,179 @@
-"""make_plan on small clusters: what moves, where to, in which wave, and what is held."""
+"""MoveVms: what moves, where to, in which order, and what is held."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 import pytest
 
-from gitbot.model.constraint import Breach, Occupancy
-from gitbot.model.names import IntentRef, NamespacedName
-from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import HealRule, MoveVms, Pin, Target
-from gitbot.planner import make_plan
-from gitbot.testing.problems import named, node, problem, request, vm
+from gitbot.model.problem import HealRule, MoveVms, Reservation
+from gitbot.testing.problems import ZONE, named, node, problem, request, vm
+from tests.unit.planner.reading import SPREAD, held, move, moved, planned, spread
 
-SPREAD = IntentRef(kind="ZoneAntiAffinity", namespace="default", name="spread")
-ZONES = {"n1": "a", "n2": "b", "n3": "a", "n4": "b"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AtMostOneInAZone:
-    """At most one of the members in a zone."""
-
-    members: frozenset[NamespacedName]
-    zones: Mapping[str, str]
-    ref: IntentRef = SPREAD
-    required: bool = True
-
-    def breaches(self, occupancy: Occupancy) -> tuple[Breach, ...]:
-        found = []
-        for zone in sorted(set(self.zones.values())):
-            there = tuple(
-                member
-                for member in sorted(self.members)
-                if any(self.zones[place] == zone for place in occupancy.get(member, ()))
-            )
-            if len(there) > 1:
-                found.append(
-                    Breach(
-                        rule=self.ref,
-                        key=zone,
-                        amount=len(there) - 1,
-                        message=f"{len(there)} in zone {zone}",
-                        vms=there,
-                    )
-                )
-        return tuple(found)
-
-    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        after = {**occupancy, vm: frozenset({node})}
-        return "; ".join(breach.message for breach in self.breaches(after))
-
-
-def moved(plan: PlacementPlan) -> list[tuple[str, str, str, int]]:
-    return [(move.vm.name, move.source.node, move.to.node, move.wave) for move in plan.moves]
-
-
-def held(plan: PlacementPlan) -> list[tuple[str, str]]:
-    return [(hold.vm.name, hold.code) for hold in plan.holds]
-
-
-def to_node(target: str, *names: str, pin: Pin = Pin.NODE) -> MoveVms:
-    return MoveVms(
-        request=request(),
-        vms=tuple(named(name) for name in names),
-        target=Target(nodes=(target,)),
-        pin=pin,
-    )
+Moves = list[tuple[str, str, str, int]]
+DB = {"app": "db"}
+NODES = [node("n1", zone="a"), node("n2", zone="b"), node("n3", zone="a"), node("n4", zone="b")]
 
 
 @pytest.mark.parametrize(
-    ("names", "moves", "holds"),
+    ("goal", "moves", "holds"),
     [
-        pytest.param(["db"], [("db", "n1", "n3", 0)], [], id="one VM"),
-        pytest.param(["on3"], [], [], id="is there already"),
-        pytest.param(["gone"], [], [("gone", "not-found")], id="no such VM"),
-        pytest.param(["disk"], [], [("disk", "restart-needed")], id="not migratable"),
+        pytest.param(move("db", to="n3"), [("db", "n1", "n3", 0)], [], id="to a node"),
+        pytest.param(move("on3", to="n3"), [], [], id="is there already"),
+        pytest.param(move("db", labels={ZONE: "b"}), [("db", "n1", "n4", 0)], [], id="to a zone"),
+        pytest.param(move("db"), [("db", "n1", "n3", 0)], [], id="anywhere but here"),
+        pytest.param(move("gone", to="n3"), [], [("gone", "not-found")], id="no such VM"),
+        pytest.param(move("disk", to="n3"), [], [("disk", "restart-needed")], id="restart needed"),
+        pytest.param(move("huge", to="n3"), [], [("huge", "no-feasible-node")], id="no room"),
+        pytest.param(move("db", to="n9"), [], [("db", "no-such-node")], id="no such node"),
         pytest.param(
-            ["db", "disk"],
+            move("tied", to="n3"), [], [("tied", "selector-collision")], id="its own selector wins"
+        ),
+        pytest.param(move("free", to="n3"), [("free", "n1", "n3", 0)], [], id="its own selector"),
+        pytest.param(
+            move("db", "disk", to="n3"),
             [("db", "n1", "n3", 0)],
             [("disk", "restart-needed")],
-            id="the rest is still planned",
+            id="the rest is planned",
         ),
-        pytest.param(["huge"], [], [("huge", "no-feasible-node")], id="does not fit"),
     ],
 )
-def test_move_to_a_node(
-    names: list[str], moves: list[tuple[str, str, str, int]], holds: list[tuple[str, str]]
-) -> None:
-    plan = make_plan(
+def test_one_request(goal: MoveVms, moves: Moves, holds: list[tuple[str, str]]) -> None:
+    plan = planned(
         problem(
             [
-                *(node(name, zone=zone) for name, zone in ZONES.items()),
+                *NODES,
                 vm("db", on="n1"),
                 vm("disk", on="n1", migratable=False),
                 vm("on3", on="n3", memory="2Gi"),
                 vm("huge", on="n2", memory="255Gi"),
+                vm("tied", on="n1", node_selector={"kubernetes.io/hostname": "n1"}),
+                vm("free", on="n1", node_selector={"kubernetes.io/arch": "amd64"}),
             ],
-            goals=[to_node("n3", *names)],
+            goals=[goal],
         )
     )
     assert (moved(plan), held(plan)) == (moves, holds)
 
 
-def test_heal_with_one_move() -> None:
-    members = frozenset(named(name) for name in ("a", "b"))
-    rule = AtMostOneInAZone(members=members, zones=ZONES)
-    plan = make_plan(
+def test_the_pin_is_the_label_value_and_not_the_name_of_the_node() -> None:
+    nodes = [node("n1", hostname="one.example"), node("n2", hostname="two.example")]
+    plan = planned(problem([*nodes, vm("db", on="n1")], goals=[move("db", to="n2")]))
+    assert [dict(item.added_node_selector) for item in plan.moves] == [
+        {"kubernetes.io/hostname": "two.example"}
+    ]
+
+
+def test_a_collision_shows_both_values() -> None:
+    tied = vm("tied", on="n1", node_selector={"kubernetes.io/hostname": "n1"})
+    plan = planned(problem([*NODES, tied], goals=[move("tied", to="n3")]))
+    key = "kubernetes.io/hostname"
+    words = f"the pin demands {key}=n3, the VM's own nodeSelector {key}=n1"
+    assert [hold.reason for hold in plan.holds] == [words]
+
+
+def test_restart_needed_quotes_kubevirt_and_is_asked_for() -> None:
+    disk = vm("disk", on="n1", migratable=False, why_not="DisksNotLiveMigratable")
+    (hold,) = planned(problem([*NODES, disk], goals=[move("disk", to="n3")])).holds
+    assert hold.asked
+    assert hold.reason.startswith(
+        "restart needed: LiveMigratable is False (DisksNotLiveMigratable:"
+    )
+
+
+def test_a_vm_leaves_before_another_takes_its_room() -> None:
+    small = [node("n1", memory="4Gi"), node("n2", memory="4Gi"), node("n3", memory="4Gi")]
+    plan = planned(
         problem(
-            [
-                *(node(name, zone=zone) for name, zone in ZONES.items()),
-                vm("a", on="n1", memory="4Gi"),
-                vm("b", on="n3", memory="2Gi"),
+            [*small, vm("a", on="n1", memory="3Gi"), vm("b", on="n2", memory="3Gi")],
+            goals=[
+                move("a", to="n2", name="first"),
+                move("b", to="n3", name="second"),
             ],
-            goals=[HealRule(request=request("heal"), rule=rule.ref)],
-            rules=[rule],
         )
     )
+    assert moved(plan) == [("b", "n2", "n3", 0), ("a", "n1", "n2", 1)]
+
+
+def test_eleven_vms_go_to_one_host_with_its_limits() -> None:
+    vms = [vm(f"v{number:02}", on=f"n{number % 3 + 1}", memory="2Gi") for number in range(11)]
+    plan = planned(problem([*NODES, *vms], goals=[move(*(f"v{n:02}" for n in range(11)), to="n4")]))
+    assert (len(plan.moves), plan.holds) == (11, ())
+    assert len(plan.waves) == 6  # two at once into one node
+    assert sum(item.memory_bytes for item in plan.moves) == 22 * 1024**3
+
+
+def test_a_reserved_place_is_taken_and_names_the_pull_request() -> None:
+    small = [node("n1", memory="8Gi"), node("n2", memory="4Gi"), node("n3", memory="4Gi")]
+    case = problem(
+        [*small, vm("a", on="n1", memory="3Gi"), vm("b", on="n1", memory="3Gi")],
+        goals=[move("a", "b", labels={"kubernetes.io/arch": "amd64"})],
+        reservations=[
+            Reservation(
+                vm=named("b"),
+                node="n2",
+                allowed=(),
+                request="request/default/other",
+                pull_request=7,
+            )
+        ],
+    )
+    goal = move("a", "b", to=("n2", "n3"))
+    plan = planned(replace(case, goals=(goal,)))
+    assert moved(plan) == [("a", "n1", "n3", 0)]
+    assert [(hold.code, "pull request #7" in hold.reason) for hold in plan.holds] == [
+        ("reserved", True)
+    ]
+
+
+def test_a_move_that_would_break_a_rule_is_held_with_the_rule() -> None:
+    case = spread(
+        problem(
+            [
+                *NODES,
+                vm("a", on="n1", labels=DB),
+                vm("b", on="n2", labels=DB),
+            ],
+            goals=[move("a", to="n4")],
+        )
+    )
+    (hold,) = planned(case).holds
+    assert hold.code == "no-feasible-node"
+    assert "ZoneAntiAffinity/default/spread: zone b" in hold.reason
+
+
+def test_an_unrelated_breach_stands_in_nobodys_way() -> None:
+    case = spread(
+        problem(
+            [
+                *NODES,
+                vm("a", on="n1", labels=DB),
+                vm("b", on="n3", labels=DB),
+                vm("c", on="n1"),
+            ],
+            goals=[move("c", to="n2")],
+        )
+    )
+    plan = planned(case)
+    assert moved(plan) == [("c", "n1", "n2", 0)]
+    assert [(state.before, state.after) for state in plan.rules] == [(1, 1)]
+
+
+def test_heal_with_one_move_of_the_smaller_vm() -> None:
+    case = spread(
+        problem(
+            [
+                *NODES,
+                vm("a", on="n1", labels=DB, memory="4Gi"),
+                vm("b", on="n3", labels=DB, memory="2Gi"),
+            ],
+            goals=[HealRule(request=request("heal"), rule=SPREAD)],
+        )
+    )
+    plan = planned(case)
     assert moved(plan) == [("b", "n3", "n2", 0)]
     assert [(state.before, state.after) for state in plan.rules] == [(1, 0)]
-    assert (plan.bound.moves, plan.moves[0].why) == (1, "2 in zone a")
+    assert (plan.bound.moves, plan.moves[0].why) == (
+        1,
+        "zone a holds 2 of at most 1: a on n1, b on n3",
+    )

@@ -1,0 +1,143 @@
+"""EmptyNodes: node by node, blocked nodes, what stays, and nodes that help each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitbot.model.objects import KubernetesObject
+from gitbot.model.problem import EmptyNodes
+from gitbot.testing.problems import node, problem, request, vm
+from tests.unit.planner.reading import held, moved, planned
+
+
+def empty(*nodes: str, **fields: Any) -> EmptyNodes:
+    return EmptyNodes(request=request("drain"), nodes=nodes, **fields)
+
+
+def small(*names: str, memory: str = "4Gi", zone: str = "a") -> list[KubernetesObject]:
+    return [node(name, zone=zone, memory=memory) for name in names]
+
+
+def test_no_vm_goes_to_a_node_of_the_drain() -> None:
+    case = problem(
+        [*small("n1", "n2", "n3"), vm("a", on="n1"), vm("b", on="n2")], goals=[empty("n1", "n2")]
+    )
+    assert moved(planned(case)) == [("a", "n1", "n3", 0), ("b", "n2", "n3", 1)]
+
+
+def test_groups_are_nodes_and_run_so_many_at_once() -> None:
+    vms = [vm(f"{name}{number}", on=name) for name in ("n1", "n2", "n3") for number in range(3)]
+    case = problem(
+        [*small("n1", "n2", "n3", "t1", "t2", "t3"), *vms],
+        goals=[empty("n1", "n2", "n3", max_nodes_at_once=2)],
+    )
+    plan = planned(case)
+    begun: dict[str, list[int]] = {}
+    for item in plan.moves:
+        begun.setdefault(item.group.rpartition("/")[2], []).append(item.wave)
+    for wave in plan.waves:
+        under_way = [g for g, waves in begun.items() if min(waves) <= wave.index <= max(waves)]
+        assert len(under_way) <= 2
+    assert list(begun) == ["n1", "n2", "n3"]
+
+
+@pytest.mark.parametrize(
+    ("block", "moves", "holds"),
+    [
+        pytest.param(
+            True,
+            [("c", "n2", "n3", 0)],
+            [("a", "restart-needed", True), ("b", "blocked-node", True)],
+            id="BlockNode",
+        ),
+        pytest.param(
+            False,
+            [("b", "n1", "n3", 0), ("c", "n2", "n3", 1)],
+            [("a", "restart-needed", False)],
+            id="LeaveRunning",
+        ),
+    ],
+)
+def test_a_vm_that_cannot_move(
+    block: bool, moves: list[tuple[str, str, str, int]], holds: list[tuple[str, str, bool]]
+) -> None:
+    case = problem(
+        [
+            *small("n1", "n2", "n3"),
+            vm("a", on="n1", migratable=False),
+            vm("b", on="n1"),
+            vm("c", on="n2"),
+        ],
+        goals=[empty("n1", "n2", block=block)],
+    )
+    plan = planned(case)
+    assert moved(plan) == moves
+    assert [(hold.vm.name, hold.code, hold.asked) for hold in plan.holds] == holds
+
+
+def test_a_node_for_which_there_is_no_room_is_kept_whole() -> None:
+    case = problem(
+        [
+            *small("n1", "n2"),
+            vm("a", on="n1", memory="3Gi"),
+            vm("b", on="n1"),
+            vm("c", on="n2", memory="2Gi"),
+        ],
+        goals=[empty("n1")],
+    )
+    plan = planned(case)
+    assert (moved(plan), held(plan)) == ([], [("a", "no-feasible-node"), ("b", "blocked-node")])
+    assert (
+        plan.holds[1].reason == "node n1 is not emptied: default/a cannot move (no-feasible-node)"
+    )
+
+
+def test_the_whole_cluster_one_node_after_the_other() -> None:
+    case = problem(
+        [*small("n1", "n2", "n3"), vm("a", on="n1"), vm("b", on="n2"), vm("c", on="n3")],
+        goals=[empty("n1", "n2", "n3", cordoned_by_gitbot=True)],
+    )
+    plan = planned(case)
+    assert moved(plan) == [("a", "n1", "n3", 0), ("b", "n2", "n3", 1)]
+    assert held(plan) == [(name, "no-feasible-node") for name in ("a", "b", "c")]
+    assert plan.holds[0].reason == "no node takes it: 2 nodes are to be emptied"
+    assert plan.holds[0].hint.startswith("a node of the drain that is back takes VMs again")
+
+
+def test_later_nodes_help_only_where_no_other_will_do() -> None:
+    case = problem(
+        [*small("n1", "n2", "n3"), vm("a", on="n1"), vm("b", on="n2")],
+        goals=[empty("n1", "n2")],
+    )
+    assert all(item.to.node == "n3" for item in planned(case).moves)
+
+
+def test_what_one_node_takes_another_may_need_more() -> None:
+    """The big VM of n2 fits on n4 alone; n1's VM would choose it first by score."""
+    case = problem(
+        [
+            *small("n1", "n2"),
+            *small("n3", memory="2Gi"),
+            *small("n4", memory="4Gi"),
+            vm("a", on="n1", memory="2Gi"),
+            vm("b", on="n2", memory="3Gi"),
+        ],
+        goals=[empty("n1", "n2")],
+    )
+    assert moved(planned(case)) == [("a", "n1", "n3", 0), ("b", "n2", "n4", 1)]
+
+
+def test_a_vm_on_its_way_out_blocks_nothing() -> None:
+    vmi, pod = vm("a", on="n1")
+    status = {**vmi["status"], "migrationState": {"sourceNode": "n1", "targetNode": "n3"}}
+    case = problem(
+        [*small("n1", "n2", "n3"), {**vmi, "status": status}, pod, vm("b", on="n1")],
+        goals=[empty("n1")],
+    )
+    plan = planned(case)
+    assert [item.vm.name for item in plan.moves] == ["b"]
+    assert [(hold.vm.name, hold.code, hold.asked) for hold in plan.holds] == [
+        ("a", "in-flight", False)
+    ]
