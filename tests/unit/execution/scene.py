@@ -1,0 +1,208 @@
+"""A small world for the executor's brain: nodes, VMs, approved moves, and what one look says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gitbot.execution.next_steps import next_steps
+from gitbot.execution.values import (
+    Approval,
+    Approved,
+    CreateMigration,
+    Maintenance,
+    Steps,
+    Terms,
+    View,
+)
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.findings import Finding, Severity
+from gitbot.model.ledger import Entry, Ledger
+from gitbot.model.names import IntentRef
+from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef
+from gitbot.model.problem import Limits, Pin, PlacementProblem
+
+NOW = 1_800_000_000
+HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+
+
+def node(name: str, zone: str = "east", **spec: Any) -> dict[str, Any]:
+    return {
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {HOST: name, ZONE: zone}},
+        "spec": spec,
+        "status": {
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "nodeInfo": {"bootID": "first"},
+        },
+    }
+
+
+def instance(name: str, on: str, **status: Any) -> dict[str, Any]:
+    return {
+        "kind": "VirtualMachineInstance",
+        "metadata": {"namespace": "db", "name": name, "uid": f"uid-{name}"},
+        "status": {"nodeName": on, "phase": "Running", **status},
+    }
+
+
+def migration(
+    name: str, vm: str, phase: str, *, own: bool = True, uid: str = "", **status: Any
+) -> dict[str, Any]:
+    labels = {"app.kubernetes.io/managed-by": "gitbot"} if own else {}
+    return {
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"namespace": "db", "name": name, "uid": uid or f"m-{name}", "labels": labels},
+        "spec": {"vmiName": vm},
+        "status": {"phase": phase, **status},
+    }
+
+
+def move(vm: str, source: str, to: str, number: int = 1, **fields: Any) -> Move:
+    known: dict[str, Any] = {
+        "id": number,
+        "request": "request/db/one",
+        "group": "one",
+        "intent": IntentRef(kind="MigrationRequest", namespace="db", name="one"),
+        "vm": VmRef(namespace="db", name=vm, uid=f"uid-{vm}"),
+        "source": NodeRef(node=source, zone="east"),
+        "to": NodeRef(node=to, zone="east"),
+        "allowed_nodes": (to,),
+        "pin": Pin.NODE,
+        "added_node_selector": {HOST: to},
+        "memory_bytes": 1,
+        "estimated_seconds": 30,
+        "wave": 0,
+    }
+    return Move(**{**known, **fields})
+
+
+@dataclass
+class World:
+    """What is there; `step` looks once and adds the entries to the ledger."""
+
+    nodes: dict[str, dict[str, Any]]
+    vms: dict[str, dict[str, Any]]
+    approved: list[Approved] = field(default_factory=list)
+    migrations: dict[str, dict[str, Any]] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+    now: int = NOW
+    problem: dict[str, Any] = field(default_factory=dict)
+    view: dict[str, Any] = field(default_factory=dict)
+    refused: str = ""
+    last: Steps = field(default_factory=Steps)
+
+    @classmethod
+    def of(cls, *nodes: str, **vms: str) -> World:
+        return cls(
+            nodes={name: node(name) for name in nodes},
+            vms={name: instance(name, on) for name, on in vms.items()},
+        )
+
+    def approve(
+        self,
+        *moves: Move,
+        request: str = "request/db/one",
+        digest: str = "sha256:0",
+        concern: str = "",
+        **terms: Any,
+    ) -> None:
+        approval = Approval(digest=digest, pull_request=1, author="ann", concern=concern)
+        self.approved.append(
+            Approved(id=request, approval=approval, moves=moves, terms=Terms(**terms))
+        )
+
+    def drain(self, *moves: Move, **fields: Any) -> None:
+        """Approve a drain of the nodes that the moves leave."""
+        nodes = tuple(dict.fromkeys(item.source.node for item in moves))
+        maintenance: dict[str, Any] = {"window": "fw", "occurrence": "o1", "nodes": nodes}
+        self.approve(
+            *moves,
+            request="drain/fw/o1",
+            window="fw",
+            maintenance=Maintenance(**{**maintenance, **fields}),
+        )
+
+    def step(self) -> list[str]:
+        """Look once; the new lines as `move state`, or the node and its state."""
+        objects = {
+            "Node": tuple(item for _, item in sorted(self.nodes.items())),
+            "VirtualMachineInstance": tuple(item for _, item in sorted(self.vms.items())),
+        }
+        snapshot = ClusterSnapshot(cluster="prod", taken_at=self.now, objects=objects, digest="")
+        known: dict[str, Any] = {"cluster": "prod", "now": self.now, "snapshot": snapshot}
+        view: dict[str, Any] = {
+            "cluster": "prod",
+            "now": self.now,
+            "ledger": self.ledger,
+            "approved": tuple(self.approved),
+            "problem": PlacementProblem(**{**known, **self.problem}),
+            "migrations": tuple(item for _, item in sorted(self.migrations.items())),
+            "replay": self.replay,
+        }
+        self.last = next_steps(View(**{**view, **self.view}))
+        self.ledger = replace(self.ledger, entries=(*self.ledger.entries, *self.last.entries))
+        return [line(entry) for entry in self.last.entries if entry.state not in ("home", "window")]
+
+    def replay(self, problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
+        del problem
+        if not self.refused or self.refused not in {item.to.node for item in plan.moves}:
+            return ()
+        message = f"{self.refused} is full"
+        return (Finding(code="constraints/landing", severity=Severity.ERROR, message=message),)
+
+    def run(self, phase: str = "Pending", **status: Any) -> None:
+        """The creates of the last step happened; their VMIMs are in this phase now."""
+        for effect in self.last.effects:
+            if isinstance(effect, CreateMigration):
+                name = effect.entry.migration.partition("/")[2]
+                self.migrations[name] = migration(name, effect.move.vm.name, phase, **status)
+
+    def land(self, vm: str, on: str) -> None:
+        """The VM's migration succeeded."""
+        self.vms[vm]["status"]["nodeName"] = on
+        self.set_phase(vm, "Succeeded")
+
+    def set_phase(self, vm: str, phase: str, **status: Any) -> None:
+        for item in self.migrations.values():
+            if item["spec"]["vmiName"] == vm:
+                item["status"] = {"phase": phase, **status}
+
+    @property
+    def effects(self) -> list[str]:
+        """The effects of the last step by type and subject."""
+        return [words(effect) for effect in self.last.effects]
+
+    @property
+    def waits(self) -> Mapping[int, str]:
+        """Why moves wait, by number."""
+        return {item.move: item.reason for item in self.last.waiting}
+
+    def entry(self, state: str) -> Entry:
+        """The newest line of a state."""
+        return next(item for item in reversed(self.ledger.entries) if item.state == state)
+
+
+def line(entry: Entry) -> str:
+    if entry.move:
+        return f"{entry.move} {entry.state}"
+    if "node" in entry.data:
+        return f"{entry.data['node']} {entry.state}"
+    return f"{entry.file.rpartition('/')[2]} {entry.state}"
+
+
+def words(effect: Any) -> str:
+    match type(effect).__name__:
+        case "CreateMigration":
+            return f"create {effect.move.vm.name}"
+        case "DeleteMigration":
+            return "delete"
+        case "SetUnschedulable":
+            return f"{'cordon' if effect.unschedulable else 'uncordon'} {effect.node}"
+        case _:
+            return f"label {effect.node} {effect.labels.get('placement.gitbot.dev/state')}"
+
+
+LIMITS = Limits()

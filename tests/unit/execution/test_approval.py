@@ -1,0 +1,151 @@
+"""What a merge approved: the last plan shown before the newest review, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gitbot.execution.approval import (
+    MergedPull,
+    NotApproved,
+    ProposalFact,
+    ReviewFact,
+    decide,
+)
+from gitbot.execution.state import PullRecord
+from gitbot.execution.values import Approval
+
+HEAD = "a" * 40
+OLD = "b" * 40
+
+
+def shown(digest: str, time: int, *, head: str = HEAD, expires_at: int = 1_000) -> PullRecord:
+    return PullRecord(head=head, base="c" * 40, digest=digest, expires_at=expires_at, time=time)
+
+
+def review(reviewer: str, time: int, **fields: object) -> ReviewFact:
+    known: dict[str, object] = {"approved": True, "commit": HEAD, "can_write": True}
+    return ReviewFact(reviewer=reviewer, time=time, **{**known, **fields})  # type: ignore[arg-type]
+
+
+def pull(*records: PullRecord, **fields: object) -> MergedPull:
+    plain = MergedPull(
+        number=7,
+        author="ann",
+        head=HEAD,
+        merge_commit="d" * 40,
+        merged_by="bob",
+        merged_at=100,
+        records=records,
+    )
+    return replace(plain, **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "merged", "digest"),
+    [
+        ("the last record before the merge", pull(shown("x", 10)), "x"),
+        ("renewed with the same plan", pull(shown("x", 10), shown("x", 50)), "x"),
+        ("planned anew before the merge", pull(shown("x", 10), shown("y", 50)), "y"),
+        ("a record after the merge changes nothing", pull(shown("x", 10), shown("y", 101)), "x"),
+        (
+            "a record of an older head does not count",
+            pull(shown("x", 10), shown("y", 20, head=OLD)),
+            "x",
+        ),
+        (
+            "reviewed after it was shown",
+            pull(shown("x", 10), reviews=(review("eve", 20),), reviews_required=1),
+            "x",
+        ),
+        (
+            "renewed after the review",
+            pull(shown("x", 10), shown("x", 50), reviews=(review("eve", 20),), reviews_required=1),
+            "x",
+        ),
+        (
+            "the newest word of a reviewer counts",
+            pull(
+                shown("x", 10),
+                reviews=(review("eve", 15, approved=False), review("eve", 20)),
+                reviews_required=1,
+            ),
+            "x",
+        ),
+    ],
+)
+def test_a_merge_approves_what_was_shown(name: str, merged: MergedPull, digest: str) -> None:
+    decision = decide(merged)
+    assert isinstance(decision, Approval), name
+    assert (decision.digest, decision.pull_request, decision.merger) == (digest, 7, "bob")
+
+
+@pytest.mark.parametrize(
+    ("merged", "reason"),
+    [
+        (pull(), "no plan was shown for the merged head"),
+        (pull(shown("x", 10, head=OLD)), "no plan was shown for the merged head"),
+        (pull(shown("x", 101)), "no plan was shown for the merged head"),
+        (pull(shown("x", 10, expires_at=99)), "the plan had expired when it was merged"),
+        (pull(shown("x", 10), shown("", 20)), "an error, not a plan"),
+        (pull(shown("x", 10), reviews_required=1), "1 approvals of the merged head"),
+        (
+            pull(shown("x", 10), reviews=(review("eve", 20, commit=OLD),), reviews_required=1),
+            "1 approvals of the merged head",
+        ),
+        (
+            pull(shown("x", 10), reviews=(review("ann", 20),), reviews_required=1),
+            "1 approvals of the merged head",
+        ),
+        (
+            pull(shown("x", 10), reviews=(review("eve", 20, can_write=False),), reviews_required=1),
+            "1 approvals of the merged head",
+        ),
+        (
+            pull(
+                shown("x", 10),
+                reviews=(review("eve", 20), review("eve", 30, approved=False)),
+                reviews_required=1,
+            ),
+            "1 approvals of the merged head",
+        ),
+        (
+            pull(
+                shown("x", 10), reviews=(review("eve", 20), review("eve", 25)), reviews_required=2
+            ),
+            "2 approvals of the merged head",
+        ),
+        (
+            pull(shown("x", 30), reviews=(review("eve", 20),), reviews_required=1),
+            "only after the newest approval",
+        ),
+        (
+            pull(shown("x", 10), shown("y", 30), reviews=(review("eve", 20),), reviews_required=1),
+            "another plan was shown between",
+        ),
+        (
+            pull(proposal=ProposalFact(concern="heal-x", digest="x", expires_at=99)),
+            "the proposal had expired",
+        ),
+        (
+            pull(
+                proposal=ProposalFact(concern="heal-x", digest="x", expires_at=200),
+                reviews_required=1,
+            ),
+            "1 approvals of the merged head",
+        ),
+    ],
+)
+def test_a_merge_that_approves_nothing_says_why(merged: MergedPull, reason: str) -> None:
+    decision = decide(merged)
+    assert isinstance(decision, NotApproved)
+    assert decision.reason.startswith("nothing is approved: ")
+    assert reason in decision.reason
+
+
+def test_a_proposal_approves_exactly_its_digest() -> None:
+    proposal = ProposalFact(concern="heal-x", digest="x", expires_at=200)
+    decision = decide(pull(shown("y", 10), proposal=proposal, reviews=(review("eve", 20),)))
+    assert isinstance(decision, Approval)
+    assert (decision.digest, decision.concern, decision.approvers) == ("x", "heal-x", ("eve",))

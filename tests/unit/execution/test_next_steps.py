@@ -1,0 +1,428 @@
+"""The executor's brain, one look at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitbot.execution.values import BreakerLimits
+from gitbot.model.instants import Interval
+from gitbot.model.names import IntentRef, NamespacedName
+from gitbot.model.plan import Move
+from gitbot.model.problem import Freeze, Limits
+from tests.unit.execution.scene import NOW, World, instance, migration, move
+
+
+@pytest.fixture
+def world() -> World:
+    return World.of("a", "b", "c", one="a", two="a", three="b")
+
+
+def until(seconds: int) -> dict[str, Any]:
+    return {"allowed": (Interval(start=NOW - 3600, end=NOW + seconds),)}
+
+
+# The straight way
+
+
+def test_from_approved_to_succeeded(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    assert world.step() == ["1 approved", "1 intended"]
+    assert world.effects == ["create one"]
+    world.run("Pending")
+    assert world.step() == ["1 created"]
+    world.set_phase("one", "Running")
+    assert world.step() == ["1 running"]
+    world.now += 42
+    world.land("one", "c")
+    assert world.step() == ["1 succeeded"]
+    last = world.entry("succeeded")
+    assert (last.landed, last.seconds, last.attempt) == ("c", 42, 1)
+    assert world.step() == []
+    assert world.effects == []
+
+
+def test_the_same_view_gives_the_same_steps(world: World) -> None:
+    world.approve(move("one", "a", "c"), move("three", "b", "c", 2))
+    world.step()
+    first = world.last
+    world.ledger = World.of().ledger
+    world.step()
+    assert world.last == first
+
+
+# Endings without a migration
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "state", "reason"),
+    [
+        ("gone", lambda w: w.vms.pop("one"), "obsolete", "the VM is gone"),
+        (
+            "restarted",
+            lambda w: w.vms["one"]["metadata"].update(uid="new"),
+            "obsolete",
+            "the VM was started anew since the plan was made",
+        ),
+        (
+            "already there",
+            lambda w: w.vms.update(one=instance("one", "c")),
+            "obsolete",
+            "the VM is on c already",
+        ),
+    ],
+)
+def test_moot_moves_end_as_obsolete(
+    world: World, name: str, change: Any, state: str, reason: str
+) -> None:
+    world.approve(move("one", "a", "c"))
+    change(world)
+    assert world.step() == ["1 approved", f"1 {state}"], name
+    assert world.entry(state).reason == reason
+    assert world.effects == []
+
+
+def test_a_request_follows_its_vm_to_another_node(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    world.vms["one"] = instance("one", "b")
+    assert world.step() == ["1 approved", "1 intended"]
+    assert world.entry("intended").source == "b"
+
+
+def test_a_healing_does_not(world: World) -> None:
+    world.approve(
+        move("one", "a", "c", request="heal/db/ZoneAntiAffinity/x"),
+        request="heal/db/ZoneAntiAffinity/x/0",
+    )
+    world.vms["one"] = instance("one", "b")
+    assert world.step() == ["1 approved", "1 obsolete"]
+
+
+def test_what_could_not_start_in_time_is_expired(world: World) -> None:
+    world.approve(move("one", "a", "c"), **until(29))
+    assert world.step() == ["1 approved", "1 expired"]
+
+
+def test_the_estimate_must_fit(world: World) -> None:
+    world.approve(move("one", "a", "c"), **until(30))
+    assert world.step() == ["1 approved", "1 intended"]
+
+
+def test_a_void_request_is_withdrawn(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    world.refused = "c"
+    world.step()
+    world.approved.clear()
+    world.approve(move("one", "a", "c"), void="its intent was removed")
+    assert world.step() == ["1 withdrawn"]
+
+
+def test_what_is_void_before_it_is_known_is_never_known(world: World) -> None:
+    world.approve(move("one", "a", "c"), void="its intent was removed")
+    assert world.step() == []
+
+
+# What waits
+
+
+def test_a_closed_window_waits_for_its_opening(world: World) -> None:
+    world.approve(move("one", "a", "c"), allowed=(Interval(start=NOW + 60, end=NOW + 600),))
+    assert world.step() == ["1 approved"]
+    (waiting,) = world.last.waiting
+    assert (waiting.until, waiting.retry) == (NOW + 60, False)
+
+
+def test_freeze_wins_over_the_window(world: World) -> None:
+    freeze = Freeze(
+        intent=IntentRef(kind="FreezeWindow", namespace="", name="quarter"),
+        vms=frozenset({NamespacedName(namespace="db", name="one")}),
+        times=(Interval(start=NOW - 10, end=NOW + 100),),
+    )
+    world.problem["freezes"] = (freeze,)
+    world.approve(move("one", "a", "c"), move("two", "a", "c", 2))
+    assert world.step() == ["1 approved", "2 approved", "2 intended"]
+    assert [item.until for item in world.last.waiting] == [NOW + 100]
+
+
+def test_the_stop_flag_stops_everything(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    world.view["stop"] = "lunch"
+    assert world.step() == ["1 approved"]
+    assert world.waits == {1: "stopped: lunch"}
+    assert world.effects == []
+
+
+def test_waves_keep_their_order(world: World) -> None:
+    world.approve(move("one", "a", "c"), move("three", "b", "c", 2, wave=1))
+    world.step()
+    assert world.effects == ["create one"]
+    assert world.waits == {2: "move 1 of an earlier wave is not over"}
+    world.run("Running")
+    world.land("one", "c")
+    assert world.step() == ["1 succeeded", "2 intended"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "started"),
+    [
+        (Limits(), ["one", "two", "three"]),
+        (Limits(parallel=3, reserve=1), ["one", "two"]),
+        (Limits(per_source_node=1), ["one", "three"]),
+        (Limits(per_target_node=1), ["one"]),
+        (Limits(per_zone=2), ["one", "two"]),
+    ],
+)
+def test_limits_cap_what_starts(world: World, limits: Limits, started: list[str]) -> None:
+    world.problem["limits"] = Limits(
+        parallel=limits.parallel,
+        reserve=limits.reserve,
+        per_source_node=limits.per_source_node,
+        per_target_node=limits.per_target_node if limits.per_target_node != 2 else 9,
+        per_zone=limits.per_zone,
+    )
+    world.approve(move("one", "a", "c"), move("two", "a", "c", 2), move("three", "b", "c", 3))
+    world.step()
+    assert world.effects == [f"create {name}" for name in started]
+
+
+def test_migrations_of_others_take_slots(world: World) -> None:
+    world.problem["limits"] = Limits(parallel=2, reserve=1)
+    world.migrations["evac"] = migration("evac", "three", "Pending", own=False)
+    world.approve(move("one", "a", "c"))
+    assert world.step() == ["1 approved"]
+    assert world.waits == {1: "1 migrations run, gitbot starts at most 1 at once"}
+
+
+def test_a_vm_that_somebody_migrates_is_waited_for(world: World) -> None:
+    world.migrations["evac"] = migration("evac", "one", "Running", own=False)
+    world.approve(move("one", "a", "c"))
+    assert world.step() == ["1 approved"]
+    assert world.waits == {1: "another migration of the VM is under way: evac"}
+    assert world.last.waiting[0].retry
+
+
+# The law
+
+
+def test_a_group_that_breaks_the_law_is_held_and_the_other_goes_on(world: World) -> None:
+    world.approve(move("one", "a", "c"), move("three", "b", "a", 2, group="other"))
+    world.refused = "c"
+    assert world.step() == ["1 approved", "2 approved", "1 held", "2 intended"]
+    assert [(item.group, item.reasons) for item in world.last.stale] == [("one", ("c is full",))]
+
+
+def test_a_held_group_runs_when_the_law_is_kept_again(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    world.refused = "c"
+    world.step()
+    assert world.step() == []
+    world.refused = ""
+    assert world.step() == ["1 intended"]
+
+
+def test_a_newer_plan_takes_the_place_of_what_has_not_started(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    world.refused = "c"
+    world.step()
+    world.approve(move("one", "a", "b", 2), digest="sha256:1", concern="request-db-one")
+    assert world.step() == ["1 withdrawn", "2 approved", "2 intended"]
+
+
+# Once for ever
+
+
+def finished(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    world.step()
+    world.run("Running")
+    world.land("one", "c")
+    world.step()
+
+
+@pytest.mark.parametrize(
+    ("name", "again", "concern"),
+    [
+        ("the same plan", move("one", "a", "c"), ""),
+        ("the same number in another plan", move("one", "c", "a"), "request-db-one"),
+        ("another plan of a person", move("one", "c", "a", 2), ""),
+    ],
+)
+def test_a_finished_request_never_fires_again(
+    world: World, name: str, again: Move, concern: str
+) -> None:
+    finished(world)
+    world.migrations.clear()  # KubeVirt's garbage collection
+    world.vms["one"] = instance("one", "a")
+    world.approve(again, digest="sha256:1", concern=concern)
+    assert world.step() == [], name
+    assert world.effects == []
+
+
+def test_a_later_proposal_of_the_bot_adds_to_it(world: World) -> None:
+    finished(world)
+    world.approve(move("two", "a", "c", 2), digest="sha256:1", concern="rest-0")
+    assert world.step() == ["2 approved", "2 intended"]
+
+
+# Half-way failure
+
+
+def test_a_failed_move_stops_its_group_alone(world: World) -> None:
+    world.approve(
+        move("one", "a", "c"),
+        move("two", "a", "c", 2, wave=1),
+        move("three", "b", "c", 3, wave=1, group="other"),
+    )
+    world.step()
+    world.run("Running")
+    world.set_phase("one", "Failed", migrationState={"failureReason": "no route"})
+    assert world.step() == ["1 failed", "2 withdrawn", "3 intended"]
+    assert world.entry("failed").reason == "no route"
+    assert world.entry("withdrawn").reason == "move 1 of its group failed: no route"
+
+
+def test_attempts_are_counted_and_pause(world: World) -> None:
+    world.approve(move("one", "a", "c"), attempts=2)
+    world.step()
+    first = world.entry("intended").migration
+    world.run("Running")
+    world.set_phase("one", "Failed")
+    assert world.step() == ["1 failed"]
+    assert world.last.waiting[0].until == NOW + 60
+    world.now += 60
+    assert world.step() == ["1 intended"]
+    assert world.entry("intended").attempt == 2
+    assert world.entry("intended").migration != first
+
+
+def test_an_unexpected_landing_fails_and_opens_the_circuit(world: World) -> None:
+    world.approve(move("one", "a", "c"), move("three", "b", "c", 2, wave=1, group="other"))
+    world.step()
+    world.run("Running")
+    world.land("one", "b")
+    assert world.step() == ["1 failed", "hold.jsonl set"]
+    assert world.entry("failed").outcome == "unexpected-landing"
+    assert world.entry("set").reason == (
+        "circuit breaker: 1 VMs landed where nobody approved it (limit 1)"
+    )
+    assert world.effects == []
+
+
+def test_the_breaker_counts_failures_since_the_last_resume(world: World) -> None:
+    world.view["breaker"] = BreakerLimits(failures=1)
+    world.approve(move("one", "a", "c"), move("three", "b", "c", 2, wave=1, group="other"))
+    world.step()
+    world.run("Running")
+    world.set_phase("one", "Failed")
+    assert world.step() == ["1 failed", "hold.jsonl set"]
+    world.view["stop"] = world.entry("set").reason
+    assert world.step() == []
+
+
+# VMIMs that are not there
+
+
+def test_a_create_that_never_happened_is_made_under_the_same_name(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    world.step()
+    name = world.entry("intended").migration
+    assert world.step() == []
+    assert world.effects == ["create one"]
+    assert world.last.effects[0].entry.migration == name  # type: ignore[union-attr]
+
+
+def test_a_create_that_never_happened_ends_with_the_window(world: World) -> None:
+    world.approve(move("one", "a", "c"), **until(60))
+    world.step()
+    world.now += 120
+    assert world.step() == ["1 expired"]
+    assert world.entry("expired").outcome == "never-created"
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "line"),
+    [
+        ("collected after success", lambda w: w.land("one", "c"), "1 succeeded"),
+        ("deleted by a person", lambda w: w.migrations.clear(), "1 withdrawn"),
+        ("gone with its VM", lambda w: w.vms.pop("one"), "1 obsolete"),
+    ],
+)
+def test_a_migration_that_vanished_is_never_made_again(
+    world: World, name: str, change: Any, line: str
+) -> None:
+    world.approve(move("one", "a", "c"), attempts=3)
+    world.step()
+    world.run("Running")
+    world.step()
+    change(world)
+    world.migrations.clear()
+    assert world.step() == [line], name
+    assert world.effects == []
+    world.now += 3600
+    assert world.step() == []
+
+
+# Recall
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "outcome", "state"),
+    [
+        ("near the end of the window", 50, "expiring", "expired"),
+        ("after its own deadline", 3600, "overdue", "failed"),
+    ],
+)
+def test_a_pending_migration_is_deleted(
+    world: World, name: str, seconds: int, outcome: str, state: str
+) -> None:
+    world.approve(move("one", "a", "c"), **until(seconds))
+    world.step()
+    world.run("Pending")
+    world.step()
+    world.now += 40 if outcome == "expiring" else 301
+    assert world.step() == ["1 created"], name
+    assert world.entry("created").outcome == outcome
+    assert world.effects == ["delete"]
+    assert world.step() == []
+    assert world.effects == ["delete"]
+    world.migrations.clear()
+    assert world.step() == [f"1 {state}"]
+
+
+def test_a_running_migration_is_never_deleted_for_the_clock(world: World) -> None:
+    world.approve(move("one", "a", "c"), **until(50))
+    world.step()
+    world.run("Running")
+    world.step()
+    world.now += 3600
+    assert world.step() == []
+    assert world.effects == []
+
+
+# Others
+
+
+def test_foreign_moves_are_observed_once(world: World) -> None:
+    world.migrations["evac"] = migration(
+        "evac",
+        "three",
+        "Succeeded",
+        own=False,
+        migrationState={"sourceNode": "b", "targetNode": "c"},
+    )
+    assert world.step() == ["three.jsonl observed"]
+    seen = world.entry("observed")
+    assert (seen.source, seen.landed, seen.vm) == ("b", "c", "db/three")
+    assert world.step() == []
+
+
+def test_vms_that_somebody_moves_back_open_the_circuit(world: World) -> None:
+    finished(world)
+    for number in (1, 2):
+        world.now += 10
+        world.migrations[f"back{number}"] = migration(
+            f"back{number}", "one", "Succeeded", own=False, migrationState={"targetNode": "a"}
+        )
+        lines = world.step()
+    assert lines == ["one.jsonl observed", "hold.jsonl set"]

@@ -1,0 +1,180 @@
+"""A node's way through a maintenance: waiting, draining, ready, returned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitbot.execution.state import NodeState, fold_homes, fold_nodes
+from gitbot.model.instants import Interval
+from gitbot.model.ledger import Entry
+from gitbot.model.names import NamespacedName
+from tests.unit.execution.scene import NOW, World, move
+
+
+@pytest.fixture
+def world() -> World:
+    return World.of("a", "b", "c", one="a", two="b")
+
+
+def drain_moves() -> tuple[Any, ...]:
+    return (
+        move("one", "a", "c", request="drain/fw/o1", group="a"),
+        move("two", "b", "c", 2, request="drain/fw/o1", group="b", wave=1),
+    )
+
+
+def states(world: World) -> dict[str, str]:
+    nodes = fold_nodes(world.ledger, cluster="prod", window="fw", occurrence="o1")
+    return {name: str(node.state) for name, node in nodes.items()}
+
+
+def finish(world: World, vm: str, on: str) -> None:
+    world.run("Running")
+    world.land(vm, on)
+
+
+def test_a_node_drains_gets_ready_and_returns_before_the_next_begins(world: World) -> None:
+    world.drain(*drain_moves())
+    assert world.step() == ["1 approved", "2 approved", "a draining", "1 intended"]
+    assert world.effects == ["label a draining", "create one"]
+    finish(world, "one", "c")
+    assert world.step() == ["1 succeeded"]
+    assert world.waits == {2: "a must return first (maxNodesAtOnce 1)"}
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    assert world.step() == ["a ready"]
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    assert world.step() == ["a returned", "b draining", "2 intended"]
+    assert states(world) == {"a": "returned", "b": "draining"}
+
+
+def test_two_at_once_where_the_window_allows_it(world: World) -> None:
+    first, second = drain_moves()
+    world.drain(first, move("two", "b", "c", 2, request="drain/fw/o1", group="b"),
+                max_nodes_at_once=2)  # fmt: skip
+    assert second.wave == 1
+    world.step()
+    assert [item for item in world.effects if item.startswith("create")] == [
+        "create one",
+        "create two",
+    ]
+
+
+def test_homes_are_remembered_at_the_first_move(world: World) -> None:
+    world.drain(*drain_moves())
+    world.step()
+    homes = fold_homes(world.ledger, cluster="prod", window="fw", occurrence="o1")
+    assert homes == {NamespacedName(namespace="db", name="one"): "a"}
+
+
+@pytest.mark.parametrize("done", ["Rebooted", "Command"])
+def test_gitbot_cordons_first_and_uncordons_when_the_node_is_back(world: World, done: str) -> None:
+    world.drain(*drain_moves()[:1], cordon=True, done=done)
+    world.step()
+    assert world.effects == ["cordon a", "label a draining", "create one"]
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    finish(world, "one", "c")
+    assert world.step() == ["1 succeeded", "a ready"]
+    assert world.step() == []
+    if done == "Rebooted":
+        world.nodes["a"]["status"]["nodeInfo"]["bootID"] = "second"
+    else:
+        said = Entry(file="nodes/prod/fw/o1.jsonl", time=NOW, state="returned", data={"node": "a"})
+        world.ledger = type(world.ledger)(entries=(*world.ledger.entries, said))
+    world.step()
+    assert "uncordon a" in world.effects
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    assert world.step() == ["a returned"]
+    assert states(world) == {"a": "returned"}
+    world.nodes["a"]["spec"]["unschedulable"] = True  # somebody else's business from now on
+    assert world.step() == []
+    assert not any("cordon" in item for item in world.effects)
+
+
+def test_a_person_uncordons_where_that_says_that_the_node_is_back(world: World) -> None:
+    world.drain(*drain_moves()[:1], cordon=True, done="Uncordoned")
+    world.step()
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    finish(world, "one", "c")
+    world.step()
+    world.step()
+    assert states(world) == {"a": "ready"}
+    assert world.effects == ["label a ready"]
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    assert world.step() == ["a returned"]
+
+
+def test_a_node_with_a_failed_move_is_not_ready_and_stays_cordoned(world: World) -> None:
+    world.drain(*drain_moves(), cordon=True)
+    world.step()
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    world.run("Running")
+    world.set_phase("one", "Failed")
+    assert world.step() == ["1 failed"]
+    assert states(world) == {"a": "draining"}
+    assert "uncordon a" not in world.effects
+    assert world.waits == {2: "a must return first (maxNodesAtOnce 1)"}
+
+
+def test_labels_that_stand_are_not_written_again(world: World) -> None:
+    world.drain(*drain_moves()[:1])
+    world.step()
+    labels = {"placement.gitbot.dev/window": "fw", "placement.gitbot.dev/state": "draining"}
+    world.nodes["a"]["metadata"]["labels"].update(labels)
+    world.run("Running")
+    world.step()
+    assert world.effects == []
+
+
+def test_vms_that_may_stay_do_not_keep_a_node_from_being_ready(world: World) -> None:
+    stays = frozenset({NamespacedName(namespace="db", name="two")})
+    world.vms["two"]["status"]["nodeName"] = "a"
+    world.drain(*drain_moves()[:1], stays=stays)
+    world.step()
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    finish(world, "one", "c")
+    world.step()
+    world.step()
+    assert states(world) == {"a": "ready"}
+
+
+def test_a_vm_that_came_later_keeps_the_node_draining(world: World) -> None:
+    world.vms["two"]["status"]["nodeName"] = "a"
+    world.drain(*drain_moves()[:1])
+    world.step()
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    finish(world, "one", "c")
+    world.step()
+    world.step()
+    assert states(world) == {"a": "draining"}
+
+
+def test_an_empty_node_begins_when_the_window_opens(world: World) -> None:
+    world.approve(
+        *drain_moves()[:1],
+        request="drain/fw/o1",
+        allowed=(Interval(start=NOW + 60, end=NOW + 6000),),
+        maintenance=_maintenance(("a", "c")),
+    )
+    world.step()
+    assert states(world) == {}
+    world.now += 60
+    world.step()
+    assert states(world) == {"a": "draining", "c": "draining"}
+
+
+def _maintenance(nodes: tuple[str, ...]) -> Any:
+    from gitbot.execution.values import Maintenance  # noqa: PLC0415
+
+    return Maintenance(window="fw", occurrence="o1", nodes=nodes, max_nodes_at_once=2)
+
+
+def test_the_states_have_the_words_of_the_ledger() -> None:
+    assert [str(state) for state in NodeState] == [
+        "waiting",
+        "draining",
+        "ready",
+        "returned",
+        "closed",
+    ]
