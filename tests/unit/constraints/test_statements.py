@@ -1,0 +1,300 @@
+"""Statements about placement that users of the systems before us could test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from gitbot.constraints.domains import Domains, key_advice
+from gitbot.constraints.explanation import Explainer
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.kubevirt_target import target_of
+from gitbot.constraints.placement_rule import placement_rules
+from gitbot.constraints.transit import Transit
+from gitbot.constraints.world import World
+from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.model.node import Node
+from gitbot.model.objects import KubernetesObject
+from gitbot.model.plan import Outcome
+from gitbot.model.pod import Pod
+from gitbot.model.problem import Pin, Target
+from tests.unit.constraints.builders import (
+    CPU_LABEL,
+    HOSTNAME,
+    ZONE,
+    machine,
+    node,
+    pod,
+    problem,
+    rule_ref,
+    snapshot,
+    vm_name,
+    zones,
+)
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+MSSQL = {"matchLabels": {"kubevirt.io/domain": "mssql"}}
+
+
+def feasible(objects: Sequence[KubernetesObject], new: KubernetesObject) -> tuple[str, ...]:
+    return World.of(snapshot(*objects)).feasible(Pod.from_object(new))
+
+
+def test_requests_decide_limits_do_not() -> None:
+    scene = [node("a", cpu="2"), node("b", cpu="8")]
+    resources = {"requests": {"cpu": "1"}, "limits": {"cpu": "64"}}
+    new = pod("p", spec={"containers": [{"name": "c", "resources": resources}]})
+    assert feasible(scene, new) == ("a", "b")
+    new = pod("p", cpu="4")
+    assert feasible(scene, new) == ("b",)
+
+
+def test_the_running_pods_requests_count_and_a_vm_without_one_is_an_estimate() -> None:
+    objects = [*zones("a"), *machine("db-1", "a-1", cpu="1500m", memory="7Gi")]
+    real = target_of(snapshot(*objects), vm_name("db-1"))
+    assert (real.requests.filtered["cpu"], real.requests.filtered["memory"]) == (1500, 7 * 2**30)
+    assert not real.estimated
+    without = [obj for obj in objects if obj["kind"] != "Pod"]
+    guess = target_of(snapshot(*without), vm_name("db-1"))
+    assert guess.estimated
+    # 4 vCPU at the default ratio of 10, 2 GiB with overhead, and the console log's container
+    assert guess.requests.filtered["cpu"] == 400 + 5
+    assert guess.requests.filtered["memory"] == 2340 * 2**20 + 35 * 10**6
+
+
+def test_taking_a_label_from_one_node_drops_exactly_that_node() -> None:
+    scene = [node(name, labels={"performance": "high"}) for name in "abc"]
+    new = pod("p", spec={"nodeSelector": {"performance": "high"}})
+    assert feasible([*scene], new) == ("a", "b", "c")
+    assert feasible([scene[0], node("b"), scene[2]], new) == ("a", "c")
+
+
+def test_terms_are_alternatives_expressions_add_up_and_a_soft_miss_is_no_refusal() -> None:
+    def expression(key: str) -> dict[str, Any]:
+        return {"key": key, "operator": "Exists"}
+
+    scene = [
+        node("a", labels={"x": "1", "y": "1"}),
+        node("b", labels={"x": "1"}),
+        node("c", labels={"z": "1"}),
+    ]
+    terms = [
+        {"matchExpressions": [expression("x"), expression("y")]},
+        {"matchExpressions": [expression("z")]},
+    ]
+    hard = {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}}
+    assert feasible(list(scene), pod("p", spec=hard)) == ("a", "c")
+    wish = {"weight": 50, "preference": terms[1]}
+    soft = {"affinity": {"nodeAffinity": {PREFERRED: [wish]}}}
+    world = World.of(snapshot(*scene))
+    new = Pod.from_object(pod("p", spec=soft))
+    assert world.feasible(new) == ("a", "b", "c")
+    assert world.predicted(world.scores(new, world.feasible(new))) == ("c",)
+
+
+def test_a_fourth_replica_in_three_zones_is_impossible_and_the_count_says_so() -> None:
+    objects = zones("bcn", "sab", "scu")
+    for number, where in enumerate(("bcn-1", "sab-1", "scu-1"), start=1):
+        objects += machine(f"mssql-{number}", where)
+    stopped = {
+        "kind": "VirtualMachine",
+        "metadata": {"name": "mssql-4", "namespace": "customapp"},
+        "spec": {"template": {"metadata": {"labels": {"kubevirt.io/domain": "mssql"}}}},
+    }
+
+    def rule(*more: KubernetesObject) -> Any:
+        return zone_anti_affinity(
+            Instances(snapshot(*objects, *more)),
+            ref=rule_ref(),
+            namespace="customapp",
+            selector=MSSQL,
+        )
+
+    assert rule().shortage() == ""
+    assert rule(stopped).shortage() == (
+        f"4 VMs, but 3 domains of {ZONE} (bcn, sab, scu) hold at most 1 each: 3 < 4"
+    )
+    transit = Transit.of(problem(*objects, rules=(rule(),)))
+    (option,) = (
+        item for item in transit.options(vm_name("mssql-1"), Pin.NODE) if item.node == "scu-2"
+    )
+    assert option.reasons == (
+        "ZoneAntiAffinity/customapp/apart: zone scu already holds mssql-3 on scu-1",
+    )
+    assert transit.allowed(vm_name("mssql-1"), Pin.NODE) == ("bcn-2",)
+
+
+def test_a_pair_that_must_share_a_node_cannot_be_torn_apart_by_live_migration() -> None:
+    """blackbox sits with varnish: neither may leave first, so no order of live moves exists."""
+    objects = [*zones("a", "b", per_zone=1), *machine("varnish-1", "a-1")]
+    objects += machine("blackbox-1", "a-1")
+    rules = placement_rules(
+        Instances(snapshot(*objects)),
+        ref=rule_ref("pair", "PlacementRule"),
+        namespace="customapp",
+        selector={"matchLabels": {"kubevirt.io/domain": "blackbox"}},
+        affinity={
+            REQUIRED: [
+                {
+                    "topologyKey": HOSTNAME,
+                    "labelSelector": {"matchLabels": {"kubevirt.io/domain": "varnish"}},
+                }
+            ]
+        },
+    )
+    transit = Transit.of(problem(*objects, rules=rules))
+    for name in ("varnish-1", "blackbox-1"):
+        assert transit.allowed(vm_name(name), Pin.NODE) == ()
+    objects += machine("varnish-2", "b-1")
+    rules = placement_rules(
+        Instances(snapshot(*objects)),
+        ref=rule_ref("pair", "PlacementRule"),
+        namespace="customapp",
+        selector={"matchLabels": {"kubevirt.io/domain": "blackbox"}},
+        affinity={
+            REQUIRED: [
+                {
+                    "topologyKey": HOSTNAME,
+                    "labelSelector": {"matchLabels": {"kubevirt.io/domain": "varnish"}},
+                }
+            ]
+        },
+    )
+    transit = Transit.of(problem(*objects, rules=rules))
+    assert transit.allowed(vm_name("blackbox-1"), Pin.NODE) == ("b-1",)
+    assert transit.allowed(vm_name("varnish-1"), Pin.NODE) == ()
+    transit.start(vm_name("blackbox-1"), "b-1")
+    assert transit.allowed(vm_name("varnish-1"), Pin.NODE) == ()  # the first move may still fail
+    transit.finish(vm_name("blackbox-1"))
+    assert transit.allowed(vm_name("varnish-1"), Pin.NODE) == ("b-1",)
+
+
+@pytest.mark.parametrize(
+    ("key", "advice"),
+    [
+        (ZONE, ("nodes without label topology.kubernetes.io/zone: bare",)),
+        (HOSTNAME, ()),
+        (
+            "topology.kubernetes.io/hostname",
+            ("no node has label topology.kubernetes.io/hostname; write kubernetes.io/hostname",),
+        ),
+        (
+            "failure-domain.beta.kubernetes.io/zone",
+            (
+                f"failure-domain.beta.kubernetes.io/zone is deprecated; write {ZONE}",
+                f"no node has label failure-domain.beta.kubernetes.io/zone; write {ZONE}",
+            ),
+        ),
+        ("rack", ("no node has label rack",)),
+    ],
+)
+def test_a_topology_key_that_nodes_lack_is_named_with_the_better_one(
+    key: str, advice: tuple[str, ...]
+) -> None:
+    nodes = [Node.from_object(obj) for obj in (*zones("a", "b"), node("bare"))]
+    assert key_advice(Domains(nodes), key) == advice
+
+
+def test_a_vm_on_a_node_without_the_key_is_a_breach_of_its_own() -> None:
+    objects = [*zones("a"), node("bare", labels=CPU_LABEL), *machine("mssql-1", "bare")]
+    rule = zone_anti_affinity(
+        Instances(snapshot(*objects)), ref=rule_ref(), namespace="customapp", selector=MSSQL
+    )
+    transit = Transit.of(problem(*objects, rules=(rule,)))
+    (breach,) = transit.breaches()
+    assert (breach.key, breach.amount) == ("unlabelled:customapp/mssql-1", 1)
+    assert breach.message == f"mssql-1 is on bare, which has no label {ZONE}"
+    transit.start(vm_name("mssql-1"), "a-1")
+    transit.finish(vm_name("mssql-1"))
+    assert transit.breaches() == ()
+    assert transit.allowed(vm_name("mssql-1"), Pin.NODE) == ("a-2",)
+
+
+def test_each_node_says_all_that_stands_against_a_move() -> None:
+    """CPU model, taint, capacity and cordon of one node, in one answer."""
+    taint = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
+    bad = node("bad", "b", memory="1Gi", taints=[taint], unschedulable=True)
+    objects = [*zones("a"), bad, *machine("db-1", "a-1")]
+    (found,) = (
+        item
+        for item in Transit.of(problem(*objects)).options(vm_name("db-1"), Pin.NODE)
+        if item.node == "bad"
+    )
+    text = "\n".join(found.reasons)
+    for words in (
+        "NodeUnschedulable: the node is cordoned",
+        "TaintToleration: the node has taint gpu=yes:NoSchedule",
+        "nodeSelector wants cpu-model.node.kubevirt.io/Haswell-noTSX=true, the node has none",
+        "NodeResourcesFit: memory: asks 2Gi, 1Gi of 1Gi free, 1Gi missing",
+    ):
+        assert words in text
+    assert not found.ok
+    assert not found.schedulable
+
+
+def test_a_pod_that_is_pinned_by_hostname_fits_its_own_node_only_and_the_vm_beside_it_moves() -> (
+    None
+):
+    stress = pod("stress", "a-1", cpu="8", spec={"nodeSelector": {HOSTNAME: "a-1"}})
+    objects = [*zones("a", "b"), stress, *machine("db-1", "a-1")]
+    explainer = Explainer(snapshot(*objects))
+    name = vm_name("stress")
+    assert explainer.pod(name).judgement.feasible == ("a-1",)
+    assert explainer.vm(vm_name("db-1")).judgement.feasible == ("a-2", "b-1", "b-2")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "winners"),
+    [
+        ((20, 20), (20, 20), ("a", "b")),
+        ((20, 10), (20, 20), ("a",)),
+        ((20, 10), (10, 20), ("a", "b")),
+    ],
+)
+def test_cpu_and_memory_weigh_the_same(
+    first: tuple[int, int], second: tuple[int, int], winners: tuple[str, ...]
+) -> None:
+    """Percent of cpu and memory requested on two equal nodes."""
+    objects: list[KubernetesObject] = []
+    for name, (cpu, memory) in (("a", first), ("b", second)):
+        objects.append(node(name, cpu="100", memory="100Gi"))
+        objects.append(pod(f"load-{name}", name, cpu=str(cpu), memory=f"{memory}Gi"))
+    world = World.of(snapshot(*objects))
+    new = Pod.from_object(pod("new", cpu="1", memory="1Gi"))
+    assert world.predicted(world.scores(new, ("a", "b"))) == winners
+
+
+def test_admission_is_by_request_and_the_missing_amount_is_printed() -> None:
+    world = World.of(snapshot(node("a", cpu="10", memory="10Gi"), pod("load", "a", cpu="500m")))
+    assert world.feasible(Pod.from_object(pod("new", cpu="7"))) == ("a",)
+    judgement = world.judge(Pod.from_object(pod("new", cpu="9800m")))
+    (rejection,) = judgement.nodes[0].rejections
+    assert rejection.reasons == ("Insufficient cpu",)
+    assert rejection.details == ("cpu: asks 9800m, 9500m of 10 free, 300m missing",)
+    assert rejection.resolvable
+
+
+def test_a_foreign_scheduler_makes_the_prediction_uncertain() -> None:
+    objects = [*zones("a"), pod("odd", spec={"schedulerName": "mine"}, phase="Pending")]
+    (check,) = Explainer(snapshot(*objects)).pod(vm_name("odd")).checks
+    assert (check.name, check.outcome) == ("scheduler", Outcome.WARN)
+    assert "not guaranteed" in check.message
+
+
+def test_a_target_names_nodes_or_labels_and_an_unpinned_move_must_be_safe_everywhere() -> None:
+    objects = [*zones("a", "b"), *machine("db-1", "a-1")]
+    transit = Transit.of(problem(*objects))
+    zone_b = Target(node_selector={ZONE: "b"})
+    assert transit.allowed(vm_name("db-1"), Pin.NODE, zone_b) == ("b-1", "b-2")
+    assert transit.allowed(vm_name("db-1"), Pin.ZONE, zone_b) == ("b-1", "b-2")
+    assert transit.allowed(vm_name("db-1"), Pin.NONE, zone_b) == ()
+    assert transit.allowed(vm_name("db-1"), Pin.ZONE, Target(nodes=("b-1",))) == ()
+    (option,) = (
+        item for item in transit.options(vm_name("db-1"), Pin.NONE, zone_b) if item.node == "b-1"
+    )
+    assert option.reasons == (
+        "the scheduler may as well choose a-2, where the move may not land; pin it to a node",
+    )
