@@ -18,9 +18,8 @@ _PLAIN_CODE = re.compile(r"[0-9A-Za-z][0-9A-Za-z ._/:=,-]*")
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#!|~&$^\"']|(?<=[0-9])[.)](?= |$)|^[-+=]")
 # GitHub looks for these in the rendered text, where an entity is a plain character again: only a
 # character in between stops it. Mentions, issues, links, emoji, GH-1, commit ids.
-_REFERENCE = re.compile(
-    r"@|:(?=\S)|(?i:(?<=www)\.)|(?i:(?<=\bgh)-)|(?=[0-9]*[a-fA-F])[0-9a-fA-F]{6}(?=[0-9a-fA-F])"
-)
+_REFERENCE = re.compile(r"@|#|:(?=\S)|(?i:(?<=www)\.)|(?i:(?<=\bgh)-)")
+_COMMIT = re.compile(r"(?<![0-9A-Za-z])(?=[0-9]*[a-fA-F])[0-9a-fA-F]{7,}(?![0-9A-Za-z])")
 _ZERO_WIDTH_SPACE = "&#8203;"
 
 
@@ -50,7 +49,7 @@ def markdown(text: str) -> str:
     section 2.5); what GitHub would link after rendering is split by a zero-width space.
     """
     marked = _REFERENCE.sub(lambda match: match.group() + "\0", plain(text).strip())
-    marked = re.sub("#", "#\0", marked)
+    marked = _COMMIT.sub(lambda match: "\0".join(re.findall(".{1,6}", match.group())), marked)
     return _MARKUP.sub(_entity, marked).replace("\0", _ZERO_WIDTH_SPACE)
 
 

@@ -188,12 +188,17 @@ def plan_inputs(settings: Settings, commit: str) -> PlanInputs:
 
 
 def broken_rules(plan: PlacementPlan) -> tuple[Finding, ...]:
-    """A breach that stood before and stays is a warning: shown, never a reason to refuse."""
+    """A breach that stays is a warning, of a wish that stood before a note: never a refusal.
+
+    What adds or worsens a breach of a required rule is refused by the replay.
+    """
     return tuple(
         Finding(
             code="plan/rule-broken",
-            severity=Severity.WARNING if rule.required else Severity.NOTE,
-            message=f"{rule.intent.kind} {rule.intent.name} is still broken after the plan: "
+            severity=Severity.WARNING
+            if rule.required or rule.after > rule.before
+            else Severity.NOTE,
+            message=f"{rule.intent.kind} {rule.intent.name} is broken after the plan: "
             + "; ".join(rule.after_messages),
             file=rule.intent.file,
             line=rule.intent.line,
