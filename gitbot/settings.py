@@ -60,8 +60,15 @@ DurationOrZero = Annotated[
 Label = Annotated[str, AfterValidator(dns_label), WithJsonSchema(schemas.LABEL_NAME)]
 Zone = Annotated[str, AfterValidator(zone), WithJsonSchema(schemas.ZONE)]
 Words = Annotated[str, Field(min_length=1, max_length=1000)]
-Branch = Annotated[str, AfterValidator(branch_name), Field(min_length=1, max_length=200)]
-RepositoryPath = Annotated[str, AfterValidator(repository_path), Field(min_length=1)]
+Branch = Annotated[
+    str,
+    AfterValidator(branch_name),
+    Field(min_length=1, max_length=200),
+    WithJsonSchema(schemas.BRANCH),
+]
+RepositoryPath = Annotated[
+    str, AfterValidator(repository_path), Field(min_length=1), WithJsonSchema(schemas.PATH)
+]
 Share = Annotated[int, Field(ge=1, le=1000)]
 
 

@@ -350,7 +350,7 @@ class _Fields:
         while "$ref" in schema:
             name = str(schema["$ref"]).rpartition("/")[2]
             schema = self.schema.get("$defs", {})[name]
-        for option in schema.get("anyOf", ()):
+        for option in () if "properties" in schema else schema.get("anyOf", ()):
             if option.get("type") != "null":
                 return self._resolve(option)
         return schema

@@ -24,6 +24,7 @@ DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
 QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 LABEL_KEY = rf"({DNS_SUBDOMAIN}/)?{QUALIFIED}"
+CONCERN = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?"
 LABEL_VALUE = rf"({QUALIFIED})?"
 DURATION = (
     r"P(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?"
@@ -33,6 +34,8 @@ DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 LOCAL_TIME = rf"{DATE}T[0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}})?"
 OFFSET = r"(Z|[+-][0-9]{2}:[0-9]{2})"
 INSTANT = rf"{LOCAL_TIME}{OFFSET}"
+BAD_REF = r"[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(/|$)|^@$"
+BAD_PATH = r"[\x00-\x1f\\\x7f]|(^|/)(\.{0,2}|\.git)(/|$)"
 _SECONDS = (7 * DAY, DAY, 3600, 60, 1)
 
 
@@ -102,6 +105,20 @@ def label_value(text: str) -> str:
             "letter or digit",
             "see the labels of the VM",
         )
+    return text
+
+
+def filled_label_value(text: str) -> str:
+    """A label value that is not empty: the name of a zone."""
+    if not text:
+        raise Refusal("label", "the value of a node label", "see the labels of the nodes")
+    return label_value(text)
+
+
+def concern(text: str) -> str:
+    """The name of a proposal: what one bot pull request is about."""
+    if len(text) > 400 or re.fullmatch(CONCERN, text) is None or text.endswith(".lock"):
+        raise Refusal("name", "the name of a concern", "only gitbot writes proposals")
     return text
 
 
@@ -234,20 +251,18 @@ def amount(text: str) -> int:
 
 def branch_name(text: str) -> str:
     """The short name of a branch or tag, by the rules of git check-ref-format."""
-    bad = re.search(r"[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(/|$)", text)
-    if bad or text == "@":
+    if re.search(BAD_REF, text):
         raise Refusal("ref", "the name of a branch or tag", 'write it as "main", without refs/')
     return text
 
 
 def repository_path(text: str) -> str:
     """A path inside a repository: relative, with slashes, without `.` and `..`."""
-    steps = text.rstrip("/").split("/")
-    if "\\" in text or any(step in {"", ".", "..", ".git"} for step in steps):
+    if re.search(BAD_PATH, text):
         raise Refusal(
             "path", "a path inside the repository", 'write it as "vms", without . or .. or a root'
         )
-    return "/".join(steps)
+    return text
 
 
 def digest_text(text: str) -> str:

@@ -32,6 +32,7 @@ _OFFSET = r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
 LABEL_NAME: Json = _text(formats.DNS_LABEL, "customapp", longest=63)
 OBJECT_NAME: Json = _text(formats.DNS_SUBDOMAIN, "db-1", longest=253)
 INTENT_NAME: Json = {**_text(formats.DNS_SUBDOMAIN, longest=253), "not": {"pattern": "\\.lock$"}}
+CONCERN: Json = {**_text(formats.CONCERN, longest=400), "not": {"pattern": "\\.lock$"}}
 LABEL_KEY: Json = {
     **_text(formats.LABEL_KEY, "app.kubernetes.io/name", longest=317),
     "not": {"pattern": "[^/]{64}$"},
@@ -49,6 +50,29 @@ AMOUNT: Json = {
         _text(r"[0-9]+(\.[0-9]+)?([kMGTPE]|[KMGTPE]i|[eE][0-9]{1,2})?", "64Mi")
         | {"not": {"pattern": "^[0.]*[A-Za-z]*$"}},
     ]
+}
+_RULE_PART = r"[A-Z]+=[-+0-9A-Z,]+"
+RECURRENCE: Json = {
+    **_text(
+        rf"(RRULE:)?{_RULE_PART}(;{_RULE_PART})*",
+        "FREQ=MONTHLY;BYDAY=1SU",
+        "FREQ=WEEKLY;BYDAY=SU",
+        longest=1000,
+    ),
+    "allOf": [{"pattern": "(^|[:;])FREQ=(YEARLY|MONTHLY|WEEKLY|DAILY|HOURLY)(;|$)"}],
+}
+BRANCH: Json = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 200,
+    "not": {"pattern": formats.BAD_REF},
+    "examples": ["main"],
+}
+PATH: Json = {
+    "type": "string",
+    "minLength": 1,
+    "not": {"pattern": formats.BAD_PATH},
+    "examples": ["vms"],
 }
 DIGEST: Json = _text("sha256:[0-9a-f]{64}")
 

@@ -8,15 +8,26 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from gitbot.intents.fields import LabelKey, Namespace, Value
+from gitbot.intents.fields import UNIQUE, LabelKey, Namespace, Value
 from gitbot.intents.selectors import LabelSelector, NodeSelectorTerm
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 Weight = Annotated[int, Field(ge=1, le=100)]
-_ONE_TERM: dict[str, Any] = {"anyOf": [{"required": [REQUIRED]}, {"required": [PREFERRED]}]}
+_NOT_EMPTY: dict[str, Any] = {
+    "anyOf": [
+        {"required": [REQUIRED]},
+        {"required": [PREFERRED], "properties": {PREFERRED: {"minItems": 1}}},
+    ]
+}
+_EITHER_FILLED: dict[str, Any] = {
+    "anyOf": [
+        {"required": [part], "properties": {part: {"minItems": 1}}}
+        for part in (REQUIRED, PREFERRED)
+    ]
+}
 
 
 def _terms(description: str) -> Any:
@@ -41,6 +52,8 @@ class PreferredNodes(Value):
 class NodeAffinity(Value):
     """Which nodes the VMs must or should be on."""
 
+    model_config = ConfigDict(json_schema_extra=_NOT_EMPTY)
+
     required_during_scheduling_ignored_during_execution: NodeSelector | None = Field(
         default=None, description="The nodes that are allowed."
     )
@@ -52,21 +65,39 @@ class NodeAffinity(Value):
 class PodAffinityTerm(Value):
     """The domain of other VMs (or pods), by their labels."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "dependentRequired": {
+                "matchLabelKeys": ["labelSelector"],
+                "mismatchLabelKeys": ["labelSelector"],
+            }
+        }
+    )
+
     topology_key: LabelKey = Field(description="Node label whose values are the domains.")
     label_selector: LabelSelector | None = Field(
         default=None, description="The other VMs; absent: none."
     )
     namespaces: tuple[Namespace, ...] = Field(
-        default=(), strict=False, description="Their namespaces; absent: the rule's own."
+        default=(),
+        strict=False,
+        description="Their namespaces; absent: the rule's own.",
+        json_schema_extra=UNIQUE,
     )
     namespace_selector: LabelSelector | None = Field(
         default=None, description="Their namespaces by label; {}: all."
     )
     match_label_keys: tuple[LabelKey, ...] = Field(
-        default=(), strict=False, description="Keys whose values must be equal on both."
+        default=(),
+        strict=False,
+        description="Keys whose values must be equal on both.",
+        json_schema_extra=UNIQUE,
     )
     mismatch_label_keys: tuple[LabelKey, ...] = Field(
-        default=(), strict=False, description="Keys whose values must differ."
+        default=(),
+        strict=False,
+        description="Keys whose values must differ.",
+        json_schema_extra=UNIQUE,
     )
 
 
@@ -80,6 +111,8 @@ class WeightedPodAffinityTerm(Value):
 class PodAffinity(Value):
     """Nearness to, or distance from, other VMs."""
 
+    model_config = ConfigDict(json_schema_extra=_EITHER_FILLED)
+
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = _terms(
         "What must hold."
     )
@@ -90,6 +123,16 @@ class PodAffinity(Value):
 
 class TopologySpread(Value):
     """Even spread of the VMs over domains."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {
+                "properties": {"whenUnsatisfiable": {"const": "ScheduleAnyway"}},
+                "required": ["whenUnsatisfiable"],
+            },
+            "then": {"not": {"required": ["minDomains"]}},
+        }
+    )
 
     max_skew: Annotated[int, Field(ge=1, le=2**31 - 1)] = Field(
         description="Largest allowed difference between domains."
@@ -111,5 +154,8 @@ class TopologySpread(Value):
         default="Ignore", description="Whether tainted nodes are left out."
     )
     match_label_keys: tuple[LabelKey, ...] = Field(
-        default=(), strict=False, description="Keys whose values must be equal to be counted."
+        default=(),
+        strict=False,
+        description="Keys whose values must be equal to be counted.",
+        json_schema_extra=UNIQUE,
     )

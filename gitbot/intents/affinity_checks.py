@@ -41,11 +41,13 @@ def check_node_affinity(report: Report, path: Path) -> None:
     for place in terms:
         value = value_at(report.document.value, place)
         if value == {}:
-            report.at_value(
-                place, "empty", "found an empty term, expected a condition", "it matches no node"
+            report.warn(
+                place,
+                "no-effect",
+                "found an empty term, expected a condition",
+                "it matches no node",
             )
         check_expressions(report, (*place, "matchExpressions"))
-        check_expressions(report, (*place, "matchFields"), fields=True)
 
 
 def check_affinity(report: Report, path: Path) -> None:

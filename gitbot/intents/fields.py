@@ -77,7 +77,21 @@ LabelValue = Annotated[
     str, AfterValidator(formats.label_value), WithJsonSchema(schemas.LABEL_VALUE)
 ]
 Digest = Annotated[str, AfterValidator(formats.digest_text), WithJsonSchema(schemas.DIGEST)]
-Labels = dict[LabelKey, LabelValue]
+Labels = Annotated[
+    dict[LabelKey, LabelValue],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "propertyNames": schemas.LABEL_KEY,
+            "additionalProperties": schemas.LABEL_VALUE,
+        }
+    ),
+]
+ZoneName = Annotated[
+    str,
+    AfterValidator(formats.filled_label_value),
+    WithJsonSchema({**schemas.LABEL_VALUE, "minLength": 1}),
+]
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 
 Enforcement = Literal["Required", "Preferred"]

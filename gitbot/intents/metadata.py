@@ -4,17 +4,37 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
+from gitbot.documents import formats, schemas
 from gitbot.intents.fields import IntentName, LabelKey, Labels, Namespace, Value
 
-Annotations = dict[LabelKey, Annotated[str, Field(max_length=16_384)]]
+Annotations = Annotated[
+    dict[LabelKey, Annotated[str, Field(max_length=16_384)]],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "propertyNames": schemas.LABEL_KEY,
+            "additionalProperties": {"type": "string", "maxLength": 16_384},
+        }
+    ),
+]
 
 
 class ClusterMetadata(Value):
     """Metadata of a kind that has no namespace."""
 
     name: IntentName = Field(description="Name, unique in its kind.")
+    labels: Labels = Field(default={}, description="Free for your own use.")
+    annotations: Annotations = Field(default={}, description="Free for your own use.")
+
+
+class ProposalMetadata(Value):
+    """Metadata of a proposal; its name is its concern."""
+
+    name: Annotated[str, AfterValidator(formats.concern), WithJsonSchema(schemas.CONCERN)] = Field(
+        description="The concern, as the file is called."
+    )
     labels: Labels = Field(default={}, description="Free for your own use.")
     annotations: Annotations = Field(default={}, description="Free for your own use.")
 

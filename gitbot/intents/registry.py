@@ -20,7 +20,7 @@ from gitbot.intents.kinds import (
     placement_rule,
     zone_anti_affinity,
 )
-from gitbot.intents.metadata import ClusterMetadata, NamespacedMetadata
+from gitbot.intents.metadata import ClusterMetadata, NamespacedMetadata, ProposalMetadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +88,8 @@ def document_model(name: str) -> type[BaseModel]:
     """The model of a whole document of a kind: apiVersion, kind, metadata, spec."""
     kind = KINDS[name]
     metadata: Any = NamespacedMetadata if kind.namespaced else ClusterMetadata
+    if name == "PlacementProposal":
+        metadata = ProposalMetadata
     fields: dict[str, Any] = {
         "api_version": (Literal[API_VERSION], Field(description="Version of the format.")),
         "kind": (Literal[name], Field(description=kind.description)),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from gitbot.calendar import Problem, Schedule, check_schedule
+from gitbot.documents import schemas
 from gitbot.documents.decoding import Report, value_at
 from gitbot.documents.positions import Path
 from gitbot.intents.fields import UNIQUE, Duration, LocalDate, LocalTime, Text, TimeZone, Value
 from gitbot.model.findings import Severity
+
+Recurrence = Annotated[Text, WithJsonSchema(schemas.RECURRENCE)]
 
 
 class ScheduleSpec(Value):
@@ -23,10 +27,9 @@ class ScheduleSpec(Value):
         default=None, description="IANA zone; default: the cluster's timeZone."
     )
     duration: Duration = Field(description="How long it is open, exactly (DST changes nothing).")
-    recurrence: Text | None = Field(
+    recurrence: Recurrence | None = Field(
         default=None,
         description="RFC 5545 recurrence rule, as FREQ=MONTHLY;BYDAY=1SU; absent: once.",
-        examples=["FREQ=MONTHLY;BYDAY=1SU", "FREQ=WEEKLY;BYDAY=SU"],
     )
     exclude: tuple[LocalDate, ...] = Field(
         default=(),

@@ -6,17 +6,39 @@ pkg/apis/core/validation (node selector requirements), Kubernetes 1.36.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from gitbot.documents.decoding import Report, value_at
 from gitbot.documents.positions import Path, shown
-from gitbot.intents.fields import UNIQUE, LabelKey, Labels, LabelValue, Value
+from gitbot.intents.fields import UNIQUE, LabelKey, Labels, LabelValue, Name, Value
+
+
+def _when(operators: list[str], then: dict[str, Any]) -> dict[str, Any]:
+    condition = {"properties": {"operator": {"enum": operators}}, "required": ["operator"]}
+    return {"if": condition, "then": then}
+
+
+# What JSON Schema says about the values that each operator takes.
+_SET = _when(["In", "NotIn"], {"required": ["values"], "properties": {"values": {"minItems": 1}}})
+_PRESENCE = _when(["Exists", "DoesNotExist"], {"properties": {"values": {"maxItems": 0}}})
+_COMPARISON = _when(
+    ["Gt", "Lt"],
+    {
+        "required": ["values"],
+        "properties": {
+            "values": {"minItems": 1, "maxItems": 1, "items": {"pattern": "^-?[0-9]{1,18}$"}}
+        },
+    },
+)
 
 
 class Expression(Value):
     """One matchExpressions entry of a label selector."""
+
+    model_config = ConfigDict(json_schema_extra={"allOf": [_SET, _PRESENCE]})
 
     key: LabelKey = Field(description="Label key.")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(
@@ -40,15 +62,28 @@ class LabelSelector(Value):
 
 
 class NodeExpression(Value):
-    """One matchExpressions or matchFields entry of a node selector term."""
+    """One matchExpressions entry of a node selector term."""
 
-    key: LabelKey = Field(description="Label key, or metadata.name in matchFields.")
+    model_config = ConfigDict(json_schema_extra={"allOf": [_SET, _PRESENCE, _COMPARISON]})
+
+    key: LabelKey = Field(description="Label key.")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"] = Field(
         description="How the value compares."
     )
     values: tuple[str, ...] = Field(
-        default=(), strict=False, description="One integer as text for Gt and Lt."
+        default=(),
+        strict=False,
+        description="One integer as text for Gt and Lt.",
+        json_schema_extra=UNIQUE,
     )
+
+
+class NodeField(Value):
+    """One matchFields entry of a node selector term: the node's name."""
+
+    key: Literal["metadata.name"] = Field(description="The only field there is.")
+    operator: Literal["In", "NotIn"] = Field(description="This node, or any other.")
+    values: tuple[Name] = Field(strict=False, description="Exactly one name.")
 
 
 class NodeSelectorTerm(Value):
@@ -57,18 +92,17 @@ class NodeSelectorTerm(Value):
     match_expressions: tuple[NodeExpression, ...] = Field(
         default=(), strict=False, description="Conditions on node labels."
     )
-    match_fields: tuple[NodeExpression, ...] = Field(
+    match_fields: tuple[NodeField, ...] = Field(
         default=(), strict=False, description="Conditions on metadata.name."
     )
 
 
 # What a JSON Schema of a selector says beyond its fields: it is not empty.
-NOT_EMPTY: dict[str, Any] = {
-    "anyOf": [
-        {"required": ["matchLabels"], "properties": {"matchLabels": {"minProperties": 1}}},
-        {"required": ["matchExpressions"], "properties": {"matchExpressions": {"minItems": 1}}},
-    ]
-}
+_FILLED: list[Any] = [
+    {"required": ["matchLabels"], "properties": {"matchLabels": {"minProperties": 1}}},
+    {"required": ["matchExpressions"], "properties": {"matchExpressions": {"minItems": 1}}},
+]
+NOT_EMPTY: dict[str, Any] = {"allOf": [{"anyOf": _FILLED}]}
 
 
 def check_selector(report: Report, path: Path, *, empty: bool = False) -> None:
@@ -95,14 +129,12 @@ def check_selector(report: Report, path: Path, *, empty: bool = False) -> None:
     check_expressions(report, (*path, "matchExpressions"))
 
 
-def check_expressions(report: Report, path: Path, *, fields: bool = False) -> None:
+def check_expressions(report: Report, path: Path) -> None:
     """Report what is wrong with a list of requirements: values that its operator does not take."""
     items = value_at(report.document.value, path)
     for index, item in enumerate(items if isinstance(items, list) else []):
         if isinstance(item, dict):
             _check_expression(report, (*path, index), item)
-            if fields:
-                _check_field(report, (*path, index), item)
 
 
 def _check_expression(report: Report, path: Path, item: dict[str, Any]) -> None:
@@ -124,7 +156,7 @@ def _check_expression(report: Report, path: Path, item: dict[str, Any]) -> None:
             _check_comparison(report, below, values)
         case _:
             pass
-    _check_repetition(report, below)
+    check_repetition(report, below)
 
 
 def _check_comparison(report: Report, path: Path, values: list[Any] | None) -> None:
@@ -134,7 +166,7 @@ def _check_comparison(report: Report, path: Path, values: list[Any] | None) -> N
         where(
             path, "selector", f"found {found}, expected exactly one", "Gt and Lt compare with one"
         )
-    elif isinstance(values[0], str) and not values[0].lstrip("-").isdecimal():
+    elif isinstance(values[0], str) and not re.fullmatch(r"-?[0-9]{1,18}", values[0]):
         report.at_value(
             (*path, 0),
             "selector",
@@ -143,37 +175,8 @@ def _check_comparison(report: Report, path: Path, values: list[Any] | None) -> N
         )
 
 
-def _check_field(report: Report, path: Path, item: dict[str, Any]) -> None:
-    if item.get("key") not in {None, "metadata.name"}:
-        report.at_value(
-            (*path, "key"),
-            "selector",
-            f"found {shown(item['key'])}, expected metadata.name",
-            "matchFields knows only the node's name",
-        )
-    if item.get("operator") in {"Exists", "DoesNotExist", "Gt", "Lt"}:
-        report.at_value(
-            (*path, "operator"),
-            "selector",
-            f"found {shown(item['operator'])}, expected In or NotIn",
-            "matchFields takes one name",
-        )
-    values = item.get("values")
-    if isinstance(values, list) and len(values) > 1:
-        report.at_value(
-            (*path, "values"),
-            "selector",
-            f"found {len(values)} values, expected exactly one",
-            "write one term for each node",
-        )
-
-
 def check_repetition(report: Report, path: Path) -> None:
     """Report every value that stands twice in a list."""
-    _check_repetition(report, path)
-
-
-def _check_repetition(report: Report, path: Path) -> None:
     items = value_at(report.document.value, path)
     seen: dict[str, int] = {}
     for index, item in enumerate(items if isinstance(items, list) else []):

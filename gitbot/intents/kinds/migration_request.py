@@ -9,7 +9,7 @@ from pydantic import Field
 from gitbot.documents.decoding import Report, value_at
 from gitbot.documents.formats import instant
 from gitbot.intents.exclusive import exactly_one
-from gitbot.intents.fields import Instant, IntentName, Labels, LabelValue, Name, Text, Value, names
+from gitbot.intents.fields import Instant, IntentName, Labels, Name, Text, Value, ZoneName, names
 from gitbot.intents.selectors import (
     NOT_EMPTY,
     LabelSelector,
@@ -39,11 +39,14 @@ class TargetSpec(Value):
     """Where to: exactly one of node, zone, nodeSelector."""
 
     node: Name | None = Field(default=None, description="Name of a node.")
-    zone: Annotated[LabelValue, Field(min_length=1)] | None = Field(
+    zone: ZoneName | None = Field(
         default=None, description="Value of the topology.kubernetes.io/zone label."
     )
     node_selector: Labels | None = Field(
-        default=None, min_length=1, description="Labels that the node has."
+        default=None,
+        min_length=1,
+        description="Labels that the node has.",
+        json_schema_extra={"minProperties": 1},
     )
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from gitbot.documents.decoding import Report
 from gitbot.intents.fields import (
+    UNIQUE,
     Digest,
     Instant,
     IntentName,
@@ -59,7 +60,10 @@ class ProposedMove(Value):
     pin: Literal["Node", "Zone", "None"] = Field(description="What addedNodeSelector demands.")
     added_node_selector: Labels = Field(default={}, description="The added node selector.")
     allowed_nodes: tuple[Name, ...] = Field(
-        default=(), strict=False, description="All nodes on which it may land."
+        default=(),
+        strict=False,
+        description="All nodes on which it may land.",
+        json_schema_extra=UNIQUE,
     )
     wave: Count = Field(description="Moves of one wave may run together.")
     why: str = Field(default="", max_length=4000, description="Why, in words.")

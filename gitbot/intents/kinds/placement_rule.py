@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from gitbot.documents.decoding import Report, value_at
 from gitbot.intents.affinity import NodeAffinity, PodAffinity, TopologySpread
@@ -15,6 +15,10 @@ PARTS = ("nodeAffinity", "affinity", "antiAffinity", "topologySpread")
 
 class PlacementRuleSpec(Value):
     """A standing rule over the selected VMs of the namespace; at least one of its four parts."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": [part]} for part in PARTS]},
+    )
 
     selector: LabelSelector = Field(
         description="The VMs, by the labels of their VMIs.", json_schema_extra=NOT_EMPTY
@@ -29,7 +33,10 @@ class PlacementRuleSpec(Value):
         default=None, description="Distance from other VMs; Kubernetes' podAntiAffinity."
     )
     topology_spread: tuple[TopologySpread, ...] = Field(
-        default=(), strict=False, description="Kubernetes' topologySpreadConstraints."
+        default=(),
+        strict=False,
+        description="Kubernetes' topologySpreadConstraints.",
+        json_schema_extra={"minItems": 1},
     )
     enforcement: Enforcement = Field(
         default="Required",

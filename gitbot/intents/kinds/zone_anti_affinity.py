@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from gitbot.documents.decoding import Report, value_at
 from gitbot.intents.fields import ZONE_KEY, Enforcement, Heal, LabelKey, Value
@@ -13,6 +13,18 @@ from gitbot.intents.selectors import NOT_EMPTY, LabelSelector, check_selector
 
 class ZoneAntiAffinitySpec(Value):
     """A standing rule: the selected VMs of the namespace are spread over zones."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"admission": {"const": "Render"}}, "required": ["admission"]},
+            "then": {
+                "properties": {
+                    "maxPerDomain": {"const": 1},
+                    "enforcement": {"const": "Required"},
+                }
+            },
+        }
+    )
 
     selector: LabelSelector = Field(
         description="The VMs, by the labels of their VMIs.", json_schema_extra=NOT_EMPTY

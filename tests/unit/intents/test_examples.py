@@ -1,0 +1,103 @@
+"""The examples of the documentation, and that schema and reader agree on every one of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from gitbot.documents import read_documents
+from gitbot.intents import read_intents
+from gitbot.intents.registry import KINDS
+from gitbot.intents.schema import json_schema
+from gitbot.model.findings import Finding
+from gitbot.settings import ClusterSettings, Settings, read_settings
+from gitbot.settings import json_schema as settings_schema
+
+ROOT = Path(__file__).parents[3] / "examples"
+SETTINGS = Settings(clusters=(ClusterSettings(name="prod", time_zone="UTC"),))
+
+
+def examples(folder: str) -> list[str]:
+    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.yaml"))
+
+
+def found_by_the_reader(path: str) -> tuple[Finding, ...]:
+    data = (ROOT / path).read_bytes()
+    if "/configuration/" in path:
+        return read_settings(data, ".gitbot.yaml")[1]
+    folder = "gitbot/" if "/placement-proposal/" in path else ""
+    return read_intents({f"intents/prod/{folder}example.yaml": data}, SETTINGS, "prod")[1]
+
+
+def found_by_the_schema(path: str) -> list[str]:
+    documents, findings = read_documents((ROOT / path).read_bytes(), path)
+    assert not findings, "an example is always YAML that every reader reads alike"
+    found: list[str] = []
+    for document in documents:
+        kind = kind_of(path, document.value)
+        schema = settings_schema() if kind == "Configuration" else json_schema(kind)
+        validator = jsonschema.Draft202012Validator(schema)
+        found += [error.message for error in validator.iter_errors(document.value)]
+    return found
+
+
+def kind_of(path: str, value: dict[str, Any]) -> str:
+    if path.startswith("lint-only/"):
+        return str(value["kind"])
+    return "".join(word.title() for word in path.split("/")[1].split("-"))
+
+
+def test_every_kind_has_valid_and_invalid_examples() -> None:
+    for folder in ("valid", "invalid"):
+        kinds = {kind_of(path, {}) for path in examples(folder)}
+        assert kinds == {*KINDS, "Configuration"}
+
+
+@pytest.mark.parametrize("path", examples("valid"))
+def test_schema_and_reader_accept(path: str) -> None:
+    assert found_by_the_reader(path) == ()
+    assert found_by_the_schema(path) == []
+
+
+@pytest.mark.parametrize("path", examples("invalid"))
+def test_schema_and_reader_refuse(path: str) -> None:
+    findings = found_by_the_reader(path)
+    assert len(findings) == 1, [str(finding) for finding in findings]
+    assert found_by_the_schema(path)
+
+
+@pytest.mark.parametrize("path", examples("lint-only"))
+def test_only_the_reader_can_know(path: str) -> None:
+    findings = found_by_the_reader(path)
+    assert len(findings) == 1, [str(finding) for finding in findings]
+    assert found_by_the_schema(path) == []
+
+
+def test_check_jsonschema_agrees(tmp_path: Path) -> None:
+    """The tool that people run in CI, on the files as they are."""
+    for folder in sorted((ROOT / "valid").iterdir()):
+        kind = kind_of(f"valid/{folder.name}/x", {})
+        schema = tmp_path / f"{kind}.json"
+        body = settings_schema() if kind == "Configuration" else json_schema(kind)
+        schema.write_text(json.dumps(body), encoding="utf-8")
+        tool = [sys.executable, "-m", "check_jsonschema"]
+        good = sorted(str(path) for path in folder.glob("*.yaml"))
+        bad = sorted(str(path) for path in (ROOT / "invalid" / folder.name).glob("*.yaml"))
+        accepted = subprocess.run(
+            [*tool, "--schemafile", str(schema), *good], capture_output=True, check=False, text=True
+        )
+        assert accepted.returncode == 0, accepted.stdout
+        refused = subprocess.run(
+            [*tool, "--schemafile", str(schema), "-o", "json", *bad],
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        failed = {error["filename"] for error in json.loads(refused.stdout)["errors"]}
+        assert failed == set(bad)
