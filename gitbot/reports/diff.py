@@ -15,6 +15,7 @@ from gitbot.model.plan import Hold, PlacementPlan
 
 ZONE = "topology.kubernetes.io/zone"
 RULE_BROKEN = "plan/rule-broken"
+_JUDGES = ("policy/", "constraints/")  # policies, and the replay of the plan
 
 
 class DiffState(StrEnum):
@@ -143,9 +144,10 @@ def default_commands(plan: PlacementPlan) -> tuple[str, ...]:
 
 def _state(plan: PlacementPlan, findings: tuple[Finding, ...]) -> DiffState:
     severities = {finding.severity for finding in findings}
-    if Severity.ERROR in severities:
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    if any(finding.code.startswith(_JUDGES) for finding in errors):
         return DiffState.DENIED
-    if any(hold.asked for hold in plan.holds):
+    if errors or any(hold.asked for hold in plan.holds):
         return DiffState.BLOCKED
     if Severity.WARNING in severities:
         return DiffState.WARNING

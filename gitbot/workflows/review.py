@@ -31,6 +31,7 @@ from gitbot.reports import (
     plan_document,
 )
 from gitbot.settings import Settings
+from gitbot.workflows.live_labels import label_findings
 
 Replay = Callable[[PlacementProblem, PlacementPlan], tuple[Finding, ...]]
 
@@ -84,14 +85,20 @@ def review(
         now=now,
         snapshot_max_age=settings.snapshot_max_age,
     )
-    found = {*findings, *replay(problem, plan), *verdict.findings, *broken_rules(plan)}
-    ordered = tuple(sorted(found, key=sort_key))
     manifests = render_manifests(
         plan=plan,
         templates=templates,
         context=contexts(intents, settings, commit=commit, pull_request=pull_request),
         nodes=drained_nodes(problem, plan),
     )
+    found = {
+        *findings,
+        *replay(problem, plan),
+        *verdict.findings,
+        *broken_rules(plan),
+        *label_findings(manifests, problem.snapshot, intents),
+    }
+    ordered = tuple(sorted(found, key=sort_key))
     objects = [manifest.object for manifest in manifests]
     expires_at = now + settings.plan_expiry
     digest = plan_digest(plan, objects)

@@ -38,6 +38,7 @@ SNAPSHOT = ClusterSnapshot(
     },
 )
 DENY = Finding(code="policy/deny", severity=Severity.ERROR, message="2 moves, at most 1")
+WRONG = Finding(code="intents/unknown-vm", severity=Severity.ERROR, message="there is no VM x")
 WARN = Finding(code="policy/warn", severity=Severity.WARNING, message="old snapshot")
 
 
@@ -69,6 +70,11 @@ READY = replace(PLAN, holds=())
         (
             diff(READY, findings=(WARN, DENY)),
             "denied",
+            "2 moves, 0 blocked, 0 rule breaks after, 1 now",
+        ),
+        (
+            diff(READY, findings=(WRONG,)),
+            "blocked",
             "2 moves, 0 blocked, 0 rule breaks after, 1 now",
         ),
         (

@@ -238,6 +238,36 @@ def test_manifests_and_intents_in_one_pull_request_are_refused() -> None:
         assert codes(run({"request": REQUEST}, base={}, changed=(one,))) == []
 
 
+def test_labels_left_on_a_node_are_named() -> None:
+    mark = {"placement.gitbot.dev/window": "gone", "placement.gitbot.dev/state": "ready"}
+    objects = [node("n1", zone="a", labels=mark), *OBJECTS[1:]]
+    result = run({"request": REQUEST}, evidence=evidence(objects))
+    (finding,) = result.all_findings
+    assert str(finding) == (
+        "-: node n1 has the label placement.gitbot.dev/window=gone, and there is no such window; "
+        "kubectl label node n1 placement.gitbot.dev/window- placement.gitbot.dev/state-"
+    )
+    assert not result.fails()
+    mark["placement.gitbot.dev/window"] = "firmware"
+    objects = [node("n1", zone="a", labels=mark), *OBJECTS[1:]]
+    named = codes(run({"window": LATER}, evidence=evidence(objects)))
+    assert "warning check/labels" not in named
+
+
+def test_a_living_migration_with_other_labels_is_named() -> None:
+    first = run({"request": REQUEST})
+    assert first.review is not None
+    live = {**first.review.manifests[0].object, "status": {"phase": "Succeeded"}}
+    same = run({"request": REQUEST}, evidence=evidence([*OBJECTS, live]))
+    assert "warning check/labels" not in codes(same)
+    live["metadata"] = {
+        **live["metadata"],
+        "labels": {"placement.gitbot.dev/request": "request_default_other"},
+    }
+    other = run({"request": REQUEST}, evidence=evidence([*OBJECTS, live]))
+    assert "warning check/labels" in codes(other)
+
+
 def test_an_unknown_cluster_is_named() -> None:
     result = check(
         cluster="nope", sources=sources(request=REQUEST), evidence=evidence(), engine=ENGINE
