@@ -27,7 +27,7 @@ def backoff_left(view: View, migration: KubernetesObject, vmi: KubernetesObject,
         for item in view.select(MIGRATIONS_OF_VMI, str(name_of(vmi)))
         if _made_by_controller(item)
     ]
-    alike.sort(key=lambda item: (created_at(item), uid_of(item) == uid_of(migration)), reverse=True)
+    alike.sort(key=lambda item: _age(item, uid_of(migration)), reverse=True)
     if len(alike) < 2 or uid_of(alike[0]) != uid_of(migration):
         return 0
     pause = 0
@@ -38,6 +38,11 @@ def backoff_left(view: View, migration: KubernetesObject, vmi: KubernetesObject,
             pause = pause * 2 or BACKOFF
     failed = _failed_at(alike[1])
     return failed + pause - now if pause and failed is not None else 0
+
+
+def _age(migration: KubernetesObject, waiting: str) -> tuple[str, bool, int]:
+    """Sorts by creation; in the same second the waiting one is the newest, then the last failed."""
+    return created_at(migration), uid_of(migration) == waiting, _failed_at(migration) or 0
 
 
 def _made_by_controller(migration: KubernetesObject) -> bool:

@@ -94,7 +94,7 @@ def _attach(scene: Scene, target: KubernetesObject) -> Reconciled:
     """Hotplugged volumes reach the target's node by a pod of their own."""
     waits = "the attachment pod of hotplugged volumes"
     if attachment_pods(scene.view, target):
-        return Reconciled(waits_for=waits)
+        return Reconciled(requeue_after=_RETRY, waits_for=waits)
     event = RecordEvent(
         object=scene.migration,
         type="Normal",
@@ -102,7 +102,8 @@ def _attach(scene: Scene, target: KubernetesObject) -> Reconciled:
         message="Created attachment pod {name}",
     )
     pod = attachment_pod(target, scene.vmi, scene.migration)
-    return Reconciled(writes=(Create(object=pod, event=event),), waits_for=waits)
+    create = Create(object=pod, event=event)
+    return Reconciled(writes=(create,), requeue_after=_RETRY, waits_for=waits)
 
 
 def _start(scene: Scene) -> Reconciled:

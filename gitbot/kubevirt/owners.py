@@ -70,10 +70,8 @@ def _run(vm: KubernetesObject, vmi: KubernetesObject | None, now: int) -> Reconc
     strategy = run_strategy(vm)
     if vmi is None:
         started = bool(at(vm, "status", "runStrategy"))
-        wanted = strategy in ("Always", "Once") or (
-            strategy == "RerunOnFailure" and (not started or _failures(vm) or _failed(vm))
-        )
-        if not wanted or (strategy == "Once" and started):
+        wanted = strategy == "Always" or _start_requested(vm)
+        if not wanted and not (strategy in ("Once", "RerunOnFailure") and not started):
             return NOTHING
         retry = at(vm, "status", "startFailure", "retryAfterTimestamp")
         left = parse_instant(retry) - now if retry else 0
@@ -88,12 +86,10 @@ def _run(vm: KubernetesObject, vmi: KubernetesObject | None, now: int) -> Reconc
     return NOTHING
 
 
-def _failures(vm: KubernetesObject) -> int:
-    return int(at(vm, "status", "startFailure", "consecutiveFailCount", default=0))
-
-
-def _failed(vm: KubernetesObject) -> bool:
-    return bool(at(vm, "status", "printableStatus") in ("CrashLoopBackOff", "Failed"))
+def _start_requested(vm: KubernetesObject) -> bool:
+    """Whether somebody asked for a start: virtctl, or this controller after a failure."""
+    requests = at(vm, "status", "stateChangeRequests", default=[])
+    return any(request.get("action") == "Start" for request in requests)
 
 
 def _start(vm: KubernetesObject) -> Create:
@@ -140,6 +136,10 @@ def _vm_status(vm: KubernetesObject, vmi: KubernetesObject | None, now: int) -> 
     if vmi is not None:
         status["runStrategy"] = run_strategy(vm)
         _count_failure(status, vmi, now)
+        if phase_of(vmi) == "Failed" and run_strategy(vm) == "RerunOnFailure":
+            status["stateChangeRequests"] = [{"action": "Start"}]
+        elif phase_of(vmi) not in FINAL_PHASES:
+            status.pop("stateChangeRequests", None)
     status["printableStatus"] = _printable(vm, vmi, status)
     kept = ("LiveMigratable", "StorageLiveMigratable", "Ready")
     conditions = at(vmi, "status", "conditions", default=[])

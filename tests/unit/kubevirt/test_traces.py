@@ -28,7 +28,7 @@ from tests.unit.kubevirt.recordings import recorded
 SCENARIOS: dict[str, Any] = recorded("traces")["scenarios"]
 NODES: dict[str, dict[str, str]] = recorded("traces")["nodes"]
 LEFT_OUT = {
-    "race-pinned": "creates at the same instant pass admission together; see test_races.py",
+    "race-pinned": "creates at the same instant pass admission together; see test_stories.py",
     "virt-api-down": "failing webhooks are the API server's part",
 }
 _DRAIN = "kubectl drain w1 starts"

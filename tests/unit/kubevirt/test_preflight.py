@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitbot.kubevirt.preflight import preflight
+from gitbot.model.plan import Outcome
+from tests.unit.kubevirt.objects import KUBEVIRT, Object, condition, migration, node, vmi
+
+
+def checks(obj: Object, **more: Any) -> dict[str, tuple[Outcome, str]]:
+    arguments: dict[str, Any] = {"kubevirt": KUBEVIRT, "source_node": node()} | more
+    found = preflight(obj, **arguments)
+    return {check.name: (check.outcome, check.message) for check in found}
+
+
+def test_a_healthy_vm_passes_every_check() -> None:
+    found = checks(vmi(), added_node_selector={"kubernetes.io/hostname": "n2"})
+    assert {outcome for outcome, _ in found.values()} == {Outcome.PASS}
+    assert len(found) == 12
+
+
+STUCK = condition(
+    "LiveMigratable", "False", "DisksNotLiveMigratable", "cannot migrate VMI: PVC a is not shared"
+)
+TABLE: list[tuple[str, Object, dict[str, Any], Outcome, str]] = [
+    (
+        "live-migratable",
+        vmi(conditions=[STUCK]),
+        {},
+        Outcome.FAIL,
+        (
+            "restart needed: LiveMigratable is False (DisksNotLiveMigratable: "
+            "cannot migrate VMI: PVC a is not shared)"
+        ),
+    ),
+    (
+        "live-migratable",
+        vmi(conditions=[]),
+        {},
+        Outcome.WARN,
+        "condition LiveMigratable is absent: the node has not said yet whether it can move",
+    ),
+    (
+        "live-migratable",
+        vmi(conditions=[condition("LiveMigratable", "Unknown")]),
+        {},
+        Outcome.WARN,
+        "LiveMigratable is Unknown",
+    ),
+    ("running", vmi(phase="Failed"), {}, Outcome.FAIL, "the VMI has ended: phase Failed"),
+    (
+        "running",
+        vmi(phase="Scheduling"),
+        {},
+        Outcome.FAIL,
+        "the VMI does not run yet: phase Scheduling",
+    ),
+    (
+        "in-flight",
+        vmi(),
+        {"migrations": [migration("m2", phase="Running"), migration("m1", phase="Succeeded")]},
+        Outcome.FAIL,
+        "an unfinished migration of this VMI exists: m2 (Running)",
+    ),
+    (
+        "in-flight",
+        vmi(),
+        {"migrations": [migration("m2", vmi_name="other")]},
+        Outcome.PASS,
+        "no unfinished migration of this VMI",
+    ),
+    (
+        "paused",
+        vmi(conditions=[condition("LiveMigratable", "True"), condition("Paused", "True")]),
+        {},
+        Outcome.WARN,
+        "the guest is paused; it moves and stays paused",
+    ),
+    (
+        "backup",
+        vmi(changedBlockTracking={"backupStatus": {"backupName": "nightly"}}),
+        {},
+        Outcome.WARN,
+        "backup nightly runs: the migration stays Pending until its end",
+    ),
+    (
+        "hotplug-volumes",
+        vmi(volumeStatus=[{"name": "extra", "hotplugVolume": {}}]),
+        {},
+        Outcome.WARN,
+        (
+            "hotplugged volumes: the migration waits for an attachment pod on the target, "
+            "and KubeVirt makes its target pod anew every five minutes without ever failing"
+        ),
+    ),
+    (
+        "target-pod",
+        vmi(),
+        {"source_node": None},
+        Outcome.FAIL,
+        (
+            "virt-controller cannot make a target pod, so it would stay Pending: "
+            'node "n1" associated with vmi "db-1" does not exist'
+        ),
+    ),
+    (
+        "target-pod",
+        vmi(selinuxContext=""),
+        {},
+        Outcome.FAIL,
+        (
+            "virt-controller cannot make a target pod, so it would stay Pending: "
+            "SELinux context not set on VMI status"
+        ),
+    ),
+    (
+        "selector",
+        vmi(),
+        {"added_node_selector": {"kubernetes.io/arch": "arm64"}},
+        Outcome.FAIL,
+        (
+            "KubeVirt would silently drop what was asked for: "
+            "kubernetes.io/arch: asked arm64, VM has amd64"
+        ),
+    ),
+    (
+        "cpu-vendor",
+        vmi(),
+        {"added_node_selector": {"cpu-vendor.node.kubevirt.io/AMD": "true"}},
+        Outcome.FAIL,
+        (
+            "addedNodeSelector names a CPU vendor, which switches KubeVirt's own vendor check "
+            "off: the guest could land on a CPU that it cannot run on"
+        ),
+    ),
+    (
+        "eviction-strategy",
+        vmi(),
+        {},
+        Outcome.PASS,
+        "evictionStrategy None: a drain would stop its guest and start it elsewhere",
+    ),
+    (
+        "kubevirt",
+        vmi(),
+        {"kubevirt": {**KUBEVIRT, "status": {"phase": "Deploying"}}},
+        Outcome.FAIL,
+        "KubeVirt is being rolled out: phase Deploying",
+    ),
+    (
+        "kubevirt",
+        vmi(),
+        {
+            "kubevirt": {
+                "spec": {"workloadUpdateStrategy": {"workloadUpdateMethods": ["LiveMigrate"]}},
+                "status": {"phase": "Deployed", "outdatedVirtualMachineInstanceWorkloads": 7},
+            }
+        },
+        Outcome.FAIL,
+        "KubeVirt is migrating 7 VMs with an outdated launcher",
+    ),
+    (
+        "kubevirt",
+        vmi(),
+        {"kubevirt": {"status": {"outdatedVirtualMachineInstanceWorkloads": 7}}},
+        Outcome.PASS,
+        "KubeVirt is deployed and moves nothing of its own accord",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "obj", "more", "outcome", "message"), TABLE)
+def test_each_check_says_what_it_found(
+    name: str, obj: Object, more: dict[str, Any], outcome: Outcome, message: str
+) -> None:
+    assert checks(obj, **more)[name] == (outcome, message)
+
+
+def test_two_active_pods_make_it_wait() -> None:
+    pods = [{"metadata": {"name": name}} for name in ("p2", "p1")]
+    outcome, message = checks(vmi(), pods=pods)["one-pod"]
+    assert outcome is Outcome.WARN
+    assert message == "the migration waits until one of these pods has ended: p1, p2"
+
+
+def test_a_vmi_that_is_being_deleted_does_not_move() -> None:
+    gone = vmi()
+    gone["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert checks(gone)["running"] == (Outcome.FAIL, "the VMI is being deleted")
