@@ -1,0 +1,213 @@
+"""The bot's pull requests: one a concern, quiet, renewed, never over a person's push."""
+
+from __future__ import annotations
+
+from gitbot.ports.forge import PullState
+from gitbot.workflows.apply import apply
+from gitbot.workflows.propose import ProposeResult, propose
+from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story, configuration
+
+HEAL = "heal-zoneantiaffinity-customapp-mssql2016"
+FILE = f"intents/{CLUSTER}/gitbot/{HEAL}.yaml"
+
+
+def actions(result: ProposeResult) -> dict[str, str]:
+    return {item.concern: item.action for item in result.concerns}
+
+
+def test_a_breach_is_proposed_once_with_its_plan() -> None:
+    story = Story.begin(db=RULE)
+    assert actions(propose(story.shell)) == {HEAL: "opened"}
+    (pull,) = story.pulls()
+    assert pull.branch == f"gitbot/pull/{CLUSTER}/{HEAL}"
+    changed = {
+        path
+        for path, data in story.repository.read_tree(pull.head).items()
+        if story.repository.read_blob("main", path) != data
+    }
+    assert changed == {FILE}
+    (comment,) = story.forge.list_comments(pull.number)
+    assert "**1 move, 0 blocked, 0 rule breaks after, 1 now**" in comment.body
+
+
+def test_a_second_run_writes_nothing() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    before = story.writes()
+    result = propose(story.shell)
+    assert actions(result) == {HEAL: "unchanged"}
+    assert result.did_nothing
+    assert story.writes() == before
+
+
+def test_merging_it_heals_the_rule_and_touches_no_spec() -> None:
+    story = Story.begin(db=RULE)
+    specs = story.specs()
+    propose(story.shell)
+    story.merge()
+    result = apply(story.shell)
+    assert result.states == {"succeeded": 1}
+    assert story.databases() == ["kni-worker2", "kni-worker4", "kni-worker6"]
+    assert story.specs() == specs
+    assert actions(propose(story.shell)) == {}
+    before = story.writes()
+    assert propose(story.shell).did_nothing
+    assert apply(story.shell).did_nothing
+    assert story.writes() == before
+
+
+def test_closed_without_a_merge_it_stays_silent_until_the_plan_changes() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    (pull,) = story.pulls()
+    story.forge.close_pull(pull.number)
+    assert actions(propose(story.shell)) == {HEAL: "silent"}
+    assert story.pulls() == ()
+    assert story.repository.resolve(pull.branch) is None
+    before = story.writes()
+    assert propose(story.shell).did_nothing
+    assert story.writes() == before
+    story.cluster.cordon("kni-worker2")
+    story.cluster.settle()
+    assert actions(propose(story.shell))[HEAL] in ("opened", "nothing")
+
+
+def test_a_breach_is_proposed_only_after_it_stood_for_a_while() -> None:
+    story = Story.begin(db=RULE)
+    story.commit(**{".gitbot.yaml": configuration().replace("PT0S", "PT15M")})
+    assert actions(propose(story.shell)) == {HEAL: "waiting"}
+    story.port.sleep(899)
+    assert actions(propose(story.shell)) == {HEAL: "waiting"}
+    story.port.sleep(1)
+    assert actions(propose(story.shell)) == {HEAL: "opened"}
+
+
+def test_a_breach_that_flaps_opens_at_most_one_pull_request() -> None:
+    story = Story.begin(db=RULE)
+    story.commit(**{".gitbot.yaml": configuration().replace("PT0S", "PT15M")})
+    for number in range(6):
+        propose(story.shell)
+        story.commit(db=RULE if number % 2 else None)
+        story.port.sleep(600)
+    assert story.forge.list_pulls() == ()
+
+
+def test_it_is_closed_when_its_concern_is_gone() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    (pull,) = story.pulls()
+    story.commit(db=None)
+    assert actions(propose(story.shell)) == {HEAL: "closed"}
+    assert story.forge.get_pull(pull.number).state is PullState.CLOSED
+    assert story.repository.resolve(pull.branch) is None
+    before = story.writes()
+    assert propose(story.shell).did_nothing
+    assert story.writes() == before
+
+
+def test_a_persons_push_is_never_overwritten() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    (pull,) = story.pulls()
+    head = story.commit(pull.branch, **{FILE: "# mine\n"})
+    assert actions(propose(story.shell)) == {HEAL: "unchanged"}
+    assert story.repository.resolve(pull.branch) == head
+    story.commit(db=None)
+    propose(story.shell)
+    assert story.repository.resolve(pull.branch) == head
+    assert story.forge.get_pull(pull.number).state is PullState.OPEN
+
+
+def test_it_is_renewed_before_it_expires_with_the_same_digest() -> None:
+    story = Story.begin(db=RULE)
+    first = propose(story.shell).concerns[0]
+    story.port.sleep(17 * 3600)
+    assert actions(propose(story.shell)) == {HEAL: "unchanged"}
+    story.port.sleep(2 * 3600)
+    second = propose(story.shell).concerns[0]
+    assert (second.action, second.digest) == ("renewed", first.digest)
+    story.port.sleep(10 * 3600)
+    story.merge()
+    assert apply(story.shell).states == {"succeeded": 1}
+
+
+def test_a_merge_after_expiry_approves_nothing() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    story.port.sleep(86_401)
+    story.merge()
+    result = apply(story.shell)
+    assert (result.created, len(result.approvals.refused)) == (0, 1)
+    assert "the proposal had expired" in result.approvals.refused[0].reason
+
+
+def test_a_request_that_came_without_a_pull_request_is_proposed() -> None:
+    story = Story.begin(jump=REQUEST)
+    assert apply(story.shell).created == 0
+    assert actions(propose(story.shell)) == {"request-customapp-jump": "opened"}
+    story.merge()
+    assert apply(story.shell).states == {"succeeded": 1}
+    assert story.where()["jumpbox"] == "kni-worker5"
+    assert actions(propose(story.shell)) == {}
+
+
+def test_at_most_so_many_are_open_at_once() -> None:
+    story = Story.begin(db=RULE, jump=REQUEST)
+    text = configuration().replace("PT0S", "PT0S, maxOpen: 1")
+    story.commit(**{".gitbot.yaml": text})
+    assert actions(propose(story.shell)) == {HEAL: "opened", "request-customapp-jump": "waiting"}
+
+
+def test_heal_report_proposes_nothing() -> None:
+    story = Story.begin(db=RULE + "  heal: Report\n")
+    assert actions(propose(story.shell)) == {}
+
+
+def test_heal_auto_needs_no_pull_request() -> None:
+    story = Story.begin(db=RULE)
+    story.commit(
+        **{".gitbot.yaml": configuration("  allowAuto: true\n")}, db=RULE + "  heal: Auto\n"
+    )
+    assert actions(propose(story.shell)) == {HEAL: "auto"}
+    assert story.forge.list_pulls() == ()
+    assert apply(story.shell).states == {"succeeded": 1}
+    assert story.store.read().entries[-1].merger == "policy"
+    assert actions(propose(story.shell)) == {}
+
+
+def test_a_vm_moved_lately_is_left_alone_where_nothing_required_is_broken() -> None:
+    story = Story.begin(db=RULE + "  enforcement: Preferred\n")
+    propose(story.shell)
+    story.merge()
+    apply(story.shell)
+    moved = next(name for name, node in story.where().items() if node == "kni-worker2")
+    migration = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": "back", "namespace": "customapp"},
+        "spec": {
+            "vmiName": moved,
+            "addedNodeSelector": {"kubernetes.io/hostname": "kni-worker6"},
+        },
+    }
+    story.cluster.apply([migration])
+    story.cluster.settle()
+    result = propose(story.shell)
+    assert actions(result) == {HEAL: "nothing"}
+    assert "was moved lately" in result.concerns[0].reason
+    story.port.sleep(86_401)
+    assert actions(propose(story.shell)) == {HEAL: "opened"}
+
+
+def test_a_plan_that_no_longer_keeps_the_law_is_proposed_anew_beside_the_old() -> None:
+    story = Story.begin(jump=REQUEST.replace("kni-worker5", "kni-worker3"))
+    propose(story.shell)
+    story.merge()
+    story.cluster.cordon("kni-worker3")
+    story.cluster.settle()
+    result = apply(story.shell)
+    assert [item.request for item in result.stale] == ["request/customapp/jump"]
+    assert actions(propose(story.shell)) == {"request-customapp-jump": "nothing"}
+    story.cluster.cordon("kni-worker3", unschedulable=False)
+    story.cluster.settle()
+    assert apply(story.shell).states == {"succeeded": 1}
