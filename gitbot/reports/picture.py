@@ -33,9 +33,9 @@ def _by_node(diff: Diff) -> str:
     for side in _SIDES:
         lines += [f'  subgraph {side}["{side}"]', "    direction TB"]
         for index, zone in enumerate(_zones(diff)):
-            lines.append(f'    subgraph {side}-z{index}["{_zone(zone)}"]')
+            lines.append(f'    subgraph {side}_z{index}["{_zone(zone)}"]')
             lines += [
-                f'      {side}-{boxes[node.name]}["{_node_label(node, side)}"]'
+                f'      {side}_{boxes[node.name]}["{_node_label(node, side)}"]'
                 for node in diff.nodes
                 if node.zone == zone
             ]
@@ -54,7 +54,7 @@ def _by_zone(diff: Diff) -> str:
             nodes = [node for node in diff.nodes if node.zone == zone]
             vms = sum(len(_vms(node, side)) for node in nodes)
             text = f"{_zone(zone)}<br/>{counted(len(nodes), 'node')}, {counted(vms, 'VM')}"
-            lines.append(f'    {side}-{boxes[zone]}["{text}"]')
+            lines.append(f'    {side}_{boxes[zone]}["{text}"]')
         lines.append("  end")
     amounts = Counter((move.source.zone, move.to.zone) for move in diff.plan.moves)
     labels = {ends: counted(amount, "VM") for ends, amount in amounts.items()}
@@ -71,7 +71,7 @@ def _labels_by_node(diff: Diff) -> dict[tuple[str, str], str]:
 
 def _arrows(labels: Mapping[tuple[str, str], str], boxes: Mapping[str, str]) -> list[str]:
     return [
-        f'  before-{boxes[source]} -->|"{text}"| after-{boxes[to]}'
+        f'  before_{boxes[source]} -->|"{text}"| after_{boxes[to]}'
         for (source, to), text in sorted(labels.items())
     ]
 

@@ -161,8 +161,8 @@ def test_picture_is_by_zone_above_forty_nodes() -> None:
     )
     assert len(made.nodes) > 40
     drawn = picture(made)
-    assert 'before-z0["z0<br/>20 nodes, 0 VMs"]' in drawn
-    assert 'before-z0 -->|"20 VMs"| after-z1' in drawn
+    assert 'before_z0["z0<br/>20 nodes, 0 VMs"]' in drawn
+    assert 'before_z0 -->|"20 VMs"| after_z1' in drawn
     assert "n001" not in drawn
 
 
