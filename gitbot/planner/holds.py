@@ -147,6 +147,15 @@ def blocked(node: str, culprits: Mapping[NamespacedName, str]) -> Obstacle:
     )
 
 
+def claimed(request: Request) -> Obstacle:
+    """Another request of the same problem moves the VM."""
+    return Obstacle(
+        code="reserved",
+        reason=f"{request.id} moves this VM as well",
+        hint="ask for it once",
+    )
+
+
 def too_late(
     facts: Facts,
     request: Request,

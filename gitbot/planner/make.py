@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from gitbot.errors import Bug
@@ -17,6 +17,9 @@ from gitbot.planner.requests import Late, move_vms, return_home
 from gitbot.planner.step import Draft
 from gitbot.planner.timing import first_chance
 from gitbot.planner.waves import pack
+
+STUCK = frozenset({"no-feasible-node", "no-free-domain", "not-together", "unsafe-landing"})
+"""Codes of holds that another order of goals might avoid."""
 
 
 def make_plan(problem: PlacementProblem) -> PlacementPlan:
@@ -38,37 +41,54 @@ def make_plan(problem: PlacementProblem) -> PlacementPlan:
 
 
 def _draft_all(board: Board, late: Late) -> list[Draft]:
-    """The drafts of all goals in their order; where some have holds, with those last, and first."""
+    """The drafts of all goals in their order; where some fall short, of the best order tried.
+
+    Tried are: those that fell short last, and first, and all MigrationRequests as one.
+    """
     problem = board.facts.problem
     goals = sorted(problem.goals, key=lambda goal: first_chance(goal.request, problem.now))
-    drafts, short = _in_order(board, goals, late)
-    first = [goal for goal in goals if goal.request.id in short]
-    rest = [goal for goal in goals if goal.request.id not in short]
-    for order in ([*rest, *first], [*first, *rest]):
-        if first and rest and order != goals:
-            others, _ = _in_order(board, order, late)
-            if _count(others) < _count(drafts):
-                drafts = others
+    drafts, short = _in_order(board, [(goal,) for goal in goals], late)
+    for order in _other_orders(goals, short):
+        others, _ = _in_order(board, order, late)
+        if _count(others) < _count(drafts):
+            drafts = others
     return drafts
+
+
+def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple[Goal, ...]]]:
+    if not short or len(goals) < 2:
+        return
+    first: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal.request.id in short]
+    rest: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal.request.id not in short]
+    if rest:
+        yield [*rest, *first]
+        yield [*first, *rest]
+    moves = tuple(goal for goal in goals if isinstance(goal, MoveVms))
+    if len(moves) > 1:
+        others: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal not in moves]
+        yield [*others, moves]
+        yield [moves, *others]
 
 
 def _count(drafts: Sequence[Draft]) -> int:
     return sum(1 for draft in drafts for hold in draft.holds if hold.asked)
 
 
-def _in_order(board: Board, goals: Sequence[Goal], late: Late) -> tuple[list[Draft], set[str]]:
+def _in_order(
+    board: Board, order: Sequence[tuple[Goal, ...]], late: Late
+) -> tuple[list[Draft], set[str]]:
+    """The drafts of goals, or of several requests as one, and the requests that fell short."""
     here = board.fork()
-    closed = _closed(goals)
+    closed = _closed(board.facts.problem.goals)
     drafts: list[Draft] = []
     short: set[str] = set()
-    for goal in goals:
-        draft = _draft(here, goal, closed, late)
+    for goals in order:
+        draft = _draft(here, goals, closed, late)
         for item in draft.planned:
             here.take(item.step)
         if draft.cordon:
             here.cordon({item.leaves for item in draft.planned})
-        if draft.holds:
-            short.add(goal.request.id)
+        short.update(hold.request for hold in draft.holds if hold.code in STUCK)
         drafts.append(draft)
     return drafts, short
 
@@ -82,10 +102,12 @@ def _closed(goals: Sequence[Goal]) -> Mapping[str, str]:
     }
 
 
-def _draft(board: Board, goal: Goal, closed: Mapping[str, str], late: Late) -> Draft:
+def _draft(board: Board, goals: tuple[Goal, ...], closed: Mapping[str, str], late: Late) -> Draft:
+    goal = goals[0]
     match goal:
         case MoveVms():
-            return move_vms(board, goal, closed, late)
+            moves = [item for item in goals if isinstance(item, MoveVms)]
+            return move_vms(board, moves, closed, late)
         case EmptyNodes():
             return empty_nodes(board, goal, closed, late)
         case HealRule():

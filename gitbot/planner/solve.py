@@ -61,8 +61,9 @@ _NOWHERE = frozenset({""})
 def _offers(board: Board, vm: NamespacedName, task: Task) -> Iterator[Step]:
     """Steps to where the VM is content, then steps aside to make room for the others."""
     content = task.content[vm]
-    if board.place(vm) not in content:
-        yield from board.steps(vm, task.wishes[vm])
+    settled = board.place(vm) in content
+    for step in board.steps(vm, task.wishes[vm]):
+        yield replace(step, helper=settled)
     if task.aside is not None:
         for step in board.steps(vm, task.aside):
             if step.node not in content:

@@ -55,5 +55,5 @@ def test_two_vms_change_places_by_a_step_aside() -> None:
     )
     plan = planned(case)
     assert [item[0] for item in moved(plan)] in (["a", "b", "a"], ["b", "a", "b"])
-    assert plan.moves[0].why == "steps aside for another VM of the request"
+    assert plan.moves[0].why == "steps aside to make room"
     assert {(item.vm.name, item.to.node) for item in plan.moves[1:]} == {("a", "n1"), ("b", "n2")}
