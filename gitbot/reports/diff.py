@@ -156,7 +156,8 @@ def _state(plan: PlacementPlan, findings: tuple[Finding, ...]) -> DiffState:
 
 def _touched(plan: PlacementPlan, snapshot: ClusterSnapshot, zone_key: str) -> tuple[DiffNode, ...]:
     touched = {move.source.node for move in plan.moves} | {move.to.node for move in plan.moves}
-    zones = {name_of(node).name: labels_of(node).get(zone_key, "") for node in snapshot.of("Node")}
+    zones = {ref.node: ref.zone for move in plan.moves for ref in (move.source, move.to)}
+    zones |= {name_of(node).name: labels_of(node).get(zone_key, "") for node in snapshot.of("Node")}
     before = _places(snapshot)
     after = dict(before)
     for move in plan.moves:
