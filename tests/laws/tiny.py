@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.placement_rule import placement_rules
@@ -27,8 +27,20 @@ from gitbot.testing.problems import HOSTNAME, ZONE, named, node, problem, reques
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 KEYS = {"zone": ZONE, "host": HOSTNAME}
-Kind = Literal["node", "zone", "anywhere", "heal", "empty", "leave", "home"]
-KINDS: tuple[Kind, ...] = ("node", "zone", "anywhere", "heal", "empty", "leave", "home")
+Kind = Literal["node", "zone", "anywhere", "two", "heal", "empty", "leave", "home"]
+KINDS: tuple[Kind, ...] = (
+    "node",
+    "zone",
+    "anywhere",
+    "two",
+    "heal",
+    "heal",
+    "empty",
+    "leave",
+    "home",
+)
+Shape = Literal["most", "fast", "near", "apart", "even"]
+SHAPES: tuple[Shape, ...] = ("most", "most", "most", "fast", "near", "apart", "even")
 State = tuple[int, ...]
 """The node number of every VM, by VM number."""
 
@@ -63,12 +75,22 @@ class TinyVm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TinyRule:
-    """At most `most` VMs of an app in a zone or on a host; `most` 0: fast nodes only."""
+    """A rule over the VMs of an app and a domain, zone or host.
 
+    "most": at most `most` in a domain; "fast": on fast nodes only; "near", "apart": with or without
+    a VM of app "y" in the domain; "even": domains differ by at most one.
+    """
+
+    shape: Shape
     app: str
     domain: str
-    most: int
     required: bool
+    most: int = 0
+
+    @property
+    def name(self) -> str:
+        """A name of its own."""
+        return f"{self.shape}-{self.app}-{self.domain}-{self.most}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +120,13 @@ def tiny(seed: int) -> Tiny:
             name=f"n{number}",
             zone=draw.choice(zones),
             fast=draw.random() < 0.6,
-            room=draw.choice((4, 5, 6, 8, 12)),
+            room=draw.choice((4, 5, 6, 8, 10)),
         )
         for number in range(draw.randint(2, 5))
     )
     vms = tuple(_vm(draw, nodes, number) for number in range(draw.randint(1, 7)))
     rules = tuple(_rule(draw) for _ in range(draw.choice((0, 1, 1, 2, 2, 3))))
-    if len({(rule.app, rule.domain, rule.most) for rule in rules}) < len(rules):
+    if len({rule.name for rule in rules}) < len(rules):
         rules = rules[:1]
     case = Tiny(nodes=nodes, vms=vms, rules=rules, kind=draw.choice(KINDS))
     return _with_goal(draw, case)
@@ -118,17 +140,19 @@ def _vm(draw: random.Random, nodes: Sequence[TinyNode], number: int) -> TinyVm:
         size=draw.choice((1, 1, 2, 3)),
         app=draw.choice("xy"),
         fast=nodes[on].fast and draw.random() < 0.2,
-        apart=draw.choice(("", "", "", "", "zone", "host")),
-        beside=draw.choice(("", "", "", "", "", "zone", "host")),
+        apart=draw.choice(("zone", "host")) if draw.random() < 0.15 else "",
+        beside=draw.choice(("zone", "host")) if draw.random() < 0.15 else "",
         migratable=draw.random() < 0.93,
     )
 
 
 def _rule(draw: random.Random) -> TinyRule:
+    shape = draw.choice(SHAPES)
     return TinyRule(
+        shape=shape,
         app=draw.choice("xy"),
         domain=draw.choice(("zone", "host")),
-        most=draw.choice((0, 1, 1, 1, 2)),
+        most=draw.choice((1, 1, 2)) if shape == "most" else 0,
         required=draw.random() < 0.8,
     )
 
@@ -140,6 +164,8 @@ def _with_goal(draw: random.Random, case: Tiny) -> Tiny:
     match case.kind:
         case "node":
             return replace(case, goal_vms=some, goal_nodes=(draw.choice(hosts),))
+        case "two":
+            return replace(case, goal_vms=some, goal_nodes=(draw.choice(hosts), draw.choice(hosts)))
         case "zone":
             return replace(case, goal_vms=some, zone=draw.choice(case.nodes).zone)
         case "anywhere":
@@ -172,16 +198,15 @@ def problem_of(case: Tiny) -> PlacementProblem:
     bare = problem(objects)
     instances = Instances(bare.snapshot)
     rules = tuple(_constraint(instances, rule) for rule in case.rules)
-    return replace(bare, rules=rules, goals=(_goal(case, rules),))
+    return replace(bare, rules=rules, goals=_goals(case, rules))
 
 
 def _constraint(instances: Instances, rule: TinyRule) -> RuleConstraint:
-    name = f"{rule.app}-{rule.domain}-{rule.most}"
     selector = {"matchLabels": {"app": rule.app}}
-    if rule.most:
+    if rule.shape == "most":
         return zone_anti_affinity(
             instances,
-            ref=IntentRef(kind="ZoneAntiAffinity", namespace="default", name=name),
+            ref=IntentRef(kind="ZoneAntiAffinity", namespace="default", name=rule.name),
             namespace="default",
             selector=selector,
             topology_key=KEYS[rule.domain],
@@ -189,13 +214,27 @@ def _constraint(instances: Instances, rule: TinyRule) -> RuleConstraint:
             required=rule.required,
         )
     fast = {"key": "speed", "operator": "In", "values": ["fast"]}
+    even = {
+        "maxSkew": 1,
+        "topologyKey": KEYS[rule.domain],
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": selector,
+    }
+    terms: dict[Shape, Mapping[str, Any]] = {
+        "fast": {
+            "node_affinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [fast]}]}}
+        },
+        "near": {"affinity": _term("y", rule.domain)},
+        "apart": {"anti_affinity": _term("y", rule.domain)},
+        "even": {"topology_spread": [even]},
+    }
     (found,) = placement_rules(
         instances,
-        ref=IntentRef(kind="PlacementRule", namespace="default", name=name),
+        ref=IntentRef(kind="PlacementRule", namespace="default", name=rule.name),
         namespace="default",
         selector=selector,
-        node_affinity={REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [fast]}]}},
         required=rule.required,
+        **terms[rule.shape],
     )
     return found
 
@@ -224,20 +263,32 @@ def _term(app: str, domain: str) -> Mapping[str, object]:
     }
 
 
-def _goal(case: Tiny, rules: Sequence[RuleConstraint]) -> Goal:
+def _goals(case: Tiny, rules: Sequence[RuleConstraint]) -> tuple[Goal, ...]:
+    if case.kind == "two":
+        one, two = (replace(case, kind="node", goal_nodes=(number,)) for number in case.goal_nodes)
+        half = (len(case.goal_vms) + 1) // 2
+        return (
+            _goal(replace(one, goal_vms=case.goal_vms[:half]), rules, "one"),
+            _goal(replace(two, goal_vms=case.goal_vms[half:]), rules, "two"),
+        )
+    return (_goal(case, rules, "goal"),)
+
+
+def _goal(case: Tiny, rules: Sequence[RuleConstraint], name: str) -> Goal:
+    made_for = request(name)
     names = tuple(named(case.vms[number].name) for number in case.goal_vms)
     hosts = tuple(case.nodes[number].name for number in case.goal_nodes)
     match case.kind:
         case "node":
-            return MoveVms(request=request(), vms=names, target=Target(nodes=hosts), pin=Pin.NODE)
+            return MoveVms(request=made_for, vms=names, target=Target(nodes=hosts), pin=Pin.NODE)
         case "zone":
             target = Target(node_selector={ZONE: case.zone})
-            return MoveVms(request=request(), vms=names, target=target, pin=Pin.NODE)
+            return MoveVms(request=made_for, vms=names, target=target, pin=Pin.NODE)
         case "anywhere":
-            return MoveVms(request=request(), vms=names, target=Target(), pin=Pin.NODE)
+            return MoveVms(request=made_for, vms=names, target=Target(), pin=Pin.NODE)
         case "home":
-            return ReturnHome(request=request(), homes=dict(zip(names, hosts, strict=True)))
+            return ReturnHome(request=made_for, homes=dict(zip(names, hosts, strict=True)))
         case "heal":
-            return HealRule(request=request(), rule=rules[0].ref)
+            return HealRule(request=made_for, rule=rules[0].ref)
         case "empty" | "leave":
-            return EmptyNodes(request=request(), nodes=hosts, block=case.kind == "empty")
+            return EmptyNodes(request=made_for, nodes=hosts, block=case.kind == "empty")

@@ -62,20 +62,61 @@ class Brute:
 
     def breaches(self, rule: TinyRule, places: Sequence[frozenset[int]]) -> dict[object, int]:
         """Amount by domain (or VM) of one rule; `places` are the nodes that each VM holds."""
-        case = self.case
-        amounts: dict[object, int] = {}
-        for number, item in enumerate(case.vms):
-            if item.app != rule.app:
-                continue
-            if not rule.most:
-                if any(not case.nodes[place].fast for place in places[number]):
-                    amounts[number] = 1
-                continue
-            for domain in {self._domain(place, rule.domain) for place in places[number]}:
-                amounts[domain] = amounts.get(domain, 0) + 1
-        if not rule.most:
-            return amounts
-        return {key: count - rule.most for key, count in amounts.items() if count > rule.most}
+        vms = [number for number, item in enumerate(self.case.vms) if item.app == rule.app]
+        match rule.shape:
+            case "most":
+                counts = self._counts(vms, rule.domain, places)
+                return {
+                    key: count - rule.most for key, count in counts.items() if count > rule.most
+                }
+            case "fast":
+                slow = {number for number, node in enumerate(self.case.nodes) if not node.fast}
+                return {number: 1 for number in vms if places[number] & slow}
+            case "even":
+                counts = self._counts(vms, rule.domain, places)
+                skew = max(counts.values()) - min(counts.values()) - 1
+                return {"skew": skew} if skew > 0 else {}
+            case "near":
+                return {number: 1 for number in vms if self._alone(number, rule, places)}
+            case "apart":
+                return self._pairs(vms, rule, places)
+
+    def _counts(
+        self, vms: Sequence[int], domain: str, places: Sequence[frozenset[int]]
+    ) -> dict[object, int]:
+        counts: dict[object, int] = {
+            self._domain(number, domain): 0 for number in range(len(self.case.nodes))
+        }
+        for number in vms:
+            for key in {self._domain(place, domain) for place in places[number]}:
+                counts[key] += 1
+        return counts
+
+    def _alone(self, number: int, rule: TinyRule, places: Sequence[frozenset[int]]) -> bool:
+        """Whether one of its places has no other "y" near; one "y" without others may be alone."""
+        others = [
+            {self._domain(place, rule.domain) for place in places[other]}
+            for other, item in enumerate(self.case.vms)
+            if item.app == "y" and other != number
+        ]
+        if not others and rule.app == "y":
+            return False
+        here = {self._domain(place, rule.domain) for place in places[number]}
+        return not here <= set().union(*others)
+
+    def _pairs(
+        self, vms: Sequence[int], rule: TinyRule, places: Sequence[frozenset[int]]
+    ) -> dict[object, int]:
+        """Pairs of a VM and another "y" in each domain."""
+        pairs: dict[object, set[frozenset[int]]] = {}
+        for number in vms:
+            here = {self._domain(place, rule.domain) for place in places[number]}
+            for other, item in enumerate(self.case.vms):
+                if item.app == "y" and other != number:
+                    there = {self._domain(place, rule.domain) for place in places[other]}
+                    for key in here & there:
+                        pairs.setdefault(key, set()).add(frozenset({number, other}))
+        return {key: len(found) for key, found in pairs.items()}
 
     def _domain(self, place: int, domain: str) -> object:
         return self.case.nodes[place].zone if domain == "zone" else place
@@ -190,8 +231,9 @@ class Brute:
         """The VMs that a plan may move."""
         case = self.case
         if case.kind == "heal":
-            app = case.rules[0].app
-            return tuple(number for number, item in enumerate(case.vms) if item.app == app)
+            rule = case.rules[0]
+            apps = {rule.app, "y"} if rule.shape in ("near", "apart") else {rule.app}
+            return tuple(number for number, item in enumerate(case.vms) if item.app in apps)
         if self.closed:
             return tuple(number for number, place in enumerate(case.start) if place in self.closed)
         return tuple(
@@ -204,6 +246,9 @@ class Brute:
         match case.kind:
             case "node":
                 return place == case.goal_nodes[0]
+            case "two":
+                first = case.goal_vms.index(number) < (len(case.goal_vms) + 1) // 2
+                return place == case.goal_nodes[0 if first else 1]
             case "zone":
                 return case.nodes[place].zone == case.zone
             case "anywhere":
