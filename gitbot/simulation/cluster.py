@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 from gitbot.errors import Bug
-from gitbot.model.instants import format_instant
-from gitbot.model.objects import KubernetesObject, at
+from gitbot.kubevirt.edits import without
+from gitbot.kubevirt.limits import is_final
+from gitbot.model.objects import KubernetesObject, annotations_of, at
 from gitbot.simulation.admission import KubeVirtAdmission
 from gitbot.simulation.api import Api
 from gitbot.simulation.clock import VirtualClock
@@ -192,6 +193,17 @@ class SimulatedCluster:
         self.engine.run_ready()
         return answer
 
+    def cancel_evacuation(self, vmi: str, namespace: str) -> None:
+        """`virtctl evacuate-cancel`: take the eviction's mark away and end the evacuation."""
+        key = (namespace, vmi)
+        found = self.store.get("VirtualMachineInstance", key)
+        self.store.replace(without(found, "status", "evacuationNodeName"))
+        for migration in self.list("VirtualMachineInstanceMigration", namespace):
+            evacuates = "kubevirt.io/evacuationMigration" in annotations_of(migration)
+            if evacuates and at(migration, "spec", "vmiName") == vmi and not is_final(migration):
+                self.api.delete("VirtualMachineInstanceMigration", key_of(migration))
+        self.engine.run_ready()
+
     def restart_machine(self, name: str, namespace: str) -> None:
         """Restart a VirtualMachine: its VMI is deleted and made anew, with another UID."""
         self.delete("VirtualMachineInstance", name, namespace)
@@ -221,10 +233,6 @@ class SimulatedCluster:
     def list(self, kind: str, namespace: str = "") -> tuple[KubernetesObject, ...]:
         """All objects of a kind, sorted by (namespace, name)."""
         return tuple(self.store.all(kind, namespace))
-
-    def describe(self) -> Mapping[str, str]:
-        """Virtual time and counts, for people."""
-        return {"time": format_instant(self.now()), "pods": str(self.store.count("Pod"))}
 
 
 def _node_of(obj: KubernetesObject) -> Iterable[str]:

@@ -61,7 +61,7 @@ class Store:
         self._seed = seed
         self._now = now
         self._version = 1
-        self._counter = 0
+        self._drawn: dict[str, int] = {}
         self._objects: dict[str, dict[Key, KubernetesObject]] = {kind: {} for kind in BY_KIND}
         self._keys: dict[str, list[Key]] = {kind: [] for kind in BY_KIND}
         self._history: deque[Change] = deque(maxlen=history)
@@ -108,10 +108,6 @@ class Store:
                 found[change.key] = change.old
         return iter([found[key] for key in sorted(found)])
 
-    def count(self, kind: str) -> int:
-        """How many objects of a kind there are."""
-        return len(self._keys[kind])
-
     def add_index(self, kind: str, name: str, indexer: Indexer) -> None:
         """Keep an index of a kind by the texts that `indexer` gives for each object."""
         self._indexers[kind][name] = indexer
@@ -142,10 +138,13 @@ class Store:
 
     # Writing
 
-    def new_name(self, prefix: str) -> str:
-        """A name for `generateName`: the prefix and five letters that follow from the seed."""
-        self._counter += 1
-        number = int(short_digest(f"name/{self._seed}/{self._counter}", 12), 16)
+    def new_name(self, prefix: str, scope: str = "") -> str:
+        """A name for `generateName`: the prefix and five letters.
+
+        They follow from seed, scope (kind and namespace), prefix and how often that was asked for,
+        so that a story keeps its names when something else is added to it.
+        """
+        number = self._draw(f"name/{scope}/{prefix}")
         letters = []
         for _ in range(5):
             number, rest = divmod(number, len(_SUFFIX_ALPHABET))
@@ -155,16 +154,22 @@ class Store:
     def prepare(self, obj: KubernetesObject) -> dict[str, Any]:
         """The object as it would be created: name, UID, creationTimestamp, generation."""
         metadata = dict(obj["metadata"])
+        scope = f"{obj['kind']}/{metadata.get('namespace', '')}"
         if not metadata.get("name"):
-            metadata["name"] = self.new_name(metadata.get("generateName", ""))
-        self._counter += 1
-        digits = short_digest(f"uid/{self._seed}/{self._counter}", 32)
+            metadata["name"] = self.new_name(metadata.get("generateName", ""), scope)
+        number = self._draw(f"uid/{scope}/{metadata['name']}")
+        digits = f"{number:032x}"
         metadata["uid"] = "-".join(
             (digits[:8], digits[8:12], "4" + digits[13:16], "a" + digits[17:20], digits[20:])
         )
         metadata["creationTimestamp"] = format_instant(self._now())
         metadata.setdefault("generation", 1)
         return {**obj, "metadata": metadata}
+
+    def _draw(self, what: str) -> int:
+        """The next number (128 bits) of a series that seed and name decide."""
+        count = self._drawn[what] = self._drawn.get(what, 0) + 1
+        return int(short_digest(f"{self._seed}/{what}/{count}", 32), 16)
 
     def create(self, obj: KubernetesObject) -> KubernetesObject:
         """Store a new object; raises 409 AlreadyExists."""

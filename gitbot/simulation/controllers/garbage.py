@@ -6,15 +6,18 @@ from collections.abc import Iterable
 
 from gitbot.simulation.api import Api
 from gitbot.simulation.resources import RESOURCES
-from gitbot.simulation.store import Change, Key, Store, owner_uids
+from gitbot.simulation.store import Change, Key, Store, key_of, owner_uids
 
 OWNED_KINDS = tuple(resource.kind for resource in RESOURCES if resource.namespaced)
 
 
 class GarbageCollector:
-    """Deletes the dependents of deleted owners. Its key is ("", UID of the owner)."""
+    """Deletes the dependents of deleted owners, and what is in deleted namespaces.
 
-    kinds = frozenset({*OWNED_KINDS, "Node"})
+    Its key is ("", UID of the owner) or (name of the namespace, "").
+    """
+
+    kinds = frozenset({*OWNED_KINDS, "Namespace", "Node"})
 
     def __init__(self, *, store: Store, api: Api) -> None:
         self._store = store
@@ -23,14 +26,23 @@ class GarbageCollector:
             store.add_index(kind, "owner", owner_uids)
 
     def touched(self, change: Change) -> Iterable[Key]:
-        """The UID of a deleted object."""
-        return [("", change.new["metadata"]["uid"])] if change.type == "DELETED" else []
+        """The UID of a deleted object; the name of a deleted namespace."""
+        if change.type != "DELETED":
+            return []
+        if change.kind == "Namespace":
+            return [(change.key[1], "")]
+        return [("", change.new["metadata"]["uid"])]
 
     def reconcile(self, key: Key) -> int | None:
-        """Delete the dependents of one UID."""
+        """Delete the dependents of one UID, or everything in one namespace."""
+        namespace, uid = key
         for kind in OWNED_KINDS:
-            for child in self._store.indexed(kind, "owner", key[1]):
-                metadata = child["metadata"]
-                if "deletionTimestamp" not in metadata:
-                    self._api.delete(kind, (metadata["namespace"], metadata["name"]))
+            found = (
+                self._store.indexed(kind, "owner", uid)
+                if uid
+                else tuple(self._store.all(kind, namespace))
+            )
+            for child in found:
+                if "deletionTimestamp" not in child["metadata"]:
+                    self._api.delete(kind, key_of(child))
         return None

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gitbot.kubevirt.owners import (
+    VM_FINALIZER,
     reconcile_pool,
     reconcile_replica_set,
     reconcile_virtual_machine,
 )
 from gitbot.kubevirt.reconcile import VMI, Reconciled, View
-from gitbot.model.objects import KubernetesObject
+from gitbot.model.objects import KubernetesObject, at
 from gitbot.simulation.controllers.reconciled import StoreView, Writer
 from gitbot.simulation.controllers.workloads import owner_key
-from gitbot.simulation.store import Change, Key, Store
+from gitbot.simulation.store import Change, Key, Store, with_metadata
 
 Reconcile = Callable[[View, KubernetesObject, int], Reconciled]
 
@@ -52,8 +53,17 @@ class Owners:
         """One pass over one owner."""
         owner = self._store.find(self._kind, key)
         if owner is None:
+            self._release(key)
             return None
         return self._writer.carry_out(key, self._reconcile(self._view, owner, self._now()))
+
+    def _release(self, key: Key) -> None:
+        """Let go of the VMI of a VirtualMachine that is gone: nobody else takes this finalizer."""
+        vmi = self._store.find(VMI, key) if self._kind == "VirtualMachine" else None
+        finalizers = at(vmi, "metadata", "finalizers", default=[])
+        if vmi is not None and VM_FINALIZER in finalizers:
+            kept = [text for text in finalizers if text != VM_FINALIZER]
+            self._store.replace(with_metadata(vmi, finalizers=kept))
 
 
 def owners(

@@ -46,7 +46,6 @@ class Scheduler:
         self._placement = placement
         self._events = events
         self._waiting: dict[Key, None] = {}
-        self.dead_nodes: set[str] = set()
 
     def touched(self, change: Change) -> Iterable[Key]:
         """A pending pod itself; every waiting pod when a node opens or a pod goes or moves."""

@@ -19,6 +19,8 @@ from gitbot.simulation.http.watching import Watch
 from gitbot.simulation.status import ApiError, bad_request
 from gitbot.simulation.store import Change
 
+LAST_WORDS = 2  # real seconds that open watches have to end by themselves
+
 
 class Face:
     """One simulated cluster on a TCP port of 127.0.0.1.
@@ -31,6 +33,7 @@ class Face:
         self.lock = threading.Condition(threading.RLock())
         self.handler = Handler(cluster)
         self.stopping = False
+        self.watching = 0
         self._server = _Server(("127.0.0.1", port), _Connection)
         self._server.face = self
         self._thread = threading.Thread(
@@ -55,8 +58,10 @@ class Face:
         with self.lock:
             self.stopping = True
             self.lock.notify_all()
+            self.lock.wait_for(lambda: self.watching == 0, timeout=LAST_WORDS)
         self._server.shutdown()
         self._thread.join()
+        self.cluster.store.listeners.remove(self._wake)
         self._server.close_connections()
         self._server.server_close()
 
@@ -188,6 +193,15 @@ class _Connection(BaseHTTPRequestHandler):
         )
         with face.lock:
             first = watch.start()
+            face.watching += 1
+        try:
+            self._stream(watch, first)
+        finally:
+            with face.lock:
+                face.watching -= 1
+                face.lock.notify_all()
+
+    def _stream(self, watch: Watch, first: list[dict[str, Any]]) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
@@ -197,6 +211,7 @@ class _Connection(BaseHTTPRequestHandler):
         for events in watch.follow():
             self._chunk(events)
         self.wfile.write(b"0\r\n\r\n")
+        self.wfile.flush()
 
     def _chunk(self, events: list[dict[str, Any]]) -> None:
         data = b"".join(json.dumps(event).encode() + b"\n" for event in events)

@@ -69,6 +69,14 @@ def test_a_deployment_replaces_what_is_deleted_and_scales() -> None:
     assert cluster.list("ReplicaSet", "app") == ()
 
 
+def test_a_namespace_takes_everything_in_it_along() -> None:
+    cluster = cluster_with(web(), vm())
+    cluster.delete("Namespace", "app")
+    cluster.settle()
+    kinds = ("Pod", "Deployment", "ReplicaSet", "VirtualMachine", "VirtualMachineInstance")
+    assert [obj for kind in kinds for obj in cluster.list(kind, "app")] == []
+
+
 def test_a_lost_node_is_noticed_and_its_pods_move_after_five_minutes() -> None:
     cluster = cluster_with(web(1))
     cluster.lose_node("a")

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from gitbot.simulation import Face, Runner, SimulatedCluster, serve
+from gitbot.simulation.building import node
+from gitbot.simulation.http.runner import TICK
+from gitbot.simulation.http.watching import Watch
+
+
+@pytest.fixture
+def cluster() -> SimulatedCluster:
+    made = SimulatedCluster()
+    made.apply([node("a"), node("b")])
+    return made
+
+
+def ask(
+    face: Face, path: str, *, method: str = "GET", body: Any = None, **headers: str
+) -> tuple[int, Any]:
+    data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    request = Request(face.url + path, data=data, method=method, headers=named)
+    try:
+        with urlopen(request, timeout=20) as answer:
+            return answer.status, json.loads(answer.read())
+    except HTTPError as refused:
+        with refused:
+            return refused.code, json.loads(refused.read())
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code", "reason"),
+    [
+        ("GET", "/nonsense", None, 404, "NotFound"),
+        ("GET", "/api/v1/unknowns", None, 404, "NotFound"),
+        ("GET", "/apis/kubevirt.io/v9", None, 404, "NotFound"),
+        ("GET", "/api/v1/nodes/a/eviction", None, 404, "NotFound"),
+        ("GET", "/api/v1/namespaces/default/nodes", None, 404, "NotFound"),
+        ("POST", "/api/v1/nodes/a", {}, 405, "MethodNotAllowed"),
+        ("POST", "/api/v1/nodes", b"{", 400, "BadRequest"),
+        ("POST", "/api/v1/nodes", b"[]", 400, "BadRequest"),
+        ("POST", "/api/v1/nodes", {"kind": "Pod", "metadata": {}}, 400, "BadRequest"),
+        ("POST", "/api/v1/nodes?dryRun=Some", {"metadata": {"name": "x"}}, 400, "BadRequest"),
+        ("PUT", "/api/v1/nodes/a", {"metadata": {"name": "b"}}, 400, "BadRequest"),
+        ("GET", "/api/v1/nodes?limit=many", None, 400, "BadRequest"),
+        ("GET", "/api/v1/nodes?continue=xyz", None, 400, "BadRequest"),
+        ("GET", "/api/v1/nodes?labelSelector=%3Dx", None, 400, "BadRequest"),
+    ],
+)
+def test_requests_that_are_refused(
+    cluster: SimulatedCluster, *, method: str, path: str, body: Any, code: int, reason: str
+) -> None:
+    with Face(cluster) as face:
+        answered, status = ask(face, path, method=method, body=body)
+    assert (answered, status["reason"], status["kind"]) == (code, reason, "Status")
+
+
+def test_a_patch_of_an_unknown_kind_is_refused(cluster: SimulatedCluster) -> None:
+    with Face(cluster) as face:
+        for media in ("text/plain", "application/vnd.kubernetes.protobuf"):
+            code, _ = ask(
+                face, "/api/v1/nodes/a", method="PATCH", body={"a": 1}, Content_Type=media
+            )
+            assert code == 415
+
+
+def test_metadata_only_and_aggregated_discovery(cluster: SimulatedCluster) -> None:
+    partial = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+    discovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    with Face(cluster) as face:
+        _, listed = ask(face, "/api/v1/nodes", Accept=partial)
+        _, groups = ask(face, "/apis", Accept=discovery)
+        _, plain = ask(face, "/apis")
+        _, group = ask(face, "/apis/kubevirt.io")
+    assert {tuple(sorted(item)) for item in listed["items"]} == {("apiVersion", "kind", "metadata")}
+    assert groups["kind"] == "APIGroupDiscoveryList"
+    assert plain["kind"] == "APIGroupList"
+    assert group["preferredVersion"]["groupVersion"] == "kubevirt.io/v1"
+
+
+def test_a_collection_is_deleted_by_selector(cluster: SimulatedCluster) -> None:
+    cluster.apply([node("c", labels={"x": "y"})])
+    with Face(cluster) as face:
+        ask(face, "/api/v1/nodes?labelSelector=x%3Dy", method="DELETE")
+        _, listed = ask(face, "/api/v1/nodes")
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["a", "b"]
+
+
+def test_a_watch_starts_with_what_is_there_and_says_when_that_is_over(
+    cluster: SimulatedCluster,
+) -> None:
+    path = "/api/v1/nodes?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
+    with Face(cluster) as face, urlopen(f"{face.url}{path}&timeoutSeconds=1") as answer:
+        events = [json.loads(line) for line in answer.read().splitlines()]
+    assert [event["type"] for event in events] == ["ADDED", "ADDED", "BOOKMARK", "BOOKMARK"]
+    end = events[2]["object"]["metadata"]
+    assert end["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert end["resourceVersion"] == str(cluster.store.version)
+
+
+def test_stopping_ends_open_watches_and_idle_connections(cluster: SimulatedCluster) -> None:
+    before = threading.active_count()
+    face = serve(cluster)
+    answer = urlopen(f"{face.url}/api/v1/nodes?watch=true", timeout=20)
+    answer.readline()
+    face.stop()
+    with answer:
+        assert answer.read().count(b"ADDED") <= 1
+    assert threading.active_count() == before
+    assert face.cluster.store.listeners == cluster.store.listeners
+
+
+def test_a_runner_ties_virtual_time_to_the_time_that_it_is_given(
+    cluster: SimulatedCluster,
+) -> None:
+    instants = iter([100.0, 101.0, 101.5])
+    last = [100.0]
+
+    def monotonic() -> float:
+        last[0] = next(instants, last[0])
+        return last[0]
+
+    start = cluster.now()
+    with Face(cluster) as face:
+        runner = Runner(face, monotonic=monotonic, factor=10)
+        runner.start()
+        while cluster.now() < start + 15:
+            time.sleep(TICK)
+        runner.stop()
+    assert cluster.now() == start + 15
+
+
+def test_a_runner_hands_over_what_made_it_fail(cluster: SimulatedCluster) -> None:
+    def broken() -> None:
+        raise ValueError("broken")
+
+    cluster.at(cluster.now() + 1, broken)
+    instants = iter(range(1_000_000))
+    with Face(cluster) as face:
+        runner = Runner(face, monotonic=lambda: float(next(instants)), factor=1)
+        runner.start()
+        while runner.failure is None:
+            time.sleep(TICK)
+        with pytest.raises(ValueError, match="broken"):
+            runner.stop()
+
+
+def test_a_watch_from_too_far_back_expires(cluster: SimulatedCluster) -> None:
+    short = SimulatedCluster(history=5)
+    short.apply([node("a"), node("b"), node("c")])
+    with Face(short) as face:
+        code, status = ask(face, "/api/v1/nodes?watch=true&resourceVersion=1")
+    assert (code, status["reason"]) == (410, "Expired")
+    assert Watch.__doc__
