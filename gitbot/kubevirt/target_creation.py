@@ -47,6 +47,8 @@ def _without_digest(vmi: KubernetesObject, source_pod: KubernetesObject) -> str:
     statuses = at(source_pod, "status", "containerStatuses")
     if statuses is None:
         return ""
+    if not any("imageID" in status for status in statuses):
+        return ""  # a snapshot does not keep it: nothing can be said
     images = {status.get("name"): str(status.get("imageID", "")) for status in statuses}
     for disk in container_disks(vmi):
         if "@sha256:" not in images.get(f"volume{disk}", ""):

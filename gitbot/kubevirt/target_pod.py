@@ -14,7 +14,11 @@ from gitbot.kubevirt import names
 from gitbot.kubevirt.compute_resources import Surroundings
 from gitbot.kubevirt.containers import container_disks
 from gitbot.kubevirt.launcher_pod import launcher_pod
-from gitbot.kubevirt.node_selector import migration_cpu_selector, with_anti_affinity
+from gitbot.kubevirt.node_selector import (
+    launcher_node_selector,
+    migration_cpu_selector,
+    with_anti_affinity,
+)
 from gitbot.kubevirt.pod_defaults import ClassObjects, stored_pod
 from gitbot.model.objects import KubernetesObject, at, labels_of, uid_of
 
@@ -70,11 +74,8 @@ def target_pod(
     own_pods = {"matchLabels": {names.CREATED_BY: uid_of(vmi)}}
     term = {"labelSelector": own_pods, "topologyKey": names.HOSTNAME}
     spec["affinity"] = with_anti_affinity(spec.get("affinity"), [term])
-    selector = {**_added(migration), **spec["nodeSelector"]}
-    source_selector = at(source_pod, "spec", "nodeSelector", default={})
-    node_labels = labels_of(source_node or {})
-    selector |= migration_cpu_selector(vmi, selector, source_selector, node_labels)
-    spec["nodeSelector"] = selector
+    added: Mapping[str, str] = at(migration, "spec", "addedNodeSelector", default={})
+    spec["nodeSelector"] = _merged(vmi, added, spec["nodeSelector"], source_pod, source_node)
     metadata["labels"] |= {names.MIGRATION_UID: uid_of(migration)}
     metadata["annotations"] |= {
         names.MIGRATION_NAME: str(at(migration, "metadata", "name", default=""))
@@ -95,9 +96,18 @@ def _state_volume(vmi: KubernetesObject, source_pod: KubernetesObject | None) ->
     return kept
 
 
-def _added(migration: KubernetesObject) -> Mapping[str, str]:
-    added: Mapping[str, str] = at(migration, "spec", "addedNodeSelector", default={})
-    return added
+def _merged(
+    vmi: KubernetesObject,
+    added: Mapping[str, str],
+    rendered: Mapping[str, str],
+    source_pod: KubernetesObject | None,
+    source_node: KubernetesObject | None,
+) -> dict[str, str]:
+    """The VM's side wins over addedNodeSelector, and the CPU labels over both."""
+    selector = {**added, **rendered}
+    source_selector = at(source_pod, "spec", "nodeSelector", default={})
+    node_labels = labels_of(source_node or {})
+    return selector | migration_cpu_selector(vmi, selector, source_selector, node_labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -121,14 +131,10 @@ def selector_collisions(
     source_node: KubernetesObject | None = None,
 ) -> tuple[SelectorCollision, ...]:
     """The keys of addedNodeSelector that would be dropped, sorted by key."""
-    pod = target_pod(
-        vmi=vmi,
-        source_pod=source_pod,
-        migration={"spec": {"addedNodeSelector": added_node_selector}},
-        kubevirt=kubevirt,
-        source_node=source_node,
-    )
-    final = pod["spec"]["nodeSelector"]
+    if not added_node_selector:
+        return ()
+    rendered = launcher_node_selector(vmi, kubevirt)
+    final = _merged(vmi, added_node_selector, rendered, source_pod, source_node)
     return tuple(
         SelectorCollision(key=key, asked=value, wins=final[key])
         for key, value in sorted(added_node_selector.items())
