@@ -74,7 +74,7 @@ class Explainer:
         kind = "VirtualMachine" if instance.vmi is None else "VirtualMachineInstance"
         estimated = instance.source_pod is None and waiting is None
         pod = Pod.from_object(obj, estimated=estimated)
-        checks = vm_checks(instance, pod, selector, self.world)
+        checks = vm_checks(self.instances, instance, pod, selector, self.world)
         return self._answer(kind, name, obj, pod, checks)
 
     def pod(self, name: NamespacedName) -> Explanation:

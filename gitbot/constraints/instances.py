@@ -89,6 +89,7 @@ class Instances(Mapping[NamespacedName, Instance]):
         }
         self.domains = Domains(Node.from_object(obj) for obj in snapshot.of("Node"))
         self.standing = tuple(_standing(snapshot))
+        self.migrations = snapshot.of("VirtualMachineInstanceMigration")
         self.classes = ClassObjects(
             priority={name_of(obj).name: obj for obj in snapshot.of("PriorityClass")},
             runtime={name_of(obj).name: obj for obj in snapshot.of("RuntimeClass")},

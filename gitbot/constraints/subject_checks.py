@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gitbot.constraints.instances import Instance
+from gitbot.constraints.instances import Instance, Instances
 from gitbot.constraints.inter_pod_affinity import matches_incoming
 from gitbot.constraints.world import World
-from gitbot.model.objects import at, condition_of
+from gitbot.kubevirt.preflight import preflight
 from gitbot.model.plan import Check, Outcome
 from gitbot.model.pod import Pod
 from gitbot.model.scheduling import HOSTNAME, AffinityTerm
@@ -15,11 +15,12 @@ from gitbot.model.scheduling import HOSTNAME, AffinityTerm
 _SAMPLED_FROM = 100  # nodes from which kube-scheduler looks at a part of them only
 
 
-def vm_checks(instance: Instance, pod: Pod, added: Mapping[str, str], world: World) -> list[Check]:
+def vm_checks(
+    instances: Instances, instance: Instance, pod: Pod, added: Mapping[str, str], world: World
+) -> list[Check]:
     """The checks of a VM: whether it can migrate at all, then what its target pod is."""
     return [
-        *_migratable(instance),
-        *_collisions(pod, added),
+        *_migration(instances, instance, added),
         *_own_pod(instance, pod, world),
         *_estimated(pod),
         *pod_checks(pod, world),
@@ -73,38 +74,25 @@ def _defective(term: AffinityTerm) -> bool:
     )
 
 
-def _migratable(instance: Instance) -> Iterator[Check]:
+def _migration(
+    instances: Instances, instance: Instance, added: Mapping[str, str]
+) -> Iterator[Check]:
+    """KubeVirt's side of a migration; of a VM that does not run, only that."""
     if instance.vmi is None or not instance.node:
         yield Check(
             name="running", outcome=Outcome.WARN, message="it does not run: this is where it starts"
         )
         return
-    condition = condition_of(instance.vmi, "LiveMigratable") or {}
-    if condition.get("status") == "True":
-        yield Check(name="live-migratable", outcome=Outcome.PASS, message="LIVE-MIGRATABLE is True")
-    else:
-        said = condition.get("message") or condition.get("reason") or "the condition is not set"
-        yield Check(
-            name="live-migratable",
-            outcome=Outcome.FAIL,
-            message=f"LIVE-MIGRATABLE is not True: {said}; restart needed to move it",
-        )
-    state = at(instance.vmi, "status", "migrationState", default={})
-    if state and not state.get("completed") and not state.get("failed"):
-        words = f"a migration to {state.get('targetNode') or 'a node not chosen yet'} is running"
-        yield Check(name="in-flight", outcome=Outcome.FAIL, message=words)
-
-
-def _collisions(pod: Pod, added: Mapping[str, str]) -> Iterator[Check]:
-    for key, value in sorted(added.items()):
-        own = pod.node_selector.get(key)
-        if own is not None and own != value:
-            yield Check(
-                name="selector-collision",
-                outcome=Outcome.FAIL,
-                message=f"addedNodeSelector asks {key}={value}, the VM itself has {key}={own}, "
-                "which wins without a word",
-            )
+    own = () if instance.source_pod is None else (instance.source_pod,)
+    yield from preflight(
+        instance.vmi,
+        kubevirt=instances.kubevirt,
+        migrations=instances.migrations,
+        source_pod=instance.source_pod,
+        source_node=instances.nodes.get(instance.node),
+        added_node_selector=added,
+        pods=(*own, *instance.others),
+    )
 
 
 def _own_pod(instance: Instance, pod: Pod, world: World) -> Iterator[Check]:
