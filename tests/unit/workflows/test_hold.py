@@ -1,0 +1,117 @@
+"""The stop flag, cancelling one request, the circuit breaker's way back."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitbot.errors import ClusterError, GitbotError, UsageError
+from gitbot.workflows.apply import apply
+from gitbot.workflows.hold import cancel, hold, resume, returned
+from gitbot.workflows.status import status
+from tests.unit.workflows.doubles import Stage, a_move, a_plan
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage.of(nodes={"a": "east", "b": "east", "c": "west"}, vms={"one": "a", "two": "b"})
+    stage.approve(a_plan(a_move("one", "a", "c"), a_move("two", "b", "c", number=2, wave=1)))
+    return stage
+
+
+def test_hold_stops_and_resume_goes_on(stage: Stage) -> None:
+    hold(stage.shell, reason="smoke", by="ann")
+    result = apply(stage.shell)
+    assert (result.created, result.stop) == (0, "smoke")
+    resume(stage.shell, reason="", by="ann")
+    assert apply(stage.shell).states == {"succeeded": 2}
+
+
+@pytest.mark.parametrize("where", ["ledger", "cluster"])
+def test_either_flag_alone_suffices(stage: Stage, where: str) -> None:
+    hold(stage.shell, reason="smoke", by="ann")
+    if where == "ledger":
+        stage.cluster.flag = None
+    else:
+        stage.store.ledger = type(stage.store.ledger)()
+        stage.approve(a_plan(a_move("one", "a", "c")), branch="again")
+    assert apply(stage.shell).created == 0
+
+
+def test_a_flag_that_cannot_be_read_is_set(stage: Stage) -> None:
+    def trouble(verb: str, what: str) -> None:
+        del what
+        if verb == "flag":
+            raise ClusterError("connection refused")
+
+    stage.cluster.trouble = trouble
+    result = apply(stage.shell)
+    assert result.created == 0
+    assert result.stop == "the stop flag cannot be read: connection refused"
+
+
+def test_the_flag_is_read_before_every_effect(stage: Stage) -> None:
+    def trouble(verb: str, what: str) -> None:
+        del what
+        if verb == "created":
+            stage.cluster.flag = "enough"
+
+    stage.store.ledger = type(stage.store.ledger)()
+    both = a_plan(a_move("one", "a", "c"), a_move("two", "b", "c", number=2))
+    stage.approve(both, branch="both")
+    stage.cluster.trouble = trouble
+    assert apply(stage.shell).created == 1
+    assert len(stage.cluster.creates()) == 1
+    stage.cluster.flag = None
+    stage.cluster.trouble = lambda verb, what: None  # noqa: ARG005
+    apply(stage.shell)
+    assert len(stage.cluster.creates()) == 2
+
+
+def test_running_migrations_are_deleted_and_named_on_request(stage: Stage) -> None:
+    stage.cluster.stuck = {"one"}
+    apply(stage.shell, max_runtime=7)
+    stage.cluster.foreign("two", "a")
+    result = hold(stage.shell, reason="smoke", by="ann", cancel_running=True)
+    assert len(result.deleted) == 1
+    assert [item["spec"]["vmiName"] for item in stage.cluster.list_migrations()] == ["two"]
+
+
+def test_a_flag_that_can_be_set_nowhere_is_an_error(stage: Stage) -> None:
+    def refuse(*_: object) -> None:
+        raise ClusterError("no")
+
+    stage.cluster.set_hold_flag = refuse  # type: ignore[assignment]
+    stage.store.before_append = refuse
+    with pytest.raises(GitbotError, match="the stop flag is set nowhere"):
+        hold(stage.shell, reason="smoke", by="ann")
+
+
+def test_cancel_ends_one_request_for_ever(stage: Stage) -> None:
+    stage.cluster.stuck = {"one"}
+    apply(stage.shell, max_runtime=7)
+    result = cancel(stage.shell, request="request/db/one", reason="wrong rack", by="ann")
+    assert str(result.record.state) == "withdrawn"
+    assert stage.cluster.list_migrations() == ()
+    assert stage.states()[-2:] == ["2 withdrawn", "1 withdrawn"]
+    assert apply(stage.shell).did_nothing
+    with pytest.raises(UsageError, match="is finished: withdrawn"):
+        cancel(stage.shell, request="request/db/one", reason="", by="ann")
+
+
+def test_cancel_names_what_the_ledger_knows(stage: Stage) -> None:
+    apply(stage.shell, max_runtime=7)
+    with pytest.raises(UsageError, match="unfinished: request/db/one"):
+        cancel(stage.shell, request="request/db/two", reason="", by="ann")
+
+
+def test_a_node_that_nobody_waits_for_cannot_return(stage: Stage) -> None:
+    with pytest.raises(UsageError, match="no maintenance has a in state ready"):
+        returned(stage.shell, node="a", by="ann")
+
+
+def test_status_tells_what_to_type_next(stage: Stage) -> None:
+    hold(stage.shell, reason="smoke", by="ann")
+    apply(stage.shell)
+    (request,) = status(stage.shell).requests
+    assert request.next_command == "gitbot resume --by NAME"
+    assert [move.waits for move in request.moves] == ["stopped: smoke"] * 2

@@ -1,0 +1,175 @@
+"""A person's pull request: planned on the merge result, shown, recorded, approved by merging."""
+
+from __future__ import annotations
+
+from gitbot.constraints.replay import replay
+from gitbot.execution.state import fold_pull
+from gitbot.ports.forge import CheckState
+from gitbot.workflows.apply import apply
+from gitbot.workflows.propose import propose
+from gitbot.workflows.publish import PublishResult, publish, refresh_pulls
+from tests.unit.workflows.story import REQUEST, RULE, Story
+
+EDITED = REQUEST.replace("kni-worker5", "kni-worker3")
+
+
+def show(story: Story, number: int = 1) -> PublishResult:
+    return publish(story.shell, number=number, replay=replay)
+
+
+def statuses(story: Story, head: str) -> dict[str, str]:
+    return {item.context: str(item.state) for item in story.forge.list_statuses(head)}
+
+
+def test_what_was_shown_is_approved_by_merging_and_carried_out() -> None:
+    story = Story.begin(db=RULE)
+    specs = story.specs()
+    pull = story.open(jump=REQUEST)
+    shown = show(story)
+    assert shown.wrote
+    assert statuses(story, pull.head) == {"gitbot/plan": "success", "gitbot/policy": "success"}
+    (comment,) = story.forge.list_comments(pull.number)
+    assert shown.digest in comment.body
+    story.merge(pull.number)
+    assert apply(story.shell).states == {"succeeded": 1}
+    assert story.where()["jumpbox"] == "kni-worker5"
+    last = story.store.read().entries[-1]
+    assert (last.author, last.merger, last.digest) == ("ann", "bob", shown.digest)
+    assert story.specs() == specs
+    assert apply(story.shell).did_nothing
+
+
+def test_showing_it_twice_writes_nothing() -> None:
+    story = Story.begin()
+    story.open(jump=REQUEST)
+    show(story)
+    before = story.writes()
+    assert not show(story).wrote
+    assert story.writes() == before
+
+
+def test_merged_without_having_been_shown_it_approves_nothing() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    story.merge(pull.number)
+    assert apply(story.shell).created == 0
+    assert [item.action for item in propose(story.shell).concerns] == ["opened"]
+
+
+def test_a_push_after_it_was_shown_approves_nothing() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story)
+    story.commit(pull.branch, jump=EDITED)
+    story.merge(pull.number)
+    result = apply(story.shell)
+    assert result.created == 0
+    assert "no plan was shown for the merged head" in result.approvals.refused[0].reason
+
+
+def test_shown_again_after_the_push_the_new_plan_is_approved() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story)
+    story.commit(pull.branch, jump=EDITED)
+    show(story)
+    assert len(fold_pull(story.store.read(), pull.number)) == 2
+    story.merge(pull.number)
+    apply(story.shell)
+    assert story.where()["jumpbox"] == "kni-worker3"
+
+
+def test_required_reviews_must_be_of_the_merged_head() -> None:
+    story = Story.begin(reviews_required=1)
+    pull = story.open(jump=REQUEST)
+    show(story)
+    story.forge.approve_pull(pull.number, reviewer="eve")
+    story.commit(pull.branch, jump=EDITED)
+    show(story)
+    story.merge(pull.number)
+    assert apply(story.shell).created == 0
+
+
+def test_a_reviewed_plan_is_carried_out() -> None:
+    story = Story.begin(reviews_required=1)
+    pull = story.open(jump=REQUEST)
+    show(story)
+    story.forge.approve_pull(pull.number, reviewer="eve")
+    story.port.sleep(5)
+    story.merge(pull.number)
+    apply(story.shell)
+    assert story.store.read().entries[-1].approvers == ("eve",)
+    assert story.where()["jumpbox"] == "kni-worker5"
+
+
+def test_an_impossible_request_fails_the_pull_request_and_approves_no_move() -> None:
+    story = Story.begin()
+    database = next(name for name, node in story.where().items() if node == "kni-worker4")
+    text = REQUEST.replace("[jumpbox]", f"[{database}]").replace("kni-worker5", "kni-worker3")
+    pull = story.open(jump=text)
+    shown = show(story)
+    assert shown.check.fails()
+    assert statuses(story, pull.head)["gitbot/plan"] == "failure"
+    story.merge(pull.number)
+    assert apply(story.shell).created == 0
+
+
+def test_an_invalid_file_is_shown_with_its_place_and_approves_nothing() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST.replace("target", "tarjet"))
+    show(story)
+    (comment,) = story.forge.list_comments(pull.number)
+    assert "intents/iberia/jump.yaml:6:3" in comment.body
+    (status,) = story.forge.list_statuses(pull.head)
+    assert status.state is CheckState.FAILURE
+    (record,) = fold_pull(story.store.read(), pull.number)
+    assert record.digest == ""
+
+
+def test_a_rule_is_a_preview_and_its_merge_approves_no_move() -> None:
+    story = Story.begin()
+    pull = story.open(db=RULE)
+    show(story)
+    story.merge(pull.number)
+    assert apply(story.shell).created == 0
+    assert [item.action for item in propose(story.shell).concerns] == ["opened"]
+
+
+def test_an_edit_after_the_merge_voids_what_has_not_started() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST + '  notBefore: "2026-01-01T00:00:00Z"\n')
+    show(story)
+    story.merge(pull.number)
+    assert apply(story.shell).waiting[0].until > story.port.now()
+    story.commit(jump=EDITED)
+    assert apply(story.shell).states == {"withdrawn": 1}
+    assert apply(story.shell).did_nothing
+
+
+def test_removing_and_reverting_a_finished_request_has_no_effect() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story)
+    story.merge(pull.number)
+    apply(story.shell)
+    for text in (None, REQUEST):
+        story.commit(jump=text)
+        assert apply(story.shell).did_nothing
+        propose(story.shell)
+    assert story.pulls() == ()
+    assert len([line for line in story.states("request/customapp/jump") if "created" in line]) == 1
+
+
+def test_open_pull_requests_are_planned_again_when_their_time_runs_out() -> None:
+    story = Story.begin()
+    story.open(jump=REQUEST)
+    show(story)
+    story.port.sleep(3600)
+    (again,) = refresh_pulls(story.shell, replay=replay)
+    assert not again.wrote
+    story.port.sleep(20 * 3600)
+    (again,) = refresh_pulls(story.shell, replay=replay)
+    assert again.wrote
+    first, second = fold_pull(story.store.read(), 1)
+    assert first.digest == second.digest
+    assert second.expires_at > first.expires_at
