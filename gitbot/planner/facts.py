@@ -22,6 +22,7 @@ class Facts:
     nodes: Mapping[str, KubernetesObject]
     vmis: Mapping[NamespacedName, KubernetesObject]
     rules: tuple[RuleConstraint, ...]
+    rules_by_vm: Mapping[NamespacedName, tuple[RuleConstraint, ...]]
     moving: Mapping[NamespacedName, tuple[str, str]]
     migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
 
@@ -29,18 +30,20 @@ class Facts:
     def of(cls, problem: PlacementProblem) -> Facts:
         """Index a problem."""
         snapshot = problem.snapshot
+        rules = tuple(sorted(problem.rules, key=lambda rule: (rule.ref, not rule.required)))
         return cls(
             problem=problem,
             nodes={name_of(node).name: node for node in snapshot.of("Node")},
             vmis={name_of(vmi): vmi for vmi in snapshot.of("VirtualMachineInstance")},
-            rules=tuple(sorted(problem.rules, key=lambda rule: (rule.ref, not rule.required))),
+            rules=rules,
+            rules_by_vm=_by_member(rules),
             moving=under_way(snapshot),
             migrations=unfinished(snapshot),
         )
 
     def rules_over(self, vm: NamespacedName) -> tuple[RuleConstraint, ...]:
         """The rules whose breaches may change when this VM moves, in the order of their refs."""
-        return tuple(rule for rule in self.rules if vm in rule.members)
+        return self.rules_by_vm.get(vm, ())
 
     def migrations_of(self, vm: NamespacedName) -> tuple[KubernetesObject, ...]:
         """The unfinished VMIMs of a VMI."""
@@ -90,6 +93,16 @@ class Facts:
             if found is not None:
                 return whole(found)
         return 0
+
+
+def _by_member(
+    rules: tuple[RuleConstraint, ...],
+) -> Mapping[NamespacedName, tuple[RuleConstraint, ...]]:
+    found: dict[NamespacedName, list[RuleConstraint]] = {}
+    for rule in rules:
+        for vm in rule.members:
+            found.setdefault(vm, []).append(rule)
+    return {vm: tuple(listed) for vm, listed in found.items()}
 
 
 _MEMORY = (

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
+from gitbot.constraints.rule_check import signature
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.model.constraint import Breach, RuleConstraint
 from gitbot.model.names import NamespacedName
 from gitbot.model.plan import Hold
 from gitbot.model.problem import HealRule
@@ -13,9 +17,12 @@ from gitbot.planner.board import Board, total
 from gitbot.planner.bounds import least_moves
 from gitbot.planner.obstacle import Obstacle
 from gitbot.planner.requests import Closed, Late
-from gitbot.planner.search import shortest
+from gitbot.planner.search import Found, shortest
 from gitbot.planner.solve import ANSWERS
 from gitbot.planner.step import Draft, Planned, Step, Wish
+
+SMALL = 120
+"""Members times nodes up to which a healing is always searched exactly."""
 
 
 def heal_rule(board: Board, goal: HealRule, closed: Closed, late: Late) -> Draft:
@@ -32,21 +39,36 @@ def heal_rule(board: Board, goal: HealRule, closed: Closed, late: Late) -> Draft
             against[vm] = item
     movers = [vm for vm in sorted(rule.members) if vm not in against]
     wish = Wish(closed=closed)
-    steps = _cure(board, rule, movers, wish)
-    after = board.after(steps)
-    found: list[Hold] = []
-    for vm in _concerned(rule.breaches(after.occupancy)):
-        if vm in against:
-            found.append(holds.hold(facts, request, vm, against[vm]))
-        else:
-            found.append(holds.stuck(after, request, vm, wish))
+    cure = _cure(board, rule, movers, wish)
+    after = board.after(cure.steps)
+    found = [
+        holds.hold(facts, request, vm, against[vm])
+        if vm in against
+        else _unhealed(after, goal, rule, vm, wish)
+        for vm in _concerned(rule.breaches(after.occupancy))
+    ]
     planned = tuple(
         Planned(step=step, request=request, group=request.id, why=_why(before, step))
-        for step in steps
+        for step in cure.steps
     )
-    return Draft(
-        planned=planned, holds=tuple(found), least=min(len(steps), least_moves(rule, before))
+    least = len(planned) if cure.proven else min(len(planned), least_moves(rule, before))
+    return Draft(planned=planned, holds=tuple(found), least=least)
+
+
+def _unhealed(
+    board: Board, goal: HealRule, rule: RuleConstraint, vm: NamespacedName, wish: Wish
+) -> Hold:
+    """A VM of a breach that stays: because no node takes it, or because no move of it heals."""
+    if next(board.steps(vm, wish), None) is None:
+        return holds.stuck(board, goal.request, vm, wish)
+    breach = next(item for item in rule.breaches(board.occupancy) if vm in item.vms)
+    shortage = rule.shortage() if isinstance(rule, ZoneAntiAffinity) else ""
+    obstacle = Obstacle(
+        code="not-healed",
+        reason=shortage or f"no move of its VMs heals this: {breach.message}",
+        hint="change the rule, make room, or move VMs that are not of the rule by a request",
     )
+    return holds.hold(board.facts, goal.request, vm, obstacle)
 
 
 def _rule(board: Board, goal: HealRule) -> RuleConstraint | None:
@@ -68,48 +90,61 @@ def _concerned(breaches: Sequence[Breach]) -> tuple[NamespacedName, ...]:
 
 def _cure(
     board: Board, rule: RuleConstraint, movers: Sequence[NamespacedName], wish: Wish
-) -> tuple[Step, ...]:
+) -> Found:
+    """The best sequence found: exact where the rule is small, else the steepest way down."""
     quick = _descend(board, rule, movers, wish)
-    undone = total(rule, board.after(quick).occupancy)
-    if undone == 0 and len(quick) <= least_moves(rule, rule.breaches(board.occupancy)):
+    answers = max(1, len(movers)) * max(1, len(board.facts.nodes))
+    small = answers <= SMALL
+    if quick.undone == 0 and quick.proven and not small:
         return quick
     found = shortest(
         board,
         movers,
-        lambda here, vm: _offers(here, vm, wish),
+        lambda here, vm: here.steps(vm, wish) if small else _few(here, rule, vm, wish, each=2),
         undone=lambda occupancy: total(rule, occupancy),
-        at_least=lambda occupancy: _at_least(rule, occupancy),
-        patience=ANSWERS // (max(1, len(movers)) * max(1, len(board.facts.nodes))),
+        at_least=lambda occupancy: least_moves(rule, rule.breaches(occupancy)),
+        patience=ANSWERS // answers,
     )
-    better = (found.undone, len(found.steps)) < (undone, len(quick))
-    return found.steps if better or (found.proven and found.undone == undone) else quick
+    if found.proven and small:
+        return found
+    better = (found.undone, len(found.steps)) < (quick.undone, len(quick.steps))
+    return replace(found if better else quick, proven=False)
 
 
-def _at_least(rule: RuleConstraint, occupancy: Occupancy) -> int:
-    return least_moves(rule, rule.breaches(occupancy))
-
-
-def _offers(board: Board, vm: NamespacedName, wish: Wish) -> Iterator[Step]:
-    return board.steps(vm, wish)
+def _few(
+    board: Board, rule: RuleConstraint, vm: NamespacedName, wish: Wish, *, each: int
+) -> Iterator[Step]:
+    """The best steps to each domain that the rule tells apart."""
+    seen: Counter[object] = Counter()
+    for step in board.steps(vm, wish):
+        domain = signature(rule, step.node)
+        seen[domain] += 1
+        if seen[domain] <= each:
+            yield step
 
 
 def _descend(
     board: Board, rule: RuleConstraint, movers: Sequence[NamespacedName], wish: Wish
-) -> tuple[Step, ...]:
-    """Take the step that heals most, and again, as long as one does."""
+) -> Found:
+    """Take the step that heals most, and again, as long as one does.
+
+    Proven best where it took no more steps than the rule needs at least.
+    """
     here = board.fork()
     steps: list[Step] = []
     while True:
         breaches = rule.breaches(here.occupancy)
-        concerned = frozenset(_concerned(breaches)) or frozenset(movers)
+        left = sum(breach.amount for breach in breaches)
+        concerned = frozenset(_concerned(breaches))
         ranks: list[tuple[int, int, NamespacedName, int, Step]] = []
         for vm in movers:
             if vm in concerned:
-                for place, step in enumerate(here.steps(vm, wish)):
-                    left = total(rule, here.occupancy_after(step))
-                    ranks.append((left, here.facts.memory(vm), vm, place, step))
+                for place, step in enumerate(_few(here, rule, vm, wish, each=1)):
+                    after = total(rule, here.occupancy_after(step))
+                    ranks.append((after, here.facts.memory(vm), vm, place, step))
         best = min(ranks, key=lambda item: item[:4], default=None)
-        if best is None or best[0] >= total(rule, here.occupancy):
-            return tuple(steps)
+        if best is None or best[0] >= left:
+            least = least_moves(rule, rule.breaches(board.occupancy))
+            return Found(steps=tuple(steps), undone=left, proven=len(steps) <= least)
         here.take(best[4])
         steps.append(best[4])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gitbot.model.instants import FOREVER, Interval, format_instant, intersect
 from gitbot.model.names import NamespacedName
@@ -126,7 +127,21 @@ def stuck(
     nodes = board.refusals(vm, wish)
     if board.choices(vm, wish) and next(board.steps(vm, wish), None) is not None:
         return hold(facts, request, vm, NOT_TOGETHER, asked=asked, nodes=nodes)
-    return hold(facts, request, vm, summary(board, vm, wish, nodes), asked=asked, nodes=nodes)
+    found = summary(board, vm, wish, nodes)
+    clash = _clash(facts.problem, request, {item.node for item in nodes})
+    if clash:
+        found = replace(found, hint=f"{clash}; {found.hint}" if found.hint else clash)
+    return hold(facts, request, vm, found, asked=asked, nodes=nodes)
+
+
+def _clash(problem: PlacementProblem, request: Request, refusing: set[str]) -> str:
+    """Other approved requests that have reserved room on nodes that refuse."""
+    found = [
+        f"{item.request} (pull request #{item.pull_request})" if item.pull_request else item.request
+        for item in problem.reservations
+        if item.node in refusing and item.request != request.id
+    ]
+    return f"room there is reserved by {', '.join(sorted(set(found)))}" if found else ""
 
 
 NOT_TOGETHER = Obstacle(
