@@ -12,8 +12,9 @@ from gitbot.documents import write_documents
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.port import SimulatedPort
 from gitbot.simulation.scenes import customapp
+from tests.scenarios.small_clusters import SMALL, flat
 
-FOLDER = Path(__file__).resolve().parent / "_clusters"
+HERE = Path(__file__).resolve().parent
 START = 1_796_083_200  # 2026-12-01T00:00:00Z
 
 
@@ -27,18 +28,22 @@ def plain_objects(cluster: SimulatedCluster) -> str:
 def clusters() -> dict[str, str]:
     """File name to content."""
     files = {
-        f"customapp-{step}.yaml": customapp(step=step, start_time=START) for step in range(1, 11)
+        f"_clusters/customapp-{step}.yaml": customapp(step=step, start_time=START)
+        for step in range(1, 11)
     }
-    files["customapp-2-jumpbox.yaml"] = customapp(step=2, jumpbox=True, start_time=START)
-    files["customapp-3-restart.yaml"] = customapp(step=3, live_migratable=False, start_time=START)
-    return {name: plain_objects(cluster) for name, cluster in files.items()}
+    files["_clusters/customapp-2-jumpbox.yaml"] = customapp(step=2, jumpbox=True, start_time=START)
+    files["_clusters/customapp-3-restart.yaml"] = customapp(
+        step=3, live_migratable=False, start_time=START
+    )
+    large = {name: plain_objects(cluster) for name, cluster in files.items()}
+    small = {name: write_documents(flat(make())) for name, make in SMALL.items()}
+    return {**large, **small}
 
 
 def main() -> None:
     """Write all files."""
-    FOLDER.mkdir(exist_ok=True)
     for name, content in clusters().items():
-        (FOLDER / name).write_text(content, encoding="utf-8")
+        (HERE / name).write_text(content, encoding="utf-8")
 
 
 if __name__ == "__main__":

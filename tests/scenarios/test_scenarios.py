@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from gitbot.cli.main import main
+from tests.scenarios.clusters import clusters
 
 HERE = Path(__file__).resolve().parent
 UPDATE = os.environ.get("UPDATE_SCENARIOS") == "1"
@@ -106,6 +107,11 @@ def compare(path: Path, content: str) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(content, encoding="utf-8")
     assert content == path.read_text(encoding="utf-8"), f"{path} differs"
+
+
+def test_the_clusters_are_what_the_simulator_makes() -> None:
+    for name, content in clusters().items():
+        compare(HERE / name, content)
 
 
 def test_every_folder_is_a_scenario() -> None:

@@ -1,0 +1,303 @@
+"""Small clusters of single scenarios: `<scenario>/<file>` to its objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from gitbot.model.objects import KubernetesObject
+from gitbot.testing.problems import node, pod, vm
+
+Objects = Iterable[KubernetesObject | tuple[KubernetesObject, ...]]
+HOSTNAME = "kubernetes.io/hostname"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def kubevirt(**configuration: Any) -> KubernetesObject:
+    """The KubeVirt object, deployed."""
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "KubeVirt",
+        "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
+        "spec": {"configuration": configuration},
+        "status": {"phase": "Deployed", "observedKubeVirtVersion": "v1.9.0"},
+    }
+
+
+def changed(obj: KubernetesObject, *path: str, value: Any) -> KubernetesObject:
+    """A copy of an object with one value set."""
+    if len(path) == 1:
+        return {**obj, path[0]: value}
+    return {**obj, path[0]: changed(obj.get(path[0]) or {}, *path[1:], value=value)}
+
+
+def with_limits(obj: KubernetesObject) -> KubernetesObject:
+    """The pod with limits on its first container."""
+    container = dict(obj["spec"]["containers"][0])
+    container["resources"] = {
+        **container["resources"],
+        "limits": {"cpu": "3", "memory": "15Gi"},
+    }
+    return changed(obj, "spec", "containers", value=[container])
+
+
+def two_nodes(**sizes: str) -> Objects:
+    """node-a and node-b, alike."""
+    return [kubevirt(), node("node-a", **sizes), node("node-b", **sizes)]  # type: ignore[arg-type]
+
+
+def three_zones() -> Objects:
+    """One node in each of three zones."""
+    return [kubevirt(), *(node(f"node-{zone}", zone=zone) for zone in ("a", "b", "c"))]
+
+
+def requests_only(busy: KubernetesObject) -> Objects:
+    """A VM on node-a beside a busy node-b and an idle node-c."""
+    small = {"cpu": "4", "memory": "16Gi"}
+    nodes = [node(name, **small) for name in ("node-a", "node-b", "node-c")]  # type: ignore[arg-type]
+    return [kubevirt(), *nodes, vm("web", on="node-a", cpu="1", memory="2Gi"), busy]
+
+
+def shares(cpu_a: int, memory_a: int, cpu_b: int, memory_b: int) -> Objects:
+    """Two nodes of 100 cpus and 100Gi, loaded in percent, and a pod of 20 % and 20 %."""
+    return [
+        *(node(name, cpu="100", memory="100Gi") for name in ("node-a", "node-b")),
+        pod("load-a", on="node-a", cpu=str(cpu_a), memory=f"{memory_a}Gi"),
+        pod("load-b", on="node-b", cpu=str(cpu_b), memory=f"{memory_b}Gi"),
+        pod("new", cpu="20", memory="20Gi"),
+    ]
+
+
+def asks() -> Objects:
+    """Four pods that ask 1 % each, one pending pod of 70 % and one of 98 %."""
+    ones = [pod(f"one-{n}", on="node-a", cpu="100m", memory="100Mi") for n in range(1, 5)]
+    return [
+        node("node-a", cpu="10", memory="10Gi"),
+        *ones,
+        pod("asks-70", cpu="7", memory="1Gi"),
+        pod("asks-98", cpu="9800m", memory="1Gi"),
+    ]
+
+
+def strategies() -> Objects:
+    """Five VMs that differ in evictionStrategy and in whether they can migrate."""
+    wanted = {
+        "live": ("LiveMigrate", True),
+        "if-possible": ("LiveMigrateIfPossible", False),
+        "none": ("None", True),
+        "external": ("External", True),
+        "stuck": ("LiveMigrate", False),
+    }
+    objects: list[KubernetesObject | tuple[KubernetesObject, ...]] = [*two_nodes()]
+    for name, (strategy, migratable) in wanted.items():
+        instance, launcher = vm(name, on="node-a", migratable=migratable)
+        spec = changed(instance, "spec", "evictionStrategy", value=strategy)
+        objects.append((spec, launcher))
+    return objects
+
+
+def preflight() -> Objects:
+    """A VM that may go, and one whose backup runs while it is paused."""
+    instance, launcher = vm("paused", on="node-a")
+    conditions = [*instance["status"]["conditions"], {"type": "Paused", "status": "True"}]
+    return [
+        *two_nodes(),
+        vm("web", on="node-a"),
+        (changed(instance, "status", "conditions", value=conditions), launcher),
+    ]
+
+
+def not_migratable() -> Objects:
+    """One VM that cannot migrate, one that does not say, one that can."""
+    instance, launcher = vm("unknown", on="node-a")
+    silent = changed(instance, "status", "conditions", value=[{"type": "Ready", "status": "True"}])
+    return [
+        *two_nodes(),
+        vm("pinned", on="node-a", migratable=False),
+        (silent, launcher),
+        vm("free", on="node-a"),
+    ]
+
+
+def foreign_migration() -> Objects:
+    """Eight VMs on node-a, tight limits, and a migration of somebody else."""
+    limits = {"parallelMigrationsPerCluster": 3, "parallelOutboundMigrationsPerNode": 1}
+    return [
+        kubevirt(migrations=limits),
+        *(node(name) for name in ("node-a", "node-b", "node-c", "node-d")),
+        *(vm(f"vm-{n}", on="node-a") for n in range(1, 9)),
+        vm("other", on="node-d"),
+        {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachineInstanceMigration",
+            "metadata": {
+                "name": "kubevirt-evacuation-x",
+                "namespace": "default",
+                "uid": "m-1",
+                "labels": {"kubevirt.io/vmi-name": "other"},
+            },
+            "spec": {"vmiName": "other"},
+            "status": {"phase": "Running"},
+        },
+    ]
+
+
+def stand_alone_machine() -> Objects:
+    """A VirtualMachine that does not run: four vCPUs, 2Gi for the guest."""
+    return [
+        *two_nodes(),
+        {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachine",
+            "metadata": {"name": "big", "namespace": "default", "uid": "vm-big"},
+            "spec": {
+                "runStrategy": "Halted",
+                "template": {
+                    "metadata": {"labels": {"app": "big"}},
+                    "spec": {
+                        "domain": {
+                            "cpu": {"cores": 4},
+                            "devices": {},
+                            "memory": {"guest": "2Gi"},
+                        }
+                    },
+                },
+            },
+        },
+    ]
+
+
+def pair() -> Objects:
+    """A VM that must share the node of another."""
+    term = {"labelSelector": {"matchLabels": {"app": "cache"}}, "topologyKey": HOSTNAME}
+    return [
+        *two_nodes(),
+        vm("cache", on="node-a", labels={"app": "cache"}),
+        vm("app", on="node-a", affinity={"podAffinity": {REQUIRED: [term]}}),
+    ]
+
+
+def soft() -> Objects:
+    """kni-worker is to be emptied; the only other node of the cluster is a fast one."""
+    return [
+        kubevirt(),
+        node("kni-worker", zone="scu", unschedulable=True),
+        node("kni-worker2", zone="scu", labels={"performance": "high"}),
+        vm("cache", on="kni-worker", labels={"app": "cache"}),
+    ]
+
+
+def webs(*places: str) -> Objects:
+    """VMs web-1, web-2, … on these nodes of two."""
+    return [
+        *two_nodes(),
+        *(vm(f"web-{n}", on=on, labels={"app": "web"}) for n, on in enumerate(places, 1)),
+    ]
+
+
+def ssd(*, both: bool) -> Objects:
+    """Three nodes; node-b carries disk=ssd or does not."""
+    fast = {"disk": "ssd"}
+    return [
+        kubevirt(),
+        node("node-a", labels=fast),
+        node("node-b", labels=fast if both else {}),
+        node("node-c", labels=fast),
+        vm("web", on="node-a", node_selector=fast),
+    ]
+
+
+def databases(*places: str) -> Objects:
+    """VMs db-1, db-2, … on these nodes of three zones."""
+    return [
+        *three_zones(),
+        *(vm(f"db-{n}", on=on, labels={"app": "db"}) for n, on in enumerate(places, 1)),
+    ]
+
+
+def racks() -> Objects:
+    """A VM that asks for rack=a by itself."""
+    return [
+        kubevirt(),
+        *(node(f"node-{rack}", labels={"rack": rack}) for rack in ("a", "b")),
+        node("node-a2", labels={"rack": "a"}),
+        vm("web", on="node-a", node_selector={"rack": "a"}),
+    ]
+
+
+def shop() -> Objects:
+    """Eleven VMs of 4Gi, and a host with room for nine."""
+    return [
+        kubevirt(),
+        node("node-a"),
+        node("node-b", memory="38Gi"),
+        *(
+            vm(f"shop-{n:02}", on="node-a", labels={"app": "shop"}, memory="4Gi")
+            for n in range(1, 12)
+        ),
+    ]
+
+
+def wish() -> Objects:
+    """node-a has hdd, node-b ssd: emptying node-a misses a wish."""
+    return [
+        kubevirt(),
+        node("node-a", labels={"disk": "hdd"}),
+        node("node-b", labels={"disk": "ssd"}),
+        vm("web", on="node-a", labels={"app": "web"}),
+    ]
+
+
+def unlabelled() -> Objects:
+    """Two nodes with a zone, two without; a database on one of those."""
+    return [
+        kubevirt(),
+        node("node-a", zone="a"),
+        node("node-b", zone="b"),
+        node("node-x"),
+        node("node-y"),
+        vm("db-1", on="node-a", labels={"app": "db"}),
+        vm("db-2", on="node-x", labels={"app": "db"}),
+    ]
+
+
+_BUSY = pod("busy", on="node-b", cpu="2", memory="4Gi")
+
+SMALL: Mapping[str, Callable[[], Objects]] = {
+    "b02_limits_are_ignored/cluster.yaml": lambda: requests_only(_BUSY),
+    "b02_limits_are_ignored/limits.yaml": lambda: requests_only(with_limits(_BUSY)),
+    "b02_limits_are_ignored/requests.yaml": lambda: requests_only(
+        pod("busy", on="node-b", cpu="3500m", memory="4Gi")
+    ),
+    "b03_requests_of_a_vm/cluster.yaml": stand_alone_machine,
+    "b04_node_selector/cluster.yaml": lambda: ssd(both=True),
+    "b04_node_selector/without.yaml": lambda: ssd(both=False),
+    "b05_affinity_weights/cluster.yaml": wish,
+    "b06_a_fourth_replica/cluster.yaml": lambda: databases("node-a", "node-b", "node-c", "node-c"),
+    "b07_pair_on_one_node/cluster.yaml": pair,
+    "b08_hostname_key/cluster.yaml": lambda: databases("node-a", "node-b"),
+    "b09_unlabelled_nodes/cluster.yaml": unlabelled,
+    "b15_soft_rule_missed/cluster.yaml": soft,
+    "b18_not_migratable/cluster.yaml": not_migratable,
+    "b22_colliding_selector/cluster.yaml": racks,
+    "b24_last_in_the_queue/cluster.yaml": lambda: [*two_nodes(), vm("web", on="node-a")],
+    "b30_limits_and_waves/cluster.yaml": foreign_migration,
+    "b32_eleven_to_one_host/cluster.yaml": shop,
+    "b34_preflight/cluster.yaml": preflight,
+    "b43_eviction_strategies/cluster.yaml": strategies,
+    "b46_cpu_and_memory_weigh_the_same/equal.yaml": lambda: shares(20, 20, 20, 20),
+    "b46_cpu_and_memory_weigh_the_same/less-memory.yaml": lambda: shares(20, 10, 20, 20),
+    "b46_cpu_and_memory_weigh_the_same/crossed.yaml": lambda: shares(20, 10, 10, 20),
+    "b47_admission_by_request/cluster.yaml": asks,
+    "b50_worse_layout_after_a_crash/before.yaml": lambda: webs("node-a", "node-a", "node-b"),
+    "b50_worse_layout_after_a_crash/after.yaml": lambda: webs("node-b", "node-b", "node-b"),
+    "s3_requests_not_usage/cluster.yaml": asks,
+}
+
+
+def flat(objects: Objects) -> list[KubernetesObject]:
+    """Objects in one list; tuples, as `vm` gives them, are opened."""
+    flattened: list[KubernetesObject] = []
+    for item in objects:
+        flattened += item if isinstance(item, tuple) else [item]
+    return flattened
