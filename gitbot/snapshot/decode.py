@@ -15,7 +15,15 @@ import msgspec
 
 from gitbot.errors import Bug, SnapshotError
 from gitbot.model.objects import KubernetesObject
-from gitbot.snapshot.masks import ANNOTATION_PREFIXES, ANNOTATIONS, EVENT, MASKS, METADATA, Mask
+from gitbot.snapshot.masks import (
+    ANNOTATION_PREFIXES,
+    ANNOTATIONS,
+    EVENT,
+    HOOK_SIDECARS,
+    MASKS,
+    METADATA,
+    Mask,
+)
 from gitbot.snapshot.resources import EVENTS, RESOURCES
 
 
@@ -172,7 +180,7 @@ def _filter_annotations(holder: dict[str, Any]) -> None:
         return
     annotations = metadata["annotations"]
     kept = {
-        key: value
+        key: _images_alone(value) if key == HOOK_SIDECARS else value
         for key, value in annotations.items()
         if key in ANNOTATIONS or key.startswith(ANNOTATION_PREFIXES)
     }
@@ -180,6 +188,16 @@ def _filter_annotations(holder: dict[str, Any]) -> None:
         metadata["annotations"] = kept
     else:
         del metadata["annotations"]
+
+
+def _images_alone(text: Any) -> str:
+    """Of a hookSidecars annotation one entry with an image for each sidecar."""
+    try:
+        sidecars = msgspec.json.decode(text, type=list[dict[str, Any]])
+    except (msgspec.MsgspecError, TypeError, RecursionError):
+        return "[]"
+    images = [{"image": str(sidecar.get("image", ""))} for sidecar in sidecars]
+    return sorted_json(images).decode()
 
 
 def _filter_templates(obj: dict[str, Any]) -> None:

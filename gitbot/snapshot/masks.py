@@ -9,84 +9,63 @@ Sources: kube-scheduler 1.36 (what its plugins read), KubeVirt 1.9 (what decides
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-KEEP = None
-Mask = Any  # KEEP | Mapping[str, Mask] | list[Mask]; recursive
-
-
-def _keep(*names: str) -> dict[str, Mask]:
-    return dict.fromkeys(names, KEEP)
-
-
-ANNOTATIONS = frozenset(
-    {
-        "descheduler.alpha.kubernetes.io/evict",
-        "descheduler.alpha.kubernetes.io/eviction-in-progress",
-        "descheduler.alpha.kubernetes.io/prefer-no-eviction",
-        "descheduler.alpha.kubernetes.io/request-evict-only",
-        "kubevirt.io/allow-pod-bridge-network-live-migration",
-        "kubevirt.io/domain",
-        "kubevirt.io/eviction-source",
-        "kubevirt.io/evacuationMigration",
-        "kubevirt.io/heartbeat",
-        "kubevirt.io/memory-overhead-bytes",
-        "kubevirt.io/migrationJobName",
-        "kubevirt.io/migrationPendingPodTimeoutSeconds",
-        "kubevirt.io/migrationTransportUnix",
-        "kubevirt.io/migrationUnschedulablePodTimeoutSeconds",
-        "kubevirt.io/nonroot",
-        "kubevirt.io/workloadUpdateMigration",
-        "node-labeller.kubevirt.io/skip-node",
-        "pv.kubernetes.io/bind-completed",
-        "volume.kubernetes.io/selected-node",
-    }
+from gitbot.snapshot.mask import (
+    ANNOTATION_PREFIXES,
+    ANNOTATIONS,
+    CONDITIONS,
+    HOOK_SIDECARS,
+    KEEP,
+    METADATA,
+    QUANTITIES,
+    TEMPLATE_METADATA,
+    Mask,
+    keep,
 )
-ANNOTATION_PREFIXES = ("placement.gitbot.dev/",)
+from gitbot.snapshot.masks_kubevirt import (
+    INSTANCE,
+    INSTANCE_TEMPLATE,
+    KUBEVIRT,
+    MACHINE,
+    MIGRATION,
+    POLICY,
+)
 
-METADATA: Mapping[str, Mask] = {
-    **_keep(
-        "name",
-        "namespace",
-        "uid",
-        "labels",
-        "annotations",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "generation",
-        "finalizers",
-    ),
-    "ownerReferences": [_keep("apiVersion", "kind", "name", "uid", "controller")],
-}
-_TEMPLATE_METADATA: Mapping[str, Mask] = _keep("labels", "annotations")
-_CONDITIONS: Mask = [_keep("type", "status", "reason", "message", "lastTransitionTime")]
-_QUANTITIES: Mapping[str, Mask] = _keep("requests", "limits")
-_PROBE: Mapping[str, Mask] = {"exec": {}, **_keep("timeoutSeconds")}
+__all__ = [
+    "ANNOTATIONS",
+    "ANNOTATION_PREFIXES",
+    "EVENT",
+    "HOOK_SIDECARS",
+    "MASKS",
+    "METADATA",
+    "Mask",
+]
 
 _CONTAINER: Mapping[str, Mask] = {
-    **_keep("name", "image", "restartPolicy"),
-    "resources": {**_QUANTITIES, "claims": [_keep("name", "request")]},
-    "ports": [_keep("containerPort", "hostPort", "hostIP", "protocol")],
+    **keep("name", "image", "restartPolicy"),
+    "resources": {**QUANTITIES, "claims": [keep("name", "request")]},
+    "ports": [keep("containerPort", "hostPort", "hostIP", "protocol")],
 }
 _CONTAINER_STATUS: Mapping[str, Mask] = {
-    **_keep("name", "allocatedResources"),
-    "resources": _QUANTITIES,
+    **keep("name", "allocatedResources"),
+    "resources": QUANTITIES,
 }
 _POD_VOLUME: Mapping[str, Mask] = {
     "name": KEEP,
-    "persistentVolumeClaim": _keep("claimName", "readOnly"),
+    "persistentVolumeClaim": keep("claimName", "readOnly"),
     "ephemeral": {},
-    "csi": _keep("driver"),
+    "csi": keep("driver"),
     "hostPath": {},
-    "gcePersistentDisk": _keep("pdName", "readOnly"),
-    "awsElasticBlockStore": _keep("volumeID", "readOnly"),
-    "azureDisk": _keep("diskName"),
-    "iscsi": _keep("iqn", "targetPortal", "lun", "readOnly"),
-    "rbd": _keep("monitors", "pool", "image", "readOnly"),
+    "image": keep("reference"),
+    "gcePersistentDisk": keep("pdName", "readOnly"),
+    "awsElasticBlockStore": keep("volumeID", "readOnly"),
+    "azureDisk": keep("diskName"),
+    "iscsi": keep("iqn", "targetPortal", "lun", "readOnly"),
+    "rbd": keep("monitors", "pool", "image", "readOnly"),
 }
 _POD: Mapping[str, Mask] = {
     "spec": {
-        **_keep(
+        **keep(
             "nodeName",
             "nodeSelector",
             "affinity",
@@ -101,327 +80,103 @@ _POD: Mapping[str, Mask] = {
             "schedulingGates",
             "hostNetwork",
             "hostname",
+            "subdomain",
             "resourceClaims",
         ),
-        "resources": _QUANTITIES,
+        "resources": QUANTITIES,
         "containers": [_CONTAINER],
         "initContainers": [_CONTAINER],
         "volumes": [_POD_VOLUME],
     },
     "status": {
-        **_keep("phase", "reason", "nominatedNodeName", "qosClass", "resize", "startTime"),
-        "conditions": _CONDITIONS,
+        **keep("phase", "reason", "nominatedNodeName", "qosClass", "resize", "startTime"),
+        "conditions": CONDITIONS,
         "containerStatuses": [_CONTAINER_STATUS],
         "initContainerStatuses": [_CONTAINER_STATUS],
     },
 }
 _NODE: Mapping[str, Mask] = {
-    "spec": _keep("unschedulable", "taints"),
+    "spec": keep("unschedulable", "taints"),
     "status": {
-        **_keep("allocatable", "capacity", "declaredFeatures"),
-        "conditions": _CONDITIONS,
-        "images": [_keep("names", "sizeBytes")],
-        "nodeInfo": _keep("bootID", "kubeletVersion", "architecture"),
+        **keep("allocatable", "capacity", "declaredFeatures"),
+        "conditions": CONDITIONS,
+        "images": [keep("names", "sizeBytes")],
+        "nodeInfo": keep("bootID", "kubeletVersion", "architecture"),
     },
 }
 
-_DISK_DEVICE: Mapping[str, Mask] = _keep("bus", "readonly", "reservation")
-_DEVICES: Mapping[str, Mask] = {
-    **_keep(
-        "autoattachGraphicsDevice",
-        "autoattachInputDevice",
-        "autoattachMemBalloon",
-        "autoattachPodInterface",
-        "autoattachSerialConsole",
-        "autoattachVSOCK",
-        "blockMultiQueue",
-        "clientPassthrough",
-        "disableHotplug",
-        "downwardMetrics",
-        "logSerialConsole",
-        "networkInterfaceMultiqueue",
-        "rng",
-        "sound",
-        "tpm",
-        "useVirtioTransitional",
-        "video",
-        "watchdog",
-    ),
-    "disks": [
-        {
-            **_keep("name", "bootOrder", "cache", "dedicatedIOThread", "io", "shareable"),
-            "disk": _DISK_DEVICE,
-            "cdrom": _DISK_DEVICE,
-            "lun": _DISK_DEVICE,
-        }
-    ],
-    "filesystems": [_keep("name", "virtiofs")],
-    "interfaces": [
-        {
-            **_keep("name", "model", "state", "bridge", "masquerade", "sriov", "slirp", "macvtap"),
-            "passt": KEEP,
-            "passtBinding": KEEP,
-            "binding": _keep("name"),
-        }
-    ],
-    "gpus": [_keep("name", "deviceName", "claimName", "requestName")],
-    "hostDevices": [_keep("name", "deviceName", "claimName", "requestName")],
-}
-_DOMAIN: Mapping[str, Mask] = {
-    **_keep("clock", "cpu", "features", "ioThreads", "ioThreadsPolicy", "machine", "memory"),
-    "resources": {**_QUANTITIES, "overcommitGuestOverhead": KEEP},
-    "devices": _DEVICES,
-    "launchSecurity": {"sev": _keep("policy"), "snp": {}, "tdx": {}},
-    "firmware": {"kernelBoot": {"container": _keep("image")}, "bootloader": KEEP},
-}
-_INSTANCE_VOLUME: Mapping[str, Mask] = {
-    "name": KEEP,
-    "persistentVolumeClaim": _keep("claimName", "hotpluggable", "readOnly"),
-    "dataVolume": _keep("name", "hotpluggable"),
-    "ephemeral": {"persistentVolumeClaim": _keep("claimName", "readOnly")},
-    "memoryDump": _keep("claimName", "hotpluggable"),
-    "containerDisk": _keep("image"),
-    "emptyDisk": _keep("capacity"),
-    "hostDisk": _keep("type", "shared"),
-    "cloudInitConfigDrive": {},
-    "cloudInitNoCloud": {},
-    "configMap": {},
-    "downwardAPI": {},
-    "downwardMetrics": {},
-    "secret": {},
-    "serviceAccount": {},
-    "sysprep": {},
-}
-_INSTANCE_SPEC: Mapping[str, Mask] = {
-    **_keep(
-        "affinity",
-        "architecture",
-        "dnsPolicy",
-        "evictionStrategy",
-        "hostname",
-        "nodeSelector",
-        "priorityClassName",
-        "resourceClaims",
-        "schedulerName",
-        "startStrategy",
-        "terminationGracePeriodSeconds",
-        "tolerations",
-        "topologySpreadConstraints",
-    ),
-    "domain": _DOMAIN,
-    "livenessProbe": _PROBE,
-    "readinessProbe": _PROBE,
-    "networks": [{"name": KEEP, "pod": KEEP, "multus": _keep("networkName", "default")}],
-    "volumes": [_INSTANCE_VOLUME],
-}
-_INSTANCE_TEMPLATE: Mapping[str, Mask] = {"metadata": _TEMPLATE_METADATA, "spec": _INSTANCE_SPEC}
-_MIGRATION_STATE: Mapping[str, Mask] = _keep(
-    "abortRequested",
-    "abortStatus",
-    "completed",
-    "endTimestamp",
-    "failed",
-    "failureReason",
-    "migrationConfiguration",
-    "migrationPolicyName",
-    "migrationUid",
-    "mode",
-    "sourceNode",
-    "sourcePod",
-    "startTimestamp",
-    "targetCPUSet",
-    "targetMemoryOverhead",
-    "targetNode",
-    "targetNodeDomainDetected",
-    "targetNodeDomainReadyTimestamp",
-    "targetPod",
-)
-_INSTANCE: Mapping[str, Mask] = {
-    "spec": _INSTANCE_SPEC,
-    "status": {
-        **_keep(
-            "activePods",
-            "currentCPUTopology",
-            "evacuationNodeName",
-            "fsFreezeStatus",
-            "launcherContainerImageVersion",
-            "machine",
-            "memory",
-            "migrationMethod",
-            "migrationTransport",
-            "nodeName",
-            "phase",
-            "qosClass",
-            "reason",
-            "runtimeUser",
-            "selinuxContext",
-            "topologyHints",
-        ),
-        "conditions": _CONDITIONS,
-        "migrationState": _MIGRATION_STATE,
-        "migratedVolumes": [_keep("volumeName")],
-        "changedBlockTracking": KEEP,
-        "interfaces": [_keep("name", "podInterfaceName", "queueCount")],
-        "phaseTransitionTimestamps": [_keep("phase", "phaseTransitionTimestamp")],
-        "volumeStatus": [
-            {
-                **_keep("name", "target", "phase", "size"),
-                "hotplugVolume": _keep("attachPodName", "attachPodUID"),
-                "persistentVolumeClaimInfo": _keep(
-                    "accessModes", "capacity", "claimName", "requests", "volumeMode"
-                ),
-            }
-        ],
-    },
-}
-_MACHINE: Mapping[str, Mask] = {
-    "spec": {
-        **_keep("running", "runStrategy", "updateVolumesStrategy"),
-        "instancetype": _keep("kind", "name", "revisionName"),
-        "preference": _keep("kind", "name", "revisionName"),
-        "template": _INSTANCE_TEMPLATE,
-        "dataVolumeTemplates": [{"metadata": _keep("name")}],
-    },
-    "status": {
-        **_keep("created", "printableStatus", "ready", "runStrategy", "observedGeneration"),
-        "conditions": _CONDITIONS,
-    },
-}
-_MIGRATION: Mapping[str, Mask] = {
-    "spec": {
-        **_keep("addedNodeSelector", "priority", "vmiName"),
-        "sendTo": _keep("migrationID"),
-        "receive": _keep("migrationID"),
-    },
-    "status": {
-        "phase": KEEP,
-        "conditions": _CONDITIONS,
-        "migrationState": _MIGRATION_STATE,
-        "phaseTransitionTimestamps": [_keep("phase", "phaseTransitionTimestamp")],
-    },
-}
-_KUBEVIRT: Mapping[str, Mask] = {
-    "spec": {
-        "configuration": {
-            **_keep(
-                "additionalGuestMemoryOverheadRatio",
-                "architectureConfiguration",
-                "autoCPULimitNamespaceLabelSelector",
-                "cpuModel",
-                "cpuRequest",
-                "defaultRuntimeClass",
-                "developerConfiguration",
-                "emulatedMachines",
-                "evictionStrategy",
-                "ksmConfiguration",
-                "liveUpdateConfiguration",
-                "machineType",
-                "migrations",
-                "minCPUModel",
-                "obsoleteCPUModels",
-                "permittedHostDevices",
-                "supportContainerResources",
-                "virtualMachineOptions",
-                "vmRolloutStrategy",
-                "vmStateStorageClass",
-            ),
-            "network": _keep("binding", "defaultNetworkInterface"),
-        },
-    },
-    "status": {
-        **_keep(
-            "defaultArchitecture",
-            "observedKubeVirtVersion",
-            "operatorVersion",
-            "phase",
-            "targetKubeVirtVersion",
-        ),
-        "conditions": _CONDITIONS,
-    },
-}
-_POLICY: Mapping[str, Mask] = {
-    "spec": _keep(
-        "allowAutoConverge",
-        "allowPostCopy",
-        "allowWorkloadDisruption",
-        "bandwidthPerMigration",
-        "completionTimeoutPerGiB",
-        "maxDowntimeMs",
-        "selectors",
-    )
-}
 _VOLUME: Mapping[str, Mask] = {
     "spec": {
-        **_keep("accessModes", "capacity", "nodeAffinity", "storageClassName", "volumeMode"),
-        "claimRef": _keep("kind", "name", "namespace", "uid"),
-        "csi": _keep("driver", "volumeHandle"),
+        **keep("accessModes", "capacity", "nodeAffinity", "storageClassName", "volumeMode"),
+        "claimRef": keep("kind", "name", "namespace", "uid"),
+        "csi": keep("driver", "volumeHandle"),
         "hostPath": {},
         "local": {},
     },
-    "status": _keep("phase"),
+    "status": keep("phase"),
 }
 
 EVENT: Mapping[str, Mask] = {
-    **_keep("type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime"),
-    "involvedObject": _keep("kind", "namespace", "name", "uid"),
+    **keep("type", "reason", "message", "count", "firstTimestamp", "lastTimestamp", "eventTime"),
+    "involvedObject": keep("kind", "namespace", "name", "uid"),
 }
 
 MASKS: Mapping[str, Mapping[str, Mask]] = {
-    "CSINode": {"spec": {"drivers": [_keep("name", "nodeID", "allocatable", "topologyKeys")]}},
-    "ConfigMap": {"data": _keep("reason")},
-    "KubeVirt": _KUBEVIRT,
-    "MigrationPolicy": _POLICY,
-    "Namespace": {"status": _keep("phase")},
+    "CSINode": {"spec": {"drivers": [keep("name", "nodeID", "allocatable", "topologyKeys")]}},
+    "ConfigMap": {"data": keep("reason")},
+    "KubeVirt": KUBEVIRT,
+    "MigrationPolicy": POLICY,
+    "Namespace": {"status": keep("phase")},
     "Node": _NODE,
     "PersistentVolume": _VOLUME,
     "PersistentVolumeClaim": {
         "spec": {
-            **_keep("accessModes", "selector", "storageClassName", "volumeMode", "volumeName"),
-            "resources": _QUANTITIES,
+            **keep("accessModes", "selector", "storageClassName", "volumeMode", "volumeName"),
+            "resources": QUANTITIES,
         },
-        "status": _keep("accessModes", "capacity", "phase"),
+        "status": keep("accessModes", "capacity", "phase"),
     },
     "Pod": _POD,
     "PodDisruptionBudget": {
-        "spec": _keep("maxUnavailable", "minAvailable", "selector", "unhealthyPodEvictionPolicy"),
-        "status": _keep("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"),
+        "spec": keep("maxUnavailable", "minAvailable", "selector", "unhealthyPodEvictionPolicy"),
+        "status": keep("currentHealthy", "desiredHealthy", "disruptionsAllowed", "expectedPods"),
     },
-    "PriorityClass": _keep("value", "globalDefault", "preemptionPolicy"),
-    "ReplicaSet": {"spec": _keep("replicas", "selector")},
-    "ReplicationController": {"spec": _keep("replicas", "selector")},
+    "PriorityClass": keep("value", "globalDefault", "preemptionPolicy"),
+    "ReplicaSet": {"spec": keep("replicas", "selector")},
+    "ReplicationController": {"spec": keep("replicas", "selector")},
     "ResourceQuota": {
-        "spec": _keep("hard", "scopeSelector", "scopes"),
-        "status": _keep("hard", "used"),
+        "spec": keep("hard", "scopeSelector", "scopes"),
+        "status": keep("hard", "used"),
     },
-    "RuntimeClass": _keep("handler", "overhead", "scheduling"),
-    "Service": {"spec": _keep("selector", "type")},
-    "StatefulSet": {"spec": _keep("replicas", "selector")},
-    "StorageClass": _keep("allowedTopologies", "provisioner", "volumeBindingMode"),
-    "VirtualMachine": _MACHINE,
-    "VirtualMachineInstance": _INSTANCE,
-    "VirtualMachineInstanceMigration": _MIGRATION,
+    "RuntimeClass": keep("handler", "overhead", "scheduling"),
+    "Service": {"spec": keep("selector", "type")},
+    "StatefulSet": {"spec": keep("replicas", "selector")},
+    "StorageClass": keep("allowedTopologies", "provisioner", "volumeBindingMode"),
+    "VirtualMachine": MACHINE,
+    "VirtualMachineInstance": INSTANCE,
+    "VirtualMachineInstanceMigration": MIGRATION,
     "VirtualMachineInstanceReplicaSet": {
-        "spec": {**_keep("paused", "replicas", "selector"), "template": _INSTANCE_TEMPLATE},
-        "status": _keep("readyReplicas", "replicas"),
+        "spec": {**keep("paused", "replicas", "selector"), "template": INSTANCE_TEMPLATE},
+        "status": keep("readyReplicas", "replicas"),
     },
     "VirtualMachinePool": {
         "spec": {
-            **_keep("paused", "replicas", "selector"),
+            **keep("paused", "replicas", "selector"),
             "virtualMachineTemplate": {
-                "metadata": _TEMPLATE_METADATA,
+                "metadata": TEMPLATE_METADATA,
                 "spec": {
-                    **_keep("running", "runStrategy"),
-                    "template": _INSTANCE_TEMPLATE,
+                    **keep("running", "runStrategy"),
+                    "template": INSTANCE_TEMPLATE,
                 },
             },
         },
-        "status": _keep("readyReplicas", "replicas"),
+        "status": keep("readyReplicas", "replicas"),
     },
     "VolumeAttachment": {
         "spec": {
-            **_keep("attacher", "nodeName"),
-            "source": _keep("persistentVolumeName"),
+            **keep("attacher", "nodeName"),
+            "source": keep("persistentVolumeName"),
         },
-        "status": _keep("attached"),
+        "status": keep("attached"),
     },
 }

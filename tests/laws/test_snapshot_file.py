@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gitbot.model.cluster import KINDS
 from gitbot.snapshot import from_objects, read_snapshot, write_snapshot
 from gitbot.snapshot.decode import prune
-from gitbot.snapshot.masks import ANNOTATIONS, MASKS, METADATA, Mask
+from gitbot.snapshot.masks import ANNOTATIONS, HOOK_SIDECARS, MASKS, METADATA, Mask
 from gitbot.snapshot.resources import RESOURCES
 
 TEXT = st.text(max_size=6)
@@ -22,7 +22,9 @@ VALUE = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )
-ANNOTATION = st.sampled_from([*sorted(ANNOTATIONS), "placement.gitbot.dev/request"])
+ANNOTATION = st.sampled_from(
+    [*sorted(ANNOTATIONS - {HOOK_SIDECARS}), "placement.gitbot.dev/request"]
+)
 PLACES = st.dictionaries(ANNOTATION, TEXT, min_size=1, max_size=2)
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

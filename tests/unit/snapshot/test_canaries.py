@@ -55,6 +55,7 @@ def made(kind: str, version: str, **body: Any) -> dict[str, Any]:
             "kubectl.kubernetes.io/last-applied-configuration": CANARY,
             CANARY: CANARY,
             "kubevirt.io/nonroot": "true",
+            "hooks.kubevirt.io/hookSidecars": json.dumps([{"image": "i", "args": [CANARY]}]),
         },
         "managedFields": [{"manager": CANARY}],
         "selfLink": CANARY,
@@ -114,7 +115,10 @@ def test_no_canary_survives(obj: dict[str, Any]) -> None:
 def test_what_a_rule_can_refer_to_does_survive() -> None:
     snapshot = from_objects("c", OBJECTS, 0)
     pod = snapshot.of("Pod")[0]
-    assert pod["metadata"]["annotations"] == {"kubevirt.io/nonroot": "true"}
+    assert pod["metadata"]["annotations"] == {
+        "kubevirt.io/nonroot": "true",
+        "hooks.kubevirt.io/hookSidecars": '[{"image":"i"}]',
+    }
     assert pod["spec"]["containers"][0] == {
         "name": "c",
         "image": "i",
