@@ -119,7 +119,8 @@ def check(
     work = whole_tree(scene) if base is None else pull_request_scope(scene)
     problem, found = scene.problem(work.goals)
     plan = make_plan(problem)
-    more = _both_touched(changed, texts.settings, cluster)
+    previews, more = scene.previews(work.previewed, plan)
+    both = _both_touched(changed, texts.settings, cluster)
     made = review(
         plan=plan,
         problem=problem,
@@ -131,13 +132,13 @@ def check(
         now=evidence.now,
         commit=sources.commit,
         pull_request=pull_request,
-        findings=(*texts.findings, *work.findings, *softened(found, scene), *more),
-        previews=work.previews,
+        findings=(*texts.findings, *work.findings, *softened(found, scene), *more, *both),
+        previews=previews,
     )
     return CheckResult(
         findings=made.findings,
         review=made,
-        previews=work.previews,
+        previews=previews,
         problem=problem,
         intents=texts.intents,
         settings=texts.settings,

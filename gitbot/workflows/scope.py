@@ -20,11 +20,13 @@ from gitbot.intents.compile import (
 )
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity
+from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, PlacementProblem, Reservation
 from gitbot.planner import make_plan
 from gitbot.reports import Preview
 from gitbot.settings import Settings
 from gitbot.workflows.review import hold_findings
+from gitbot.workflows.settled import settled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,10 +73,25 @@ class Scene:
             instances=self.instances,
         )
 
-    def preview(self, goal: Goal) -> Preview:
-        """What one goal alone would do."""
-        problem, _ = self.problem((goal,))
-        return Preview(title=_title(goal), plan=make_plan(problem))
+    def previews(
+        self, goals: tuple[Goal, ...], plan: PlacementPlan
+    ) -> tuple[tuple[Preview, ...], tuple[Finding, ...]]:
+        """What each of these goals would do once the plan is carried out, and what that says."""
+        snapshot = settled(self.evidence.snapshot, plan)
+        after = replace(
+            self,
+            evidence=replace(self.evidence, snapshot=snapshot),
+            instances=Instances(snapshot) if plan.moves and goals else self.instances,
+        )
+        made: list[Preview] = []
+        found: list[Finding] = []
+        for goal in goals:
+            problem, _ = after.problem((goal,))
+            preview = Preview(title=_title(goal), plan=make_plan(problem))
+            made.append(preview)
+            if self.before is not None:
+                found += _preview_findings(preview, goal)
+        return tuple(made), tuple(found)
 
     @property
     def changed(self) -> frozenset[str]:
@@ -86,10 +103,10 @@ class Scene:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Goals to plan, previews to show, findings about both."""
+    """Goals to plan, goals to preview, findings about both."""
 
     goals: tuple[Goal, ...]
-    previews: tuple[Preview, ...]
+    previewed: tuple[Goal, ...]
     findings: tuple[Finding, ...]
 
 
@@ -111,7 +128,7 @@ def whole_tree(scene: Scene) -> Work:
     later = [goal for goal in goals if isinstance(goal, EmptyNodes) and _starts(goal) > until]
     return Work(
         goals=tuple(goal for goal in goals if goal not in later),
-        previews=tuple(scene.preview(goal) for goal in later),
+        previewed=tuple(later),
         findings=findings,
     )
 
@@ -139,12 +156,8 @@ def pull_request_scope(scene: Scene) -> Work:
         only=wanted,
     )
     found = list(findings)
-    previews: list[Preview] = []
-    for goal in _previewed(scene, instances, changed, found):
-        preview = scene.preview(goal)
-        previews.append(preview)
-        found += _preview_findings(preview, goal)
-    return Work(goals=goals, previews=tuple(previews), findings=tuple(found))
+    previewed = _previewed(scene, instances, changed, found)
+    return Work(goals=goals, previewed=tuple(previewed), findings=tuple(found))
 
 
 def _previewed(

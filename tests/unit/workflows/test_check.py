@@ -164,6 +164,26 @@ def test_a_breach_is_healed_in_the_tree_and_previewed_in_a_pull_request() -> Non
     ]
 
 
+def test_a_preview_counts_with_what_the_pull_request_asks_for() -> None:
+    objects = [
+        node("n1", zone="a", unschedulable=True),
+        node("n2", zone="b"),
+        node("n4", zone="b"),
+        node("n3", zone="c", cpu="1", memory="4Gi"),  # room for one of them
+        *vm("web", on="n1", memory="3Gi"),
+        *vm("db-1", on="n2", labels=DB, memory="3Gi"),
+        *vm("db-2", on="n4", labels=DB, memory="3Gi"),
+    ]
+    alone = run({"rule": RULE}, base={}, evidence=evidence(objects))
+    (preview,) = alone.previews
+    assert [move.to.node for move in preview.plan.moves] == ["n3"]
+    beside = run({"rule": RULE, "request": REQUEST}, base={}, evidence=evidence(objects))
+    assert moves(beside) == ["request/default/web-to-n3: web n1>n3"]
+    (preview,) = beside.previews
+    assert preview.plan.moves == ()
+    assert {hold.request for hold in preview.plan.holds} == {"heal/default/ZoneAntiAffinity/db"}
+
+
 def test_a_pull_request_is_planned_for_what_it_adds_and_nothing_else() -> None:
     other = REQUEST.replace("web-to-n3", "web-to-n2").replace("node: n3", "node: n2")
     old = {"rule": RULE, "other": other}
