@@ -9,6 +9,7 @@ import yaml
 
 from gitbot.documents.positions import Path, Position, Positions, Scalar, key_path, shown
 from gitbot.documents.scalars import Refused, resolve
+from gitbot.documents.syntax import ParserState
 from gitbot.documents.text import RefusedCharacters, Text, name_of_character, refused_in
 from gitbot.model.findings import Finding
 
@@ -92,6 +93,7 @@ class Builder:
         self.ended_explicitly = False
         self.last_index = 0
         self.findings_before = 0
+        self.open: list[int] = []
         self.notes = _Notes()
 
     @property
@@ -99,6 +101,11 @@ class Builder:
         """`document N: ` where the trouble is in or after a later document than the first."""
         number = self.reading.started + (1 if self.ended_explicitly else 0)
         return f"document {number}: " if number > 1 else ""
+
+    @property
+    def state(self) -> ParserState:
+        """Where the parser is, for the words of a syntax error."""
+        return ParserState(after_end=self.ended_explicitly, open=tuple(self.open))
 
     def stream(self) -> None:
         """Read every document. Raises yaml.YAMLError at a syntax error, Exhausted at a budget."""
@@ -110,7 +117,16 @@ class Builder:
         event = self.loader.get_event()
         assert event is not None
         self.last_index = _begin(event)
+        if isinstance(event, yaml.CollectionStartEvent) and self._stands(event, "[{"):
+            self.open.append(_begin(event))
+        elif isinstance(event, yaml.CollectionEndEvent) and self._stands(event, "]}"):
+            self.open.pop()
         return event
+
+    def _stands(self, event: yaml.Event, chars: str) -> bool:
+        """Whether an event begins at one of these characters (and has a length)."""
+        begin = self.offset + _begin(event)
+        return _end(event) > _begin(event) and self.reading.text.text[begin] in chars
 
     def _place(self, event: yaml.Event) -> Position:
         return self.reading.text.position(self.offset + _begin(event))

@@ -67,7 +67,7 @@ def _with_spaces(characters: str, indices: list[int]) -> str:
     """The text with what stands in for spaces replaced, so that reading can go on."""
     pieces = list(characters)
     for index in indices:
-        while pieces[index] in _ODD_SPACES:
+        while index < len(pieces) and pieces[index] in _ODD_SPACES:
             pieces[index] = " "
             index += 1  # noqa: PLW2901 - walks to the end of the indentation
     return "".join(pieces)
@@ -125,7 +125,7 @@ class _Reading:
         except Exhausted:
             return None
         except yaml.YAMLError as error:
-            problem = syntax_problem(error, self.text.text[start:], builder.ended_explicitly)
+            problem = syntax_problem(error, self.text.text[start:], builder.state)
             index = start + problem.index
             place = self.text.position(min(index, len(self.text.text)))
             self.report(
@@ -134,13 +134,14 @@ class _Reading:
                 f"{builder.subject}found {problem.found}, expected {problem.expected}",
                 hint=problem.hint,
             )
-            return self._next_document(max(index, start + builder.last_index))
+            reached = start + max(problem.reached, builder.last_index)
+            return self._next_document(max(reached, start + 1))
         finally:
             loader.dispose()
         return None
 
     def _next_document(self, index: int) -> int | None:
-        match = _NEXT_DOCUMENT.search(self.text.text, index + 1)
+        match = _NEXT_DOCUMENT.search(self.text.text, index)
         return match.start() if match else None
 
     def _refused_characters(self) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import yaml
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntaxProblem:
-    """A syntax error: its character offset, what was found and expected, and what to do."""
+    """A syntax error: its character offset, what was found and expected, and what to do.
+
+    `reached` is the offset at which the parser gave up, at or after `index`.
+    """
 
     index: int
+    reached: int = 0
     found: str
     expected: str
     hint: str
@@ -142,8 +146,26 @@ _KNOWN = (
 )
 
 
-def syntax_problem(error: yaml.YAMLError, text: str, after_end: bool) -> SyntaxProblem:
-    """Translate a parser error. `after_end`: the last document was closed by `...`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParserState:
+    """Where the parser was: after a document closed by `...`, inside which open brackets.
+
+    `open` holds the offsets of the brackets and braces that are not closed, innermost last.
+    """
+
+    after_end: bool = False
+    open: tuple[int, ...] = ()
+
+
+def syntax_problem(error: yaml.YAMLError, text: str, state: ParserState) -> SyntaxProblem:
+    """Translate a parser error."""
+    problem = _translated(error, text, state)
+    mark = getattr(error, "problem_mark", None)
+    reached = mark.index if mark is not None else problem.index
+    return replace(problem, reached=max(reached, problem.index))
+
+
+def _translated(error: yaml.YAMLError, text: str, state: ParserState) -> SyntaxProblem:
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return SyntaxProblem(
             index=getattr(error, "position", 0) or 0,
@@ -155,7 +177,9 @@ def syntax_problem(error: yaml.YAMLError, text: str, after_end: bool) -> SyntaxP
     index = error.problem_mark.index
     opening = error.context_mark.index if error.context_mark is not None else index
     if "<document start>" in problem:
-        return _after_a_document(index, text, after_end)
+        return _after_a_document(index, text, state.after_end)
+    if "node content" in problem and state.open and _at_an_end(text, index):
+        return _unclosed(state.open[-1], text)
     if "cannot start any token" in problem:
         return _cannot_start(index, text)
     for in_context, in_problem, found, expected, hint, at_opening in _KNOWN:
@@ -164,6 +188,21 @@ def syntax_problem(error: yaml.YAMLError, text: str, after_end: bool) -> SyntaxP
             return SyntaxProblem(index=where, found=found, expected=expected, hint=hint)
     return SyntaxProblem(
         index=index, found=problem or "a syntax error", expected="YAML", hint="see the line above"
+    )
+
+
+def _at_an_end(text: str, index: int) -> bool:
+    rest = text[index : index + 3]
+    return not text[index:].strip() or rest in {"---", "..."}
+
+
+def _unclosed(index: int, text: str) -> SyntaxProblem:
+    name, closing = ("brace {", "}") if text[index : index + 1] == "{" else ("bracket [", "]")
+    return SyntaxProblem(
+        index=index,
+        found=f"a {name} that is never closed",
+        expected=f"a comma or {closing}",
+        hint=f"close the {name.partition(' ')[0]}",
     )
 
 
