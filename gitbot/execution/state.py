@@ -116,7 +116,8 @@ class RequestRecord:
 def derive_request_state(moves: tuple[MoveRecord, ...]) -> RequestState:
     """State of a request from its moves: partial where it ended half-way.
 
-    Moves that were withdrawn because a newer plan took their place do not count.
+    Moves that were withdrawn because a newer plan took their place do not count; of a VM that was
+    tried again by a later plan the last move counts.
     """
     counted = [move for move in moves if move.outcome != "superseded"] or list(moves)
     open_moves = [move for move in counted if not move.final]
@@ -127,7 +128,8 @@ def derive_request_state(moves: tuple[MoveRecord, ...]) -> RequestState:
             return RequestState.HELD
         done = any(move.state is MoveState.SUCCEEDED for move in counted)
         return RequestState.RUNNING if done else RequestState.APPROVED
-    states = {move.state for move in counted}
+    last = {move.vm: move.state for move in sorted(counted, key=lambda move: move.number)}
+    states = set(last.values())
     if not states:
         return RequestState.WITHDRAWN
     good = {MoveState.SUCCEEDED, MoveState.OBSOLETE}

@@ -261,6 +261,6 @@ def _wait(run: _Pass) -> None:
     clock = run.shell.clock
     before, since = _phases(run), clock.now()
     while clock.now() - since < LOOK_ANYWAY and clock.now() < run.ends_at:
-        clock.sleep(POLL)
+        clock.sleep(min(POLL, run.ends_at - clock.now()))
         if _phases(run) != before:
             return

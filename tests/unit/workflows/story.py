@@ -58,7 +58,9 @@ class Story:
     lines: list[str] = field(default_factory=list)
 
     @classmethod
-    def begin(cls, *, step: int = 2, reviews_required: int = 0, **files: str) -> Story:
+    def begin(
+        cls, *, step: int = 2, reviews_required: int = 0, settings: str = "", **files: str
+    ) -> Story:
         """customapp after a step of its story, kni-worker2 open again, with a jumpbox."""
         cluster = customapp(step=step, jumpbox=True)
         cluster.cordon("kni-worker2", unschedulable=False)
@@ -72,7 +74,7 @@ class Story:
             forge=MemoryForge(repository, port, reviews_required=reviews_required),
             store=MemoryLedgerStore(),
         )
-        texts = {".gitbot.yaml": configuration(), **_paths(files)}
+        texts = {".gitbot.yaml": configuration(settings), **_paths(files)}
         repository.write_commit(
             branch="main",
             expected=None,

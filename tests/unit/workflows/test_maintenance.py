@@ -1,0 +1,192 @@
+"""A window from its announcement to the return of the last VM, on the simulated cluster."""
+
+from __future__ import annotations
+
+from gitbot.execution.state import fold_nodes, fold_requests
+from gitbot.ports.forge import CheckState
+from gitbot.workflows.apply import apply
+from gitbot.workflows.hold import returned
+from gitbot.workflows.propose import propose
+from gitbot.workflows.reconcile import reconcile
+from tests.unit.workflows.story import HEAD, Story
+
+START = 1_764_561_600  # 2025-12-01T04:00:00Z
+LEAD = 3600
+OCCURRENCE = "20251201T040000Z"
+DRAIN = f"drain/firmware/{OCCURRENCE}"
+RETURN = f"return/firmware/{OCCURRENCE}"
+
+
+def window(drain: str = "", more: str = "") -> str:
+    return f"""{HEAD}kind: MaintenanceWindow
+metadata: {{name: firmware}}
+spec:
+  nodes: {{names: [kni-worker, kni-worker2]}}
+  schedule: {{start: "2025-12-01T04:00", timeZone: UTC, duration: PT4H}}
+  drain: {{lead: PT1H{drain}}}
+{more}"""
+
+
+def nodes(story: Story) -> dict[str, str]:
+    found = fold_nodes(
+        story.store.read(), cluster="iberia", window="firmware", occurrence=OCCURRENCE
+    )
+    return {name: str(node.state) for name, node in found.items()}
+
+
+def state(story: Story, request: str) -> str:
+    return str(fold_requests(story.store.read(), "iberia")[request].state)
+
+
+def wait_until(story: Story, instant: int) -> None:
+    story.port.sleep(instant - story.port.now())
+
+
+def settled(story: Story) -> None:
+    """A second run on an unchanged world writes nothing."""
+    before = story.writes()
+    assert reconcile(story.shell).did_nothing
+    assert story.writes() == before
+
+
+def reboot(story: Story, node: str) -> None:
+    story.cluster.lose_node(node)
+    story.port.sleep(60)
+    story.cluster.return_node(node)
+    story.port.sleep(60)
+
+
+def approved(*, drain: str, more: str = "") -> Story:
+    """The drain is proposed, merged, and waits for its window."""
+    story = Story.begin(step=1, window=window(drain, more))
+    reconcile(story.shell)
+    settled(story)
+    (pull,) = story.pulls()
+    assert pull.title == f"drain-firmware-{OCCURRENCE.lower()}: 2 moves"
+    story.merge()
+    result = reconcile(story.shell)
+    assert {item.until for item in result.applied.waiting} == {START - LEAD}
+    (status,) = story.forge.list_statuses(pull.head)
+    assert status.state is CheckState.PENDING
+    assert status.description.endswith("opens 2025-12-01T03:00:00Z")
+    settled(story)
+    return story
+
+
+def test_nodes_are_emptied_one_by_one_rebooted_and_filled_again() -> None:
+    story = approved(drain=", cordon: Gitbot, done: Rebooted")
+    specs, homes = story.specs(), story.where()
+    wait_until(story, START - LEAD)
+    reconcile(story.shell)
+    assert nodes(story) == {"kni-worker": "ready"}
+    assert "kni-worker" not in story.where().values()
+    settled(story)
+    reboot(story, "kni-worker")
+    reconcile(story.shell)
+    assert nodes(story) == {"kni-worker": "returned", "kni-worker2": "ready"}
+    assert state(story, DRAIN) == "succeeded"
+    reboot(story, "kni-worker2")
+    reconcile(story.shell)
+    assert nodes(story) == {"kni-worker": "returned", "kni-worker2": "returned"}
+    settled(story)
+    assert story.pulls()[0].title == f"return-firmware-{OCCURRENCE.lower()}: 2 moves"
+    story.merge()
+    reconcile(story.shell)
+    assert state(story, RETURN) == "succeeded"
+    assert story.where() == homes
+    assert story.specs() == specs
+    settled(story)
+    assert story.pulls() == ()
+
+
+def test_a_person_cordons_and_says_that_the_node_is_back() -> None:
+    story = approved(drain=", done: Command", more="  returnHome: Never\n")
+    wait_until(story, START - LEAD)
+    apply(story.shell)
+    assert nodes(story) == {"kni-worker": "draining"}
+    story.cluster.cordon("kni-worker")
+    apply(story.shell)
+    assert nodes(story) == {"kni-worker": "ready"}
+    story.cluster.cordon("kni-worker", unschedulable=False)
+    assert returned(story.shell, node="kni-worker", by="ann") == ("firmware", OCCURRENCE)
+    reconcile(story.shell)
+    assert nodes(story) == {"kni-worker": "returned", "kni-worker2": "draining"}
+    assert story.pulls() == ()
+
+
+def test_what_does_not_begin_within_the_window_is_expired() -> None:
+    story = approved(drain=", cordon: Gitbot")
+    wait_until(story, START + 4 * 3600)
+    assert apply(story.shell).states == {"expired": 2}
+    assert state(story, DRAIN) == "expired"
+    assert story.cluster.list("VirtualMachineInstanceMigration") == ()
+
+
+def test_a_vm_that_somebody_moved_since_stays_where_it_is() -> None:
+    story = approved(drain=", cordon: Gitbot, done: Rebooted")
+    wait_until(story, START - LEAD)
+    reconcile(story.shell)
+    jumpbox = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": "by-hand", "namespace": "customapp"},
+        "spec": {
+            "vmiName": "jumpbox",
+            "addedNodeSelector": {"kubernetes.io/hostname": "kni-worker5"},
+        },
+    }
+    story.cluster.apply([jumpbox])
+    story.cluster.settle()
+    reboot(story, "kni-worker")
+    reconcile(story.shell)
+    assert nodes(story)["kni-worker"] == "returned"
+    assert story.pulls() == ()
+    assert story.where()["jumpbox"] == "kni-worker5"
+
+
+def test_vms_go_home_by_themselves_where_configuration_and_window_say_so() -> None:
+    story = Story.begin(
+        step=1,
+        window=window(", cordon: Gitbot, done: Rebooted", "  returnHome: Auto\n"),
+        settings="  allowAuto: true\n",
+    )
+    homes = story.where()
+    reconcile(story.shell)
+    story.merge()
+    wait_until(story, START - LEAD)
+    for node in ("kni-worker", "kni-worker2"):
+        reconcile(story.shell)
+        reboot(story, node)
+    reconcile(story.shell)
+    reconcile(story.shell)
+    assert story.where() == homes
+    assert state(story, RETURN) == "succeeded"
+    assert story.pulls() == ()
+    settled(story)
+
+
+def test_the_rest_of_a_drain_that_failed_half_way_is_proposed() -> None:
+    story = Story.begin(
+        step=1, window=window(", cordon: Gitbot, done: Rebooted, maxNodesAtOnce: 2")
+    )
+    reconcile(story.shell)
+    story.merge()
+    wait_until(story, START - LEAD)
+    apply(story.shell, max_runtime=1)
+    mine = [
+        item["metadata"]["name"]
+        for item in story.cluster.list("VirtualMachineInstanceMigration")
+        if item["spec"]["vmiName"] == "jumpbox"
+    ]
+    story.cluster.delete("VirtualMachineInstanceMigration", mine[0], "customapp")
+    apply(story.shell)
+    assert state(story, DRAIN) == "partial"
+    assert story.where()["jumpbox"] == "kni-worker"
+    assert nodes(story) == {"kni-worker": "draining", "kni-worker2": "ready"}
+    (concern,) = [item for item in propose(story.shell).concerns if item.action == "opened"]
+    assert concern.concern.startswith("rest-")
+    story.merge()
+    reconcile(story.shell)
+    assert story.where()["jumpbox"] != "kni-worker"
+    assert nodes(story) == {"kni-worker": "ready", "kni-worker2": "ready"}
+    settled(story)
