@@ -1,0 +1,21 @@
+"""The reference page names every resource that a read of a cluster lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gitbot.snapshot.resources import LISTED, Resource
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "snapshot.md"
+
+
+@pytest.mark.parametrize("resource", LISTED, ids=lambda resource: resource.kind)
+def test_every_right_is_documented(resource: Resource) -> None:
+    group = resource.group or "(core)"
+    if not resource.required:
+        group += " (optional)"
+    rows = [line.split("|") for line in PAGE.read_text(encoding="utf-8").splitlines()]
+    cells = {row[1].strip(): row[2] for row in rows if len(row) == 4}
+    assert resource.plural in [name.strip() for name in cells[group].split(",")]
