@@ -20,10 +20,11 @@ from gitbot.adapters.files import (
     read_working_tree,
 )
 from gitbot.cli.options import ClusterAccess, cluster_options, load_snapshot, now_option
-from gitbot.errors import RepositoryError, UsageError
+from gitbot.errors import RepositoryError, SnapshotError, UsageError
 
 if TYPE_CHECKING:
     from gitbot.intents.compile import Past
+    from gitbot.model.cluster import ClusterSnapshot
     from gitbot.ports.repository import Repository
     from gitbot.settings import Settings
     from gitbot.workflows.check import CheckResult, Engine, Sources
@@ -42,6 +43,7 @@ class Asked:
     cluster: str = ""
     rev: str = ""
     base: str = ""
+    published: bool = False
 
 
 def asking_options(function: F) -> F:
@@ -55,7 +57,10 @@ def asking_options(function: F) -> F:
             cluster=kwargs.pop("cluster") or "",
             rev=kwargs.pop("rev") or "",
             base=kwargs.pop("base") or "",
+            published=kwargs.pop("published"),
         )
+        if asked.published and asked.access.snapshots:
+            raise click.UsageError("give --published or --snapshot, not both")
         return function(asked=asked, **kwargs)
 
     wrapped: Any = now_option(cluster_options(gather))
@@ -65,6 +70,12 @@ def asking_options(function: F) -> F:
             metavar="REV",
             help="Check what merging into this branch or commit would add; configuration and "
             "policies are read there.",
+        ),
+        click.option(
+            "--published",
+            is_flag=True,
+            help="Plan on the snapshot that reconcile published on its branch, without any access "
+            "to the cluster.",
         ),
         click.option("--rev", metavar="REV", help="Read this revision, not the working tree."),
         click.option("--cluster", metavar="NAME", help="Which cluster of the configuration."),
@@ -102,7 +113,10 @@ def run_check(asked: Asked) -> CheckResult:
     broken = _broken(cluster, sources, settings)
     if broken is not None:
         return broken
-    snapshot = load_snapshot(asked.access.of(name=cluster, context=context), now=asked.now)
+    if asked.published:
+        snapshot = published_snapshot(repository or _repository(root), cluster, now=asked.now)
+    else:
+        snapshot = load_snapshot(asked.access.of(name=cluster, context=context), now=asked.now)
     evidence = Evidence(snapshot=snapshot, now=asked.now, past=_past(root, cluster))
     changed = _changed(repository, sources, base, settings) if base and repository else ()
     return check(
@@ -113,6 +127,23 @@ def run_check(asked: Asked) -> CheckResult:
         base=base,
         changed=changed,
     )
+
+
+def published_snapshot(repository: Repository, cluster: str, *, now: int) -> ClusterSnapshot:
+    """The newest snapshot on the cluster's branch. SnapshotError where there is none."""
+    from gitbot.snapshot import read_snapshot  # noqa: PLC0415 - msgspec only where used
+    from gitbot.workflows.reconcile import SNAPSHOT_FILE, snapshot_branch  # noqa: PLC0415
+
+    branch = snapshot_branch(cluster)
+    heads = (repository.resolve(name) for name in (branch, f"origin/{branch}"))
+    head = next((found for found in heads if found), None)
+    data = repository.read_blob(head, SNAPSHOT_FILE) if head else None
+    if data is None:
+        raise SnapshotError(
+            f"no snapshot of {cluster} is published on branch {branch}",
+            hint="git fetch; `gitbot reconcile` publishes it, with publishSnapshot: true",
+        )
+    return read_snapshot([(f"{branch}:{SNAPSHOT_FILE}", data)], now, cluster=cluster)
 
 
 def engine() -> Engine:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from gitbot.adapters.files import find_root
-from gitbot.cli.checking import Asked, pick_cluster
+from gitbot.cli.checking import Asked, pick_cluster, published_snapshot
 from gitbot.cli.options import load_snapshot
 from gitbot.errors import ClusterError
 
@@ -32,11 +32,11 @@ class Moment:
 
 
 class NoCluster:
-    """Stands where a cluster would, when the plan is made on snapshot files."""
+    """Stands where a cluster would, when the plan is made on a snapshot."""
 
     def __getattr__(self, name: str) -> object:
         """Refuse whatever is asked."""
-        raise ClusterError(f"no cluster is read with --snapshot, and {name} was asked for")
+        raise ClusterError(f"no cluster is read here but its snapshot, and {name} was asked for")
 
 
 def run_pull(asked: Asked, number: int, *, publish: bool) -> CheckResult:
@@ -54,8 +54,11 @@ def run_pull(asked: Asked, number: int, *, publish: bool) -> CheckResult:
     ) as workspace:
         cluster = pick_cluster(workspace.settings, asked.cluster)
         snapshot: ClusterSnapshot | None = None
-        if access.snapshots:
+        if asked.published:
+            snapshot = published_snapshot(workspace.repository, cluster, now=asked.now)
+        elif access.snapshots:
             snapshot = load_snapshot(access.of(name=cluster), now=asked.now)
+        if snapshot is not None:
             workspace.clusters[cluster] = cast("Cluster", NoCluster())
         shell = open_shell(workspace, cluster)
         if publish:

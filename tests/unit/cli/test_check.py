@@ -16,8 +16,10 @@ from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.forges.local import LocalForge
 from gitbot.cli.main import cli
 from gitbot.documents import write_documents
-from gitbot.errors import UsageError
+from gitbot.errors import SnapshotError, UsageError
+from gitbot.model.instants import parse_instant
 from gitbot.model.plan_schema import plan_schema
+from gitbot.snapshot import from_objects, write_snapshot
 from tests.unit.workflows.test_check import CONFIGURATION, IMPOSSIBLE, OBJECTS, REQUEST, RULE
 
 NOW = "2026-12-06T21:00:00Z"
@@ -184,9 +186,29 @@ def test_pull_request_is_checked_and_published(run: Run, folder: Path) -> None:
     assert states == {"gitbot/plan": "success", "gitbot/policy": "success"}
 
 
+def test_a_published_snapshot_needs_no_cluster(folder: Path) -> None:
+    def call() -> Result:
+        arguments = ["plan", "--published", "--now", NOW]
+        return CliRunner().invoke(cli, arguments, standalone_mode=False)
+
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    missing = call()
+    assert isinstance(missing.exception, SnapshotError)
+    assert "branch gitbot/snapshot/iberia" in missing.exception.message
+    git(folder, "checkout", "--quiet", "--orphan", "gitbot/snapshot/iberia")
+    data = write_snapshot(from_objects("iberia", OBJECTS, parse_instant(NOW)))
+    (folder / "snapshot.json.gz").write_bytes(data)
+    git(folder, "add", "snapshot.json.gz")
+    git(folder, "commit", "--quiet", "-m", "snapshot")
+    result = call()
+    assert result.return_value == 0, result.exception
+    assert result.stdout.startswith("iberia: ready: 1 move")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--published"], "give --published or --snapshot, not both"),
         (["--publish"], "--publish needs --pull-request"),
         (["--pull-request", "1", "--rev", "x"], "names head and base itself"),
         (["--cluster", "nope"], "there is no cluster nope"),
