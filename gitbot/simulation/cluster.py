@@ -73,12 +73,12 @@ class SimulatedCluster:
 
         view = StoreView(store)
         writer = Writer(api=self.api, now=now, source="virtualmachine-controller")
-        placement = WorldPlacement(store=store, prefer=lambda: self.dials.prefer)
+        self.placement = WorldPlacement(store=store, prefer=lambda: self.dials.prefer)
         self.nodes = Nodes(store=store, api=self.api, now=now, dials=dials)
         scheduler = Scheduler(
             store=store,
             now=now,
-            placement=placement,
+            placement=self.placement,
             events=Recorder(store=store, now=now, source="default-scheduler"),
         )
         self.owners = owners(store=store, view=view, writer=writer, now=now)

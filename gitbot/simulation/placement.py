@@ -49,7 +49,7 @@ class WorldPlacement:
 
     def choose(self, pod: KubernetesObject) -> Choice:
         """The best node for a pod, or why there is none, in the scheduler's words."""
-        world, wanted = self._current(), Pod.from_object(pod)
+        world, wanted = self.world(), Pod.from_object(pod)
         feasible = world.feasible(wanted)
         if not feasible:
             return Choice(node="", message=refusal(world.judge(wanted)))
@@ -75,7 +75,8 @@ class WorldPlacement:
             if self._world is not None:
                 self._world.add(pod, pod.node)
 
-    def _current(self) -> World:
+    def world(self) -> World:
+        """The pods on their nodes as the scheduler sees them now. Do not change it."""
         if self._world is None:
             objects = [obj for kind in FACT_KINDS for obj in self._store.all(kind)]
             self._world = World.of(from_objects("", objects, 0))

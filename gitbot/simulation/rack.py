@@ -74,7 +74,7 @@ def rack(
     nodes = [_node(size, index, capacity) for index in range(size.nodes)]
     cluster.load([settings, *nodes, *(namespace(team) for team in teams)])
     homes = _homes(wanted, demand, nodes)
-    _break_the_quorum(homes, nodes)
+    _break_the_quorum(homes, nodes, wanted)
     cluster.load_with(lambda: _load_machines(cluster, size, settings, wanted, homes))
     return cluster
 
@@ -119,15 +119,19 @@ def _homes(
     return homes
 
 
-def _break_the_quorum(homes: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> None:
-    """Swap homes so that the first two VMs share a zone and the third is in another."""
+def _break_the_quorum(
+    homes: list[dict[str, Any]], nodes: list[dict[str, Any]], wanted: list[int]
+) -> None:
+    """Swap homes of equal size so that two of the first three VMs share a zone, one does not."""
     last = labels_of(nodes[-1])[ZONE]
     taken: set[int] = set()
     for index, same in ((0, True), (1, True), (2, False)):
         other = next(
             place
             for place in range(3, len(homes))
-            if place not in taken and (labels_of(homes[place])[ZONE] == last) is same
+            if place not in taken
+            and wanted[place] == wanted[index]
+            and (labels_of(homes[place])[ZONE] == last) is same
         )
         taken.add(other)
         homes[index], homes[other] = homes[other], homes[index]

@@ -84,7 +84,8 @@ def _node_roles(node: KubernetesObject, _: int) -> str:
 
 
 def _pod_ready(pod: KubernetesObject, _: int) -> str:
-    statuses = at(pod, "status", "containerStatuses", default=[])
+    ended = at(pod, "status", "phase") in ("Succeeded", "Failed")
+    statuses = [] if ended else at(pod, "status", "containerStatuses", default=[])
     ready = sum(1 for status in statuses if status.get("ready"))
     return f"{ready}/{len(at(pod, 'spec', 'containers', default=[]))}"
 
