@@ -4,7 +4,7 @@ Pure: the past of requests, homes and reservations come in as values. The only p
 that knows constraints.
 """
 
-from gitbot.intents.compile.drains import Opening, compile_drain, compile_return, opening_of
+from gitbot.intents.compile.drains import Opening, compile_drain, opening_of
 from gitbot.intents.compile.freezes import compile_freezes
 from gitbot.intents.compile.heals import compile_heal, heal_id
 from gitbot.intents.compile.past import NO_PAST, Past
@@ -12,7 +12,6 @@ from gitbot.intents.compile.problem import (
     build_problem,
     compile_goals,
     effective_limits,
-    reserve,
 )
 from gitbot.intents.compile.requests import allowed_for, compile_requests, request_id
 from gitbot.intents.compile.rules import compile_rules
@@ -29,7 +28,6 @@ __all__ = [
     "compile_goals",
     "compile_heal",
     "compile_requests",
-    "compile_return",
     "compile_rules",
     "drain_time",
     "effective_limits",
@@ -38,5 +36,4 @@ __all__ = [
     "openings",
     "request_id",
     "request_time",
-    "reserve",
 ]

@@ -1,23 +1,22 @@
-"""One occurrence of a MaintenanceWindow to a goal, and its way home."""
+"""One occurrence of a MaintenanceWindow to a goal."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from gitbot.constraints.instances import Instances
 from gitbot.documents.positions import Path
 from gitbot.intents.compile.nodes import chosen_nodes
 from gitbot.intents.compile.past import NO_PAST, Past
-from gitbot.intents.compile.saying import note, warning
+from gitbot.intents.compile.saying import warning
 from gitbot.intents.compile.times import drain_occurrence, drain_time
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.instants import Interval
-from gitbot.model.names import NamespacedName
-from gitbot.model.problem import ALWAYS, EmptyNodes, Request, ReturnHome
+from gitbot.model.problem import ALWAYS, EmptyNodes, Request
 
 UNMERGED = "unmerged"
 """Stands for the occurrence of a window without schedule before a commit has merged it."""
@@ -139,54 +138,3 @@ def _cordons(
             f"{listed}{more} {verb} not cordoned: new pods may land while VMs leave",
             "cordon before the drain starts, or write drain.cordon: Gitbot",
         )
-
-
-def compile_return(
-    intents: IntentSet,
-    snapshot: ClusterSnapshot | Instances,
-    *,
-    window: str,
-    occurrence: str,
-    homes: Mapping[NamespacedName, str],
-    landed: Mapping[NamespacedName, str] | None = None,
-    nodes: Collection[str] | None = None,
-    past: Past = NO_PAST,
-) -> tuple[ReturnHome | None, tuple[Finding, ...]]:
-    """The goal of bringing VMs home after one occurrence; None where none is to go.
-
-    `homes` maps VMs to their nodes at the first move of the occurrence, `landed` to where gitbot
-    left them (a VM that stands elsewhere was moved by somebody else since, and stays), `nodes` are
-    the home nodes that are back (None: all).
-    """
-    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
-    intent = intents.find("MaintenanceWindow", window)
-    if intent is None or not isinstance(intent.spec, MaintenanceWindowSpec):
-        return None, ()
-    name = f"return/{window}/{occurrence}"
-    if intent.spec.return_home == "Never" or name in past.finished:
-        return None, ()
-    going: dict[NamespacedName, str] = {}
-    findings: list[Finding] = []
-    for vm, home in sorted(homes.items()):
-        here = instances[vm].node if vm in instances else ""
-        if here in ("", home) or (nodes is not None and home not in nodes):
-            continue
-        left_at = (landed or {}).get(vm, here)
-        if here != left_at:
-            findings.append(_moved_since(intent, vm, home=home, here=here, left_at=left_at))
-            continue
-        going[vm] = home
-    if not going:
-        return None, tuple(findings)
-    request = Request(id=name, intent=intent.ref, first_move=past.next_move(name))
-    return ReturnHome(request=request, homes=going), tuple(findings)
-
-
-def _moved_since(
-    intent: Intent, vm: NamespacedName, *, home: str, here: str, left_at: str
-) -> Finding:
-    message = (
-        f"{vm} stays on {here}: somebody moved it there after gitbot had left it on {left_at} "
-        f"(home {home})"
-    )
-    return note(intent, ("spec", "returnHome"), "moved-since", message)

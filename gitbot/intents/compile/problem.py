@@ -18,9 +18,7 @@ from gitbot.kubevirt.limits import limits_of
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.findings import Finding, sort_key
-from gitbot.model.instants import Interval
 from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move
 from gitbot.model.problem import Goal, Limits, PlacementProblem, Reservation
 
 
@@ -142,22 +140,6 @@ def effective_limits(configured: Limits, snapshot: ClusterSnapshot) -> Limits:
         per_target_node=configured.per_target_node,
         per_zone=configured.per_zone,
         reserve=configured.reserve,
-    )
-
-
-def reserve(
-    moves: Iterable[Move], allowed: tuple[Interval, ...], *, pull_request: int = 0
-) -> tuple[Reservation, ...]:
-    """The places that moves of an approved request will take, for plans that come after it."""
-    return tuple(
-        Reservation(
-            vm=move.vm.namespaced_name,
-            node=move.to.node,
-            allowed=allowed,
-            request=move.request,
-            pull_request=pull_request,
-        )
-        for move in moves
     )
 
 

@@ -17,11 +17,6 @@ def warning(intent: Intent, path: Path, code: str, message: str, hint: str = "")
     return _finding(intent, path, Severity.WARNING, code, (message, hint))
 
 
-def note(intent: Intent, path: Path, code: str, message: str, hint: str = "") -> Finding:
-    """A note there."""
-    return _finding(intent, path, Severity.NOTE, code, (message, hint))
-
-
 def _finding(
     intent: Intent, path: Path, severity: Severity, code: str, words: tuple[str, str]
 ) -> Finding:

@@ -1,4 +1,4 @@
-"""Drains, returns, healings, freezes, and the problem that they make together."""
+"""Drains, healings, freezes, and the problem that they make together."""
 
 from __future__ import annotations
 
@@ -11,16 +11,12 @@ from gitbot.intents.compile import (
     compile_freezes,
     compile_goals,
     compile_heal,
-    compile_return,
     compile_rules,
     effective_limits,
     opening_of,
-    reserve,
 )
 from gitbot.model.instants import FOREVER, Interval, parse_instant
-from gitbot.model.names import IntentRef, NamespacedName
-from gitbot.model.plan import Move, NodeRef, VmRef
-from gitbot.model.problem import EmptyNodes, HealRule, Limits, MoveVms, Pin
+from gitbot.model.problem import EmptyNodes, HealRule, Limits, MoveVms
 from gitbot.testing.problems import NOW, ZONE, vm
 from tests.unit.intents.compile_scene import (
     DB,
@@ -40,10 +36,6 @@ CORDON = "drain: {cordon: Gitbot}"
 
 def window(fields: str, name: str = "w") -> str:
     return f"kind: MaintenanceWindow\nmetadata: {{name: {name}}}\nspec: {{{fields}}}"
-
-
-def named(name: str) -> NamespacedName:
-    return NamespacedName(namespace="a", name=name)
 
 
 def drained(fields: str, *, now: int = NOW, **more: object) -> tuple[EmptyNodes | None, list[str]]:
@@ -153,42 +145,6 @@ def test_what_is_done_is_not_drained_again() -> None:
     assert drained(fields, past=past)[0] is None
 
 
-HOMES = {named("db-1"): "n2", named("db-2"): "n2", named("web"): "n3", named("gone"): "n1"}
-
-
-@pytest.mark.parametrize(
-    ("fields", "landed", "nodes", "going", "notes"),
-    [
-        ("", None, None, {"db-1": "n2", "web": "n3"}, 0),  # db-2 is home, gone is gone
-        ("", None, {"n2"}, {"db-1": "n2"}, 0),
-        ("", {"db-1": "n1", "web": "n1"}, None, {"db-1": "n2"}, 1),  # somebody moved web since
-        (", returnHome: Never", None, None, {}, 0),
-        ("", None, {"n1"}, {}, 0),
-    ],
-)
-def test_the_way_home(
-    fields: str,
-    landed: dict[str, str] | None,
-    nodes: set[str] | None,
-    going: dict[str, str],
-    notes: int,
-) -> None:
-    goal, findings = compile_return(
-        intents_of(window(f"nodes: {{names: [n2, n3]}}, {SCHEDULE}{fields}")),
-        snapshot_of(small_cluster()),
-        window="w",
-        occurrence="20261206T210000Z",
-        homes=HOMES,
-        landed={named(name): node for name, node in landed.items()} if landed else None,
-        nodes=nodes,
-    )
-    found = {vm.name: node for vm, node in goal.homes.items()} if goal else {}
-    assert found == going
-    assert [each.code for each in findings] == ["intents/moved-since"] * notes
-    if goal is not None:
-        assert goal.request.id == "return/w/20261206T210000Z"
-
-
 RULE = (
     "kind: ZoneAntiAffinity\nmetadata: {name: db, namespace: a}\n"
     "spec: {selector: {matchLabels: {tier: db}}, %s}"
@@ -292,25 +248,3 @@ def test_limits_are_the_smaller_ones(
         Limits(parallel=8, per_source_node=4), snapshot_of([*small_cluster(), kubevirt])
     )
     assert (limits.parallel, limits.per_source_node) == (parallel, source)
-
-
-def test_reservations_of_approved_moves() -> None:
-    move = Move(
-        id=1,
-        request="request/a/one",
-        group="request/a/one",
-        intent=IntentRef(kind="MigrationRequest", namespace="a", name="one"),
-        vm=VmRef(namespace="a", name="db-1", uid="u"),
-        source=NodeRef(node="n1", zone="x"),
-        to=NodeRef(node="n2", zone="y"),
-        allowed_nodes=("n2",),
-        pin=Pin.NODE,
-        added_node_selector={},
-        memory_bytes=1,
-        estimated_seconds=1,
-        wave=0,
-    )
-    times = (Interval(start=1, end=2),)
-    (found,) = reserve([move], times, pull_request=7)
-    assert (found.vm, found.node, found.allowed) == (named("db-1"), "n2", times)
-    assert (found.request, found.pull_request) == ("request/a/one", 7)
