@@ -17,6 +17,7 @@ from gitbot.model.objects import KubernetesObject, at, labels_of, name_of
 from gitbot.model.plan import Check, Outcome
 from gitbot.model.plan_json import API_VERSION
 from gitbot.model.pod import FINISHED, Pod
+from gitbot.model.requests import limits_of
 
 KIND = "Explanation"
 
@@ -73,7 +74,7 @@ class Explainer:
             obj = waiting or start_object(self.instances, instance)
         kind = "VirtualMachine" if instance.vmi is None else "VirtualMachineInstance"
         estimated = instance.source_pod is None and waiting is None
-        pod = Pod.from_object(obj, estimated=estimated)
+        pod = replace(Pod.from_object(obj, estimated=estimated), limits=limits_of(obj))
         checks = vm_checks(self.instances, instance, pod, selector, self.world)
         return self._answer(kind, name, obj, pod, checks)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+from gitbot.constraints.domains import domain_words
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
 from gitbot.model.columns import Mask
@@ -141,43 +142,44 @@ class InterPodAffinity:
     def _missing(self, labels: Mapping[str, str]) -> tuple[str, ...]:
         lines = []
         for term in self._required:
-            value = labels.get(term.topology_key)
+            key, value = term.topology_key, labels.get(term.topology_key)
             if value is None:
-                lines.append(f"the node has no label {term.topology_key}")
-            elif not self._alone and (term.topology_key, value) not in self._companions_by_domain:
-                lines.append(f"{term.topology_key}={value} holds no pod that its affinity asks for")
+                lines.append(f"the node has no label {key}")
+            elif not self._alone and (key, value) not in self._companions_by_domain:
+                lines.append(f"{domain_words(key, value)} holds no pod that its affinity asks for")
         return tuple(lines)
 
     def _repelled(self, labels: Mapping[str, str]) -> tuple[str, ...]:
         lines = []
         for place, (term, _) in enumerate(self._anti):
             value = labels.get(term.topology_key)
-            holders = self._anti_by_domain.get((place, value)) if value is not None else None
-            if holders:
-                pod, number = min(holders, key=lambda item: item[0].name)
-                where = self._state.columns.names[number]
-                lines.append(
-                    f"{term.topology_key}={value} already holds {pod.name} on {where}, which its "
-                    f"anti-affinity forbids{_more(len(holders) - 1)}"
-                )
+            holders = None if value is None else self._anti_by_domain.get((place, value))
+            if value is None or not holders:
+                continue
+            pod, number = min(holders, key=lambda item: item[0].name)
+            where = f"{pod.name} on {self._state.columns.names[number]}"
+            lines.append(
+                f"{domain_words(term.topology_key, value)} already holds {where}, which its "
+                f"anti-affinity forbids{_more(len(holders) - 1)}"
+            )
         return tuple(lines)
 
     def _repelling(self, labels: Mapping[str, str]) -> tuple[str, ...]:
         lines = []
         for place, (term, _) in enumerate(self._existing):
             value = labels.get(term.topology_key)
-            numbers = self._existing_by_domain.get((place, value)) if value is not None else None
-            for number in numbers or ():
+            if value is None:
+                continue
+            for number in self._existing_by_domain.get((place, value), ()):
                 owner = min(
-                    (
-                        pod.name
-                        for pod in self._state.pods_on(number)
-                        if term in pod.affinity.required_anti
-                    ),
+                    pod.name
+                    for pod in self._state.pods_on(number)
+                    if term in pod.affinity.required_anti
                 )
+                where = self._state.columns.names[number]
                 lines.append(
-                    f"the anti-affinity of {owner} on {self._state.columns.names[number]} forbids "
-                    f"it in {term.topology_key}={value}"
+                    f"the anti-affinity of {owner} on {where} forbids it in "
+                    f"{domain_words(term.topology_key, value)}"
                 )
         return tuple(sorted(lines))
 

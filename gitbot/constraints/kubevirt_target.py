@@ -12,6 +12,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, at, condition_of
 from gitbot.model.pod import Pod
+from gitbot.model.requests import limits_of
 
 
 def target_of(
@@ -33,6 +34,8 @@ def target_of(
         else start_object(instances, instance)
     )
     pod = Pod.from_object(obj, estimated=instance.source_pod is None)
+    if vmi_name.namespace in instances.quotas:
+        pod = replace(pod, limits=limits_of(obj))
     return replace(pod, name=target_name(vmi_name), node="", finished=False, terminating=False)
 
 

@@ -37,6 +37,9 @@ class Movable(Protocol):
     def target_pod(self, vm: NamespacedName) -> Pod:
         """The pod of a migration without a pin."""
 
+    def refusal(self, vm: NamespacedName) -> str:
+        """Why it may start nowhere."""
+
     def rule_worsened_by(self, number: int, vm: NamespacedName, node: str) -> tuple[Breach, ...]:
         """What a rule would lose."""
 
@@ -53,12 +56,13 @@ class Answers:
     wanted: Mask
     kept: Mask  # no required rule is worsened there
     ok: Mask
+    refusal: str  # against every node
 
     def reasons(self, number: int) -> tuple[str, ...]:
         """Why the node of that number is not ok; one line for each plugin or rule."""
         world = self.movable.world
         name = world.state.columns.names[number]
-        lines = []
+        lines = [self.refusal] if self.refusal else []
         if not self.wanted[number]:
             lines.append("not among the nodes that the intent asks for")
         lines += [str(item) for item in self._rejections(name)]
@@ -129,6 +133,9 @@ def answer(movable: Movable, vm: NamespacedName, pin: Pin, target: Target) -> An
         for number in np.flatnonzero(ok):
             group = _alike(movable, pin, int(number)) & schedulable
             ok[number] = bool((good | ~group).all())
+    refusal = movable.refusal(vm)
+    if refusal:
+        ok[:] = False
     return Answers(
         movable=movable,
         vm=vm,
@@ -138,6 +145,7 @@ def answer(movable: Movable, vm: NamespacedName, pin: Pin, target: Target) -> An
         wanted=wanted,
         kept=kept,
         ok=ok,
+        refusal=refusal,
     )
 
 

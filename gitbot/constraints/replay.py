@@ -13,6 +13,7 @@ from itertools import groupby, product
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.kubevirt_target import pinned, target_name, target_of
+from gitbot.constraints.quota import quotas_of
 from gitbot.constraints.replay_findings import finding
 from gitbot.constraints.replay_limits import limit_findings, time_findings
 from gitbot.constraints.replay_moves import move_findings, pin_findings
@@ -67,6 +68,10 @@ class _Player:
             if item.source_pod is not None
         }
         self._targets: dict[NamespacedName, Pod] = {}
+        self._quotas = {
+            namespace: quotas_of(objects, self.world.pods_in(namespace))
+            for namespace, objects in sorted(self.instances.quotas.items())
+        }
         self._placed = 0
         for reservation in sorted(problem.reservations, key=lambda item: (item.vm, item.node)):
             self._reserve(reservation.vm, reservation.node)
@@ -85,11 +90,22 @@ class _Player:
                 sound.append(move)
         found.extend(limit_findings(moves, self.problem, self.instances, self.world))
         found.extend(time_findings(moves, self.problem, plan))
+        found.extend(self._quota(sound))
         found.extend(self._landings(tuple(sound)))
         found.extend(rule_findings(tuple(sound), self.problem.rules, self.occupancy))
         for move in sound:
             self._carry_out(move)
         return found
+
+    def _quota(self, moves: Sequence[Move]) -> Iterator[Finding]:
+        """The quota of each namespace has room for all target pods of the wave at once."""
+        for namespace, quotas in self._quotas.items():
+            ours = [move for move in moves if move.vm.namespace == namespace]
+            pods = [self._unpinned(move.vm.namespaced_name) for move in ours]
+            for quota in quotas:
+                refusal = quota.refusal(pods) if ours else ""
+                if refusal:
+                    yield finding("quota", ours[-1], refusal)
 
     def _cordon(self, moves: Iterable[Move]) -> None:
         """Nodes that gitbot cordons are unschedulable from the first move of their group on."""

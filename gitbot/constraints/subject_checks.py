@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from gitbot.constraints.instances import Instance, Instances
 from gitbot.constraints.inter_pod_affinity import matches_incoming
+from gitbot.constraints.quota import quotas_of
 from gitbot.constraints.world import World
 from gitbot.kubevirt.preflight import preflight
 from gitbot.model.plan import Check, Outcome
@@ -21,6 +22,7 @@ def vm_checks(
     """The checks of a VM: whether it can migrate at all, then what its target pod is."""
     return [
         *_migration(instances, instance, added),
+        *_quota(instances, pod, world),
         *_own_pod(instance, pod, world),
         *_estimated(pod),
         *pod_checks(pod, world),
@@ -93,6 +95,17 @@ def _migration(
         added_node_selector=added,
         pods=(*own, *instance.others),
     )
+
+
+def _quota(instances: Instances, pod: Pod, world: World) -> Iterator[Check]:
+    """Whether the namespace's quotas have room for one more pod beside those that run."""
+    objects = instances.quotas.get(pod.namespace, ())
+    quotas = quotas_of(objects, world.pods_in(pod.namespace)) if objects else ()
+    refusals = [text for quota in quotas if (text := quota.refusal([pod]))]
+    for text in refusals:
+        yield Check(name="quota", outcome=Outcome.FAIL, message=text)
+    if quotas and not refusals:
+        yield Check(name="quota", outcome=Outcome.PASS, message="the quotas have room for it")
 
 
 def _own_pod(instance: Instance, pod: Pod, world: World) -> Iterator[Check]:

@@ -11,6 +11,7 @@ import numpy as np
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.kubevirt_target import pinned, target_name, target_of
 from gitbot.constraints.landing import Answers, answer
+from gitbot.constraints.quota import quotas_of
 from gitbot.constraints.rule_check import Envelope, Moves, envelope, exceeding
 from gitbot.constraints.world import World
 from gitbot.errors import Bug
@@ -70,6 +71,10 @@ class Transit:
         self._targets: dict[NamespacedName, Pod] = {}
         self._count = 0
         self._envelopes: dict[int, Envelope] = {}
+        self._quotas = {
+            namespace: quotas_of(objects, world.pods_in(namespace))
+            for namespace, objects in instances.quotas.items()
+        }
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> Transit:
@@ -92,6 +97,7 @@ class Transit:
         copy._occupancy, copy._home = dict(self._occupancy), dict(self._home)
         copy._held, copy._moving = dict(self._held), dict(self._moving)
         copy._started, copy._count = dict(self._started), self._count
+        copy._quotas = self._quotas
         copy._targets = self._targets  # shared by all forks: made from the snapshot alone
         copy._envelopes = dict(self._envelopes)
         return copy
@@ -131,6 +137,16 @@ class Transit:
         found = self.world.node(node)
         value = found.labels.get(key) if found else None
         return {key: value} if value is not None else {}
+
+    def refusal(self, vm: NamespacedName) -> str:
+        """Why a migration of the VM may start nowhere now (a quota is used up); "" where it may.
+
+        Targets of moves under way count beside it.
+        """
+        under_way = [other for other in self._moving if other.namespace == vm.namespace]
+        pods = [self.target_pod(other) for other in sorted({vm, *under_way})]
+        found = (quota.refusal(pods) for quota in self._quotas.get(vm.namespace, ()))
+        return next((text for text in found if text), "")
 
     def landings(self, vm: NamespacedName, pin: Pin, node: str) -> tuple[str, ...]:
         """The nodes among which the scheduler chooses for that pin now, sorted."""

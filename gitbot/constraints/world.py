@@ -84,6 +84,11 @@ class World:
         pods = () if number is None else self._state.pods_on(number)
         return tuple(sorted(pods, key=lambda pod: pod.name))
 
+    def pods_in(self, namespace: str) -> tuple[Pod, ...]:
+        """The placed pods of a namespace, sorted by name."""
+        placed = (pod for pod, _ in self._state.placed.values() if pod.namespace == namespace)
+        return tuple(sorted(placed, key=lambda pod: pod.name))
+
     def cordon(self, *nodes: str) -> None:
         """Make nodes unschedulable (spec.unschedulable) from now on."""
         for node in nodes:

@@ -31,6 +31,7 @@ class Pod:
     finished: bool = False
     terminating: bool = False
     requests: Requests = field(default_factory=Requests)
+    limits: Mapping[str, int] = field(default_factory=dict)  # only where a quota may ask
     node_selector: Mapping[str, str] = field(default_factory=dict)
     affinity: Affinity = field(default_factory=Affinity)
     tolerations: tuple[Toleration, ...] = ()

@@ -73,6 +73,22 @@ def requests_of(pod: KubernetesObject) -> Requests:
     )
 
 
+def limits_of(pod: KubernetesObject) -> Mapping[str, int]:
+    """The limits of a v1 Pod added up as its requests are; resource quotas count them."""
+    spec = pod.get("spec") or {}
+
+    def only_limits(container: Mapping[str, Any]) -> Mapping[str, Any]:
+        limits = at(container, "resources", "limits", default={})
+        return {**container, "resources": {"requests": limits}}
+
+    listed = {
+        key: [only_limits(container) for container in spec.get(key) or ()]
+        for key in ("containers", "initContainers")
+    }
+    total = _containers(listed, {}, infeasible=False, defaults={})
+    return _whole(_with_overhead(spec, total) if total else total)
+
+
 def _amount(name: str, value: Any) -> int:
     return milli(value) if name == "cpu" else nanos(value)
 

@@ -278,3 +278,16 @@ def test_a_selector_that_the_vm_overrides_is_a_finding() -> None:
     scene = [*zones("a", "b", "c"), *machine("db-1", "a-1", spec=own)]
     found = problem(*scene, goals=(goal("db-1"),))
     assert "selector-collision" in codes(found, move("db-1", "a-1", "c-1"))
+
+
+def test_a_wave_that_outgrows_the_quota_is_a_finding() -> None:
+    quota = {
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "customapp"},
+        "spec": {"hard": {"pods": "3"}},
+        "status": {"used": {"pods": "2"}},
+    }
+    found = problem(*SCENE, quota, goals=(goal("db-1", "db-2"),))
+    pair = (move("db-1", "a-1", "a-2"), move("db-2", "b-1", "b-2", number=2))
+    assert codes(found, *pair) == ["quota"]
+    assert codes(found, pair[0], replace(pair[1], wave=1)) == []
