@@ -44,8 +44,8 @@ class Finding:
         return f"{self.where}: {path}{self.message}{hint}"
 
 
-def sort_key(finding: Finding) -> tuple[str, int, int, str, str, str]:
-    """The order of every list of findings: by place, then by code and text."""
+def sort_key(finding: Finding) -> tuple[str, int, int, str, str, str, str, str]:
+    """The order of every list of findings: by place, then by code, text, severity and hint."""
     return (
         finding.file,
         finding.line,
@@ -53,6 +53,8 @@ def sort_key(finding: Finding) -> tuple[str, int, int, str, str, str]:
         finding.code,
         finding.key_path,
         finding.message,
+        finding.severity,
+        finding.hint,
     )
 
 
