@@ -117,16 +117,14 @@ class Builder:
         event = self.loader.get_event()
         assert event is not None
         self.last_index = _begin(event)
-        if isinstance(event, yaml.CollectionStartEvent) and self._stands(event, "[{"):
-            self.open.append(_begin(event))
-        elif isinstance(event, yaml.CollectionEndEvent) and self._stands(event, "]}"):
+        # the event of a bracket ends with it (an anchor or a tag may stand before it); those of
+        # block collections and of single pairs inside brackets have no bracket
+        last = self.reading.text.text[self.offset + _end(event) - 1 : self.offset + _end(event)]
+        if isinstance(event, yaml.CollectionStartEvent) and event.flow_style and last in "[{":
+            self.open.append(_end(event) - 1)
+        elif isinstance(event, yaml.CollectionEndEvent) and self.open and _is_long(event):
             self.open.pop()
         return event
-
-    def _stands(self, event: yaml.Event, chars: str) -> bool:
-        """Whether an event begins at one of these characters (and has a length)."""
-        begin = self.offset + _begin(event)
-        return _end(event) > _begin(event) and self.reading.text.text[begin] in chars
 
     def _place(self, event: yaml.Event) -> Position:
         return self.reading.text.position(self.offset + _begin(event))
@@ -374,6 +372,10 @@ def _end(event: yaml.Event) -> int:
     mark = event.end_mark
     assert mark is not None, "the C parser marks every event"
     return mark.index
+
+
+def _is_long(event: yaml.Event) -> bool:
+    return _end(event) > _begin(event)
 
 
 def _key_name(event: yaml.Event) -> str:

@@ -128,6 +128,14 @@ _KNOWN = (
         False,
     ),
     (
+        "",
+        "unexpected ':'",
+        "a colon that cannot stand here",
+        "a value after the colon",
+        "put a space after the colon, or quote the text",
+        False,
+    ),
+    (
         "block mapping",
         "did not find expected key",
         "something that is no key",
@@ -187,7 +195,10 @@ def _translated(error: yaml.YAMLError, text: str, state: ParserState) -> SyntaxP
             where = opening if at_opening else index
             return SyntaxProblem(index=where, found=found, expected=expected, hint=hint)
     return SyntaxProblem(
-        index=index, found=problem or "a syntax error", expected="YAML", hint="see the line above"
+        index=index,
+        found=problem.removeprefix("found ") or "a syntax error",
+        expected="YAML",
+        hint="see the line above",
     )
 
 

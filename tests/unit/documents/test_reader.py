@@ -178,6 +178,9 @@ SYNTAX = [
     (b"a: 1\n b: 2\n", "2:3: found a colon that cannot stand here"),
     (b"- a\nb: 2\n", "2:1: found something that is no list item"),
     (b"a:\n- b\n c: d\n", "3:3: found a colon that cannot stand here"),
+    (b"a: [b, c:]\n", "1:9: found a colon that cannot stand here"),
+    (b"a: [b\nc: {d\n", "1:4: found a bracket [ that is never closed"),
+    (b"a: {b: [c, {d: e}, f\n---\n", "1:8: found a bracket [ that is never closed"),
     (b"a: 'b' c\n", "1:8: found something that is no key"),
     (b"a: 1\nb\nc: 2\n", "2:1: found text without a colon"),
     (b"a: %x\n", "1:4: found % unquoted at the beginning of a value"),
@@ -195,4 +198,13 @@ SYNTAX = [
 def test_syntax_errors_have_words_and_a_place(data: bytes, begins: str) -> None:
     findings = found(data)
     assert findings[0].startswith(begins), findings
-    assert ", expected " in findings[0]
+    assert all(", expected " in finding for finding in findings)
+
+
+@pytest.mark.parametrize(
+    "text", ["a: &x [b]\nc: !!t {d: e}\n", "a: [b: c, ? d: e, {f: g}, [h]]\n", "[[{a: b}]]\n"]
+)
+def test_brackets_of_every_sort_are_closed(text: str) -> None:
+    documents, findings = read_documents(text.encode(), "f")
+    assert len(documents) == 1
+    assert {finding.code for finding in findings} <= {"documents/anchor", "documents/tag"}

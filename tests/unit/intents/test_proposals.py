@@ -1,0 +1,77 @@
+"""Proposals: written for people, read back as the same moves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gitbot.intents import Proposal, proposal_file, proposal_of, read_intents, write_proposal
+from gitbot.model.names import IntentRef
+from gitbot.model.plan import Move, NodeRef, VmRef
+from gitbot.model.problem import Pin
+from gitbot.settings import ClusterSettings, Settings
+
+SETTINGS = Settings(clusters=(ClusterSettings(name="prod"),))
+INTENT = IntentRef(kind="MaintenanceWindow", namespace="", name="scu-firmware")
+
+
+def move(number: int, why: str = "") -> Move:
+    return Move(
+        id=number,
+        request="drain/scu-firmware/20261206T210000Z",
+        group="node kni-worker",
+        intent=INTENT,
+        vm=VmRef(namespace="customapp", name=f"db-{number}", uid=f"0{number}"),
+        source=NodeRef(node="kni-worker", zone="scu"),
+        to=NodeRef(node="kni-worker3", zone=""),
+        allowed_nodes=("kni-worker3",),
+        pin=Pin.NODE,
+        added_node_selector={"kubernetes.io/hostname": "kni-worker3"},
+        memory_bytes=0,
+        estimated_seconds=0,
+        wave=number - 1,
+        why=why,
+    )
+
+
+PROPOSAL = Proposal(
+    concern="drain-scu-firmware-20261206T210000Z",
+    intent=INTENT,
+    request="drain/scu-firmware/20261206T210000Z",
+    occurrence="20261206T210000Z",
+    digest="sha256:" + "0" * 64,
+    expires_at=1_796_497_200,
+    moves=(move(1), move(2, why='`rm -rf` "quoted" <b>@all</b>: no')),
+)
+
+
+def read_back(text: str) -> Proposal:
+    path = proposal_file("prod", PROPOSAL.concern)
+    intents, findings = read_intents({path: text.encode()}, SETTINGS, "prod")
+    assert findings == ()
+    ((intent, spec),) = intents.proposals
+    return proposal_of(intent.ref.name, spec)
+
+
+def test_a_proposal_is_read_back_as_it_was() -> None:
+    assert read_back(write_proposal(PROPOSAL)) == PROPOSAL
+
+
+def test_same_proposal_same_bytes() -> None:
+    assert write_proposal(PROPOSAL) == write_proposal(read_back(write_proposal(PROPOSAL)))
+
+
+def test_times_are_quoted_and_uids_are_text() -> None:
+    text = write_proposal(PROPOSAL)
+    assert '  expiresAt: "2026-12-05T19:00:00Z"\n' in text
+    assert '      uid: "01"\n' in text
+
+
+def test_the_example_is_what_is_written() -> None:
+    root = Path(__file__).parents[3]
+    example = (root / "examples/valid/placement-proposal/healing.yaml").read_bytes()
+    concern = "heal-ZoneAntiAffinity-customapp-mssql2016"
+    path = proposal_file("prod", concern)
+    intents, findings = read_intents({path: example}, SETTINGS, "prod")
+    assert findings == ()
+    ((intent, spec),) = intents.proposals
+    assert write_proposal(proposal_of(intent.ref.name, spec)) == example.decode()

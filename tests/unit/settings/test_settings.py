@@ -1,0 +1,138 @@
+"""The configuration: defaults, every field, and every mistake at its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitbot.model.problem import Limits
+from gitbot.settings import ClusterSettings, Settings, read_settings
+
+HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\nkind: Configuration\n"
+
+
+def found(text: str) -> list[str]:
+    settings, findings = read_settings(text.encode(), "f")
+    assert (settings is None) == bool(findings)
+    return [str(finding).removeprefix("f:") for finding in findings]
+
+
+def test_only_a_cluster_name_is_required() -> None:
+    text = f"{HEAD}metadata: {{name: default}}\nspec: {{clusters: [{{name: prod}}]}}\n"
+    settings, findings = read_settings(text.encode(), "f")
+    assert findings == ()
+    assert settings == Settings(clusters=(ClusterSettings(name="prod"),))
+    cluster = settings.cluster("prod")
+    assert cluster is not None
+    assert (cluster.context, cluster.time_zone) == ("prod", None)
+    assert cluster.limits.value == Limits(
+        parallel=5, per_source_node=2, per_target_node=2, per_zone=4, reserve=1
+    )
+    assert settings.cluster("lab") is None
+
+
+DEFAULTS = [
+    ("forge.type", "local"),
+    ("forge.repository", "origin"),
+    ("forge.base_branch", "main"),
+    ("mode", "Enforce"),
+    ("approval", "Plan"),
+    ("allow_auto", False),
+    ("publish_snapshot", True),
+    ("snapshot_max_age", 1_800),
+    ("plan_expiry", 86_400),
+    ("proposals.announce", 259_200),
+    ("proposals.stabilize", 900),
+    ("proposals.max_open", 10),
+    ("proposals.per_vm_cooldown", 86_400),
+    ("breaker.failures", 3),
+    ("breaker.unexpected_landings", 1),
+    ("breaker.foreign_returns", 2),
+    ("unschedulable_timeout", 300),
+    ("bandwidth", 64 * 1024 * 1024),
+    ("manifests", ()),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), DEFAULTS)
+def test_defaults(path: str, value: object) -> None:
+    here: object = Settings(clusters=(ClusterSettings(name="prod"),))
+    for step in path.split("."):
+        here = getattr(here, step)
+    assert here == value
+
+
+READ = [
+    ("clusters: [{name: prod, context: admin@prod}]", "clusters[0].context", "admin@prod"),
+    ("{clusters: [{name: a}], proposals: {stabilize: PT0S}}", "proposals.stabilize", 0),
+    ("{clusters: [{name: a}], bandwidth: 1000}", "bandwidth", 1000),
+    ("{clusters: [{name: a}], bandwidth: 1Gi}", "bandwidth", 2**30),
+    ("{clusters: [{name: a}], manifests: [{path: vms}]}", "manifests[0].path", "vms"),
+]
+
+
+@pytest.mark.parametrize(("spec", "path", "value"), READ)
+def test_read(spec: str, path: str, value: object) -> None:
+    spec = spec if spec.startswith("{") else f"{{{spec}}}"
+    settings, findings = read_settings(f"{HEAD}spec: {spec}\n".encode(), "f")
+    assert findings == ()
+    here: object = settings
+    for step in path.replace("[0]", ".0").split("."):
+        here = here[0] if step == "0" else getattr(here, step)  # type: ignore[index]
+    assert here == value
+
+
+FIELDS = (
+    "expected clusters, forge, mode, approval, allowAuto, publishSnapshot, snapshotMaxAge, "
+    "planExpiry, proposals, breaker, unschedulableTimeout, bandwidth or manifests"
+)
+ONE = f"{HEAD}spec: {{clusters: [{{name: a}}]"
+WRONG = [
+    ("", "1:1: found a file without a document, expected at least one"),
+    ("kind: Configuration\n", "1:1: apiVersion: found nothing, expected placement.gitbot.dev/v1"),
+    (
+        "apiVersion: placement.gitbot.dev/v1alpha1\nKind: Configuration\n",
+        "1:1: kind: found nothing, expected Configuration; did you mean kind for Kind?",
+    ),
+    (
+        f"{HEAD}spec: {{clusters: []}}\n",
+        "3:18: spec.clusters: found an empty list, expected at least one item; add an item",
+    ),
+    (
+        f"{HEAD}spec: {{clusters: [{{name: a}}, {{name: a}}]}}\n",
+        '3:37: spec.clusters[1].name: found "a" again, expected every cluster once; it stands',
+    ),
+    (
+        f"{ONE}, plan_expiry: PT1H}}\n",
+        f'3:31: spec.plan_expiry: found the unknown field "plan_expiry", {FIELDS}; did you mean',
+    ),
+    (
+        f"{ONE}, maxOpen: 3}}\n",
+        f'3:31: spec.maxOpen: found the unknown field "maxOpen", {FIELDS}; maxOpen belongs to ',
+    ),
+    (
+        f"{ONE}, planExpiry: 3600}}\n",
+        "3:43: spec.planExpiry: found 3600, expected a duration as text; write PT4H for four",
+    ),
+    (
+        f"{ONE}, mode: observe}}\n",
+        '3:37: spec.mode: found "observe", expected Enforce or Observe; did you mean Observe?',
+    ),
+    (
+        f"{ONE}, forge: }}\n",
+        "3:38: spec.forge: found nothing, expected a mapping; write a value, or remove the key",
+    ),
+    (
+        f"{ONE}}}\n---\n{ONE}}}\n",
+        "5:1: found document 2, expected one document in f; remove it",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "finding"), WRONG)
+def test_wrong(text: str, finding: str) -> None:
+    assert any(line.startswith(finding) for line in found(text)), found(text)
+
+
+def test_all_errors_come_in_one_run() -> None:
+    text = f"{HEAD}spec:\n  clusters: [{{name: A}}]\n  mode: x\n  bandwidth: 0\n  what: 1\n"
+    assert [line.split(":")[0] for line in found(text)] == ["4", "5", "6", "7"]
