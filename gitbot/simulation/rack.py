@@ -30,7 +30,7 @@ from gitbot.simulation.store import key_of, with_metadata
 
 RACK = "example.com/rack"
 TIER = "example.com/tier"
-GIB = 1 << 30
+QUORUM = 3  # how many VMs carry TIER=quorum
 SIZES = (4, 8, 8, 16, 16, 16, 24, 32)  # GiB of guest memory, drawn by seed
 
 
@@ -80,6 +80,8 @@ def rack(
 
 
 def _memory(seed: int, index: int) -> int:
+    if index < QUORUM:
+        return 16  # the most frequent size, so that homes can be swapped
     return SIZES[int(short_digest(f"size/{seed}/{index}", 6), 16) % len(SIZES)]
 
 
@@ -128,7 +130,7 @@ def _break_the_quorum(
     for index, same in ((0, True), (1, True), (2, False)):
         other = next(
             place
-            for place in range(3, len(homes))
+            for place in range(QUORUM, len(homes))
             if place not in taken
             and wanted[place] == wanted[index]
             and (labels_of(homes[place])[ZONE] == last) is same
@@ -146,7 +148,7 @@ def _load_machines(
 ) -> None:
     every = 100 // size.not_migratable_percent if size.not_migratable_percent else 0
     for index, (gib, home) in enumerate(zip(wanted, homes, strict=True)):
-        labels = {"example.com/size": f"{gib}Gi", **({TIER: "quorum"} if index < 3 else {})}
+        labels = {"example.com/size": f"{gib}Gi", **({TIER: "quorum"} if index < QUORUM else {})}
         team = f"team-{index % size.namespaces:02d}"
         made = machine(f"vm-{index + 1:04d}", namespace=team, labels=labels, spec=_spec(gib))
         if every and index % every == every - 1:
