@@ -7,7 +7,11 @@ from collections.abc import Collection, Iterator
 from gitbot.constraints.domains import key_advice
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.placement_rule import placement_rules
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity, zone_anti_affinity
+from gitbot.constraints.zone_anti_affinity import (
+    ZoneAntiAffinity,
+    select_vms,
+    zone_anti_affinity,
+)
 from gitbot.documents.positions import Path
 from gitbot.intents.affinity import PodAffinity
 from gitbot.intents.compile.labels import machine_label_findings
@@ -47,9 +51,8 @@ def compile_rules(
         rules.append(rule)
         findings += _zone_findings(intent, zone_spec, rule, instances, assume_plugins)
     for intent, rule_spec in intents.placement_rules:
-        compiled = _placement_rules(intent, rule_spec, instances)
-        rules += compiled
-        members = compiled[0].members if compiled else frozenset()
+        rules += _placement_rules(intent, rule_spec, instances)
+        members = select_vms(instances, intent.ref.namespace, rule_spec.selector.plain())
         findings += _placement_findings(intent, rule_spec, members, instances)
     rules.sort(key=lambda each: (each.ref, not each.required))
     return tuple(rules), tuple(sorted(findings, key=sort_key))

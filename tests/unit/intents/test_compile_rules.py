@@ -175,6 +175,16 @@ def test_a_spread_without_selector_counts_the_vms_of_the_rule() -> None:
                 )
             ],
         ),
+        (
+            beside("kubernetes.io/hostname").replace("{tier: db}", "{tier: none}"),
+            small_cluster(),
+            [
+                (
+                    "warning selects-nothing spec.selector: selects no VM in namespace a; "
+                    "selectors read the labels of VMIs; see kubectl get vmi --show-labels"
+                )
+            ],
+        ),
         # labels on the VirtualMachine object select nothing
         (
             zone_rule(),
