@@ -160,6 +160,16 @@ def _duration_hint(text: str) -> str:
     return "write PT4H for four hours, P3D for three days"
 
 
+def duration_text(seconds: int) -> str:
+    """The ISO 8601 text of whole seconds in days, hours, minutes and seconds: `P3D`, `PT0S`."""
+    days, rest = divmod(seconds, DAY)
+    parts = [(rest // 3600, "H"), (rest % 3600 // 60, "M"), (rest % 60, "S")]
+    time_part = "".join(f"{number}{unit}" for number, unit in parts if number)
+    if not days and not time_part:
+        return "PT0S"
+    return f"P{f'{days}D' if days else ''}{f'T{time_part}' if time_part else ''}"
+
+
 def instant(text: str) -> int:
     """Seconds UTC of a date and time with offset or Z."""
     if re.fullmatch(LOCAL_TIME, text):

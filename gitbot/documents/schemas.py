@@ -79,7 +79,7 @@ DIGEST: Json = _text("sha256:[0-9a-f]{64}")
 
 def dressed(schema: Mapping[str, Any], *, kind: str, description: str) -> Json:
     """A schema with dialect, id and title; without the titles that only repeat field names."""
-    body = _without_null(_without_titles(schema))
+    body = _as_written(_without_null(_without_titles(schema)))
     definitions = body.pop("$defs", None)
     dressed_schema: Json = {
         "$schema": DIALECT,
@@ -123,3 +123,18 @@ def _without_null(value: Any) -> Any:
     if len(options) == 1:
         return {**_without_null(options[0]), **rest}
     return {"anyOf": _without_null(options), **rest}
+
+
+def _as_written(value: Any) -> Any:
+    """Defaults as a file would write them: durations as text, none for whole mappings and lists."""
+    if isinstance(value, list):
+        return [_as_written(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    made = {key: _as_written(item) for key, item in value.items()}
+    default = made.get("default")
+    if isinstance(default, Mapping | list) and ("$ref" in made or not default):
+        del made["default"]
+    elif made.get("pattern") == DURATION["pattern"] and isinstance(default, int):
+        made["default"] = formats.duration_text(default)
+    return made

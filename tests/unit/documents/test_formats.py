@@ -100,3 +100,12 @@ def test_refused(read: Callable[[str], Any], text: str, hint: str) -> None:
     with pytest.raises(Refusal) as refusal:
         read(text)
     assert refusal.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "PT0S"), (86_400, "P1D"), (90_061, "P1DT1H1M1S"), (1_800, "PT30M"), (259_200, "P3D")],
+)
+def test_durations_are_written_as_they_are_read(seconds: int, text: str) -> None:
+    assert formats.duration_text(seconds) == text
+    assert formats.duration_or_zero(text) == seconds

@@ -1,0 +1,238 @@
+"""`gitbot lint` over whole little repositories."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gitbot.cli.init import command as init
+from gitbot.cli.lint import command as lint
+from gitbot.cli.linting import lint as lint_files
+from gitbot.errors import GitbotError, RepositoryError, UsageError
+
+BAD = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: MigrationRequest
+metadata: {name: move, namespace: customapp}
+spec:
+  vms: {names: [db-1]}
+  attemps: 2
+"""
+FINDING = (
+    'intents/prod/bad.yaml:6:3: error: spec.attemps: found the unknown field "attemps", expected '
+    "vms, target, pin, reason, note, notBefore, deadline, window or attempts; "
+    "did you mean attempts? [intents/unknown-field]\n"
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An example repository, and the present directory in it."""
+    folder = tmp_path / "repository"
+    assert CliRunner().invoke(init, [str(folder)]).exit_code == 0
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(*arguments: str) -> Result:
+    result = CliRunner().invoke(lint, list(arguments), standalone_mode=False)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_a_clean_repository_says_so_on_stderr_only(root: Path) -> None:
+    result = run()
+    assert (result.return_value, result.stdout) == (0, "")
+    assert result.stderr == "4 files read: clean\n"
+
+
+def test_a_finding_has_its_place_and_gives_exit_code_1(root: Path) -> None:
+    (root / "intents/prod/bad.yaml").write_text(BAD)
+    result = run()
+    assert (result.return_value, result.stdout) == (1, FINDING)
+    assert result.stderr == "5 files read: 1 error, 0 warnings\n"
+
+
+def test_from_a_folder_below_and_with_paths_only_what_concerns_them_is_shown(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "intents/prod/bad.yaml").write_text(BAD)
+    monkeypatch.chdir(root / "intents/prod")
+    assert run().stdout == FINDING
+    assert run("bad.yaml").return_value == 1
+    assert run("../prod").return_value == 1
+    assert run("rules.yaml", "requests").return_value == 0
+    assert run(str(root)).return_value == 1
+
+
+def test_warnings_fail_only_when_asked_to(root: Path) -> None:
+    text = BAD.replace("MigrationRequest", "MaintenanceWindow").split("spec:")[0]
+    text = text.replace(", namespace: customapp", "") + "spec: {drain: {lead: PT1H}}\n"
+    (root / "intents/prod/window.yaml").write_text(text)
+    assert run().return_value == 0
+    assert run("--fail-on", "warning").return_value == 1
+
+
+@pytest.mark.parametrize("output", ["json", "sarif", "junit", "github"])
+def test_every_output_names_the_place(root: Path, output: str) -> None:
+    (root / "intents/prod/bad.yaml").write_text(BAD)
+    result = run("-o", output)
+    assert result.return_value == 1
+    assert "intents/prod/bad.yaml" in result.stdout
+    assert "found the unknown field" in result.stdout
+    if output in {"json", "sarif"}:
+        json.loads(result.stdout)
+    if output == "github":
+        assert result.stdout.startswith("::error file=intents/prod/bad.yaml,line=6,col=3,")
+
+
+def test_configuration_and_intents_are_judged_in_one_run(root: Path) -> None:
+    (root / "intents/prod/bad.yaml").write_text(BAD)
+    configuration = root / ".gitbot.yaml"
+    configuration.write_text(configuration.read_text().replace("mode: Observe", "mode: observe"))
+    lines = run().stdout.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [".gitbot.yaml", "intents/prod/bad.yaml"]
+
+
+def test_links_executables_and_unreadable_files_are_findings(root: Path) -> None:
+    folder = root / "intents/prod"
+    (folder / "link.yaml").symlink_to("rules.yaml")
+    (folder / "folder").symlink_to("requests")
+    (folder / "run.yaml").write_text(BAD)
+    (folder / "run.yaml").chmod(0o755)
+    os.mkfifo(folder / "pipe.yaml")
+    findings = run().stdout.splitlines()
+    no_links, x = "gitbot follows no links", "chmod a-x the file"
+    assert [line.partition(" [")[0] for line in findings] == [
+        f"intents/prod/folder:1:1: error: found a symbolic link, expected a folder; {no_links}",
+        f"intents/prod/link.yaml:1:1: error: found a symbolic link, expected a file; {no_links}",
+        "intents/prod/pipe.yaml:1:1: error: found a special file, expected a plain file; remove it",
+        f"intents/prod/run.yaml:1:1: error: found an executable file, expected a plain file; {x}",
+    ]
+
+
+def test_an_unreadable_file_is_a_finding(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Path.read_bytes
+
+    def refuse(path: Path) -> bytes:
+        if path.name == "rules.yaml":
+            raise PermissionError(13, "Permission denied")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert run().stdout == (
+        "intents/prod/rules.yaml:1:1: error: found an unreadable file, expected a readable one; "
+        "Permission denied [files/unreadable]\n"
+    )
+
+
+STRAY = [
+    ("intents/bad.yaml", "found an intent file in no cluster's folder"),
+    (
+        "intents/prdo/bad.yaml",
+        'found the cluster "prdo", expected one of .gitbot.yaml; did you mean',
+    ),
+    ("intents/prod/Rules.yaml", "found a path that differs from"),
+    ("intents/prod/bad.yml", 'found the ending ".yml", expected .yaml'),
+]
+
+
+@pytest.mark.parametrize(("path", "says"), STRAY)
+def test_files_in_the_wrong_place(root: Path, path: str, says: str) -> None:
+    (root / path).parent.mkdir(exist_ok=True)
+    (root / path).write_text("{}\n")
+    lines = [line for line in run().stdout.splitlines() if line.lower().startswith(path.lower())]
+    assert any(says in line for line in lines)
+
+
+def test_other_files_are_nobodys_business(root: Path) -> None:
+    (root / "intents/prod/README.md").write_text("# ours\n")
+    (root / "intents/OWNERS").write_text("me\n")
+    (root / "vms").mkdir()
+    (root / "vms/vm.yaml").write_text("a: [\n")
+    assert run().return_value == 0
+
+
+ERRORS: list[tuple[list[str], type[GitbotError], str]] = [
+    (["nowhere.yaml"], UsageError, "there is no nowhere.yaml"),
+    ([".."], UsageError, "there is no .gitbot.yaml in"),
+    (["README.md", "/"], UsageError, "is not in the repository"),
+    (["--rev", "main"], RepositoryError, "there is no commit 'main'"),
+    (["--rev=--output=x"], RepositoryError, "is no branch, tag or full commit id"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "kind", "says"), ERRORS)
+def test_what_cannot_be_evaluated_is_an_error(
+    root: Path, arguments: list[str], kind: type[GitbotError], says: str
+) -> None:
+    with pytest.raises(kind, match=says) as error:
+        run(*arguments)
+    assert error.value.exit_code == 2
+
+
+def git(root: Path, *arguments: str) -> None:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_AUTHOR_NAME": "a",
+        "GIT_AUTHOR_EMAIL": "a@example.com",
+        "GIT_COMMITTER_NAME": "a",
+        "GIT_COMMITTER_EMAIL": "a@example.com",
+    }
+    subprocess.run(["git", "-C", str(root), *arguments], check=True, env=environment)
+
+
+def test_a_revision_is_read_and_not_the_working_tree(root: Path) -> None:
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "clean")
+    (root / "intents/prod/bad.yaml").write_text(BAD)
+    assert run("--rev", "main").return_value == 0
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "bad")
+    (root / "intents/prod/bad.yaml").unlink()
+    assert run("--rev", "main").stdout == FINDING
+    assert run().return_value == 0
+
+
+def test_a_link_in_a_revision_is_a_finding(root: Path) -> None:
+    git(root, "init", "-q", "-b", "main")
+    (root / "intents/prod/link.yaml").symlink_to("rules.yaml")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "link")
+    result = run("--rev", "main")
+    assert result.return_value == 1
+    assert "intents/prod/link.yaml is a symbolic link" in result.stdout
+
+
+def test_lint_imports_neither_numpy_nor_the_clients(root: Path) -> None:
+    program = (
+        "import sys; from gitbot.cli.main import cli; "
+        "cli.main(['lint'], standalone_mode=False); "
+        "print(sorted({'numpy', 'kubernetes', 'github', 'requests', 'jinja2', 'msgspec', 'git'} "
+        "& set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=root, capture_output=True, check=True, text=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_linting_is_pure_and_sorted() -> None:
+    files = {"intents/prod/b.yaml": b"a", "intents/prod/a.yaml": b"[", ".gitbot.yaml": b""}
+    findings = lint_files(files)
+    assert findings == lint_files(dict(reversed(files.items())))
+    assert [finding.file for finding in findings] == [
+        ".gitbot.yaml",
+        "intents/prod/a.yaml",
+        "intents/prod/b.yaml",
+    ]
