@@ -376,9 +376,10 @@ def _request(
 
 
 def _rests(scene: Scene, records: dict[str, RequestRecord]) -> list[Concern]:
+    half_way = (RequestState.PARTIAL, RequestState.FAILED)
     concerns = []
     for name, record in records.items():
-        if not record.finished or record.state is not RequestState.PARTIAL or record.cancelled:
+        if not record.finished or record.state not in half_way or record.cancelled:
             continue
         concern = _rest(scene, records, name, record)
         if concern is not None:
