@@ -91,7 +91,6 @@ def test_there_is_something_in_it() -> None:
         "request/a/one",
         "request/a/two",
         "drain/w/20261206T210000Z",
-        "heal/a/ZoneAntiAffinity/wrong",
     ]
     assert [code for code, _, _ in found["said"]] == [
         "intents/blast-radius",

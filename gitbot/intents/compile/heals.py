@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gitbot.constraints.instances import Instances
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.intents.compile.past import NO_PAST, Past
 from gitbot.intents.intent import IntentSet
 from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
@@ -30,7 +31,8 @@ def compile_heal(
     """A goal for each rule that is breached now and whose `heal` is not Report, in order of refs.
 
     `rules` as `compile_rules` gives them; breaches of preferred terms alone heal nothing, unless
-    the rule as a whole is a wish (enforcement Preferred).
+    the rule as a whole is a wish (enforcement Preferred). A rule whose topology key is on no node
+    has no healing.
     """
     instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
     occupancy = instances.occupancy()
@@ -41,8 +43,14 @@ def compile_heal(
         if not isinstance(spec, ZoneAntiAffinitySpec | PlacementRuleSpec) or spec.heal == "Report":
             continue
         counts = rule.required or spec.enforcement == "Preferred"
+        if _has_no_domains(rule):
+            continue  # no move can heal that; compile_rules says what is wrong with the key
         if counts and rule.ref not in goals and rule.breaches(occupancy):
             name = heal_id(rule.ref)
             request = Request(id=name, intent=rule.ref, first_move=past.next_move(name))
             goals[rule.ref] = HealRule(request=request, rule=rule.ref)
     return tuple(goals[ref] for ref in sorted(goals))
+
+
+def _has_no_domains(rule: RuleConstraint) -> bool:
+    return isinstance(rule, ZoneAntiAffinity) and not rule.domains.values(rule.topology_key)

@@ -159,6 +159,7 @@ CROWDED = [*small_cluster()[:3], *(vm(f"db-{n}", on="n1", namespace="a", labels=
         ("heal: Propose, enforcement: Preferred", True, 1),
         ("heal: Report", True, 0),
         ("heal: Propose", False, 0),
+        ("heal: Propose, topologyKey: rack", True, 0),
     ],
 )
 def test_healings(fields: str, broken: bool, count: int) -> None:
