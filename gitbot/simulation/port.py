@@ -17,8 +17,9 @@ from gitbot.simulation.api import Asked
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError
-from gitbot.simulation.store import version_of
-from gitbot.snapshot import from_objects
+from gitbot.simulation.store import key_of, version_of
+from gitbot.snapshot import from_pruned
+from gitbot.snapshot.decode import prune
 
 MIGRATION = "VirtualMachineInstanceMigration"
 INSTANCE = "VirtualMachineInstance"
@@ -33,6 +34,7 @@ class SimulatedPort:
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster
+        self._cuts: dict[tuple[str, str, str], tuple[KubernetesObject, KubernetesObject]] = {}
 
     @property
     def name(self) -> str:
@@ -62,20 +64,26 @@ class SimulatedPort:
 
     def _snapshot(self) -> ClusterSnapshot:
         store = self.cluster.store
-        objects = [
-            obj
+        found = {
+            kind: [self._pruned(kind, obj) for obj in store.all(kind)]
             for kind in KINDS
             if kind in BY_KIND
-            for obj in store.all(kind)
-            if kind != "ConfigMap" or obj["metadata"]["name"] == HOLD[1]
-        ]
-        return from_objects(
+        }
+        return from_pruned(
             self.name,
-            objects,
+            found,
             self.now(),
             kubernetes_version=KUBERNETES_VERSION,
             resource_version=str(store.version),
         )
+
+    def _pruned(self, kind: str, obj: KubernetesObject) -> KubernetesObject:
+        """The object as a snapshot holds it; stored objects never change, so it is cut once."""
+        key = (kind, *key_of(obj))
+        known = self._cuts.get(key)
+        if known is None or known[0] is not obj:
+            known = self._cuts[key] = (obj, prune(kind, obj))
+        return known[1]
 
     def server_time(self) -> int:
         """The API server's clock, seconds UTC."""
