@@ -16,7 +16,15 @@ from gitbot.kubevirt.edits import with_value
 from gitbot.kubevirt.limits import is_final, phase_of
 from gitbot.kubevirt.reconcile import FINAL_PHASES
 from gitbot.kubevirt.verdicts import Admitted, Cause, Refused, Verdict, denied, invalid
-from gitbot.model.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
+from gitbot.model.objects import (
+    KubernetesObject,
+    annotations_of,
+    at,
+    condition_of,
+    labels_of,
+    name_of,
+    uid_of,
+)
 
 _MUTATOR = "migrations-mutator.kubevirt.io"
 _CREATE = "migration-create-validator.kubevirt.io"
@@ -213,6 +221,9 @@ def _with_defaults(vmi: KubernetesObject, kubevirt: KubernetesObject) -> Kuberne
     finalizers = at(vmi, "metadata", "finalizers", default=[])
     if names.VMI_FINALIZER not in finalizers:
         vmi = with_value(vmi, [*finalizers, names.VMI_FINALIZER], "metadata", "finalizers")
+    if names.EVEN_PARITY in annotations_of(kubevirt):
+        annotations = {**annotations_of(vmi), names.EVEN_PARITY: ""}
+        vmi = with_value(vmi, annotations, "metadata", "annotations")
     status = {"phase": "Pending", **(vmi.get("status") or {})}
     return {**vmi, "status": status}
 

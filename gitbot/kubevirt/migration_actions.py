@@ -13,6 +13,7 @@ from gitbot.kubevirt.edits import with_value
 from gitbot.kubevirt.hand_off import handed_off
 from gitbot.kubevirt.limits import (
     is_final,
+    is_running,
     limits_of,
     pending_timeout,
     phase_of,
@@ -33,6 +34,7 @@ from gitbot.kubevirt.pods import (
 )
 from gitbot.kubevirt.reconcile import (
     NOTHING,
+    UNFINISHED,
     Create,
     Delete,
     Reconciled,
@@ -133,7 +135,10 @@ def _start(scene: Scene) -> Reconciled:
 
 def _no_slot(scene: Scene) -> str:
     parallel, per_source = limits_of(scene.kubevirt())
-    running = running_migrations(scene.view)
+    unfinished = scene.view.select(UNFINISHED, "unfinished")
+    running = [item for item in unfinished if is_running(item)]
+    if len(running) < parallel:  # only then is it worth looking for the pods of waiting ones
+        running = running_migrations(scene.view)
     if len(running) >= parallel:
         return f"a slot: {len(running)} of {parallel} migrations run in the cluster"
     node = str(at(scene.vmi, "status", "nodeName", default=""))

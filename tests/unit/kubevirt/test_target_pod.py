@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gitbot.kubevirt.pod_defaults import ClassObjects, stored_pod
+from gitbot.kubevirt.target_creation import why_no_target
 from gitbot.kubevirt.target_pod import (
     SelectorCollision,
     selector_collisions,
@@ -13,6 +14,7 @@ from gitbot.kubevirt.target_pod import (
     target_pod,
     vendor_guard_is_off,
 )
+from gitbot.model.objects import at
 from tests.unit.kubevirt.recordings import essence, kubevirt_object, recorded
 
 RECORDS: list[dict[str, Any]] = recorded("pods")["records"]
@@ -107,6 +109,21 @@ def test_storing_a_pod_twice_changes_nothing() -> None:
     for record in TARGETS[::7]:
         pod = target_of(record)
         assert stored_pod(pod, classes()) == pod
+
+
+def test_a_target_that_never_came_has_the_recorded_reason() -> None:
+    reasons = {}
+    for record in RECORDS:
+        log = at(record, "no_target", "log", default=[])
+        kubevirt = kubevirt_object(record["settings"])
+        node = node_of(record) if record["node"] in recorded("pods")["nodes"] else None
+        reason = why_no_target(record["vmi"], kubevirt, node)
+        if "target_pod" in record:
+            assert reason == ""
+        elif reason and at(record["vmi"], "status", "phase") == "Running":
+            assert log == [reason]
+            reasons[record["record"]] = reason
+    assert len(reasons) == 10
 
 
 def vmi(node_selector: dict[str, str] | None = None, model: str = "host-model") -> dict[str, Any]:
