@@ -11,6 +11,7 @@ from gitbot.adapters.git.writing import commit_tree, write_tree
 from gitbot.errors import ConflictError, RepositoryError
 from gitbot.ports.repository import Commit
 
+_TREES_KEPT = 64  # listings remembered; a pass looks at a handful of commits again and again
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
 
@@ -25,6 +26,10 @@ class GitRepository:
         self._git = Git(directory)
         self._remote = remote
         self._identity = {"name": name, "email": email}
+        self._refs: dict[str, str] = {}  # full ref name to commit id, as of the last fetch or push
+        self._trees: dict[
+            tuple[str, str], Mapping[str, bytes]
+        ] = {}  # what an id holds never changes
 
     @classmethod
     def clone(
@@ -61,11 +66,16 @@ class GitRepository:
                 "+refs/pull/*:refs/pull/*",
             ]
         )
+        listed = self._git.run(["for-each-ref", "--format=%(refname) %(objectname)"])
+        self._refs = dict(line.split(" ", 1) for line in listed.decode("utf-8").splitlines())
 
     def resolve(self, rev: str) -> str | None:
         """The commit id of a branch, tag or id."""
         check_ref(rev)
-        names = [rev] if is_commit_id(rev) else [f"refs/heads/{rev}", f"refs/tags/{rev}", rev]
+        known = self._refs.get(f"refs/heads/{rev}") or self._refs.get(rev)
+        if known is not None:
+            return known
+        names = [rev] if is_commit_id(rev) else [f"refs/tags/{rev}"]
         for name in names:
             code, output = self._git.status(
                 ["rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"],
@@ -84,6 +94,8 @@ class GitRepository:
 
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
         """Whether one commit is reachable from the other."""
+        if ancestor == descendant:
+            return self.resolve(ancestor) is not None
         code, _ = self._git.status(
             ["merge-base", "--is-ancestor", self._must(ancestor), self._must(descendant)],
             accept=(0, 1),
@@ -99,15 +111,20 @@ class GitRepository:
 
     def read_tree(self, rev: str, prefix: str = "") -> Mapping[str, bytes]:
         """Path to content below a prefix."""
-        entries = list_tree(self._git, self._must(rev, tree=True), prefix)
-        contents = read_blobs(self._git, tuple(entry.id for entry in entries))
-        return {entry.path: contents[entry.id] for entry in entries}
+        identity = self._must(rev, tree=True)
+        found = self._trees.get((identity, prefix))
+        if found is None:
+            entries = list_tree(self._git, identity, prefix)
+            contents = read_blobs(self._git, tuple(entry.id for entry in entries))
+            found = {entry.path: contents[entry.id] for entry in entries}
+            if len(self._trees) >= _TREES_KEPT:
+                self._trees.pop(next(iter(self._trees)))
+            self._trees[identity, prefix] = found
+        return found
 
     def read_blob(self, rev: str, path: str) -> bytes | None:
         """One file, None where there is none."""
-        entries = list_tree(self._git, self._must(rev, tree=True), path)
-        wanted = [entry for entry in entries if entry.path == path]
-        return read_blobs(self._git, (wanted[0].id,))[wanted[0].id] if wanted else None
+        return self.read_tree(rev, path).get(path)
 
     def merge_trees(self, base: str, head: str) -> str | None:
         """The tree of merging head into base, made in memory; None on a conflict in the text."""
@@ -211,8 +228,10 @@ class GitRepository:
     def _follow(self, ref: str, commit: str) -> None:
         if commit:
             self._git.run(["update-ref", ref, commit])
+            self._refs[ref] = commit
         else:
             self._git.run(["update-ref", "-d", ref])
+            self._refs.pop(ref, None)
 
 
 def _parse_commit(output: bytes) -> Commit:

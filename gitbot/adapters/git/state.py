@@ -22,6 +22,7 @@ class RefState:
     def __init__(self, git: Git, ref: str) -> None:
         self._git = git
         self._ref = ref
+        self._seen: tuple[str, Mapping[str, bytes]] = ("", {})
 
     def read(self) -> tuple[str, Mapping[str, bytes]]:
         """The tip ("" where the ref does not exist) and all files."""
@@ -31,9 +32,12 @@ class RefState:
         if code != 0:
             return "", {}
         tip = output.decode("ascii").strip()
+        if tip == self._seen[0]:
+            return self._seen
         entries = list_tree(self._git, tip, "")
         contents = read_blobs(self._git, tuple(entry.id for entry in entries))
-        return tip, {entry.path: contents[entry.id] for entry in entries}
+        self._seen = (tip, {entry.path: contents[entry.id] for entry in entries})
+        return self._seen
 
     def write(self, tip: str, files: Mapping[str, bytes], *, message: str, time: int) -> str:
         """Add or replace files on top of `tip`. Raises ConflictError where the ref moved."""
