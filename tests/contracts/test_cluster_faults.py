@@ -246,6 +246,75 @@ def test_an_unreadable_hold_flag_raises(connect: Connect) -> None:
         connect(server).hold_flag()
 
 
+def test_a_stop_flag_without_its_namespace(connect: Connect) -> None:
+    maps = "/api/v1/namespaces/gitbot/configmaps"
+    absent = status(404, "NotFound", "no namespace")
+    answers = times(9, f"{maps}/gitbot-hold", absent, "PATCH"), times(9, maps, absent, "POST")
+    with (
+        ScriptedServer(*answers) as server,
+        pytest.raises(ClusterError, match=r"no namespace gitbot .*make it with deploy/rbac/"),
+    ):
+        connect(server).set_hold_flag("x")
+
+
+@pytest.mark.parametrize(
+    ("write", "method", "path"),
+    [
+        (lambda c: c.set_unschedulable("n1", True), "PATCH", "/api/v1/nodes/n1"),
+        (
+            lambda c: c.set_hold_flag(None),
+            "DELETE",
+            ("/api/v1/namespaces/gitbot/configmaps/gitbot-hold"),
+        ),
+        (
+            lambda c: c.set_hold_flag("x"),
+            "PATCH",
+            ("/api/v1/namespaces/gitbot/configmaps/gitbot-hold"),
+        ),
+    ],
+)
+def test_other_writes_that_are_refused(
+    connect: Connect, write: Callable[[KubernetesCluster], None], method: str, path: str
+) -> None:
+    no = 'nodes "n1" is forbidden: User "x" cannot patch resource "nodes" in API group ""'
+    with (
+        ScriptedServer(times(9, path, status(403, "Forbidden", no), method)) as server,
+        pytest.raises(ClusterForbidden, match="grant "),
+    ):
+        write(connect(server))
+    assert len(server.of(method)) == 1
+
+
+def test_migrations_are_listed_anew_when_a_token_expires(connect: Connect) -> None:
+    path = "/apis/kubevirt.io/v1/virtualmachineinstancemigrations"
+    gone = status(410, "Expired", "too old")
+    with ScriptedServer(times(1, path, gone)) as server:
+        assert connect(server).list_migrations() == ()
+    with (
+        ScriptedServer(times(9, path, gone)) as server,
+        pytest.raises(SnapshotError, match="expired 3 times"),
+    ):
+        connect(server).list_migrations()
+
+
+@pytest.mark.parametrize(
+    ("path", "reply", "message"),
+    [
+        ("/version", Reply(body=b"<html>"), "no Kubernetes API server there"),
+        ("/apis", Reply(body={"kind": "Status"}), "no list of API groups"),
+        ("/api/v1/nodes", Reply(body={"items": []}, dated=False), "no Date header"),
+    ],
+)
+def test_servers_that_are_no_kubernetes(
+    connect: Connect, path: str, reply: Reply, message: str
+) -> None:
+    with (
+        ScriptedServer(times(9, path, reply)) as server,
+        pytest.raises(ClusterError, match=message),
+    ):
+        connect(server).snapshot()
+
+
 # Credentials
 
 

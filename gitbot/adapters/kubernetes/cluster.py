@@ -152,6 +152,11 @@ class KubernetesCluster:
             metadata = {"namespace": HOLD_NAME.namespace, "name": HOLD_NAME.name}
             flag = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **data}
             answer = self._write("POST", _CONFIG_MAPS.path(namespace=HOLD_NAME.namespace), flag)
+            if answer.status == 404:
+                raise ClusterError(
+                    f"there is no namespace {HOLD_NAME.namespace} for the stop flag",
+                    hint="make it with deploy/rbac/",
+                )
             if answer.status not in (200, 201):
                 refuse(answer, _CONFIG_MAPS, "create")
         elif answer.status != 200:
