@@ -9,6 +9,7 @@ from typing import Any
 from gitbot.constraints.instances import Instance, Instances
 from gitbot.kubevirt.target_pod import source_pod, target_pod
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.decoding import decoding
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, at, condition_of
 from gitbot.model.pod import Pod
@@ -27,10 +28,9 @@ def target_of(
     """
     instances = source if isinstance(source, Instances) else Instances(source)
     instance = instances[vmi_name]
-    runs = bool(instance.node)
     obj = (
         target_object(instances, instance, added_node_selector or {})
-        if runs
+        if instance.node
         else start_object(instances, instance)
     )
     pod = Pod.from_object(obj, estimated=instance.source_pod is None)
@@ -54,7 +54,18 @@ def pinned(pod: Pod, added_node_selector: Mapping[str, str]) -> Pod:
 def target_object(
     instances: Instances, instance: Instance, added: Mapping[str, str]
 ) -> KubernetesObject:
-    """The target pod as JSON, as the API server would store it."""
+    """The target pod as JSON, as the API server would store it. SnapshotError: malformed VMI."""
+    with decoding("VirtualMachineInstance", {"metadata": _metadata(instance)}):
+        return _target_object(instances, instance, added)
+
+
+def _metadata(instance: Instance) -> Mapping[str, str]:
+    return {"namespace": instance.name.namespace, "name": instance.name.name}
+
+
+def _target_object(
+    instances: Instances, instance: Instance, added: Mapping[str, str]
+) -> KubernetesObject:
     vmi = instance.vmi if instance.vmi is not None else _vmi_of(instance)
     namespace = instance.name.namespace
     pod = target_pod(
@@ -77,6 +88,11 @@ def target_object(
 
 def start_object(instances: Instances, instance: Instance) -> KubernetesObject:
     """The launcher pod that starts a VM which does not run, as the API server would store it."""
+    with decoding("VirtualMachine", {"metadata": _metadata(instance)}):
+        return _start_object(instances, instance)
+
+
+def _start_object(instances: Instances, instance: Instance) -> KubernetesObject:
     namespace = instance.name.namespace
     pod = source_pod(
         instance.vmi if instance.vmi is not None else _vmi_of(instance),

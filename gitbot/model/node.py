@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gitbot.model.decoding import decoding
 from gitbot.model.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.model.quantities import units_of
 from gitbot.model.scheduling import HOSTNAME, ZONE, Taint
@@ -27,7 +28,12 @@ class Node:
 
     @classmethod
     def from_object(cls, obj: KubernetesObject) -> Node:
-        """Decode a v1 Node. ValueError where a quantity is unreadable."""
+        """Decode a v1 Node. SnapshotError where it is malformed."""
+        with decoding("Node", obj):
+            return cls._decode(obj)
+
+    @classmethod
+    def _decode(cls, obj: KubernetesObject) -> Node:
         images = {
             str(name): int(image.get("sizeBytes") or 0)
             for image in at(obj, "status", "images", default=())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gitbot.model.decoding import decoding
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import Json, KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.model.requests import Requests, requests_of
@@ -65,7 +66,12 @@ class Pod:
 
     @classmethod
     def from_object(cls, obj: KubernetesObject, *, estimated: bool = False) -> Pod:
-        """Decode a v1 Pod. ValueError where a quantity is unreadable."""
+        """Decode a v1 Pod. SnapshotError where it is malformed."""
+        with decoding("Pod", obj):
+            return cls._decode(obj, estimated=estimated)
+
+    @classmethod
+    def _decode(cls, obj: KubernetesObject, *, estimated: bool) -> Pod:
         spec: Json = obj.get("spec") or {}
         name, labels = name_of(obj), labels_of(obj)
         return cls(
