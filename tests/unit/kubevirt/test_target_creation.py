@@ -1,0 +1,105 @@
+"""Where no target pod comes: before the API server is asked, and where it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitbot.kubevirt.migration_scene import Scene
+from gitbot.kubevirt.reconcile import Create, RecordEvent, Update
+from gitbot.kubevirt.target_creation import create_target, why_no_target
+from gitbot.model.names import NamespacedName
+from gitbot.model.objects import at
+from tests.unit.kubevirt.objects import KUBEVIRT, Object, migration, node, vmi
+
+NO_IMAGE_VOLUME: Object = {
+    "spec": {"configuration": {"developerConfiguration": {"disabledFeatureGates": ["ImageVolume"]}}}
+}
+UNMATCHED: Object = {
+    "spec": {"configuration": {"migrations": {"matchSELinuxLevelOnMigration": False}}}
+}
+
+
+def with_disk() -> Object:
+    made = vmi()
+    made["spec"]["volumes"] = [{"name": "root", "containerDisk": {"image": "fedora"}}]
+    return made
+
+
+def pod_with(image: str | None) -> Object:
+    status = {"name": "volumeroot"} | ({} if image is None else {"imageID": image})
+    return {"status": {"containerStatuses": [status]}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "kubevirt", "pod", "reason"),
+    [
+        (vmi(), KUBEVIRT, None, ""),
+        (vmi(selinuxContext=""), KUBEVIRT, None, "SELinux context not set on VMI status"),
+        (vmi(selinuxContext=""), UNMATCHED, None, ""),
+        (with_disk(), KUBEVIRT, pod_with("fedora"), ""),
+        (with_disk(), NO_IMAGE_VOLUME, pod_with("fedora@sha256:1"), ""),
+        (with_disk(), NO_IMAGE_VOLUME, pod_with(None), ""),  # a snapshot does not keep it
+        (with_disk(), NO_IMAGE_VOLUME, {"status": {}}, ""),
+        (
+            with_disk(),
+            NO_IMAGE_VOLUME,
+            pod_with("fedora"),
+            "no image digest of container disk root in the source pod's status",
+        ),
+    ],
+)
+def test_reasons_that_only_the_controllers_log_tells(
+    obj: Object, kubevirt: Object, pod: Object | None, reason: str
+) -> None:
+    assert why_no_target(obj, kubevirt, node(), pod) == reason
+
+
+class OneNode:
+    """A view with a node and nothing else."""
+
+    def get(self, kind: str, name: NamespacedName) -> Object | None:
+        return node() if kind == "Node" and name.name == "n1" else None
+
+    def list(self, kind: str, namespace: str = "") -> list[Object]:
+        return []
+
+    def select(self, index: Any, value: str) -> list[Object]:
+        return []
+
+
+def refusal(message: str, conditions: list[Object]) -> list[Any]:
+    waiting = migration("m1")
+    waiting["status"]["conditions"] = conditions
+    scene = Scene(view=OneNode(), migration=waiting, vmi=vmi(), target=None, now=0)
+    (create,) = create_target(scene, scene.vmi).writes
+    assert isinstance(create, Create)
+    assert create.refused is not None
+    return list(create.refused(message).writes)
+
+
+def test_a_refusal_is_an_event_on_the_vmi_and_nothing_on_the_migration() -> None:
+    (event,) = refusal("pods is invalid: spec.nodeSelector", [])
+    assert isinstance(event, RecordEvent)
+    assert (event.type, event.reason) == ("Warning", "FailedCreate")
+    assert event.object["kind"] == "VirtualMachineInstance"
+    assert event.message == "Error creating pod: pods is invalid: spec.nodeSelector"
+
+
+def test_pod_security_is_told_in_other_words() -> None:
+    (event,) = refusal('violates PodSecurity "restricted:latest"', [])
+    assert event.message == (
+        "failed to render launch manifest: failed to create target pod for vmi shop/db-1, "
+        'it needs a privileged namespace to run: violates PodSecurity "restricted:latest"'
+    )
+
+
+def test_a_full_quota_becomes_a_condition_once() -> None:
+    event, update = refusal("exceeded quota: q", [])
+    assert isinstance(event, RecordEvent)
+    assert isinstance(update, Update)
+    assert update.subresource == "status"
+    (held,) = at(update.object, "status", "conditions")
+    assert (held["type"], held["status"]) == ("migrationRejectedByResourceQuota", "True")
+    assert len(refusal("exceeded quota: q", [held])) == 1
