@@ -207,7 +207,9 @@ class Settings(Value):
     bandwidth: Annotated[
         int, BeforeValidator(_bytes), Field(ge=1), WithJsonSchema(schemas.AMOUNT)
     ] = Field(
-        default=64 * 1024 * 1024, description="Assumed migration bandwidth in bytes a second."
+        default=64 * 1024 * 1024,
+        description="Assumed migration bandwidth in bytes a second.",
+        json_schema_extra={"default": "64Mi"},
     )
     manifests: tuple[ManifestSettings, ...] = Field(
         default=(), strict=False, description="Where VM manifests live, for drift checks."
