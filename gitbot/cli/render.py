@@ -16,22 +16,39 @@ if TYPE_CHECKING:
     from gitbot.workflows.check import CheckResult
 
 
+KINDS = (
+    "VirtualMachineInstanceMigration",
+    "Node",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+)
+
+
 @click.command("render")
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(KINDS, case_sensitive=False),
+    help="Only objects of this kind; may be given several times.",
+)
 @output_option(("yaml", "json"), "yaml")
 @asking_options
-def command(asked: Asked, output: str) -> int:
+def command(asked: Asked, output: str, kinds: tuple[str, ...]) -> int:
     """Print the migrations of the plan, the labels of nodes that leave service, and admission
     policies of rules with `admission: Render`.
 
-    The migrations can be created with `kubectl create -f`: they are what gitbot itself would
-    create. Admission policies are printed for you to apply; gitbot applies none.
+    The migrations can be created with `kubectl create -f -`: they are what gitbot itself would
+    create. Labels of nodes are for `kubectl apply --server-side -f -`. Admission policies are
+    printed for you to apply; gitbot applies none.
     """  # noqa: D205 - the first sentence is too long for a line
     result = run_check(asked)
     if result.review is None:
         from gitbot.reports import text  # noqa: PLC0415 - keeps --help quick
 
         raise InvalidInput(text(result.all_findings).rstrip())
-    manifests = (*result.review.manifests, *_policies(result))
+    every = (*result.review.manifests, *_policies(result))
+    manifests = tuple(item for item in every if not kinds or item.kind in kinds)
     click.echo(_shown(manifests, output), nl=False)
     held = len(result.holds)
     if held:

@@ -125,6 +125,8 @@ def test_render_prints_what_kubectl_takes(run: Run, folder: Path) -> None:
     result = run("render")
     assert result.return_value == 0
     assert result.stdout.count("\n---\n") == 2
+    assert run("render", "--kind", "virtualmachineinstancemigration").stdout.count("kind: ") == 1
+    assert run("render", "--kind", "Node").stdout == ""
 
 
 def test_revisions(run: Run, folder: Path) -> None:
