@@ -9,8 +9,8 @@ import pytest
 from gitbot.kubevirt.migration_scene import Scene
 from gitbot.kubevirt.reconcile import Create, RecordEvent, Update
 from gitbot.kubevirt.target_creation import create_target, why_no_target
-from gitbot.model.names import NamespacedName
 from gitbot.model.objects import at
+from tests.unit.kubevirt.cluster import Cluster
 from tests.unit.kubevirt.objects import KUBEVIRT, Object, migration, node, vmi
 
 NO_IMAGE_VOLUME: Object = {
@@ -56,23 +56,12 @@ def test_reasons_that_only_the_controllers_log_tells(
     assert why_no_target(obj, kubevirt, node(), pod) == reason
 
 
-class OneNode:
-    """A view with a node and nothing else."""
-
-    def get(self, kind: str, name: NamespacedName) -> Object | None:
-        return node() if kind == "Node" and name.name == "n1" else None
-
-    def list(self, kind: str, namespace: str = "") -> list[Object]:
-        return []
-
-    def select(self, index: Any, value: str) -> list[Object]:
-        return []
-
-
 def refusal(message: str, conditions: list[Object]) -> list[Any]:
     waiting = migration("m1")
     waiting["status"]["conditions"] = conditions
-    scene = Scene(view=OneNode(), migration=waiting, vmi=vmi(), target=None, now=0)
+    view = Cluster({"configuration": {}}, namespace="shop")
+    view.add(node())
+    scene = Scene(view=view, migration=waiting, vmi=vmi(), target=None, now=0)
     (create,) = create_target(scene, scene.vmi).writes
     assert isinstance(create, Create)
     assert create.refused is not None
