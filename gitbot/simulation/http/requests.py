@@ -20,6 +20,7 @@ _PATCH_TYPES = {
     "application/apply-patch+yaml": "apply",
 }
 REVIEWS = {
+    "selfsubjectrulesreviews": ("authorization.k8s.io/v1", "SelfSubjectRulesReview"),
     "selfsubjectaccessreviews": ("authorization.k8s.io/v1", "SelfSubjectAccessReview"),
     "selfsubjectreviews": ("authentication.k8s.io/v1", "SelfSubjectReview"),
 }
@@ -278,6 +279,9 @@ def _resources(group: str, version: str) -> Response:
 def _review(kind: str, request: Request) -> dict[str, Any]:
     if kind == "selfsubjectreviews":
         status: dict[str, Any] = {"userInfo": {"username": request.user, "groups": []}}
+    elif kind == "selfsubjectrulesreviews":
+        every = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+        status = {"resourceRules": [every], "nonResourceRules": [], "incomplete": False}
     else:
         status = {"allowed": True, "reason": "the simulated cluster allows everything"}
     body = dict(request.body) if isinstance(request.body, Mapping) else {}

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from gitbot.simulation.api import ADMIN
 from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.http import protobuf
 from gitbot.simulation.http.listing import wanted_of
 from gitbot.simulation.http.requests import REVIEWS, Handler, Request, Response
 from gitbot.simulation.http.routes import find_route
@@ -238,9 +239,11 @@ def _encode(response: Response) -> bytes:
 def _body(raw: bytes, content_type: str) -> Any:
     if not raw:
         return None
-    if "protobuf" in content_type or "cbor" in content_type:
+    if "protobuf" in content_type:
+        return protobuf.decode(raw)
+    if "cbor" in content_type:
         raise ApiError(
-            f"the simulated server reads JSON only, found {content_type}",
+            f"the simulated server reads JSON and some protobuf, found {content_type}",
             code=415,
             reason="UnsupportedMediaType",
         )

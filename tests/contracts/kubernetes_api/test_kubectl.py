@@ -55,7 +55,8 @@ def test_get_knows_short_names_selectors_wide_output_and_paging(kubectl: Kubectl
     assert len(paged) == 8
 
 
-def test_create_validates_like_the_server_does(kubectl: Kubectl) -> None:
+def test_create_validates_like_the_server_does(kubectl: Kubectl, cluster: SimulatedCluster) -> None:
+    cluster.set_dials(copy_minimum=3600)  # the first migration is still in flight at the second
     dry = kubectl.ok("create", "--dry-run=server", "-o", "name", "-f", "-", stdin=migration())
     assert dry.strip() == "virtualmachineinstancemigration.kubevirt.io/move"
     assert kubectl.ok("get", "vmim", "-A", "-o", "name") == ""
@@ -168,6 +169,18 @@ def test_apply_creates_changes_and_explains(kubectl: Kubectl) -> None:
     read = kubectl.ok("get", "cm", "gitbot-hold", "-o", "jsonpath={.data.reason}")
     assert read == "c"
     assert "addedNodeSelector" in kubectl.ok("explain", "vmim.spec")
+
+
+def test_a_stop_flag_is_set_and_removed_by_hand(kubectl: Kubectl) -> None:
+    kubectl.ok("create", "namespace", "gitbot")
+    flag = ("configmap", "gitbot-hold", "-n", "gitbot")
+    kubectl.ok("create", *flag, "--from-literal=reason=night shift")
+    read = kubectl.ok("get", *flag, "-o", "jsonpath={.data.reason}")
+    assert read == "night shift"
+    twice = kubectl.run("create", *flag, "--from-literal=reason=again")
+    assert "already exists" in twice.stderr
+    kubectl.ok("delete", "namespace", "gitbot")
+    assert kubectl.run("get", *flag).returncode == 1
 
 
 def test_discovery_and_errors(kubectl: Kubectl) -> None:

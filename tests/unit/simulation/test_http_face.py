@@ -65,7 +65,7 @@ def test_requests_that_are_refused(
 
 def test_a_patch_of_an_unknown_kind_is_refused(cluster: SimulatedCluster) -> None:
     with Face(cluster) as face:
-        for media in ("text/plain", "application/vnd.kubernetes.protobuf"):
+        for media in ("text/plain", "application/cbor"):
             code, _ = ask(
                 face, "/api/v1/nodes/a", method="PATCH", body={"a": 1}, Content_Type=media
             )
