@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 from hypothesis import given, settings
@@ -73,7 +74,7 @@ class Watched(Cluster):
 def started(made: Watched, fates: list[str], vms: int) -> None:
     for name in NODES:
         made.add({"kind": "Node", "metadata": {"name": name, "labels": {}}, "spec": {}})
-    drawn = iter(fates * 50)
+    drawn = cycle(fates)
 
     def script(pod: Object) -> list[tuple[int, str, str]]:
         domain = annotations_of(pod)["kubevirt.io/domain"]
