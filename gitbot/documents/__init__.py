@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.documents.build import Document
+from gitbot.documents.document import Document
 from gitbot.documents.positions import Path, Position, Positions, Scalar, key_path, shown
 from gitbot.documents.reader import DEFAULT_BUDGET, Budget, read_documents
 from gitbot.documents.writer import write_document, write_documents

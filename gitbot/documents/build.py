@@ -2,85 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import yaml
 
+from gitbot.documents.document import Document, Exhausted, Notes, Reading
 from gitbot.documents.positions import Path, Position, Positions, Scalar, key_path, shown
 from gitbot.documents.scalars import Refused, resolve
 from gitbot.documents.syntax import ParserState
-from gitbot.documents.text import RefusedCharacters, Text, name_of_character, refused_in
-from gitbot.model.findings import Finding
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """One document: its number in the file (from 1), plain data, and where everything stands.
-
-    `reported` holds the paths whose values are findings already; refused values are None.
-    `holes` holds the paths of mappings with a refused key. `sound` is False where any finding is
-    about this document.
-    """
-
-    index: int
-    value: Any
-    positions: Positions
-    reported: frozenset[Path] = field(default_factory=frozenset)
-    holes: frozenset[Path] = field(default_factory=frozenset)
-    sound: bool = True
-
-
-class Exhausted(Exception):  # noqa: N818 - it is a signal to stop, not an error
-    """A budget ran out: nothing more of this file is read."""
-
-
-class BudgetLike(Protocol):
-    """What the builder counts against."""
-
-    @property
-    def depth(self) -> int:
-        """Levels of nesting."""
-
-    @property
-    def nodes(self) -> int:
-        """Keys, values and items."""
-
-    @property
-    def scalar(self) -> int:
-        """Characters of one scalar."""
-
-
-class Reading(Protocol):
-    """The file being read, as the builder sees it."""
-
-    text: Text
-    documents: list[Document]
-    findings: list[Finding]
-    refused: RefusedCharacters
-    quoted_spans: list[tuple[int, int]]
-    started: int
-    nodes: int
-
-    @property
-    def budget(self) -> BudgetLike:
-        """What the file may use."""
-
-    def report(
-        self, code: str, place: Position, message: str, *, hint: str = "", key: str = ""
-    ) -> None:
-        """Add an error."""
-
-
-@dataclass(slots=True)
-class _Notes:
-    """Positions of the document being built."""
-
-    values: dict[Path, Position] = field(default_factory=dict)
-    keys: dict[Path, Position] = field(default_factory=dict)
-    scalars: dict[Path, Scalar] = field(default_factory=dict)
-    reported: set[Path] = field(default_factory=set)
-    holes: set[Path] = field(default_factory=set)
+from gitbot.documents.text import name_of_character, refused_in
 
 
 class Builder:
@@ -94,7 +24,7 @@ class Builder:
         self.last_index = 0
         self.findings_before = 0
         self.open: list[int] = []
-        self.notes = _Notes()
+        self.notes = Notes()
 
     @property
     def subject(self) -> str:
@@ -132,7 +62,7 @@ class Builder:
     def _document(self, start: yaml.DocumentStartEvent) -> None:
         self.reading.started += 1
         self.ended_explicitly = False
-        self.notes = _Notes()
+        self.notes = Notes()
         self.findings_before = len(self.reading.findings)
         if start.version is not None or start.tags:
             self._refuse("directive", start, (), "a directive", "remove the line with %")
@@ -231,7 +161,7 @@ class Builder:
 
     def _aside(self, path: Path, depth: int) -> None:
         """Read the value of a refused key: its own errors count, its positions do not."""
-        notes, self.notes = self.notes, _Notes()
+        notes, self.notes = self.notes, Notes()
         self._node(self._next(), path, depth + 1)
         self.notes = notes
 

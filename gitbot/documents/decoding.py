@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gitbot.documents.build import Document
+from gitbot.documents.field_names import FieldNames, Json
 from gitbot.documents.formats import Refusal
-from gitbot.documents.positions import Path, Position, key_path, shown
+from gitbot.documents.positions import Path, shown
+from gitbot.documents.report import Report, value_at
 from gitbot.documents.words import nearest, one_of
-from gitbot.model.findings import Finding, Severity
 
-Json = Mapping[str, Any]
+__all__ = ["Report", "from_text", "report_errors", "report_nothing", "value_at"]
+
 _WANTED = {
     "string_type": "text",
     "int_type": "an integer",
@@ -30,88 +31,6 @@ _WANTED = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
-_SHAPES = {
-    "string": "text",
-    "integer": "an integer",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "a mapping",
-}
-_SUGGESTIONS = 200  # unknown fields of one document that are compared with the known ones
-
-
-class Report:
-    """Findings about one document, placed by key path. `room` begins every code."""
-
-    def __init__(self, *, document: Document, file: str, room: str) -> None:
-        self.document = document
-        self.file = file
-        self.room = room
-        self.findings: list[Finding] = []
-        self.nothing: set[Path] = set()
-
-    def at_value(self, path: Path, code: str, message: str, hint: str = "") -> None:
-        """An error at the first character of a value."""
-        self._add(self.document.positions.value(path), path, (code, message, hint))
-
-    def at_key(self, path: Path, code: str, message: str, hint: str = "") -> None:
-        """An error at a key (for `()`: at the document's first character)."""
-        self._add(self.document.positions.key(path), path, (code, message, hint))
-
-    def at_parent(self, path: Path, code: str, message: str, hint: str = "") -> None:
-        """An error about a field that is missing: at the key of the mapping that lacks it."""
-        self._add(self.document.positions.key(path[:-1]), path, (code, message, hint))
-
-    def warn(self, path: Path, code: str, message: str, hint: str = "") -> None:
-        """A warning at a key."""
-        place = self.document.positions.key(path)
-        self._add(place, path, (code, message, hint), Severity.WARNING)
-
-    def add_foreign(
-        self,
-        place: Position,
-        path: Path,
-        *,
-        code: str,
-        severity: Severity,
-        message: str,
-        hint: str = "",
-    ) -> None:
-        """A finding of another room, whose code is complete."""
-        self.findings.append(
-            Finding(
-                code=code,
-                severity=severity,
-                message=message,
-                file=self.file,
-                line=place.line,
-                column=place.column,
-                key_path=key_path(path),
-                hint=hint,
-            )
-        )
-
-    def silent(self, path: Path) -> bool:
-        """Whether the value under a path (or above it) is a finding already."""
-        steps = range(len(path) + 1)
-        return any(path[:length] in self.document.reported for length in steps)
-
-    def _add(
-        self,
-        place: Position,
-        path: Path,
-        words: tuple[str, str, str],
-        severity: Severity = Severity.ERROR,
-    ) -> None:
-        code, message, hint = words
-        self.add_foreign(
-            place,
-            path,
-            code=f"{self.room}/{code}",
-            severity=severity,
-            message=message,
-            hint=hint,
-        )
 
 
 def from_text(read: Callable[[str], Any], expected: str, hint: str) -> Callable[[Any, Any], Any]:
@@ -135,7 +54,7 @@ def report_errors(
     report: Report, errors: Iterable[Mapping[str, Any]], schema: Callable[[], Json]
 ) -> None:
     """Put every decoder error of one document into words, at its place."""
-    fields = _Fields(schema)
+    fields = FieldNames(schema)
     for error in errors:
         path = _path(error["loc"])
         value = value_at(report.document.value, path)
@@ -153,7 +72,7 @@ def report_nothing(report: Report, schema: Callable[[], Json]) -> None:
 
     A decoder may take null for "absent"; people who leave a key without value meant to write one.
     """
-    fields = _Fields(schema)
+    fields = FieldNames(schema)
     for path in _nulls(report.document.value, ()):
         if not report.silent(path):
             report.nothing.add(path)
@@ -180,7 +99,7 @@ def _path(loc: Sequence[str | int]) -> Path:
     return tuple(loc[:-1]) if loc and loc[-1] == "[key]" else tuple(loc)
 
 
-def _one(report: Report, path: Path, error: Mapping[str, Any], fields: _Fields) -> None:
+def _one(report: Report, path: Path, error: Mapping[str, Any], fields: FieldNames) -> None:
     kind, context = str(error["type"]), error.get("ctx") or {}
     if kind == "missing":
         expected, hint = fields.wanted(path)
@@ -273,101 +192,3 @@ def _type_hint(wanted: str, value: Any, plain: str) -> str:
     if wanted == "a list" and not isinstance(value, dict):
         return "write each item on its own line, beginning with -"
     return ""
-
-
-def value_at(value: Any, path: Path) -> Any:
-    """The plain value under a path; None where there is none."""
-    for step in path:
-        if isinstance(value, dict) and isinstance(step, str):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
-            value = value[step]
-        else:
-            return None
-    return value
-
-
-class _Fields:
-    """What a JSON Schema knows of the fields of a document."""
-
-    def __init__(self, schema: Callable[[], Json]) -> None:
-        self._made: Json | None = None
-        self._make = schema
-        self.budget = _SUGGESTIONS
-        self._places: dict[str, Path] | None = None
-
-    @property
-    def schema(self) -> Json:
-        """The schema, made when the first error asks for it."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made
-
-    def wanted(self, path: Path) -> tuple[str, str]:
-        """What a missing field holds, and the line to add."""
-        schema = self._at(path)
-        name = path[-1] if path else ""
-        if "const" in schema or "enum" in schema:
-            words = [str(word) for word in schema.get("enum", [schema.get("const")])]
-            hint = f"add {name}: {words[0]}" if len(words) == 1 else f"add {name}"
-            return one_of(words), hint
-        wanted = _SHAPES.get(str(schema.get("type")), "a value")
-        example = next(iter(schema.get("examples", ())), None)
-        return wanted, f"add {name}: {example}" if isinstance(example, str | int) else f"add {name}"
-
-    def unknown(self, path: Path) -> tuple[str, str]:
-        """What an unknown field should have been."""
-        name, parent = str(path[-1]), path[:-1]
-        known = list(self._at(parent).get("properties", {}))
-        message = f"found the unknown field {shown(name)}, expected {one_of(known or ['none'])}"
-        if self.budget <= 0:
-            return message, ""
-        self.budget -= 1
-        if near := nearest(name, known):
-            return message, f"did you mean {near}?"
-        elsewhere = self._everywhere().get(name)
-        if elsewhere is not None:
-            return message, f"{name} belongs to {key_path(elsewhere[:-1]) or 'the top level'}"
-        if near := nearest(name, self._everywhere(), cutoff=0.8):
-            place = key_path(self._everywhere()[near])
-            return message, f"did you mean {place}?"
-        return message, "remove it"
-
-    def _at(self, path: Path) -> Json:
-        schema = self._resolve(self.schema)
-        for step in path:
-            if isinstance(step, int):
-                schema = self._resolve(schema.get("items", {}))
-            else:
-                inner = schema.get("properties", {}).get(step)
-                other = schema.get("additionalProperties")
-                if inner is None:
-                    inner = other if isinstance(other, Mapping) else {}
-                schema = self._resolve(inner)
-        return schema
-
-    def _resolve(self, schema: Json) -> Json:
-        while "$ref" in schema:
-            name = str(schema["$ref"]).rpartition("/")[2]
-            schema = self.schema.get("$defs", {})[name]
-        for option in () if "properties" in schema else schema.get("anyOf", ()):
-            if option.get("type") != "null":
-                return self._resolve(option)
-        return schema
-
-    def _everywhere(self) -> dict[str, Path]:
-        """Every field's name and the place nearest to the root where it belongs."""
-        if self._places is None:
-            self._places = {}
-            self._collect([((), self._resolve(self.schema))])
-        return self._places
-
-    def _collect(self, level: list[tuple[Path, Json]]) -> None:
-        assert self._places is not None
-        for _ in range(6):
-            below: list[tuple[Path, Json]] = []
-            for path, schema in level:
-                for name, inner in schema.get("properties", {}).items():
-                    self._places.setdefault(name, (*path, name))
-                    below.append(((*path, name), self._resolve(inner)))
-            level = below

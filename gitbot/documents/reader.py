@@ -15,7 +15,8 @@ from itertools import islice
 
 import yaml
 
-from gitbot.documents.build import Builder, Document, Exhausted
+from gitbot.documents.build import Builder
+from gitbot.documents.document import Document, Exhausted
 from gitbot.documents.positions import Position
 from gitbot.documents.syntax import syntax_problem
 from gitbot.documents.text import RefusedCharacters, Text, decode, name_of_character, text_of

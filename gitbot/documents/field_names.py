@@ -1,0 +1,105 @@
+"""What a JSON Schema knows of fields: what they hold, and which one a person meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gitbot.documents.positions import Path, key_path, shown
+from gitbot.documents.words import nearest, one_of
+
+Json = Mapping[str, Any]
+_SHAPES = {
+    "string": "text",
+    "integer": "an integer",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+_SUGGESTIONS = 200  # unknown fields of one document that are compared with the known ones
+
+
+class FieldNames:
+    """What a JSON Schema knows of the fields of a document."""
+
+    def __init__(self, schema: Callable[[], Json]) -> None:
+        self._made: Json | None = None
+        self._make = schema
+        self.budget = _SUGGESTIONS
+        self._places: dict[str, Path] | None = None
+
+    @property
+    def schema(self) -> Json:
+        """The schema, made when the first error asks for it."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def wanted(self, path: Path) -> tuple[str, str]:
+        """What a missing field holds, and the line to add."""
+        schema = self._at(path)
+        name = path[-1] if path else ""
+        if "const" in schema or "enum" in schema:
+            words = [str(word) for word in schema.get("enum", [schema.get("const")])]
+            hint = f"add {name}: {words[0]}" if len(words) == 1 else f"add {name}"
+            return one_of(words), hint
+        wanted = _SHAPES.get(str(schema.get("type")), "a value")
+        example = next(iter(schema.get("examples", ())), None)
+        return wanted, f"add {name}: {example}" if isinstance(example, str | int) else f"add {name}"
+
+    def unknown(self, path: Path) -> tuple[str, str]:
+        """What an unknown field should have been."""
+        name, parent = str(path[-1]), path[:-1]
+        known = list(self._at(parent).get("properties", {}))
+        message = f"found the unknown field {shown(name)}, expected {one_of(known or ['none'])}"
+        if self.budget <= 0:
+            return message, ""
+        self.budget -= 1
+        if near := nearest(name, known):
+            return message, f"did you mean {near}?"
+        elsewhere = self._everywhere().get(name)
+        if elsewhere is not None:
+            return message, f"{name} belongs to {key_path(elsewhere[:-1]) or 'the top level'}"
+        if near := nearest(name, self._everywhere(), cutoff=0.8):
+            place = key_path(self._everywhere()[near])
+            return message, f"did you mean {place}?"
+        return message, "remove it"
+
+    def _at(self, path: Path) -> Json:
+        schema = self._resolve(self.schema)
+        for step in path:
+            if isinstance(step, int):
+                schema = self._resolve(schema.get("items", {}))
+            else:
+                inner = schema.get("properties", {}).get(step)
+                other = schema.get("additionalProperties")
+                if inner is None:
+                    inner = other if isinstance(other, Mapping) else {}
+                schema = self._resolve(inner)
+        return schema
+
+    def _resolve(self, schema: Json) -> Json:
+        while "$ref" in schema:
+            name = str(schema["$ref"]).rpartition("/")[2]
+            schema = self.schema.get("$defs", {})[name]
+        for option in () if "properties" in schema else schema.get("anyOf", ()):
+            if option.get("type") != "null":
+                return self._resolve(option)
+        return schema
+
+    def _everywhere(self) -> dict[str, Path]:
+        """Every field's name and the place nearest to the root where it belongs."""
+        if self._places is None:
+            self._places = {}
+            self._collect([((), self._resolve(self.schema))])
+        return self._places
+
+    def _collect(self, level: list[tuple[Path, Json]]) -> None:
+        assert self._places is not None
+        for _ in range(6):
+            below: list[tuple[Path, Json]] = []
+            for path, schema in level:
+                for name, inner in schema.get("properties", {}).items():
+                    self._places.setdefault(name, (*path, name))
+                    below.append(((*path, name), self._resolve(inner)))
+            level = below
