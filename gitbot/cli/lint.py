@@ -73,10 +73,11 @@ def _concerns(finding: Finding, paths: list[str]) -> bool:
 
 
 def _of_tree(root: Path) -> tuple[tuple[Finding, ...], int]:
-    from gitbot.cli.lint_files import read_tree  # noqa: PLC0415 - keeps --help quick
-    from gitbot.cli.linting import lint  # noqa: PLC0415
+    from gitbot.cli.lint_files import FOLDERS, read_tree  # noqa: PLC0415 - keeps --help quick
+    from gitbot.cli.linting import lint, manifest_folders  # noqa: PLC0415
 
-    files = read_tree(root)
+    configuration = read_tree(root, ()).contents.get(CONFIGURATION_FILE, b"")
+    files = read_tree(root, (*FOLDERS, *manifest_folders(configuration)))
     found = {*files.findings, *lint(files.contents)}
     return tuple(sorted(found, key=sort_key)), len(files.contents)
 
@@ -84,15 +85,15 @@ def _of_tree(root: Path) -> tuple[tuple[Finding, ...], int]:
 def _of_rev(root: Path, rev: str) -> tuple[tuple[Finding, ...], int]:
     from gitbot.adapters.git.repository import GitRepository  # noqa: PLC0415 - git only where used
     from gitbot.cli.lint_files import FOLDERS  # noqa: PLC0415
-    from gitbot.cli.linting import lint  # noqa: PLC0415
+    from gitbot.cli.linting import lint, manifest_folders  # noqa: PLC0415
+    from gitbot.cli.revision import resolve_here  # noqa: PLC0415
 
     repository = GitRepository(root, remote=str(root), name="", email="")
-    commit = repository.resolve(rev)
-    if commit is None:
-        raise RepositoryError(f"there is no commit {rev!r} in {root}")
+    commit = resolve_here(root, rev)
     contents: dict[str, bytes] = {}
     found: list[Finding] = []
-    for prefix in (CONFIGURATION_FILE, *FOLDERS):
+    configuration = repository.read_blob(commit, CONFIGURATION_FILE) or b""
+    for prefix in (CONFIGURATION_FILE, *FOLDERS, *manifest_folders(configuration)):
         try:
             contents.update(repository.read_tree(commit, prefix))
         except RepositoryError as error:

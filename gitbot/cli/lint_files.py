@@ -39,14 +39,14 @@ class Files:
         )
 
 
-def read_tree(root: Path) -> Files:
-    """The configuration, and every file below intents/ and policies/ of a working tree.
+def read_tree(root: Path, folders: tuple[str, ...] = FOLDERS) -> Files:
+    """The configuration, and every file below some folders of a working tree.
 
     Symbolic links, executables, special and unreadable files are findings, wherever they lie.
     """
     files = Files()
     _read(files, root / CONFIGURATION_FILE, CONFIGURATION_FILE)
-    for folder in FOLDERS:
+    for folder in folders:
         for path in _walk(files, root, root / folder):
             if len(files.contents) >= MAX_FILES:
                 shown = path.relative_to(root).as_posix()
@@ -62,7 +62,12 @@ def _walk(files: Files, root: Path, base: Path) -> Iterator[Path]:
         files.refuse(shown, "an unreadable folder", "a readable one", str(error.strerror))
 
     if base.is_symlink():
-        files.refuse(base.name, "a symbolic link", "a folder", "gitbot follows no links")
+        files.refuse(
+            base.relative_to(root).as_posix(),
+            "a symbolic link",
+            "a folder",
+            "gitbot follows no links",
+        )
         return
     if not base.exists():
         return

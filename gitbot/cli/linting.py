@@ -6,10 +6,14 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 
 from gitbot.adapters.files import CONFIGURATION_FILE
+from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
 from gitbot.documents.positions import shown
 from gitbot.documents.words import nearest
+from gitbot.errors import InvalidInput
 from gitbot.intents import read_intents
+from gitbot.intents.manifests import misleading_labels
 from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.objects import KubernetesObject, at
 from gitbot.settings import ClusterSettings, Settings, read_settings
 
 _READ = (".yaml", ".yml", ".json")
@@ -25,12 +29,54 @@ def lint(files: Mapping[str, bytes]) -> tuple[Finding, ...]:
     found = [*findings, *_twins(files), *_stray(files)]
     if settings is not None:
         found += _unknown_clusters(files, folders, settings)
+    machines, unread = _machines(files, settings)
+    found += unread
     for cluster in _clusters(folders, settings):
         prefix = f"intents/{cluster}/"
-        intents = {path: files[path] for path in files if _wanted(path, prefix)}
-        found += read_intents(intents, settings or _lenient(cluster), cluster)[1]
+        texts = {path: files[path] for path in files if _wanted(path, prefix)}
+        intents, about = read_intents(texts, settings or _lenient(cluster), cluster)
+        found += [*about, *misleading_labels(intents, machines)]
     found += _policies(files)
     return tuple(sorted(set(found), key=sort_key))
+
+
+def manifest_folders(configuration: bytes) -> tuple[str, ...]:
+    """The folders of this repository where the configuration says that VM manifests live."""
+    settings, _ = read_settings(configuration, CONFIGURATION_FILE)
+    manifests = settings.manifests if settings is not None else ()
+    return tuple(item.path for item in manifests if item.repository is None)
+
+
+def _machines(
+    files: Mapping[str, bytes], settings: Settings | None
+) -> tuple[list[KubernetesObject], list[Finding]]:
+    """The VirtualMachines of the manifests, and files of them that are no YAML."""
+    machines: list[KubernetesObject] = []
+    unread: list[Finding] = []
+    folders = [item.path for item in settings.manifests] if settings is not None else []
+    for path in sorted(files):
+        if not path.lower().endswith(_READ) or not any(path.startswith(f"{f}/") for f in folders):
+            continue
+        try:
+            found = read_kubernetes_yaml(files[path], path)
+        except InvalidInput as error:
+            unread.append(_not_yaml(path, error))
+            continue
+        machines += [item for item in found if at(item, "kind") == "VirtualMachine"]
+    return machines, unread
+
+
+def _not_yaml(path: str, error: InvalidInput) -> Finding:
+    """A manifest that is no YAML (a template, maybe) is not judged, and never looks clean."""
+    return Finding(
+        code="files/manifest",
+        severity=Severity.WARNING,
+        message=f"found a manifest that cannot be read ({error.message}), expected YAML",
+        file=path,
+        line=1,
+        column=1,
+        hint="give manifests another path if these are templates",
+    )
 
 
 def _clusters(folders: list[str], settings: Settings | None) -> list[str]:
@@ -44,6 +90,10 @@ def _lenient(cluster: str) -> Settings:
     return Settings.model_construct(
         clusters=(ClusterSettings.model_construct(name=cluster, time_zone="UTC"),), allow_auto=True
     )
+
+
+def _ours(path: str) -> bool:
+    return path.startswith(("intents/", "policies/"))
 
 
 def _wanted(path: str, prefix: str) -> bool:
@@ -88,7 +138,7 @@ def _unknown_clusters(
 def _twins(files: Mapping[str, bytes]) -> Iterable[Finding]:
     """Paths that are one file on a machine that folds case or Unicode forms."""
     seen: dict[str, str] = {}
-    for path in sorted(files):
+    for path in sorted(filter(_ours, files)):
         folded = unicodedata.normalize("NFC", path).casefold()
         if folded in seen:
             yield _about(

@@ -236,3 +236,45 @@ def test_linting_is_pure_and_sorted() -> None:
         "intents/prod/a.yaml",
         "intents/prod/b.yaml",
     ]
+
+
+MACHINE = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: db-1, namespace: %s, labels: &labels {app: example-db}}
+spec: {template: {metadata: {labels: {%s}}}}
+"""
+MACHINES = [
+    ("example", "app: other", 1),
+    ("example", "app: example-db", 0),
+    ("elsewhere", "app: other", 0),
+]
+
+
+@pytest.mark.parametrize(("namespace", "labels", "warnings"), MACHINES)
+def test_labels_that_only_the_virtual_machine_has_are_pointed_out(
+    root: Path, namespace: str, labels: str, warnings: int
+) -> None:
+    configuration = root / ".gitbot.yaml"
+    configuration.write_text(configuration.read_text() + "  manifests: [{path: vms}]\n")
+    (root / "vms").mkdir()
+    (root / "vms/db.yaml").write_text(MACHINE % (namespace, labels))
+    result = run()
+    assert result.return_value == 0
+    assert (
+        result.stdout
+        == (
+            "intents/prod/rules.yaml:7:13: warning: spec.selector: found a selector that matches the "
+            "VirtualMachine's own labels of example/db-1, expected labels of the VMI; put the labels "
+            "into spec.template.metadata.labels of the VirtualMachine [intents/labels-of-the-vm]\n"
+        )
+        * warnings
+    )
+
+
+def test_a_manifest_that_is_no_yaml_never_looks_clean(root: Path) -> None:
+    configuration = root / ".gitbot.yaml"
+    configuration.write_text(configuration.read_text() + "  manifests: [{path: vms}]\n")
+    (root / "vms").mkdir()
+    (root / "vms/db.yaml").write_text("{{ template }}: [\n")
+    assert run().stdout.startswith("vms/db.yaml:1:1: warning: found a manifest that cannot be read")

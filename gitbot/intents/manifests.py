@@ -1,0 +1,91 @@
+"""Selectors that would be right for VirtualMachines and are read of VMIs.
+
+Selectors read the labels of the VMI, which come from the VM's template. A label that stands only
+on the VirtualMachine itself selects nothing, which nobody sees until a rule does not act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gitbot.documents.positions import Path, key_path
+from gitbot.intents.intent import Intent, IntentSet
+from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
+from gitbot.intents.kinds.migration_request import MigrationRequestSpec
+from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
+from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
+from gitbot.intents.selectors import LabelSelector
+from gitbot.model.findings import Finding, Severity
+from gitbot.model.objects import KubernetesObject, at, labels_of, name_of
+from gitbot.model.selectors import LabelSelector as Matcher
+
+_SHOWN = 3
+
+
+def misleading_labels(
+    intents: IntentSet, machines: Iterable[KubernetesObject]
+) -> tuple[Finding, ...]:
+    """A warning for each selector that matches VirtualMachines' own labels, not their templates'.
+
+    `machines` are VirtualMachine manifests; one without namespace counts for every namespace.
+    """
+    known = sorted(machines, key=lambda machine: str(name_of(machine)))
+    return tuple(
+        finding
+        for intent in intents.intents
+        for path, selector, namespaces in _selectors(intent)
+        for finding in _judge(intent, path, selector, namespaces, known)
+    )
+
+
+def _selectors(
+    intent: Intent,
+) -> Iterator[tuple[Path, LabelSelector, tuple[str, ...] | None]]:
+    """Each selector over VMs: where it stands, and the namespaces it acts in (None: all)."""
+    own = (intent.ref.namespace,)
+    match intent.spec:
+        case ZoneAntiAffinitySpec() | PlacementRuleSpec():
+            yield ("spec", "selector"), intent.spec.selector, own
+        case MigrationRequestSpec():
+            if intent.spec.vms.selector is not None:
+                yield ("spec", "vms", "selector"), intent.spec.vms.selector, own
+        case FreezeWindowSpec():
+            if intent.spec.selector is not None:
+                yield ("spec", "selector"), intent.spec.selector, intent.spec.namespaces
+        case _:
+            return
+
+
+def _judge(
+    intent: Intent,
+    path: Path,
+    selector: LabelSelector,
+    namespaces: tuple[str, ...] | None,
+    machines: list[KubernetesObject],
+) -> Iterator[Finding]:
+    matcher = Matcher.of(selector.plain())
+    misled = [
+        str(name_of(machine)).removeprefix("/")
+        for machine in machines
+        if namespaces is None or name_of(machine).namespace in {"", *namespaces}
+        if matcher.matches(labels_of(machine)) and not matcher.matches(_template_labels(machine))
+    ]
+    if not misled:
+        return
+    more = f" and {len(misled) - _SHOWN} more" if len(misled) > _SHOWN else ""
+    place = intent.positions.value(path)
+    yield Finding(
+        code="intents/labels-of-the-vm",
+        severity=Severity.WARNING,
+        message="found a selector that matches the VirtualMachine's own labels of "
+        f"{', '.join(misled[:_SHOWN])}{more}, expected labels of the VMI",
+        file=intent.ref.file,
+        line=place.line,
+        column=place.column,
+        key_path=key_path(path),
+        hint="put the labels into spec.template.metadata.labels of the VirtualMachine",
+    )
+
+
+def _template_labels(machine: KubernetesObject) -> dict[str, str]:
+    return dict(at(machine, "spec", "template", "metadata", "labels", default={}))
