@@ -15,7 +15,7 @@ from gitbot.constraints.instances import Instances
 from gitbot.constraints.kubevirt_target import pinned, target_name, target_of
 from gitbot.constraints.quota import quotas_of
 from gitbot.constraints.replay_findings import finding
-from gitbot.constraints.replay_limits import limit_findings, time_findings
+from gitbot.constraints.replay_limits import foreign_moves, limit_findings, time_findings
 from gitbot.constraints.replay_moves import move_findings, pin_findings
 from gitbot.constraints.replay_rules import rule_findings
 from gitbot.constraints.world import World
@@ -68,6 +68,7 @@ class _Player:
             if item.source_pod is not None
         }
         self._targets: dict[NamespacedName, Pod] = {}
+        self._foreign = foreign_moves(self.instances)
         self._quotas = {
             namespace: quotas_of(objects, self.world.pods_in(namespace))
             for namespace, objects in sorted(self.instances.quotas.items())
@@ -88,7 +89,7 @@ class _Player:
             found.extend(wrong)
             if not wrong:
                 sound.append(move)
-        found.extend(limit_findings(moves, self.problem, self.instances, self.world))
+        found.extend(limit_findings(moves, self.problem, self._foreign, self.world))
         found.extend(time_findings(moves, self.problem, plan))
         found.extend(self._quota(sound))
         found.extend(self._landings(tuple(sound)))

@@ -14,8 +14,21 @@ from gitbot.model.plan import Move, PlacementPlan
 from gitbot.model.problem import Goal, PlacementProblem
 
 
+def foreign_moves(instances: Instances) -> tuple[tuple[str, str], ...]:
+    """Source and target node of the migrations that run at the snapshot."""
+    return tuple(
+        (item.node, place)
+        for item in instances.values()
+        if item.others
+        for place in sorted(item.places - {item.node})
+    )
+
+
 def limit_findings(
-    moves: tuple[Move, ...], problem: PlacementProblem, instances: Instances, world: World
+    moves: tuple[Move, ...],
+    problem: PlacementProblem,
+    foreign: tuple[tuple[str, str], ...],
+    world: World,
 ) -> Iterator[Finding]:
     """All moves of a wave may run at once: slots, source nodes, target nodes, zones.
 
@@ -24,11 +37,6 @@ def limit_findings(
     if len(moves) < 2:
         return
     limits = problem.limits
-    foreign = [
-        (item.node, place)
-        for item in instances.values()
-        for place in sorted(item.places - {item.node})
-    ]
     slots = max(1, limits.slots - len(foreign))
     if len(moves) > slots:
         yield finding(

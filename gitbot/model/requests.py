@@ -47,22 +47,20 @@ def requests_of(pod: KubernetesObject) -> Requests:
         _containers(spec, statuses, infeasible=infeasible, defaults={}) if statuses else plain
     )
     held = _whole(_with_pod_level(spec, held_raw)) if statuses else filtered
-    every = {"cpu": DEFAULT_CPU, "memory": DEFAULT_MEMORY * NANO}
-    scored = _whole(_with_overhead(spec, _containers(spec, {}, infeasible=False, defaults=every)))
+    every: _Amounts = {"cpu": DEFAULT_CPU, "memory": DEFAULT_MEMORY * NANO}
+    if not statuses and _complete(spec):
+        every = {}
+    scored_raw = _containers(spec, {}, infeasible=False, defaults=every) if every else plain
+    scored = _whole(_with_overhead(spec, scored_raw))
     missing = (
         {name: amount for name, amount in every.items() if name not in held}
         if _pod_level(spec)
         else every
     )
-    non_zero = (
-        _whole(
-            _with_pod_level(
-                spec, _containers(spec, statuses, infeasible=infeasible, defaults=missing)
-            )
-        )
-        if missing
-        else held
-    )
+    non_zero = held
+    if missing:
+        raw = _containers(spec, statuses, infeasible=infeasible, defaults=missing)
+        non_zero = _whole(_with_pod_level(spec, raw))
     return Requests(
         filtered=filtered,
         held=held,
@@ -71,6 +69,17 @@ def requests_of(pod: KubernetesObject) -> Requests:
         held_cpu=non_zero.get("cpu", 0),
         held_memory=non_zero.get("memory", 0),
     )
+
+
+def _complete(spec: Mapping[str, Any]) -> bool:
+    """Whether every container names cpu and memory, so that no default applies."""
+    for key in ("containers", "initContainers"):
+        for container in spec.get(key) or ():
+            resources = container.get("resources") or {}
+            named = {*(resources.get("requests") or ()), *(resources.get("limits") or ())}
+            if not {"cpu", "memory"} <= named:
+                return False
+    return True
 
 
 def limits_of(pod: KubernetesObject) -> Mapping[str, int]:

@@ -115,6 +115,7 @@ def machine(
         "status": {
             "phase": "Running",
             "nodeName": node_name,
+            "selinuxContext": "none",
             "activePods": {f"uid-virt-launcher-{name}": node_name},
             "conditions": [{"type": "LiveMigratable", "status": "True"}],
         },
