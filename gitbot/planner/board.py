@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from gitbot.constraints.instances import CREATED_BY
 from gitbot.constraints.transit import Transit
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint, worsened
 from gitbot.model.names import NamespacedName
@@ -71,9 +72,10 @@ class Board:
         """The nodes on which each VM holds a place."""
         return self.transit.occupancy
 
-    def occupancy_after(self, step: Step) -> Occupancy:
-        """The occupancy after a step."""
-        return {**self.transit.occupancy, step.vm: frozenset({step.node})}
+    def places(self, vms: Iterable[NamespacedName]) -> Occupancy:
+        """The occupancy, cut down to some VMs."""
+        occupancy = self.transit.occupancy
+        return {vm: occupancy[vm] for vm in vms if vm in occupancy}
 
     def key(self, movers: Sequence[NamespacedName]) -> tuple[str, ...]:
         """The places of some VMs: the identity of a state in which only they have moved."""
@@ -87,6 +89,24 @@ class Board:
         """The nodes that would take the VM now, sorted."""
         allowed = self.transit.allowed(vm, wish.pin, wish.target)
         return tuple(node for node in allowed if node not in wish.closed)
+
+    def hopeless(self, vm: NamespacedName, wish: Wish, others: Iterable[NamespacedName]) -> bool:
+        """Whether no node would take the VM even if it and these other VMs stood nowhere.
+
+        VMs that need company or an even spread are never called hopeless: others may help them.
+        """
+        pod = self.transit.target_pod(vm)
+        if pod.affinity.required_pods or any(item.hard for item in pod.spread):
+            return False
+        world = self.transit.world.fork()
+        for other in {vm, *others}:
+            uid = self.facts.vm_ref(other).uid
+            for node in sorted(self.occupancy.get(other, ())):
+                for held in world.pods_on(node):
+                    if held.labels.get(CREATED_BY) == uid:
+                        world.remove(held)
+        wanted = self.facts.matching(wish.target) - wish.closed.keys() - {self.place(vm)}
+        return wanted.isdisjoint(world.feasible(pod))
 
     def takes(self, step: Step) -> bool:
         """Whether a step may start in this state, wherever it lands."""
@@ -145,15 +165,15 @@ class Board:
     def _soft(self, rules: Sequence[RuleConstraint], vm: NamespacedName, node: str) -> int:
         if not rules:
             return 0
-        after = {**self.transit.occupancy, vm: frozenset({node})}
-        return sum(total(rule, after) for rule in rules)
+        after = frozenset({node})
+        return sum(total(rule, {**self.places(rule.members), vm: after}) for rule in rules)
 
     def _against(self, step: Step) -> tuple[str, ...]:
         """What earlier moves could bring together with this step, wherever they land."""
         others = {vm: nodes for vm, nodes in self._loose.items() if vm != step.vm}
         if not others:
             return ()
-        occupancy = {**self.transit.occupancy, **others}
+        occupancy = {**self.transit.occupancy, **others}  # rare: only beside unpinned moves
         return tuple(
             f"{rule.ref.id}: {breach.message} (as an earlier move is not pinned to a node)"
             for rule in self.facts.rules_over(step.vm)

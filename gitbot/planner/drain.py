@@ -13,7 +13,7 @@ from gitbot.planner.board import Board
 from gitbot.planner.obstacle import Obstacle
 from gitbot.planner.requests import Closed, Late
 from gitbot.planner.search import reachable
-from gitbot.planner.solve import Solved, solve
+from gitbot.planner.solve import SMALL, Solved, solve
 from gitbot.planner.step import Draft, Planned, Step, Task, Wish
 
 WIDTH = 48
@@ -44,7 +44,8 @@ def empty_nodes(board: Board, goal: EmptyNodes, closed: Closed, late: Late) -> D
     turns = _one_by_one(board, goal, against, wish, wide=False)
     if len(goal.nodes) > 1 and any(turn.left for turn in turns):
         ways = [turns, _one_by_one(board, goal, against, wish, wide=True)]
-        ways.extend(_together(board, goal, wish, turns))
+        if sum(len(board.on(node)) for node in goal.nodes) * len(board.facts.nodes) <= SMALL:
+            ways.extend(_together(board, goal, wish, turns))
         turns = min(ways, key=lambda way: _cost(board, goal, way))
     here = board.fork()
     planned: list[Planned] = []

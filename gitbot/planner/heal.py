@@ -18,7 +18,7 @@ from gitbot.planner.bounds import least_moves
 from gitbot.planner.obstacle import Obstacle
 from gitbot.planner.requests import Closed, Late
 from gitbot.planner.search import Found, shortest
-from gitbot.planner.solve import ANSWERS
+from gitbot.planner.solve import ANSWERS, FEW_STATES
 from gitbot.planner.step import Draft, Planned, Step, Wish
 
 SMALL = 120
@@ -101,9 +101,10 @@ def _cure(
         board,
         movers,
         lambda here, vm: here.steps(vm, wish) if small else _few(here, rule, vm, wish, each=2),
-        undone=lambda occupancy: total(rule, occupancy),
-        at_least=lambda occupancy: least_moves(rule, rule.breaches(occupancy)),
-        patience=ANSWERS // answers,
+        scope=sorted(rule.members),
+        undone=lambda places: total(rule, places),
+        at_least=lambda places: least_moves(rule, rule.breaches(places)),
+        patience=ANSWERS // answers if small else FEW_STATES,
     )
     if found.proven and small:
         return found
@@ -133,14 +134,15 @@ def _descend(
     here = board.fork()
     steps: list[Step] = []
     while True:
-        breaches = rule.breaches(here.occupancy)
+        places = here.places(rule.members)
+        breaches = rule.breaches(places)
         left = sum(breach.amount for breach in breaches)
         concerned = frozenset(_concerned(breaches))
         ranks: list[tuple[int, int, NamespacedName, int, Step]] = []
         for vm in movers:
             if vm in concerned:
                 for place, step in enumerate(_few(here, rule, vm, wish, each=1)):
-                    after = total(rule, here.occupancy_after(step))
+                    after = total(rule, {**places, vm: frozenset({step.node})})
                     ranks.append((after, here.facts.memory(vm), vm, place, step))
         best = min(ranks, key=lambda item: item[:4], default=None)
         if best is None or best[0] >= left:

@@ -34,6 +34,7 @@ def shortest(
     movers: Sequence[NamespacedName],
     offers: Offers,
     *,
+    scope: Iterable[NamespacedName],
     undone: Measure,
     at_least: Measure,
     patience: int,
@@ -41,20 +42,22 @@ def shortest(
     """The steps that leave least undone, fewest first, then least memory, then offers' order.
 
     `undone` measures what is left of the task (0: all done), `at_least` is a lower bound on the
-    steps still needed to bring it to 0. At most `patience` states are opened; where that was not
-    enough, the best seen comes back unproven.
+    steps still needed to bring it to 0; both see the places of the VMs in `scope`. At most
+    `patience` states are opened; where that was not enough, the best seen comes back unproven.
     """
+    seen = tuple(scope)
     reached = {board.key(movers): (0, 0)}
     queue: list[tuple[int, int, int, tuple[Step, ...]]] = [(0, 0, 0, ())]
     ticket = 0
-    best = Found(steps=(), undone=undone(board.occupancy), proven=True)
+    best = Found(steps=(), undone=undone(board.places(seen)), proven=True)
     best_cost = (best.undone, 0, 0)
     while queue:
         _, weight, _, path = heapq.heappop(queue)
         here = board.after(path)
         if reached[here.key(movers)] < (len(path), weight):
             continue
-        left = undone(here.occupancy)
+        places = here.places(seen)
+        left = undone(places)
         if (left, len(path), weight) < best_cost:
             best_cost = (left, len(path), weight)
             best = Found(steps=path, undone=left, proven=True)
@@ -71,7 +74,7 @@ def shortest(
                     continue
                 reached[key] = cost
                 ticket += 1
-                floor = cost[0] + at_least(here.occupancy_after(step))
+                floor = cost[0] + at_least({**places, vm: frozenset({step.node})})
                 heapq.heappush(queue, (floor, cost[1], ticket, (*path, step)))
     return best
 

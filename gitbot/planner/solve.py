@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from gitbot.model.constraint import Occupancy
 from gitbot.model.names import NamespacedName
@@ -16,6 +17,12 @@ from gitbot.planner.search import shortest
 from gitbot.planner.step import Step, Task
 
 ROUNDS = 4
+SMALL = 400
+"""VMs times nodes up to which a task is searched completely, as far as ANSWERS goes."""
+
+FEW, FEW_STATES = 4, 24
+"""Beyond: steps of a VM that a search looks at in one state, and states that it opens."""
+
 ANSWERS = 60_000
 """How many node answers an exact search may ask for; the same on every machine."""
 
@@ -31,17 +38,19 @@ class Solved:
 def solve(board: Board, task: Task) -> Solved:
     """Make as many VMs of the task content as can be, with the fewest steps."""
     quick = _quick(board, task)
-    if not quick.left:
-        return quick
     movers = sorted(task.content)
-    patience = ANSWERS // (len(movers) * max(1, len(board.facts.nodes)))
+    if all(board.hopeless(vm, task.wishes[vm], movers) for vm in quick.left):
+        return quick
+    answers = len(movers) * max(1, len(board.facts.nodes))
+    small = answers <= SMALL
     found = shortest(
         board,
         movers,
-        lambda here, vm: _offers(here, vm, task),
-        undone=lambda occupancy: len(_left(occupancy, task)),
-        at_least=lambda occupancy: len(_left(occupancy, task)),
-        patience=patience,
+        lambda here, vm: _offers(here, vm, task, most=None if small else FEW),
+        scope=movers,
+        undone=lambda places: len(_left(places, task)),
+        at_least=lambda places: len(_left(places, task)),
+        patience=ANSWERS // answers if small else FEW_STATES,
     )
     if (found.undone, len(found.steps)) < (len(quick.left), len(quick.steps)):
         after = board.after(found.steps).occupancy
@@ -58,14 +67,14 @@ def _left(occupancy: Occupancy, task: Task) -> tuple[NamespacedName, ...]:
 _NOWHERE = frozenset({""})
 
 
-def _offers(board: Board, vm: NamespacedName, task: Task) -> Iterator[Step]:
+def _offers(board: Board, vm: NamespacedName, task: Task, *, most: int | None) -> Iterator[Step]:
     """Steps to where the VM is content, then steps aside to make room for the others."""
     content = task.content[vm]
     settled = board.place(vm) in content
-    for step in board.steps(vm, task.wishes[vm]):
+    for step in islice(board.steps(vm, task.wishes[vm]), most):
         yield replace(step, helper=settled)
     if task.aside is not None:
-        for step in board.steps(vm, task.aside):
+        for step in islice(board.steps(vm, task.aside), most):
             if step.node not in content:
                 yield replace(step, helper=True)
 
@@ -78,7 +87,7 @@ def _quick(board: Board, task: Task) -> Solved:
         solved = _one_round(board, task, order, shunned)
         if best is None or len(solved.left) < len(best.left):
             best = solved
-        if not solved.left:
+        if all(board.hopeless(vm, task.wishes[vm], task.content) for vm in solved.left):
             break
         for vm in solved.left:
             for node in _choices(board, vm, task):
