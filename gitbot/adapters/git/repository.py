@@ -75,7 +75,7 @@ class GitRepository:
         known = self._refs.get(f"refs/heads/{rev}") or self._refs.get(rev)
         if known is not None:
             return known
-        names = [rev] if is_commit_id(rev) else [f"refs/tags/{rev}"]
+        names = [rev] if is_commit_id(rev) else [f"refs/heads/{rev}", f"refs/tags/{rev}", rev]
         for name in names:
             code, output = self._git.status(
                 ["rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"],
