@@ -76,6 +76,7 @@ def _serve(made: object, stop: _Stop, *, factor: int) -> None:
     from gitbot.simulation.http.runner import Runner  # noqa: PLC0415
 
     assert isinstance(made, Stage)
+    stop.expected = True
     click.echo(
         f"The cluster is at {made.face.url}, its clock runs {factor} times as fast as yours."
     )
@@ -116,17 +117,16 @@ class _Stop:
 
     def __init__(self) -> None:
         self._asked = threading.Event()
-        self._waiting = False
+        self.expected = False  # True: being asked to stop is the ordinary end
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
 
     def wait(self) -> None:
         """Return when somebody asked to stop."""
-        self._waiting = True
         self._asked.wait()
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         del number, frame
         self._asked.set()
-        if not self._waiting:
+        if not self.expected:
             raise KeyboardInterrupt

@@ -1,0 +1,141 @@
+"""`gitbot demo --serve`: the cluster stays for the real kubectl, and stops cleanly on SIGTERM."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+KUBECTL = Path(sys.executable).parent / "kubectl"
+REQUEST = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: MigrationRequest
+metadata: {name: jumpbox-away, namespace: customapp}
+spec:
+  vms: {names: [jumpbox]}
+  target: {node: kni-worker5}
+  reason: Maintenance
+"""
+CONFIGURATION = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: Configuration
+metadata: {name: default}
+spec:
+  clusters:
+  - name: iberia
+"""
+
+
+class Served:
+    """A running `gitbot demo --serve`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        environment = {**os.environ, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
+        arguments = ["demo", "--serve", "--no-story", "--factor", "10"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "gitbot", *arguments],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.kubeconfig = self._read_kubeconfig()
+
+    def _read_kubeconfig(self) -> str:
+        assert self.process.stdout is not None
+        printed = ""
+        for line in self.process.stdout:
+            printed += line
+            found = re.search(r"export KUBECONFIG=(\S+)", line)
+            if found:
+                return found.group(1)
+        raise AssertionError(f"no kubeconfig was printed: {printed}")
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        done = subprocess.run(
+            [str(KUBECTL), "--kubeconfig", self.kubeconfig, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def gitbot(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "gitbot", *arguments, "--kubeconfig", self.kubeconfig],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.stdout is not None
+        self.process.stdout.read()
+        code = self.process.wait(timeout=30)
+        self.process.stdout.close()
+        return code
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    served = Served(tmp_path)
+    try:
+        yield served
+    finally:
+        if served.process.poll() is None:
+            served.stop()
+
+
+def test_kubectl_works_and_a_rendered_migration_runs(served: Served, tmp_path: Path) -> None:
+    everything = served.kubectl("get", "nodes,pods,vmi,vmim", "-A")
+    assert "node/kni-worker2" in everything
+    assert "virt-launcher-jumpbox" in everything
+    assert re.search(r"virtualmachineinstance\S*/jumpbox", everything)
+
+    (tmp_path / ".gitbot.yaml").write_text(CONFIGURATION)
+    intents = tmp_path / "intents" / "iberia"
+    intents.mkdir(parents=True)
+    (intents / "request.yaml").write_text(REQUEST)
+    rendered = served.gitbot("render")
+    watch = subprocess.Popen(
+        [str(KUBECTL), "--kubeconfig", served.kubeconfig, "-n", "customapp", "get", "vmim", "-w"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert "created" in served.kubectl("create", "-f", "-", stdin=rendered)
+    assert watch.stdout is not None
+    phases: list[str] = []
+    for line in watch.stdout:
+        if line.startswith("gitbot-jumpbox"):
+            phases.append(line.split()[1])
+        if phases and phases[-1] == "Succeeded":
+            break
+    watch.kill()
+    watch.wait()
+    watch.stdout.close()
+    assert phases.index("Running") < phases.index("Succeeded")
+    where = served.kubectl(
+        "get", "vmi", "jumpbox", "-n", "customapp", "-o", "jsonpath={.status.nodeName}"
+    )
+    assert where == "kni-worker5"
+
+
+def test_it_stops_cleanly_on_sigterm(served: Served, tmp_path: Path) -> None:
+    assert served.stop() == 0
+    assert list(tmp_path.iterdir()) == []
