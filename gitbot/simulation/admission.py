@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gitbot.kubevirt import names
 from gitbot.kubevirt.admission import (
     admit_instance,
@@ -25,13 +27,16 @@ def the_kubevirt(store: Store) -> KubernetesObject:
 class KubeVirtAdmission:
     """virt-api's webhooks for VMIs, migrations and evictions."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, down: Callable[[], bool] = lambda: False) -> None:
         self._store = store
+        self._down = down
 
     def admit(
         self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
     ) -> KubernetesObject:
         """The object as the webhooks leave it; raises ApiError where they refuse."""
+        if old is None and obj["kind"] in (VMI, MIGRATION) and self._down():
+            raise _unreachable("migration-create-validator.kubevirt.io")
         verdict = self._verdict(obj, old, user)
         return obj if verdict is None else _let_in(verdict)
 
@@ -60,6 +65,8 @@ class KubeVirtAdmission:
 
     def evict(self, pod: KubernetesObject, eviction: KubernetesObject, *, dry_run: bool) -> None:
         """Answer an eviction; a refusal may leave its mark on the VMI first."""
+        if self._down() and pod["metadata"]["name"].startswith(("virt-launcher", "hp-volume-")):
+            raise _unreachable("virt-launcher-eviction-interceptor.kubevirt.io")
         namespace = pod["metadata"]["namespace"]
         owner = controller_of(pod)
         parent = None
@@ -79,6 +86,15 @@ class KubeVirtAdmission:
             if isinstance(effect, Update) and not dry_run:
                 self._store.replace(effect.object)
         _let_in(verdict)
+
+
+def _unreachable(webhook: str) -> ApiError:
+    return ApiError(
+        f'Internal error occurred: failed calling webhook "{webhook}": failed to call webhook: '
+        "no endpoints available for service virt-api",
+        code=500,
+        reason="InternalError",
+    )
 
 
 def _let_in(verdict: Verdict) -> KubernetesObject:

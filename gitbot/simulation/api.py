@@ -17,6 +17,7 @@ from gitbot.model.objects import KubernetesObject, at
 from gitbot.simulation.defaults import with_defaults
 from gitbot.simulation.disruption import check_budgets
 from gitbot.simulation.patching import json_patch, merge_patch, strategic_patch
+from gitbot.simulation.quota import check_quota
 from gitbot.simulation.resources import BY_KIND, Resource
 from gitbot.simulation.schemas import prune, schema_of
 from gitbot.simulation.status import (
@@ -99,6 +100,8 @@ class Api:
             checked, resourceVersion=None, uid=None, deletionTimestamp=None, selfLink=None
         )
         admitted = self.admission.admit(self._defaulted(stripped), None, user=asked.user)
+        if resource.kind == "Pod":
+            check_quota(self.store, admitted)
         if not asked.dry_run:
             return Answer(object=self.store.create(admitted), warnings=warnings)
         prepared = self.store.prepare(admitted)

@@ -57,7 +57,7 @@ class SimulatedCluster:
         self.clock = VirtualClock(start_time)
         self.store = Store(seed=seed, now=self.clock.now, history=history)
         self.store.add_index("Pod", "node", _node_of)
-        self.api = Api(self.store, KubeVirtAdmission(self.store))
+        self.api = Api(self.store, KubeVirtAdmission(self.store, lambda: self.dials.webhooks_down))
         self.failures = Failures()
         self._build()
         self.apply(

@@ -185,6 +185,85 @@ def test_disruption_budgets_hold_evictions(budget: dict[str, Any], allowed: bool
     assert refused.value.code == 429
 
 
+@pytest.mark.parametrize(
+    ("hard", "reason"),
+    [
+        ({"pods": "1"}, "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"),
+        ({"requests.memory": "2Gi"}, "exceeded quota: q, requested: requests.memory="),
+    ],
+)
+def test_a_quota_holds_a_migration_and_says_so_on_the_vm(hard: dict[str, str], reason: str) -> None:
+    cluster = cluster_with(vm())
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "app"},
+        "spec": {"hard": hard},
+    }
+    cluster.apply([quota])
+    cluster.evict_instance("db", "app")
+    cluster.advance(60)
+    events = SimulatedPort(cluster).list_events(NamespacedName(namespace="app", name="db"))
+    failed = [event for event in events if event["reason"] == "FailedCreate"]
+    assert reason in failed[0]["message"]
+    assert home(cluster) == "a"
+    cluster.delete("ResourceQuota", "q", "app")
+    cluster.settle()
+    assert home(cluster) in ("b", "c")
+
+
+@pytest.mark.parametrize(
+    ("hard", "message"),
+    [
+        ({"limits.cpu": "9"}, "failed quota: q: must specify limits.cpu for: web"),
+        ({"cpu": "100m", "requests.memory": "1Gi"}, "must specify cpu,requests.memory for: web"),
+        ({"count/pods": "0"}, "exceeded quota: q, requested: count/pods=1, used: count/pods=0"),
+        ({"count/services": "0", "pods": "1"}, ""),
+    ],
+)
+def test_quotas_on_plain_pods(hard: dict[str, str], message: str) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "app"},
+        "spec": {"hard": hard},
+    }
+    cluster = cluster_with(quota)
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "app"}}
+    if not message:
+        cluster.apply([{**pod, "spec": WEB}])
+        return
+    with pytest.raises(ApiError) as refused:
+        cluster.apply([{**pod, "spec": WEB}])
+    assert refused.value.code == 403
+    assert message in refused.value.message
+
+
+def test_without_webhooks_nothing_is_created_and_deletes_still_work() -> None:
+    cluster = cluster_with(vm())
+    cluster.evict_instance("db", "app")
+    cluster.set_dials(webhooks_down=True)
+    move = cluster.list(MIGRATION, "app")[0]
+    cluster.delete(MIGRATION, key_of(move)[1], "app")
+    with pytest.raises(ApiError) as refused:
+        cluster.api.create(
+            {
+                "apiVersion": "kubevirt.io/v1",
+                "kind": MIGRATION,
+                "metadata": {"name": "m", "namespace": "app"},
+                "spec": {"vmiName": "db"},
+            }
+        )
+    assert refused.value.code == 500
+    pod = next(pod for pod in cluster.list("Pod", "app"))
+    with pytest.raises(ApiError) as refused:
+        cluster.api.evict(key_of(pod), {})
+    assert refused.value.code == 500
+    cluster.set_dials(webhooks_down=False)
+    cluster.advance(600)
+    assert home(cluster) in ("b", "c")
+
+
 def test_the_hold_flag_is_a_config_map() -> None:
     port = SimulatedPort(cluster_with(namespace("gitbot")))
     assert port.hold_flag() is None
