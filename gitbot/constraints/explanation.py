@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gitbot.constraints.instances import CREATED_BY, Instance, Instances
+from gitbot.constraints.instances import Instance, Instances
 from gitbot.constraints.kubevirt_target import start_object, target_object
 from gitbot.constraints.subject_checks import pod_checks, vm_checks
 from gitbot.constraints.verdicts import Judgement, NodeScore
 from gitbot.constraints.world import World
+from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, at, labels_of, name_of

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gitbot.constraints.domains import Domains
+from gitbot.kubevirt.names import CREATED_BY
 from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import Occupancy
@@ -14,7 +15,6 @@ from gitbot.model.node import Node
 from gitbot.model.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.model.pod import FINISHED
 
-CREATED_BY = "kubevirt.io/created-by"
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 _FINAL_PHASES = frozenset({"Succeeded", "Failed"})
 

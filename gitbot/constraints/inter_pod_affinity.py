@@ -8,6 +8,7 @@ from functools import cached_property
 from gitbot.constraints.domains import domain_words
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
+from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.columns import Mask
 from gitbot.model.pod import Pod
 from gitbot.model.scheduling import AffinityTerm
@@ -157,12 +158,18 @@ class InterPodAffinity:
             if value is None or not holders:
                 continue
             pod, number = min(holders, key=lambda item: item[0].name)
-            where = f"{pod.name} on {self._state.columns.names[number]}"
+            where = f"{self._who(pod)} on {self._state.columns.names[number]}"
             lines.append(
                 f"{domain_words(term.topology_key, value)} already holds {where}, which its "
                 f"anti-affinity forbids{_more(len(holders) - 1)}"
             )
         return tuple(lines)
+
+    def _who(self, pod: Pod) -> str:
+        """A pod by name, or as the source of the very migration that the newcomer is for."""
+        vmi = self._pod.labels.get(CREATED_BY)
+        own = vmi is not None and pod.labels.get(CREATED_BY) == vmi
+        return f"its own running pod {pod.name.name}" if own else str(pod.name)
 
     def _repelling(self, labels: Mapping[str, str]) -> tuple[str, ...]:
         lines = []

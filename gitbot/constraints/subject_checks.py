@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from gitbot.constraints.domains import domain_words
 from gitbot.constraints.instances import Instance, Instances
 from gitbot.constraints.inter_pod_affinity import matches_incoming
 from gitbot.constraints.quota import quotas_of
@@ -123,7 +124,7 @@ def _own_pod(instance: Instance, pod: Pod, world: World) -> Iterator[Check]:
                 name="own-pod",
                 outcome=Outcome.WARN,
                 message="its own running pod matches its anti-affinity, so no node of "
-                f"{term.topology_key}={value} takes the target; mismatchLabelKeys: "
+                f"{domain_words(term.topology_key, value)} takes the target; mismatchLabelKeys: "
                 "[kubevirt.io/created-by] in the term would exempt it",
             )
 
