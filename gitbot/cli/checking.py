@@ -106,7 +106,7 @@ def run_check(asked: Asked) -> CheckResult:
     sources, base = _sources(root, repository, asked)
     settings, findings = read_settings((base or sources).configuration, CONFIGURATION_FILE)
     if settings is None:
-        return CheckResult(findings=findings)
+        return CheckResult(findings=findings, cluster=asked.cluster)
     cluster = pick_cluster(settings, asked.cluster)
     configured = settings.cluster(cluster)
     context = configured.context if configured else ""
@@ -181,7 +181,9 @@ def _broken(cluster: str, sources: Sources, settings: Settings) -> CheckResult |
     prefix = f"intents/{cluster}/"
     files = {path: data for path, data in sources.intents.items() if path.startswith(prefix)}
     _, findings = read_intents(files, settings, cluster)
-    return CheckResult(findings=findings, settings=settings) if has_errors(findings) else None
+    if not has_errors(findings):
+        return None
+    return CheckResult(findings=findings, settings=settings, cluster=cluster)
 
 
 def _repository(root: Path) -> Repository:

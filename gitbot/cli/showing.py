@@ -14,7 +14,7 @@ def shown(result: CheckResult, output: str, *, colour: bool) -> str:
     """The output. Where the texts have errors there is no plan, and findings are all there is."""
     from gitbot.documents import write_document  # noqa: PLC0415 - keeps --help quick
     from gitbot.reports import findings as reports  # noqa: PLC0415
-    from gitbot.reports import markdown, plan_bytes, terminal  # noqa: PLC0415
+    from gitbot.reports import markdown, plan_bytes, refusal, terminal  # noqa: PLC0415
 
     match output:
         case "sarif":
@@ -26,6 +26,8 @@ def shown(result: CheckResult, output: str, *, colour: bool) -> str:
     if result.review is None:
         if output in {"json", "yaml"}:
             return reports.json_findings(result.all_findings)
+        if output == "markdown":
+            return refusal(result.cluster or "unknown", result.all_findings)
         return reports.text(result.all_findings)
     match output:
         case "json":

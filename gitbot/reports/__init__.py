@@ -11,6 +11,7 @@ from gitbot.model.plan_json import (
 from gitbot.reports.comment import markdown, marker
 from gitbot.reports.diff import Diff, DiffState, Preview, placement_diff
 from gitbot.reports.findings import github, json_findings, junit, sarif, text
+from gitbot.reports.refusal import refusal
 from gitbot.reports.table import columns, terminal
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "plan_document",
     "read_plan",
     "read_plan_document",
+    "refusal",
     "sarif",
     "terminal",
     "text",

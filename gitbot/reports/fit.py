@@ -55,7 +55,7 @@ def _cut(section: Section, room: int) -> str:
 
 def _note(missing: int, section: Section) -> str:
     noun = section.noun if missing == 1 else f"{section.noun}s"
-    return f"\n_{missing} more {noun} left out here: `gitbot plan -o json` has all of them._\n\n"
+    return f"\n_{missing} more {noun} left out here; the command line has all (`-o json`)._\n\n"
 
 
 def _size(text: str) -> int:

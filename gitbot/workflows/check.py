@@ -59,6 +59,7 @@ class CheckResult:
     problem: PlacementProblem | None = None
     intents: IntentSet | None = None
     settings: Settings | None = None
+    cluster: str = ""
 
     @property
     def holds(self) -> tuple[Hold, ...]:
@@ -105,9 +106,10 @@ def check(
     """
     texts = _read(cluster, sources, base, engine)
     if texts.settings is None or has_errors(texts.findings):
-        return CheckResult(findings=texts.findings, settings=texts.settings)
+        return CheckResult(findings=texts.findings, settings=texts.settings, cluster=cluster)
     if cluster not in {known.name for known in texts.settings.clusters}:
-        return CheckResult(findings=(*texts.findings, _unknown_cluster(cluster, texts.settings)))
+        unknown = _unknown_cluster(cluster, texts.settings)
+        return CheckResult(findings=(*texts.findings, unknown), cluster=cluster)
     scene = Scene(
         cluster=cluster,
         intents=texts.intents,
@@ -142,6 +144,7 @@ def check(
         problem=problem,
         intents=texts.intents,
         settings=texts.settings,
+        cluster=cluster,
     )
 
 

@@ -19,7 +19,7 @@ from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Entry, Ledger, pull_file
 from gitbot.ports.forge import CheckState, CommitStatus, PullRequest, PullState
-from gitbot.reports import markdown, marker
+from gitbot.reports import markdown, marker, refusal
 from gitbot.workflows.approvals import read_approvals
 from gitbot.workflows.base import CONFIGURATION
 from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
@@ -144,14 +144,7 @@ def comment_of(shell: Shell, outcome: CheckResult) -> str:
     """The sticky comment: the diff, or what is wrong with the texts."""
     if outcome.diff is not None:
         return markdown(outcome.diff)
-    lines = "\n".join(f"- {_inert(str(finding))}" for finding in outcome.findings)
-    head = f"❌ gitbot on `{shell.cluster_name}`: **nothing was planned**"
-    return f"{marker(shell.cluster_name)}\n{head}\n\n{lines}\n"
-
-
-def _inert(text: str) -> str:
-    """Text of people inside a code span, where nothing in it acts."""
-    return "`" + text.replace("`", "'").replace("\n", " ") + "`"
+    return refusal(shell.cluster_name, outcome.findings)
 
 
 def _record(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult) -> bool:
