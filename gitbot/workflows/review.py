@@ -76,11 +76,10 @@ def review(
     commands: Iterable[str] = (),
 ) -> Review:
     """Judge and show one plan of one problem."""
-    specs = {intent.ref: intent.spec.plain() for intent in intents.intents}
     verdict = judge(
         plan=plan,
         problem=problem,
-        intents=specs,
+        intents={intent.ref: intent.spec.plain() for intent in intents.intents},
         policies=policies,
         now=now,
         snapshot_max_age=settings.snapshot_max_age,
@@ -102,33 +101,31 @@ def review(
     objects = [manifest.object for manifest in manifests]
     expires_at = now + settings.plan_expiry
     digest = plan_digest(plan, objects)
+    diff = placement_diff(
+        plan,
+        snapshot=problem.snapshot,
+        digest=digest,
+        expires_at=expires_at,
+        now=now,
+        bandwidth=problem.bandwidth,
+        findings=ordered,
+        manifests=manifests,
+        previews=previews,
+        commands=commands,
+        zone_key=problem.zone_key,
+    )
+    inputs = plan_inputs(settings, commit)
     return Review(
         plan=plan,
         digest=digest,
         expires_at=expires_at,
         document=plan_document(
-            plan,
-            manifests=objects,
-            expires_at=expires_at,
-            inputs=plan_inputs(settings, commit),
-            findings=ordered,
+            plan, manifests=objects, expires_at=expires_at, inputs=inputs, findings=ordered
         ),
         manifests=manifests,
         verdict=verdict,
         findings=ordered,
-        diff=placement_diff(
-            plan,
-            snapshot=problem.snapshot,
-            digest=digest,
-            expires_at=expires_at,
-            now=now,
-            bandwidth=problem.bandwidth,
-            findings=ordered,
-            manifests=manifests,
-            previews=previews,
-            commands=commands,
-            zone_key=problem.zone_key,
-        ),
+        diff=diff,
     )
 
 
