@@ -17,6 +17,7 @@ from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject
 from gitbot.model.pod import Pod
 from gitbot.model.problem import Pin, Target
+from gitbot.snapshot import from_objects, read_snapshot, write_snapshot
 from tests.unit.constraints.builders import (
     ZONE,
     machine,
@@ -272,3 +273,30 @@ def test_a_move_that_may_start_leaves_a_lawful_state_however_it_ends(data: st.Da
         for name in where:  # what was overcommitted before may stay so, never more
             now, least = transit.world.free(name), free[name]
             assert all(now[key] >= min(0, least[key]) for key in now)
+
+
+_API_VERSIONS = {
+    "CSINode": "storage.k8s.io/v1",
+    "ReplicaSet": "apps/v1",
+    "RuntimeClass": "node.k8s.io/v1",
+    "StorageClass": "storage.k8s.io/v1",
+}
+
+
+def test_a_snapshot_file_keeps_all_that_decides() -> None:
+    """Written, cut down and read back, a recorded cluster gives the same verdicts and scores."""
+    for scenario in recorded():
+        plain = scenario_snapshot(scenario)
+        objects = [
+            {**obj, "kind": kind, "apiVersion": _API_VERSIONS.get(kind, "v1")}
+            for kind, listed in plain.objects.items()
+            for obj in listed
+        ]
+        data = write_snapshot(from_objects("recorded", objects, 0))
+        world = World.of(plain)
+        other = World.of(read_snapshot([("file", data)], 0, cluster="recorded"))
+        for obj in scenario["judge"]:
+            asked = Pod.from_object(obj)
+            feasible = world.feasible(asked)
+            assert other.judge(asked) == world.judge(asked)
+            assert other.scores(asked, feasible) == world.scores(asked, feasible)
