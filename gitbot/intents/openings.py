@@ -8,8 +8,9 @@ snapshot, which knows whom they select.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
-from gitbot.calendar import current_or_next, occurrences
+from gitbot.calendar import Occurrence, Schedule, current_or_next, occurrences
 from gitbot.documents.positions import Path, key_path
 from gitbot.intents.intent import Intent
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
@@ -33,7 +34,11 @@ def never_open(intents: Sequence[Intent], zone: str | None) -> list[Finding]:
         for intent in intents
         if isinstance(intent.spec, MaintenanceWindowSpec)
     }
-    freezes = [intent for intent in intents if isinstance(intent.spec, FreezeWindowSpec)]
+    freezes = [
+        (intent.ref.name, intent.spec)
+        for intent in intents
+        if isinstance(intent.spec, FreezeWindowSpec)
+    ]
     findings: list[Finding] = []
     for intent in intents:
         if isinstance(intent.spec, MigrationRequestSpec):
@@ -45,7 +50,7 @@ def _judge(
     intent: Intent,
     spec: MigrationRequestSpec,
     windows: dict[str, MaintenanceWindowSpec],
-    freezes: Sequence[Intent],
+    freezes: Sequence[tuple[str, FreezeWindowSpec]],
     zone: str | None,
 ) -> list[Finding]:
     bounds = _bounds(spec)
@@ -53,17 +58,17 @@ def _judge(
     schedule = window.schedule if window is not None else None
     if schedule is not None and not _ever_open(schedule, bounds, zone):
         return [_finding(intent, spec, f"{spec.window} is never open {_between(spec)}")]
-    allowed: tuple[Interval, ...] | None = (bounds,)
-    if schedule is not None:
-        allowed = _openings(schedule, bounds, zone)
-    for freeze in freezes:
-        assert isinstance(freeze.spec, FreezeWindowSpec)
-        if allowed is None or not _covers(freeze.spec, intent.ref.namespace):
-            continue
-        frozen = _frozen(freeze.spec.schedule, bounds, zone)
+    relevant = [item for item in freezes if _covers(item[1], intent.ref.namespace)]
+    if not relevant:
+        return []
+    allowed = (bounds,) if schedule is None else _openings(schedule, bounds, zone)
+    for name, freeze in relevant:
+        if allowed is None:
+            return []
+        frozen = _frozen(freeze.schedule, bounds, zone)
         allowed = allowed if frozen is None else subtract(allowed, frozen)
         if not allowed:
-            return [_finding(intent, spec, f"FreezeWindow {freeze.ref.name} covers all its time")]
+            return [_finding(intent, spec, f"FreezeWindow {name} covers all its time")]
     return []
 
 
@@ -83,8 +88,14 @@ def _ever_open(schedule: ScheduleSpec, bounds: Interval, zone: str | None) -> bo
     plain = schedule.schedule(zone)
     if not is_sound(plain):
         return True  # reported where it is written
-    first = current_or_next(plain, now=bounds.start)
+    first = _first(plain, bounds.start)
     return first is not None and first.start < bounds.end
+
+
+@lru_cache(maxsize=4096)
+def _first(schedule: Schedule, after: int) -> Occurrence | None:
+    """The first occurrence that ends after an instant; requests ask for the same again."""
+    return current_or_next(schedule, now=after)
 
 
 def _frozen(
