@@ -69,6 +69,21 @@ class ZoneAntiAffinity:
         ]
         return (*crowded, *(self._unlabelled(vm, node) for vm, node in lost.items()))
 
+    def room_for(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        """A domain that could hold the VM if a node there took it; "" where all are full.
+
+        The domain of `node`, where the VM runs, comes first: moving inside it changes no count.
+        """
+        column = self.domains.column(self.topology_key)
+        others = {other: occupancy[other] for other in self.members & occupancy.keys() - {vm}}
+        held: dict[str, set[NamespacedName]] = {value: set() for value in column.values()}
+        for other, nodes in others.items():
+            for value in {column[place] for place in nodes if place in column}:
+                held[value].add(other)
+        free = sorted(value for value, vms in held.items() if len(vms) < self.max_per_domain)
+        here = column.get(node, "")
+        return here if here in free else (free[0] if free else "")
+
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         """`zone scu already holds mssql2016 on kni-worker2`."""
         column = self.domains.column(self.topology_key)

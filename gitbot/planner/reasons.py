@@ -161,9 +161,12 @@ def _no_free_domain(board: Board, vm: NamespacedName, kinds: Sequence[str]) -> O
     domain = _DOMAINS.get(key, key)
     labels = labels_wanted(board, vm)
     node = f"a {labels} node" if labels else "a node that takes it"
-    here = board.facts.label(board.place(vm), key)
+    at_node = board.place(vm)
+    here = board.facts.label(at_node, key)
+    if rules:
+        here = rules[0].room_for(vm, at_node, board.transit.occupancy)
     standby = f"a stand-by node with {labels}" if labels else "a stand-by node"
-    hint = f"{standby} in {domain} {here} would do"
+    hint = f"{standby} in {f'{domain} {here}' if here else f'another {domain}'} would do"
     if not rules:
         hint += (
             ", with mismatchLabelKeys [kubevirt.io/created-by] in the VM's own anti-affinity,"

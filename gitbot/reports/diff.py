@@ -79,7 +79,9 @@ class Diff:
         """`3 moves, 1 blocked, 0 rule breaks after, 2 now`."""
         moves = counted(len(self.plan.moves), "move")
         after = counted(self.breaks_after, "rule break")
-        return f"{moves}, {self.blocked} blocked, {after} after, {self.breaks_now} now"
+        missed = sum(rule.after for rule in self.plan.rules if not rule.required)
+        soft = f", {counted(missed, 'soft rule break')} after" if missed else ""
+        return f"{moves}, {self.blocked} blocked, {after} after, {self.breaks_now} now{soft}"
 
 
 def placement_diff(
@@ -149,9 +151,9 @@ def _state(plan: PlacementPlan, findings: tuple[Finding, ...]) -> DiffState:
         return DiffState.DENIED
     if errors or any(hold.asked for hold in plan.holds):
         return DiffState.BLOCKED
-    if Severity.WARNING in severities:
-        return DiffState.WARNING
-    return DiffState.READY if plan.moves else DiffState.NOTHING
+    if not plan.moves and not any(rule.after for rule in plan.rules):
+        return DiffState.NOTHING
+    return DiffState.WARNING if Severity.WARNING in severities else DiffState.READY
 
 
 def _touched(plan: PlacementPlan, snapshot: ClusterSnapshot, zone_key: str) -> tuple[DiffNode, ...]:
