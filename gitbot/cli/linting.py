@@ -12,6 +12,7 @@ from gitbot.documents.words import nearest
 from gitbot.errors import InvalidInput
 from gitbot.intents import read_intents
 from gitbot.intents.manifests import misleading_labels
+from gitbot.intents.places import is_ours
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.objects import KubernetesObject, at
 from gitbot.settings import ClusterSettings, Settings, read_settings
@@ -97,7 +98,7 @@ def _ours(path: str) -> bool:
 
 
 def _wanted(path: str, prefix: str) -> bool:
-    return path.startswith(prefix) and path.lower().endswith(_READ)
+    return path.startswith(prefix) and is_ours(path)
 
 
 def _folder(path: str) -> str:
@@ -108,7 +109,7 @@ def _folder(path: str) -> str:
 def _stray(files: Mapping[str, bytes]) -> Iterable[Finding]:
     for path in files:
         steps = path.split("/")
-        if steps[0] == "intents" and len(steps) == 2 and path.lower().endswith(_READ):
+        if steps[0] == "intents" and len(steps) == 2 and is_ours(path):
             yield _about(
                 path,
                 "intents/place",

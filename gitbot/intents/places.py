@@ -15,6 +15,11 @@ def proposal_file(cluster: str, concern: str) -> str:
     return f"intents/{cluster}/{PROPOSALS}/{concern}.yaml"
 
 
+def is_ours(file: str) -> bool:
+    """Whether a file below `intents/<cluster>/` claims to be an intent, as a README does not."""
+    return file.lower().rstrip(" .").endswith((".yaml", ".yml", ".json"))
+
+
 def check_file_name(file: str) -> Finding | None:
     """What is wrong with the name of a file below `intents/<cluster>/`."""
     if not file.endswith(".yaml"):

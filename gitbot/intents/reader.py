@@ -13,7 +13,7 @@ from gitbot.documents.envelope import envelope_is_known
 from gitbot.intents.fields import API_VERSION
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
 from gitbot.intents.openings import never_open
-from gitbot.intents.places import check_file_name, check_place
+from gitbot.intents.places import check_file_name, check_place, is_ours
 from gitbot.intents.references import WINDOW, Reference, unknown_windows
 from gitbot.intents.registry import KINDS, Kind, document_model, document_schema
 from gitbot.intents.schedules import ScheduleSpec, check_times
@@ -45,11 +45,12 @@ def read_intents(
 ) -> tuple[IntentSet, tuple[Finding, ...]]:
     """The valid intents of a cluster and everything that is wrong with its files.
 
-    `files` maps repository paths below `intents/<cluster>/` to contents. A document with an error
-    is not in the set; callers act on nothing while there is one.
+    `files` maps repository paths below `intents/<cluster>/` to contents; a README among them is
+    nobody's business. A document with an error is not in the set; callers act on nothing while
+    there is one.
     """
     reading = _Reading(settings, cluster)
-    for file in sorted(files):
+    for file in sorted(filter(is_ours, files)):
         reading.read(file, files[file])
     windows = [name for kind, _, name in reading.seen if kind == "MaintenanceWindow"]
     reading.findings.extend(unknown_windows(reading.references, windows))

@@ -40,8 +40,8 @@ LARGE: dict[str, tuple[bytes, str]] = {
         b"".join(b"key: v\n" for number in range(100_000)),
         "2:1: key: found the key",
     ),
-    "50 MB": (b"# x\nnote: " + b"a" * 50_000_000, "2:7: found a file of 50000010 bytes"),
-    "50 MB of brackets": (b"[" * 50_000_000, "1:33: found a file of 50000000 bytes"),
+    "50 MB": (b"# x\nnote: a", "2:7: found a file of 50000010 bytes"),
+    "50 MB of brackets": (b"[", "1:33: found a file of 50000000 bytes"),
     "100,000 brackets": (b"[" * 100_000, "1:33: [0][0][0][0][0][0][0][0]: found more than 32"),
     "200 kB of sexagesimal": (
         b"a: " + b"1:" * 100_000 + b"1\n",
@@ -72,6 +72,12 @@ LARGE: dict[str, tuple[bytes, str]] = {
         "5:84: spec.schedule.recurrence: found a schedule without occurrence",
     ),
 }
+
+
+def large(name: str) -> bytes:
+    """The text of a case of LARGE; those of 50 MB repeat their last byte."""
+    data = LARGE[name][0]
+    return data + data[-1:] * 49_999_999 if name.startswith("50 MB") else data
 
 
 def lines(findings: tuple[Finding, ...], file: str) -> str:
@@ -120,9 +126,8 @@ def test_all_cases_together_are_the_sum_of_each() -> None:
 
 @pytest.mark.parametrize("name", sorted(LARGE))
 def test_large_input_is_refused_with_a_place(name: str) -> None:
-    data, begins = LARGE[name]
-    _, findings = read_intents({"f.yaml": data}, SETTINGS, "prod")
-    assert str(findings[0]).removeprefix("f.yaml:").startswith(begins)
+    _, findings = read_intents({"f.yaml": large(name)}, SETTINGS, "prod")
+    assert str(findings[0]).removeprefix("f.yaml:").startswith(LARGE[name][1])
 
 
 @pytest.mark.parametrize("name", sorted(LARGE))
@@ -142,7 +147,7 @@ def test_no_input_takes_a_second_of_cpu_or_256_mib(name: str) -> None:
 
     done = subprocess.run(
         [sys.executable, "-c", program],
-        input=LARGE[name][0],
+        input=large(name),
         capture_output=True,
         check=False,
         preexec_fn=limit,

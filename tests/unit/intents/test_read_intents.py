@@ -215,6 +215,7 @@ PLACES = [
     ("a.yml", rule("{selector: {matchLabels: {a: b}}}"), "intents/file-name"),
     ("a.json", "{}", "intents/file-name"),
     ("a .yaml/b.yaml ", "{}", "intents/file-name"),
+    ("b.yaml.", "{}", "intents/file-name"),
     ("folder /b.yaml", "{}", "intents/file-name"),
 ]
 
@@ -223,6 +224,10 @@ PLACES = [
 def test_places_of_files(path: str, text: str, code: str) -> None:
     (finding,) = read({path: text})[1]
     assert finding.code == code
+
+
+def test_other_files_are_nobodys_business() -> None:
+    assert read({"README.md": "# ours", "OWNERS": "me", ".gitkeep": ""})[1] == ()
 
 
 WEEKLY = '{schedule: {start: "2026-12-06T22:00", timeZone: UTC, duration: PT4H, %s}}'
