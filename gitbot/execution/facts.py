@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gitbot.model.cluster import ClusterSnapshot
@@ -25,6 +25,7 @@ class ClusterFacts:
     instances: Mapping[NamespacedName, KubernetesObject]
     nodes: Mapping[str, KubernetesObject]
     migrations: Mapping[NamespacedName, KubernetesObject]
+    by_node: Mapping[str, tuple[NamespacedName, ...]]
     job_names: frozenset[tuple[str, str]]  # (namespace, VMIM name) that pods remember
     zone_key: str
 
@@ -39,6 +40,7 @@ class ClusterFacts:
             instances={name_of(instance): instance for instance in instances},
             nodes={name_of(node).name: node for node in snapshot.of("Node")},
             migrations={name_of(migration): migration for migration in migrations},
+            by_node=_by_node(instances),
             job_names=_job_names(snapshot),
             zone_key=problem.zone_key,
         )
@@ -78,6 +80,17 @@ class ClusterFacts:
     def instances_on(self, node: str) -> tuple[NamespacedName, ...]:
         """VMIs on a node, sorted."""
         return tuple(name for name in sorted(self.instances) if node and self.node_of(name) == node)
+
+
+def _by_node(
+    instances: Iterable[KubernetesObject],
+) -> Mapping[str, tuple[NamespacedName, ...]]:
+    found: dict[str, list[NamespacedName]] = {}
+    for instance in instances:
+        node = at(instance, "status", "nodeName")
+        if node:
+            found.setdefault(node, []).append(name_of(instance))
+    return {node: tuple(sorted(names)) for node, names in found.items()}
 
 
 def _job_names(snapshot: ClusterSnapshot) -> frozenset[tuple[str, str]]:

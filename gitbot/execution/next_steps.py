@@ -229,7 +229,7 @@ def _hold_stale(turn: _Turn, candidates: tuple[Candidate, ...], stale: tuple[Sta
         record = candidate.record
         if reason is None or record.state in STARTED_STATES:
             continue
-        if record.state is not MoveState.HELD or record.reason != reason:
+        if record.state is not MoveState.HELD:  # its words change with every byte of free memory
             entry = move_entry(
                 turn.view, candidate.approved, candidate.move, MoveState.HELD, reason=reason
             )

@@ -94,7 +94,8 @@ def advance(
             entries.append(node_entry(view, maintenance, name, state, data=data))
             nodes[name] = NodeRecord(node=name, state=state)
     for name in maintenance.nodes:
-        idle = _begins_without_moves(view, facts, approved, record, name)
+        waits = nodes[name].state is NodeState.WAITING
+        idle = waits and _begins_without_moves(view, facts, approved, record, name)
         if idle and not may_begin(nodes, name, maintenance.max_nodes_at_once):
             entries += begin(view, facts, approved, name)
             nodes[name] = NodeRecord(node=name, state=NodeState.DRAINING)
@@ -134,12 +135,11 @@ def _begins_without_moves(
     view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: str
 ) -> bool:
     maintenance = _must(approved)
-    state = nodes_of(view, maintenance)[node].state
     is_open = any(span.contains(view.now) for span in approved.terms.allowed)
     mine = [move for move in record.moves.values() if move.source == node and not move.final]
     empty = set(facts.instances_on(node)) <= maintenance.stays
     stopped = bool(view.stop or approved.terms.void or record.cancelled)
-    return state is NodeState.WAITING and is_open and not mine and empty and not stopped
+    return is_open and not mine and empty and not stopped
 
 
 def _next_state(

@@ -19,6 +19,7 @@ from gitbot.model.plan import Move, NodeRef, PlacementPlan, Wave
 from gitbot.model.problem import MoveVms, Request, Target
 
 LIMIT = "constraints/limit"
+MOST_REFUSALS = 8  # by the law, in one look: each costs a replay of the whole cluster
 BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
 
 
@@ -45,6 +46,7 @@ class _Round:
     begins: list[tuple[Approved, str]] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     stale: list[Stale] = field(default_factory=list)
+    refused: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,10 +162,13 @@ def _earlier_wave(candidate: Candidate, look: _Round) -> MoveRecord | None:
 
 
 def _law(view: View, facts: ClusterFacts, look: _Round, candidate: Candidate) -> str:
+    if look.refused >= MOST_REFUSALS:
+        return "others before it do not keep the law now"
     batch = [_as_is(facts, item.move) for item in (*look.chosen, candidate)]
     reasons = refusals(view, batch)
     if not reasons:
         return ""
+    look.refused += 1
     if not look.chosen and not facts.unfinished():
         group = (candidate.approved.id, candidate.move.group)
         look.stale.append(Stale(request=group[0], group=group[1], reasons=reasons))

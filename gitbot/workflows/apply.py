@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from gitbot.errors import ConflictError, GitbotError, RepositoryError
+from gitbot.execution.facts import FINAL_PHASES, phase_of
 from gitbot.execution.next_steps import next_steps
 from gitbot.execution.state import stop_flag
 from gitbot.execution.values import (
@@ -21,7 +22,7 @@ from gitbot.execution.values import (
     View,
     Waiting,
 )
-from gitbot.model.ledger import FINAL_STATES, Entry, MoveState
+from gitbot.model.ledger import FINAL_STATES, Entry, Ledger, MoveState
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.workflows.approvals import Approvals, read_approvals
@@ -32,6 +33,7 @@ from gitbot.workflows.shell import Base, Shell
 
 POLL = 5  # seconds between looks while something is under way
 LOOK_ANYWAY = 30  # seconds after which the cluster is read whole although no phase changed
+ASK_FORGE = 60  # seconds after which the forge is asked again although nothing was merged
 MAX_SKEW = 30  # seconds between the API server's clock and ours
 MAX_RUNTIME = 3600
 LOST_RACES = 8
@@ -68,6 +70,9 @@ class _Pass:
     base: Base
     approvals: Approvals
     ends_at: int
+    approvals_key: tuple[str, int] = ("", 0)
+    approvals_at: int = 0
+    judged: bool = False
     created: int = 0
     states: Counter[str] = field(default_factory=Counter)
     steps: Steps = field(default_factory=Steps)
@@ -104,8 +109,15 @@ def _begin(shell: Shell, *, ends_at: int) -> _Pass:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     base = shell.read_base(base_head(shell))
-    approvals = read_approvals(shell, base, ledger)
-    return _Pass(shell=shell, journal=journal, base=base, approvals=approvals, ends_at=ends_at)
+    run = _Pass(
+        shell=shell,
+        journal=journal,
+        base=base,
+        approvals=Approvals(approved=(), refused=()),
+        ends_at=ends_at,
+    )
+    _refresh_approvals(run, ledger)
+    return run
 
 
 def base_head(shell: Shell) -> str:
@@ -123,9 +135,10 @@ def _turn(run: _Pass, *, start: bool) -> bool:
     head = base_head(shell)
     if head != run.base.commit:
         run.base = shell.read_base(head)
-    run.approvals = read_approvals(shell, run.base, ledger)
+    _refresh_approvals(run, ledger)
     run.stop = stop_reason(run, start=start)
-    steps = next_steps(_view(run))
+    view = _view(run)
+    steps = next_steps(view)
     try:
         run.journal.commit(tuple(_with_events(shell, entry) for entry in steps.entries))
     except ConflictError:
@@ -134,9 +147,20 @@ def _turn(run: _Pass, *, start: bool) -> bool:
             raise
         return True
     run.steps = steps
+    run.judged = run.judged or all(phase_of(item) in FINAL_PHASES for item in view.migrations)
     _tell(run, steps.entries)
     acted = _act(run, steps)
     return bool(acted or steps.in_flight or any(item.retry for item in steps.waiting))
+
+
+def _refresh_approvals(run: _Pass, ledger: Ledger) -> None:
+    """Ask the forge again where a merge or gitbot's own approval may have come, or time passed."""
+    now = run.shell.clock.now()
+    key = (run.base.commit, sum(entry.state == "auto" for entry in ledger.entries))
+    if key == run.approvals_key and now - run.approvals_at < ASK_FORGE:
+        return
+    run.approvals = read_approvals(run.shell, run.base, ledger)
+    run.approvals_key, run.approvals_at = key, now
 
 
 def _view(run: _Pass) -> View:
@@ -153,6 +177,7 @@ def _view(run: _Pass) -> View:
         migrations=snapshot.of("VirtualMachineInstanceMigration"),
         replay=run.base.replay,
         stop=run.stop,
+        judge_groups=not run.judged,
         breaker=BreakerLimits(
             failures=breaker.failures,
             unexpected_landings=breaker.unexpected_landings,
