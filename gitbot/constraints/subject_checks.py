@@ -46,6 +46,13 @@ def _pod(pod: Pod, world: World) -> Iterator[Check]:
             message=f"scheduler {pod.scheduler} decides, not kube-scheduler's default profile: "
             "the prediction is not guaranteed",
         )
+    if any(item.weight and item.term.malformed for item in pod.affinity.preferred_nodes):
+        yield Check(
+            name="preferred-term",
+            outcome=Outcome.WARN,
+            message="a preferred node affinity term cannot be read: kube-scheduler binds the pod "
+            "only where exactly one node is feasible",
+        )
     if any(_defective(term) for term in _terms(pod)):
         yield Check(
             name="namespace-selector",

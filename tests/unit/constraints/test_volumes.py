@@ -1,0 +1,327 @@
+"""Claims and volumes: what is reachable, what can be bound, how many a node attaches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from gitbot.constraints.verdicts import Judgement
+from gitbot.constraints.world import World
+from gitbot.model.objects import KubernetesObject
+from gitbot.model.pod import Pod
+from tests.unit.constraints.builders import HOSTNAME, ZONE, node, pod, snapshot, zones
+
+BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
+NODES = [*zones("a", "b", per_zone=1), node("bare")]
+
+
+def claim(
+    name: str = "disk", volume: str = "", *, metadata: dict[str, Any] | None = None, **spec: Any
+) -> KubernetesObject:
+    return {
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": name,
+            "namespace": "customapp",
+            "annotations": BOUND if volume else {},
+            **(metadata or {}),
+        },
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "fast",
+            "resources": {"requests": {"storage": "10Gi"}},
+            **({"volumeName": volume} if volume else {}),
+            **spec,
+        },
+        "status": {"phase": "Bound" if volume else "Pending"},
+    }
+
+
+def volume(
+    name: str = "v", *, terms: Any = None, labels: dict[str, str] | None = None, **spec: Any
+) -> KubernetesObject:
+    affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}} if terms else {}
+    return {
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "fast",
+            "capacity": {"storage": "20Gi"},
+            **affinity,
+            **spec,
+        },
+        "status": {"phase": "Available"},
+    }
+
+
+def storage_class(mode: str = "WaitForFirstConsumer", **fields: Any) -> KubernetesObject:
+    return {
+        "kind": "StorageClass",
+        "metadata": {"name": "fast"},
+        "provisioner": "csi.example.com",
+        "volumeBindingMode": mode,
+        **fields,
+    }
+
+
+def user(*claims: str) -> Pod:
+    volumes = [
+        {"name": f"d{number}", "persistentVolumeClaim": {"claimName": name}}
+        for number, name in enumerate(claims or ("disk",))
+    ]
+    return Pod.from_object(pod("new", spec={"volumes": volumes}))
+
+
+def judge(objects: Sequence[KubernetesObject], new: Pod | None = None) -> Judgement:
+    asked = new or user()
+    world = World.of(snapshot(*NODES, *objects))
+    judgement = world.judge(asked)
+    assert world.feasible(asked) == judgement.feasible
+    return judgement
+
+
+def on(key: str, *values: str) -> list[dict[str, Any]]:
+    return [{"matchExpressions": [{"key": key, "operator": "In", "values": list(values)}]}]
+
+
+@pytest.mark.parametrize(
+    ("objects", "plugin", "reason"),
+    [
+        ([], "VolumeRestrictions", 'persistentvolumeclaim "disk" not found'),
+        (
+            [claim(), storage_class("Immediate")],
+            "VolumeBinding",
+            "pod has unbound immediate PersistentVolumeClaims",
+        ),
+        ([claim()], "VolumeBinding", "pod has unbound immediate PersistentVolumeClaims"),
+        (
+            [{**claim(volume="v"), "status": {"phase": "Lost"}}],
+            "VolumeBinding",
+            'persistentvolumeclaim "disk" bound to non-existent persistentvolume "v"',
+        ),
+        (
+            [
+                claim(volume="v", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}),
+                volume(),
+            ],
+            "VolumeBinding",
+            'persistentvolumeclaim "disk" is being deleted',
+        ),
+    ],
+)
+def test_some_claims_refuse_the_pod_before_any_node(
+    objects: list[KubernetesObject], plugin: str, reason: str
+) -> None:
+    judgement = judge(objects)
+    assert judgement.whole is not None
+    assert (judgement.whole.plugin, judgement.whole.reasons) == (plugin, (reason,))
+    assert judgement.feasible == ()
+    assert all(not verdict.resolvable for verdict in judgement.nodes)
+
+
+def test_an_ephemeral_volume_waits_for_its_claim() -> None:
+    spec = {"volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}}]}
+    new = Pod.from_object(pod("new", spec=spec))
+    assert new.claims == ("new-scratch",)
+    judgement = judge([], new)
+    assert judgement.whole is not None
+    assert 'create the persistentvolumeclaim "new-scratch"' in judgement.whole.reasons[0]
+    assert judge([claim("new-scratch", "v"), volume()], new).feasible == ("a-1", "b-1", "bare")
+
+
+@pytest.mark.parametrize(
+    ("found", "feasible"),
+    [
+        (volume(), ("a-1", "b-1", "bare")),
+        (volume(terms=on(ZONE, "a")), ("a-1",)),
+        (volume(terms=[*on(ZONE, "a"), *on(HOSTNAME, "bare")]), ("a-1", "bare")),
+        # matchFields see a node without a name
+        (
+            volume(
+                terms=[
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a-1"]}]}
+                ]
+            ),
+            (),
+        ),
+        (volume(labels={ZONE: "b"}), ("b-1", "bare")),
+        (volume(labels={ZONE: "a__b"}), ("a-1", "b-1", "bare")),
+        (volume(labels={"failure-domain.beta.kubernetes.io/zone": "a"}), ("a-1", "bare")),
+        (volume(labels={"topology.kubernetes.io/region": "eu"}), ("bare",)),
+    ],
+)
+def test_a_bound_volume_is_reached_from_some_nodes(
+    found: KubernetesObject, feasible: tuple[str, ...]
+) -> None:
+    assert judge([claim(volume="v"), found]).feasible == feasible
+
+
+def test_a_volume_that_is_gone_or_far_away_is_named() -> None:
+    gone = judge([claim(volume="v")]).nodes[0].rejections
+    assert [item.plugin for item in gone] == ["VolumeBinding"]
+    assert gone[0].details == ("claim disk is bound to a volume that does not exist",)
+    far = judge([claim(volume="v"), volume(terms=on(ZONE, "b"))]).at("a-1")
+    assert far is not None
+    assert far.rejections[0].reasons == ("node(s) didn't match PersistentVolume's node affinity",)
+    assert far.rejections[0].details == ("volume v of claim disk cannot be reached from the node",)
+    zone = judge([claim(volume="v"), volume(labels={ZONE: "b"})]).at("a-1")
+    assert zone is not None
+    assert zone.rejections[0].details == (
+        f"the volume of claim disk is in {ZONE} b, the node in a",
+    )
+
+
+@pytest.mark.parametrize(
+    ("objects", "feasible"),
+    [
+        ([storage_class()], ("a-1", "b-1", "bare")),
+        ([storage_class(provisioner="kubernetes.io/no-provisioner")], ()),
+        (
+            [
+                storage_class(
+                    allowedTopologies=[{"matchLabelExpressions": [{"key": ZONE, "values": ["b"]}]}]
+                )
+            ],
+            ("b-1",),
+        ),
+        (
+            [
+                storage_class(provisioner="kubernetes.io/no-provisioner"),
+                volume(terms=on(ZONE, "a")),
+            ],
+            ("a-1",),
+        ),
+        (
+            [
+                storage_class(provisioner="kubernetes.io/no-provisioner"),
+                volume(capacity={"storage": "5Gi"}),
+            ],
+            (),
+        ),
+        (
+            [
+                storage_class(provisioner="kubernetes.io/no-provisioner"),
+                volume(claimRef={"namespace": "customapp", "name": "another"}),
+            ],
+            (),
+        ),
+        (
+            [
+                storage_class(provisioner="kubernetes.io/no-provisioner"),
+                volume(claimRef={"namespace": "customapp", "name": "disk"}, accessModes=[]),
+            ],
+            ("a-1", "b-1", "bare"),
+        ),
+        (
+            [
+                storage_class(provisioner="kubernetes.io/no-provisioner"),
+                volume(volumeMode="Block"),
+            ],
+            (),
+        ),
+        (
+            [
+                storage_class(provisioner="kubernetes.io/no-provisioner"),
+                volume(accessModes=["ReadWriteOnce"]),
+            ],
+            (),
+        ),
+    ],
+)
+def test_a_claim_that_waits_for_its_first_pod(
+    objects: list[KubernetesObject], feasible: tuple[str, ...]
+) -> None:
+    assert judge([claim(), *objects]).feasible == feasible
+
+
+def test_two_claims_do_not_share_one_volume() -> None:
+    none = storage_class(provisioner="kubernetes.io/no-provisioner")
+    claims = [claim("one"), claim("two"), none]
+    assert judge([*claims, volume("v")], user("one", "two")).feasible == ()
+    both = judge([*claims, volume("v"), volume("w")], user("one", "two"))
+    assert both.feasible == ("a-1", "b-1", "bare")
+
+
+def test_a_claim_that_is_being_provisioned_for_a_node_holds_the_pod_there() -> None:
+    selected = claim(metadata={"annotations": {"volume.kubernetes.io/selected-node": "b-1"}})
+    judgement = judge([selected, storage_class()])
+    assert judgement.feasible == ("b-1",)
+    assert judgement.nodes[0].rejections[0].details == (
+        "claim disk is being provisioned for node b-1",
+    )
+
+
+def csi_node(name: str, count: int) -> KubernetesObject:
+    drivers = [{"name": "csi.example.com", "allocatable": {"count": count}}]
+    return {"kind": "CSINode", "metadata": {"name": name}, "spec": {"drivers": drivers}}
+
+
+def csi(name: str) -> KubernetesObject:
+    return volume(name, csi={"driver": "csi.example.com", "volumeHandle": f"h-{name}"})
+
+
+def test_a_node_attaches_so_many_volumes_of_a_driver() -> None:
+    limits = [csi_node("a-1", 1), csi_node("b-1", 2)]
+    claims = [claim("one", "v"), claim("two", "w"), csi("v"), csi("w")]
+    assert judge([*limits, *claims], user("one")).feasible == ("a-1", "b-1", "bare")
+    full = judge([*limits, *claims], user("one", "two"))
+    assert full.feasible == ("b-1", "bare")
+    assert full.nodes[0].rejections[0].details == (
+        "driver csi.example.com: 0 volumes attached, 2 more, limit 1",
+    )
+    holder = pod(
+        "holder",
+        "a-1",
+        spec={"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "one"}}]},
+    )
+    # a volume that is attached there already costs nothing more
+    assert "a-1" in judge([*limits, *claims, holder], user("one")).feasible
+    assert "a-1" not in judge([*limits, *claims, holder], user("two")).feasible
+    attachment = {
+        "kind": "VolumeAttachment",
+        "metadata": {"name": "x"},
+        "spec": {"nodeName": "a-1", "source": {"persistentVolumeName": "v"}},
+    }
+    assert "a-1" not in judge([*limits, *claims, attachment], user("two")).feasible
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "clash"),
+    [
+        ({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "d"}}, True),
+        ({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "e"}}, False),
+        (
+            {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+            {"gcePersistentDisk": {"pdName": "d", "readOnly": True}},
+            False,
+        ),
+        (
+            {"awsElasticBlockStore": {"volumeID": "d", "readOnly": True}},
+            {"awsElasticBlockStore": {"volumeID": "d", "readOnly": True}},
+            True,
+        ),
+        ({"iscsi": {"iqn": "q", "lun": 0}}, {"iscsi": {"iqn": "q", "lun": 1}}, True),
+        (
+            {"rbd": {"monitors": ["m", "n"], "image": "i"}},
+            {"rbd": {"monitors": ["n"], "pool": "rbd", "image": "i"}},
+            True,
+        ),
+        (
+            {"rbd": {"monitors": ["m"], "image": "i"}},
+            {"rbd": {"monitors": ["n"], "image": "i"}},
+            False,
+        ),
+    ],
+)
+def test_inline_disks_clash_on_a_node(
+    mine: dict[str, Any], theirs: dict[str, Any], clash: bool
+) -> None:
+    other = pod("other", "a-1", spec={"volumes": [{"name": "d", **theirs}]})
+    new = Pod.from_object(pod("new", spec={"volumes": [{"name": "d", **mine}]}))
+    judgement = judge([other], new)
+    assert judgement.feasible == (("b-1", "bare") if clash else ("a-1", "b-1", "bare"))
+    if clash:
+        assert judgement.nodes[0].rejections[0].reasons == ("node(s) had no available disk",)
