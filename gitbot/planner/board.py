@@ -138,7 +138,7 @@ class Board:
         """
         own = self.facts.node_selector(vm)
         return ", ".join(
-            f"the pin demands {key}={value}, the VM's own nodeSelector {key}={own[key]}"
+            f"the move demands {key}={value}, the VM's own nodeSelector {key}={own[key]}"
             for key, value in sorted(selector.items())
             if key in own and own[key] != value
         )

@@ -44,7 +44,7 @@ def summary(
     said = {item.node: item.reasons for item in nodes if item.node in wanted}
     collision = _collision(board, vm, wish, wanted)
     if collision:
-        hint = "KubeVirt would drop the pin without a word; choose nodes that the VM itself allows"
+        hint = "KubeVirt would drop the selector without a word; choose nodes that the VM itself allows"
         return Obstacle(code="selector-collision", reason=collision, hint=hint)
     loose = [lines[0] for lines in said.values() if _kind(lines[0], wish) == _LANDING]
     if loose:
@@ -58,7 +58,9 @@ def summary(
 
 
 def _collision(board: Board, vm: NamespacedName, wish: Wish, wanted: frozenset[str]) -> str:
-    found = [board.collision(vm, board.transit.selector(wish.pin, node)) for node in sorted(wanted)]
+    asked = wish.target.node_selector
+    pins = [board.transit.selector(wish.pin, node) for node in sorted(wanted)]
+    found = [board.collision(vm, {**asked, **pin}) for pin in pins]
     return found[0] if all(found) else ""
 
 

@@ -68,7 +68,7 @@ def test_a_collision_shows_both_values() -> None:
     tied = vm("tied", on="n1", node_selector={"kubernetes.io/hostname": "n1"})
     plan = planned(problem([*NODES, tied], goals=[move("tied", to="n3")]))
     key = "kubernetes.io/hostname"
-    words = f"the pin demands {key}=n3, the VM's own nodeSelector {key}=n1"
+    words = f"the move demands {key}=n3, the VM's own nodeSelector {key}=n1"
     assert [hold.reason for hold in plan.holds] == [words]
 
 
