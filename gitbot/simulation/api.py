@@ -12,14 +12,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from gitbot.errors import GitbotError
 from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.model.objects import KubernetesObject, at
+from gitbot.model.pod import Pod
 from gitbot.simulation.defaults import with_defaults
 from gitbot.simulation.disruption import check_budgets
 from gitbot.simulation.patching import json_patch, merge_patch, strategic_patch
 from gitbot.simulation.quota import check_quota
 from gitbot.simulation.resources import BY_KIND, Resource
-from gitbot.simulation.schemas import prune, schema_of
+from gitbot.simulation.schemas import missing_fields, prune, schema_of
 from gitbot.simulation.status import (
     ApiError,
     already_exists,
@@ -96,6 +98,7 @@ class Api:
         placed = _placed(resource, obj, namespace)
         self._check_namespace(resource, placed)
         checked, warnings = _checked(resource, placed, asked)
+        check_required(resource, checked)
         stripped = with_metadata(
             checked, resourceVersion=None, uid=None, deletionTimestamp=None, selfLink=None
         )
@@ -264,6 +267,22 @@ def _checked(
             reason="BadRequest",
         )
     return kept, texts if asked.validation == "Warn" else ()
+
+
+def check_required(resource: Resource, obj: KubernetesObject) -> None:
+    """422 where a field without which no controller can work is absent."""
+    missing = missing_fields(resource.kind, obj)
+    if missing:
+        name = str(at(obj, "metadata", "name", default=""))
+        causes = [(path, "FieldValueRequired", "Required value") for path in missing]
+        raise invalid(resource, name, causes)
+    if resource.kind == "Pod":
+        try:
+            Pod.from_object(obj)
+        except (GitbotError, ValueError) as error:
+            name = str(at(obj, "metadata", "name", default=""))
+            cause = ("spec.containers", "FieldValueInvalid", f"Invalid value: {error}")
+            raise invalid(resource, name, [cause]) from error
 
 
 def _parts_to_write(

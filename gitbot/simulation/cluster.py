@@ -72,7 +72,10 @@ class SimulatedCluster:
             return self.dials
 
         view = StoreView(store)
-        writer = Writer(api=self.api, now=now, source="virtualmachine-controller")
+
+        def writer() -> Writer:
+            return Writer(api=self.api, now=now, source="virtualmachine-controller")
+
         self.placement = WorldPlacement(store=store, prefer=lambda: self.dials.prefer)
         self.nodes = Nodes(store=store, api=self.api, now=now, dials=dials)
         scheduler = Scheduler(
@@ -82,7 +85,7 @@ class SimulatedCluster:
             events=Recorder(store=store, now=now, source="default-scheduler"),
         )
         self.owners = owners(store=store, view=view, writer=writer, now=now)
-        self.instances = Instances(store=store, view=view, writer=writer, now=now, dials=dials)
+        self.instances = Instances(store=store, view=view, writer=writer(), now=now, dials=dials)
         self.engine = Engine(
             store=store,
             clock=self.clock,
@@ -93,14 +96,14 @@ class SimulatedCluster:
                 ReplicaSets(store=store, api=self.api),
                 *self.owners,
                 self.instances,
-                Evacuations(store=store, view=view, writer=writer, now=now),
-                Migrations(store=store, view=view, writer=writer, now=now),
+                Evacuations(store=store, view=view, writer=writer(), now=now),
+                Migrations(store=store, view=view, writer=writer(), now=now),
                 scheduler,
                 Kubelet(store=store, now=now, dials=dials),
                 Handler(
                     store=store,
                     view=view,
-                    writer=writer,
+                    writer=writer(),
                     now=now,
                     dials=dials,
                     failures=self.failures,

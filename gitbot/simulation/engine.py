@@ -33,7 +33,11 @@ class Controller(Protocol):
 
 
 class Engine:
-    """Drives the controllers over one store and one virtual clock."""
+    """Drives the controllers over one store and one virtual clock.
+
+    With `tolerant` an object that a controller cannot digest is noted in `failures` and left, as a
+    real controller survives it; else its failure is raised.
+    """
 
     def __init__(
         self, *, store: Store, clock: VirtualClock, controllers: Sequence[Controller]
@@ -48,6 +52,8 @@ class Engine:
             for kind in sorted(controller.kinds):
                 self._by_kind.setdefault(kind, []).append(index)
         self.paused = False
+        self.tolerant = False
+        self.failures: list[str] = []
         store.listeners.append(self._on_change)
 
     def touch(self, controller: Controller, key: Key) -> None:
@@ -104,6 +110,11 @@ class Engine:
             again = self._controllers[index].reconcile(key)
         except ApiError:
             again = RETRY
+        except Exception as failure:
+            if not self.tolerant:
+                raise
+            self.failures.append(f"{type(self._controllers[index]).__name__} {key}: {failure!r}")
+            again = None
         number = self._timers.pop(item, None)
         if number is not None:
             self._clock.cancel(number)

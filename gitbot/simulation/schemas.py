@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gitbot.model.objects import at
+
 Schema = Mapping[str, Any]
 
 STRING: Schema = {"type": "string"}
@@ -113,6 +115,26 @@ SCHEMAS: Mapping[str, Schema] = {
         spec=fields(replicas=INTEGER, paused=BOOLEAN, selector=OPEN, template=OPEN), status=OPEN
     ),
 }
+
+
+REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "Deployment": (("spec", "selector"), ("spec", "template", "spec", "containers")),
+    "PersistentVolumeClaim": (("spec",),),
+    "Pod": (("spec", "containers"),),
+    "ReplicaSet": (("spec", "selector"), ("spec", "template", "spec", "containers")),
+    "VirtualMachine": (("spec", "template", "spec", "domain"),),
+    "VirtualMachineInstance": (("spec", "domain"),),
+    "VirtualMachineInstanceReplicaSet": (
+        ("spec", "selector"),
+        ("spec", "template", "spec", "domain"),
+    ),
+    "VirtualMachinePool": (("spec", "virtualMachineTemplate", "spec", "template"),),
+}
+
+
+def missing_fields(kind: str, obj: Mapping[str, Any]) -> list[str]:
+    """The paths of required fields that an object lacks."""
+    return [".".join(path) for path in REQUIRED.get(kind, ()) if at(obj, *path) is None]
 
 
 def schema_of(kind: str) -> Schema:

@@ -47,7 +47,8 @@ class Kubelet:
 
     def _start(self, pod: KubernetesObject) -> int | None:
         scheduled = condition_of(pod, "PodScheduled") or {}
-        since = parse_instant(scheduled["lastTransitionTime"])
+        created = pod["metadata"]["creationTimestamp"]  # of a pod that was born with a node
+        since = parse_instant(scheduled.get("lastTransitionTime", created))
         left = since + self._dials().pod_start - self._now()
         if left > 0:
             return left

@@ -67,7 +67,7 @@ class Owners:
 
 
 def owners(
-    *, store: Store, view: StoreView, writer: Writer, now: Callable[[], int]
+    *, store: Store, view: StoreView, writer: Callable[[], Writer], now: Callable[[], int]
 ) -> tuple[Owners, ...]:
     """The controllers of all kinds of owners."""
     kinds: tuple[tuple[str, str, Reconcile], ...] = (
@@ -82,7 +82,7 @@ def owners(
             reconcile=reconcile,
             store=store,
             view=view,
-            writer=writer,
+            writer=writer(),
             now=now,
         )
         for kind, owned, reconcile in kinds

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gitbot.errors import GitbotError
 from gitbot.simulation.api import ADMIN, Asked, FieldValidation
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http import discovery, openapi
@@ -62,6 +63,10 @@ class Handler:
             return self._fixed(request) or self._on_resource(request)
         except ApiError as refusal:
             return Response(code=refusal.code, body=refusal.status())
+        except (AttributeError, GitbotError, KeyError, TypeError, ValueError) as failure:
+            message = f"the object has a shape that nobody expected: {failure!r}"
+            broken = ApiError(message, code=500, reason="InternalError")
+            return Response(code=500, body=broken.status())
 
     def _fixed(self, request: Request) -> Response | None:
         parts = request.path.strip("/").split("/")

@@ -48,6 +48,8 @@ def test_unknown_fields_are_dropped_with_a_warning_or_refused(api: Api) -> None:
         ({"metadata": {}}, 422, "name or generateName is required"),
         ({"metadata": {"name": "Upper"}}, 422, "RFC 1123"),
         ({"metadata": {"name": "m", "namespace": "absent"}}, 404, 'namespaces "absent" not found'),
+        ({"apiVersion": "v1", "kind": "Pod", "spec": {}}, 422, "spec.containers: Required value"),
+        ({"apiVersion": "apps/v1", "kind": "Deployment"}, 422, "spec.selector: Required value"),
         ({"spec": {"vmiName": 7}}, 422, "must be of type string"),
         ({"spec": {"vmiName": "x", "addedNodeSelector": ["a"]}}, 422, "must be of type object"),
     ],

@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from gitbot.simulation import Face, Runner, SimulatedCluster, serve
-from gitbot.simulation.building import node
+from gitbot.simulation.building import deployment, node
 from gitbot.simulation.http.runner import TICK
 from gitbot.simulation.http.watching import Watch
 
@@ -20,6 +20,11 @@ def cluster() -> SimulatedCluster:
     made = SimulatedCluster()
     made.apply([node("a"), node("b")])
     return made
+
+
+def web(replicas: int) -> dict[str, Any]:
+    spec = {"containers": [{"name": "c"}]}
+    return deployment("web", namespace="default", replicas=replicas, labels={"a": "b"}, spec=spec)
 
 
 def ask(
@@ -70,6 +75,31 @@ def test_a_patch_of_an_unknown_kind_is_refused(cluster: SimulatedCluster) -> Non
                 face, "/api/v1/nodes/a", method="PATCH", body={"a": 1}, Content_Type=media
             )
             assert code == 415
+
+
+def test_an_object_that_no_controller_can_digest_is_survived(cluster: SimulatedCluster) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    containers = [{"name": "c", "resources": {"requests": {"cpu": "many"}}}]
+    torn = {"metadata": {"name": "p"}, "spec": {"containers": containers}}
+    bad = web("two")  # type: ignore[arg-type]
+    odd = {"metadata": {"name": "v"}, "spec": {"domain": "x"}}
+    born = {
+        "kind": "Pod",
+        "metadata": {"name": "q"},
+        "spec": {"containers": [{"name": "c"}], "nodeName": "a"},
+    }
+    with Face(cluster) as face:
+        assert ask(face, pods, method="POST", body=torn)[0] == 422
+        assert ask(face, pods, method="POST", body=born)[0] == 201
+        path = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
+        assert ask(face, path, method="POST", body=odd)[0] == 500
+        path = "/apis/apps/v1/namespaces/default/deployments"
+        assert ask(face, path, method="POST", body=bad)[0] == 201
+        with face.lock:
+            cluster.settle()
+        _, running = ask(face, f"{pods}/q")
+    assert running["status"]["phase"] == "Running"
+    assert cluster.engine.failures[0].startswith("Deployments ('default', 'web'): TypeError")
 
 
 def test_metadata_only_and_aggregated_discovery(cluster: SimulatedCluster) -> None:
