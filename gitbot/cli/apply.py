@@ -40,7 +40,14 @@ def command(where: dict[str, str], max_runtime: int, output: str) -> int:
     with running(where) as shell:
         result = apply(shell, max_runtime=max_runtime)
     show(result, output)
-    return 1 if result.failed else 0
+    return exit_code(result)
+
+
+def exit_code(result: ApplyResult) -> int:
+    """0 done or waiting, 1 a move failed, 2 something waits on what could not be read."""
+    if result.failed:
+        return 1
+    return 2 if result.unsure else 0
 
 
 def show(result: ApplyResult, output: str) -> None:

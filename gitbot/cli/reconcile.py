@@ -52,5 +52,5 @@ def command(where: dict[str, str], watch: bool, every: int, max_runtime: int, ou
                 propose_command.show(result.proposed, output)
                 apply_command.show(result.applied, output)
             if not watch:
-                return 1 if result.applied.failed else 0
+                return apply_command.exit_code(result.applied)
             shell.clock.sleep(every)

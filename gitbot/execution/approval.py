@@ -51,10 +51,12 @@ class MergedPull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotApproved:
-    """Why a merge approved nothing."""
+    """Why a merge approved nothing; `head` was merged at `merged_at` (seconds UTC)."""
 
     pull_request: int
     reason: str
+    head: str = ""
+    merged_at: int = 0
 
 
 def decide(pull: MergedPull) -> Approval | NotApproved:
@@ -137,4 +139,9 @@ def _approval(
 
 
 def _nothing(pull: MergedPull, reason: str) -> NotApproved:
-    return NotApproved(pull_request=pull.number, reason=f"nothing is approved: {reason}")
+    return NotApproved(
+        pull_request=pull.number,
+        reason=f"nothing is approved: {reason}",
+        head=pull.head,
+        merged_at=pull.merged_at,
+    )

@@ -27,7 +27,7 @@ from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.workflows.approvals import Approvals, read_approvals
 from gitbot.workflows.effects import do_effect
-from gitbot.workflows.feedback import write_statuses
+from gitbot.workflows.feedback import write_refusals, write_statuses
 from gitbot.workflows.journal import Journal
 from gitbot.workflows.shell import Base, Shell
 
@@ -37,6 +37,9 @@ ASK_FORGE = 60  # seconds after which the forge is asked again although nothing 
 MAX_SKEW = 30  # seconds between the API server's clock and ours
 MAX_RUNTIME = 3600
 LOST_RACES = 8
+UNREADABLE = "the stop flag cannot be read"
+SKEWED = "the API server's clock is"
+UNKNOWN = (UNREADABLE, SKEWED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,11 @@ class ApplyResult:
     def did_nothing(self) -> bool:
         """Whether the pass wrote nothing at all."""
         return not self.created and not self.entries
+
+    @property
+    def unsure(self) -> bool:
+        """Whether something approved waits because what must be known could not be read."""
+        return bool(self.waiting) and self.stop.startswith(UNKNOWN)
 
     @property
     def failed(self) -> bool:
@@ -93,6 +101,7 @@ def apply(shell: Shell, *, max_runtime: int = MAX_RUNTIME, start: bool = True) -
         _wait(run)
     run.journal.commit(())
     write_statuses(shell, run.approvals.approved, run.journal.ledger, run.steps.waiting)
+    write_refusals(shell, run.approvals.refused)
     return ApplyResult(
         created=run.created,
         entries=run.journal.written,
@@ -204,11 +213,11 @@ def _cluster_stop(shell: Shell) -> str:
         reason = shell.cluster.hold_flag()
         skew = abs(shell.cluster.server_time() - shell.clock.now())
     except GitbotError as error:
-        return f"the stop flag cannot be read: {error}"
+        return f"{UNREADABLE}: {error}"
     if reason is not None:
         return reason or "ConfigMap gitbot/gitbot-hold is there"
     if skew > MAX_SKEW:
-        return f"the API server's clock is {skew} s away from ours (at most {MAX_SKEW})"
+        return f"{SKEWED} {skew} s away from ours (at most {MAX_SKEW})"
     return ""
 
 
@@ -217,7 +226,7 @@ def _may_still(run: _Pass) -> str:
     try:
         run.journal.read()
     except GitbotError as error:
-        return f"the ledger cannot be read: {error}"
+        return f"{UNREADABLE} in the ledger: {error}"
     return stop_flag(run.journal.ledger, run.shell.cluster_name) or _cluster_stop(run.shell)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from gitbot.execution.approval import NotApproved
 from gitbot.execution.state import RequestRecord, RequestState, fold_requests
 from gitbot.execution.values import Approved, Waiting
 from gitbot.model.instants import format_instant
@@ -37,6 +38,19 @@ def write_statuses(
         state, words = _verdict([records[item.id] for item in items], waiting)
         status = CommitStatus(context=CONTEXT, state=state, description=words)
         written += bool(head) and set_status(shell, head, status)
+    return written
+
+
+def write_refusals(shell: Shell, refused: tuple[NotApproved, ...]) -> int:
+    """Say on merged heads that, and why, their merge approved nothing; how many were written."""
+    now = shell.clock.now()
+    written = 0
+    for item in refused:
+        if item.head and now - item.merged_at <= MEMORY:
+            status = CommitStatus(
+                context=CONTEXT, state=CheckState.FAILURE, description=_cut(item.reason)
+            )
+            written += set_status(shell, item.head, status)
     return written
 
 

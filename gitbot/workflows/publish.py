@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gitbot.errors import UsageError
-from gitbot.execution.state import fold_pull, fold_requests
+from gitbot.execution.state import PullRecord, fold_pull, fold_requests
 from gitbot.execution.values import Replay
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity
@@ -158,10 +158,10 @@ def _record(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckRes
     digest = review.digest if review is not None and approves else ""
     expires_at = review.expires_at if review is not None else now
     records = fold_pull(journal.ledger, pull.number)
-    if records and (records[-1].head, records[-1].digest) == (pull.head, digest):
-        left = records[-1].expires_at - now
-        if not digest or left >= (expires_at - now) // RENEW:
-            return False
+    said = (pull.head, base, digest)
+    stands = bool(records) and (records[-1].head, records[-1].base, records[-1].digest) == said
+    if stands and not (digest and _is_due(records[-1], now)):
+        return False
     plans = {digest: review.file} if review is not None and digest else {}
     data: dict[str, object] = {
         "head": pull.head,
@@ -182,6 +182,11 @@ def _record(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckRes
     )
     journal.commit((entry,), plans)
     return True
+
+
+def _is_due(record: PullRecord, now: int) -> bool:
+    """Whether less than a quarter is left of the time in which the plan may be merged."""
+    return (record.expires_at - now) * RENEW < record.expires_at - record.time
 
 
 def statuses_of(outcome: CheckResult) -> tuple[CommitStatus, ...]:
@@ -208,12 +213,20 @@ def statuses_of(outcome: CheckResult) -> tuple[CommitStatus, ...]:
 def refresh_pulls(
     shell: Shell, *, replay: Replay, snapshot: ClusterSnapshot | None = None
 ) -> tuple[PublishResult, ...]:
-    """Plan again every open pull request of a person that was shown before, where it is due."""
+    """Plan again the open pull requests of people that were shown before, where it is due.
+
+    Due: somebody pushed, the base moved on, or the plan expires soon.
+    """
     ledger = shell.ledger_store.read()
+    base = shell.repository.commit(shell.base_branch).id
     results = []
     for pull in shell.forge.list_pulls(state=PullState.OPEN):
         own = pull.author == shell.forge.bot and pull.branch.startswith("gitbot/")
-        if own or pull.base_branch != shell.base_branch or not fold_pull(ledger, pull.number):
+        records = fold_pull(ledger, pull.number)
+        if own or pull.base_branch != shell.base_branch or not records:
+            continue
+        same = (records[-1].head, records[-1].base) == (pull.head, base)
+        if same and not (records[-1].digest and _is_due(records[-1], shell.clock.now())):
             continue
         results.append(publish(shell, number=pull.number, replay=replay, snapshot=snapshot))
     return tuple(results)

@@ -165,11 +165,37 @@ def test_open_pull_requests_are_planned_again_when_their_time_runs_out() -> None
     story.open(jump=REQUEST)
     show(story)
     story.port.sleep(3600)
-    (again,) = refresh_pulls(story.shell, replay=replay)
-    assert not again.wrote
+    assert refresh_pulls(story.shell, replay=replay) == ()
     story.port.sleep(20 * 3600)
     (again,) = refresh_pulls(story.shell, replay=replay)
     assert again.wrote
     first, second = fold_pull(story.store.read(), 1)
     assert first.digest == second.digest
     assert second.expires_at > first.expires_at
+
+
+def test_open_pull_requests_are_planned_again_when_the_base_moves_on() -> None:
+    story = Story.begin()
+    story.open(jump=REQUEST)
+    show(story)
+    story.commit(db=RULE)
+    (again,) = refresh_pulls(story.shell, replay=replay)
+    assert again.wrote
+    assert refresh_pulls(story.shell, replay=replay) == ()
+
+
+def test_a_merge_that_approved_nothing_says_so_on_the_merged_head() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story)
+    story.port.sleep(86_401)
+    story.merge(pull.number)
+    apply(story.shell)
+    found = {item.context: item for item in story.forge.list_statuses(pull.head)}
+    assert found["gitbot/apply"].state is CheckState.FAILURE
+    assert found["gitbot/apply"].description == (
+        "nothing is approved: the plan had expired when it was merged"
+    )
+    before = story.writes()
+    assert apply(story.shell).did_nothing
+    assert story.writes() == before
