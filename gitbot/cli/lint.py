@@ -74,11 +74,13 @@ def _concerns(finding: Finding, paths: list[str]) -> bool:
 
 def _of_tree(root: Path) -> tuple[tuple[Finding, ...], int]:
     from gitbot.cli.lint_files import FOLDERS, read_tree  # noqa: PLC0415 - keeps --help quick
-    from gitbot.cli.linting import lint, manifest_folders  # noqa: PLC0415
+    from gitbot.cli.linting import MISSING, lint, manifest_folders  # noqa: PLC0415
 
     configuration = read_tree(root, ()).contents.get(CONFIGURATION_FILE, b"")
     files = read_tree(root, (*FOLDERS, *manifest_folders(configuration)))
-    found = {*files.findings, *lint(files.contents)}
+    refused = {finding.file for finding in files.findings}
+    linted = lint(files.contents)
+    found = {*files.findings, *(f for f in linted if f.code != MISSING or f.file not in refused)}
     return tuple(sorted(found, key=sort_key)), len(files.contents)
 
 

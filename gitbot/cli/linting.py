@@ -17,6 +17,7 @@ from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.objects import KubernetesObject, at
 from gitbot.settings import ClusterSettings, Settings, read_settings
 
+MISSING = "files/missing"
 _READ = (".yaml", ".yml", ".json")
 
 
@@ -25,7 +26,7 @@ def lint(files: Mapping[str, bytes]) -> tuple[Finding, ...]:
 
     Reads no clock and no cluster: what needs one is said by `check`.
     """
-    settings, findings = read_settings(files.get(CONFIGURATION_FILE, b""), CONFIGURATION_FILE)
+    settings, findings = _settings(files)
     folders = sorted({_folder(path) for path in files if path.startswith("intents/")} - {""})
     found = [*findings, *_twins(files), *_stray(files)]
     if settings is not None:
@@ -39,6 +40,14 @@ def lint(files: Mapping[str, bytes]) -> tuple[Finding, ...]:
         found += [*about, *misleading_labels(intents, machines)]
     found += _policies(files)
     return tuple(sorted(set(found), key=sort_key))
+
+
+def _settings(files: Mapping[str, bytes]) -> tuple[Settings | None, tuple[Finding, ...]]:
+    if CONFIGURATION_FILE in files:
+        return read_settings(files[CONFIGURATION_FILE], CONFIGURATION_FILE)
+    message = f"found no configuration, expected {CONFIGURATION_FILE}"
+    hint = "`gitbot init` in an empty folder writes an example"
+    return None, (_about(CONFIGURATION_FILE, MISSING, message, hint),)
 
 
 def manifest_folders(configuration: bytes) -> tuple[str, ...]:

@@ -228,6 +228,22 @@ def test_lint_imports_neither_numpy_nor_the_clients(root: Path) -> None:
     assert done.stdout == "[]\n"
 
 
+def test_a_configuration_that_is_a_link_is_one_finding(root: Path) -> None:
+    (root / ".gitbot.yaml").rename(root / "elsewhere.yaml")
+    (root / ".gitbot.yaml").symlink_to("elsewhere.yaml")
+    assert run().stdout == (
+        ".gitbot.yaml:1:1: error: found a symbolic link, expected a file; "
+        "gitbot follows no links [files/unreadable]\n"
+    )
+
+
+def test_a_revision_without_configuration_says_so(root: Path) -> None:
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "intents")
+    git(root, "commit", "-q", "-m", "intents only")
+    assert run("--rev", "main").stdout.startswith(".gitbot.yaml:1:1: error: found no configuration")
+
+
 def test_linting_is_pure_and_sorted() -> None:
     files = {"intents/prod/b.yaml": b"a", "intents/prod/a.yaml": b"[", ".gitbot.yaml": b""}
     findings = lint_files(files)
