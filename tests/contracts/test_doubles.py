@@ -1,0 +1,242 @@
+"""What ships in gitbot.testing answers as the real adapters do, so that a double cannot lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gitbot.adapters.forges.local import LocalForge
+from gitbot.adapters.git.ledger import GitLedgerStore
+from gitbot.adapters.git.repository import GitRepository
+from gitbot.errors import ConflictError, ForgeError, RepositoryError
+from gitbot.model.ledger import Entry
+from gitbot.ports.forge import CheckState, CommitStatus, Forge, MergeMethod, PullState
+from gitbot.ports.ledger import LedgerStore
+from gitbot.ports.repository import Repository
+from gitbot.testing.forge import MemoryForge
+from gitbot.testing.ledger import MemoryLedgerStore
+from gitbot.testing.repository import MemoryRepository
+
+
+class StepClock:
+    """One second later at each look."""
+
+    def __init__(self) -> None:
+        self.present = 1_000
+
+    def now(self) -> int:
+        self.present += 1
+        return self.present
+
+    def sleep(self, seconds: int) -> None:
+        self.present += seconds
+
+
+@dataclass
+class Doors:
+    """A repository with one commit on main, a forge over it, a ledger."""
+
+    repository: Repository
+    forge: Forge
+    ledger: LedgerStore
+
+    def push(self, branch: str, **files: str) -> str:
+        start = self.repository.resolve(branch)
+        content: dict[str, bytes | None] = {name: text.encode() for name, text in files.items()}
+        parents = None
+        if start is None:
+            main = self.repository.resolve("main")
+            assert main is not None
+            content = {**self.repository.read_tree(main), **content}
+            parents = (main,)
+        return self.repository.write_commit(
+            branch=branch, expected=start, files=content, message=branch, time=5, parents=parents
+        )
+
+    def open(self, branch: str = "work", **files: str) -> int:
+        self.push(branch, **(files or {"x": "1\n"}))
+        pull = self.forge.open_pull(
+            branch=branch, base_branch="main", title="A", body="B", labels=("b", "a")
+        )
+        return pull.number
+
+
+def real(folder: Path) -> Doors:
+    forge = LocalForge.create(folder / "bare.git", clock=StepClock(), account="alice")
+    repository = GitRepository.clone(str(folder / "bare.git"), folder / "mirror")
+    return Doors(repository=repository, forge=forge, ledger=GitLedgerStore(repository))
+
+
+def double(folder: Path) -> Doors:
+    del folder
+    repository = MemoryRepository()
+    forge = MemoryForge(repository, StepClock(), account="alice")
+    return Doors(repository=repository, forge=forge, ledger=MemoryLedgerStore())
+
+
+@pytest.fixture(params=[real, double], ids=["real", "double"])
+def doors(request: pytest.FixtureRequest, tmp_path: Path) -> Doors:
+    make: Callable[[Path], Doors] = request.param
+    made = make(tmp_path)
+    made.repository.write_commit(
+        branch="main", expected=None, files={"a/b": b"0\n", "c": b"0\n"}, message="start", time=1
+    )
+    return made
+
+
+# The repository
+
+
+def test_trees_are_read_by_prefix(doors: Doors) -> None:
+    head = doors.push("main", d="1\n")
+    assert dict(doors.repository.read_tree("main")) == {"a/b": b"0\n", "c": b"0\n", "d": b"1\n"}
+    assert dict(doors.repository.read_tree(head, "a/")) == {"a/b": b"0\n"}
+    assert doors.repository.read_blob(head, "d") == b"1\n"
+    assert doors.repository.read_blob(head, "nothing") is None
+
+
+def test_the_second_writer_loses(doors: Doors) -> None:
+    old = doors.repository.resolve("main")
+    doors.push("main", d="1\n")
+    for expected in (old, None):
+        with pytest.raises(ConflictError):
+            doors.repository.write_commit(
+                branch="main", expected=expected, files={"e": b""}, message="late", time=9
+            )
+
+
+def test_merging_in_memory_takes_both_sides_or_refuses(doors: Doors) -> None:
+    doors.push("left", d="1\n")
+    doors.push("right", e="1\n")
+    doors.push("clash", d="2\n")
+    merged = doors.repository.merge_trees("left", "right")
+    assert merged is not None
+    assert sorted(doors.repository.read_tree(merged)) == ["a/b", "c", "d", "e"]
+    assert doors.repository.merge_trees("left", "clash") is None
+
+
+def test_ancestors_and_what_introduced_a_file(doors: Doors) -> None:
+    start = doors.repository.commit("main").id
+    added = doors.push("main", d="1\n")
+    last = doors.push("main", d="2\n")
+    assert doors.repository.is_ancestor(start, last)
+    assert not doors.repository.is_ancestor(last, start)
+    assert doors.repository.introduced_by("main", "d") == added
+    assert doors.repository.introduced_by("main", "nothing") is None
+    assert [item.id for item in doors.repository.log("main", limit=2)] == [last, added]
+
+
+def test_branches_are_deleted_where_they_were_seen(doors: Doors) -> None:
+    head = doors.push("work", d="1\n")
+    with pytest.raises(ConflictError):
+        doors.repository.delete_branch("work", expected=doors.repository.commit("main").id)
+    doors.repository.delete_branch("work", expected=head)
+    assert doors.repository.resolve("work") is None
+    with pytest.raises(RepositoryError):
+        doors.repository.commit("work")
+
+
+# The forge
+
+
+def test_a_pull_request_is_opened_once(doors: Doors) -> None:
+    number = doors.open()
+    pull = doors.forge.get_pull(number)
+    assert (pull.author, pull.state, pull.head) == (
+        "alice",
+        PullState.OPEN,
+        doors.repository.resolve("work"),
+    )
+    assert doors.open(x="2\n") == number
+    assert [item.number for item in doors.forge.list_pulls(state=PullState.OPEN)] == [number]
+    assert doors.forge.list_pulls(branch="other") == ()
+
+
+@pytest.mark.parametrize("method", list(MergeMethod))
+def test_a_merge_keeps_the_head_and_moves_the_base(doors: Doors, method: MergeMethod) -> None:
+    number = doors.open()
+    head = doors.forge.get_pull(number).head
+    merged = doors.forge.merge_pull(number, method=method, expected_head=head)
+    doors.repository.fetch()
+    assert (merged.state, merged.merged_head, merged.merged_by) == (
+        PullState.MERGED,
+        head,
+        "alice",
+    )
+    assert merged.merged_at > merged.created_at
+    assert doors.repository.commit("main").id == merged.merge_commit
+    assert doors.repository.read_blob("main", "x") == b"1\n"
+
+
+def test_a_moved_head_and_a_conflict_are_no_merge(doors: Doors) -> None:
+    number = doors.open()
+    with pytest.raises(ConflictError):
+        doors.forge.merge_pull(number, method=MergeMethod.MERGE, expected_head="0" * 40)
+    doors.push("main", x="9\n")
+    head = doors.forge.get_pull(number).head
+    with pytest.raises(ForgeError):
+        doors.forge.merge_pull(number, method=MergeMethod.MERGE, expected_head=head)
+    assert doors.forge.get_pull(number).state is PullState.OPEN
+
+
+def test_closing_ends_it_and_a_new_one_gets_a_new_number(doors: Doors) -> None:
+    number = doors.open()
+    doors.forge.close_pull(number)
+    doors.forge.close_pull(number)
+    assert doors.forge.get_pull(number).state is PullState.CLOSED
+    assert doors.open(x="3\n") == number + 1
+
+
+def test_the_sticky_comment_is_one(doors: Doors) -> None:
+    number = doors.open()
+    for text in ("one", "two", "two"):
+        doors.forge.upsert_comment(number, marker="<!-- m -->", body=f"<!-- m -->\n{text}")
+    (comment,) = doors.forge.list_comments(number)
+    assert comment.body == "<!-- m -->\ntwo"
+
+
+def test_the_newest_status_of_a_context_stands(doors: Doors) -> None:
+    head = doors.push("work", x="1\n")
+    for state in (CheckState.PENDING, CheckState.SUCCESS):
+        doors.forge.set_status(
+            head, CommitStatus(context="gitbot/plan", state=state, description="d")
+        )
+    (status,) = doors.forge.list_statuses(head)
+    assert (status.context, status.state) == ("gitbot/plan", CheckState.SUCCESS)
+
+
+def test_reviews_are_of_a_head(doors: Doors) -> None:
+    number = doors.open()
+    doors.forge.approve_pull(number, reviewer="eve")
+    pull = doors.forge.get_pull(number)
+    assert [(item.reviewer, item.approved, item.commit) for item in pull.reviews] == [
+        ("eve", True, pull.head)
+    ]
+
+
+# The ledger
+
+
+def test_entries_get_numbers_and_a_chain(doors: Doors) -> None:
+    first = doors.ledger.append(doors.ledger.read(), (Entry(file="a.jsonl", time=1),), {"p": b"{}"})
+    second = doors.ledger.append(first, (Entry(file="b.jsonl", time=2),), {"p": b"other"})
+    assert [entry.seq for entry in second.entries] == [1, 2]
+    assert second.entries[1].previous.startswith("sha256:")
+    assert second.plans == {"p": b"{}"}
+    assert doors.ledger.read() == second
+
+
+def test_the_second_append_on_one_head_loses(doors: Doors) -> None:
+    empty = doors.ledger.read()
+    doors.ledger.append(empty, (Entry(file="a.jsonl", time=1),), {})
+    with pytest.raises(ConflictError):
+        doors.ledger.append(empty, (Entry(file="a.jsonl", time=2),), {})
+    assert len(doors.ledger.read().entries) == 1
+
+
+def test_nothing_to_write_writes_nothing(doors: Doors) -> None:
+    ledger = doors.ledger.read()
+    assert doors.ledger.append(ledger, (), {}) == ledger
