@@ -114,7 +114,7 @@ def _waves(diff: Diff) -> Iterator[Section]:
     """The waves, folded where they are many."""
     for section in _table("", _WAVES, _wave_rows(diff), 5, "wave"):
         if len(section.items) <= _OPEN_WAVES:
-            yield replace(section, head=f"**Waves**\n\n{section.head}")
+            yield replace(section, head=f"**Waves** ({diff.queue})\n\n{section.head}")
         else:
             title = f"<details><summary>{len(section.items)} waves</summary>\n\n"
             yield replace(section, head=f"{title}{section.head}", foot="\n</details>\n\n")

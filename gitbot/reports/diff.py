@@ -70,6 +70,18 @@ class Diff:
     commands: tuple[str, ...]
 
     @property
+    def queue(self) -> str:
+        """What the estimates assume of limits and queue.
+
+        Only virt-controller may set a priority (KubeVirt 1.9, migration-create-admitter.go).
+        """
+        limits = self.plan.limits
+        return (
+            f"at most {limits.slots} at once, {limits.per_source_node} away from a node; gitbot's "
+            "migrations have no priority: they queue behind evacuations and upgrades"
+        )
+
+    @property
     def said(self) -> tuple[Finding, ...]:
         """The findings but for those that the table of rules says already."""
         return tuple(finding for finding in self.findings if finding.code != RULE_BROKEN)

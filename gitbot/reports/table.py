@@ -117,7 +117,8 @@ def _waves(diff: Diff) -> str:
         ]
         for wave in diff.plan.waves
     ]
-    return columns(["WAVE", "MOVES", "ESTIMATED START", "ESTIMATED END"], rows)
+    table = columns(["WAVE", "MOVES", "ESTIMATED START", "ESTIMATED END"], rows)
+    return f"{table}\n{diff.queue}"
 
 
 def _preview(preview: Preview) -> str:

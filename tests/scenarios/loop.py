@@ -20,6 +20,7 @@ from gitbot.model.canonical import canonical_json
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Entry
 from gitbot.model.objects import at, name_of
+from gitbot.model.plan_json import read_plan
 from gitbot.ports.forge import MergeMethod, PullRequest
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.port import SimulatedPort
@@ -38,7 +39,7 @@ kind: Configuration
 metadata: {name: default}
 spec:
   clusters:
-  - name: iberia
+  - name: CLUSTER
     timeZone: Europe/Madrid
   proposals: {stabilize: PT0S}
 """
@@ -74,7 +75,7 @@ class Loop:
     def start(
         cls, folder: Path, cluster: SimulatedCluster, *, configuration: str = CONFIGURATION
     ) -> Loop:
-        """A fresh repository for a cluster named iberia."""
+        """A fresh repository for a cluster; `configuration` names it CLUSTER."""
         port = NotedPort(cluster)
         bare = folder / "placement.git"
         forge = LocalForge.create(bare, clock=port)
@@ -82,14 +83,14 @@ class Loop:
         person.write_commit(
             branch="main",
             expected=None,
-            files={".gitbot.yaml": configuration.encode()},
+            files={".gitbot.yaml": configuration.replace("CLUSTER", cluster.name).encode()},
             message="Start",
             time=port.now(),
         )
         repository = GitRepository.clone(str(bare), folder / "gitbot.git")
         lines: list[str] = []
         shell = Shell(
-            cluster_name="iberia",
+            cluster_name=cluster.name,
             base_branch="main",
             repository=repository,
             forge=forge,
@@ -101,7 +102,7 @@ class Loop:
                 repository=repository,
                 commit=commit,
                 base_branch="main",
-                cluster="iberia",
+                cluster=cluster.name,
                 texts=ShippedTexts(),
                 replay=replay,
                 now=port.now,
@@ -125,12 +126,12 @@ class Loop:
     # What people do
 
     def commit(self, files: Mapping[str, str | None], *, branch: str = "main") -> str:
-        """A person commits files below intents/iberia/ (None removes)."""
+        """A person commits files below intents/<cluster>/ (None removes)."""
         self.person.fetch()
         expected = self.person.resolve(branch)
         start = expected or self.person.resolve("main")
         content: dict[str, bytes | None] = {
-            f"intents/iberia/{path}": None if text is None else text.encode()
+            f"intents/{self.cluster.name}/{path}": None if text is None else text.encode()
             for path, text in files.items()
         }
         if expected is None and start is not None:
@@ -213,6 +214,17 @@ class Loop:
             if at(vmi, "metadata", "labels", "kubevirt.io/domain", default="") == domain
             or not domain
         }
+
+    def planned(self, request: str) -> list[str]:
+        """The VMs of the newest plan for a request, in order of the moves."""
+        plans = self.shell.ledger_store.read().plans
+        documents = [read_plan(data) for data in plans.values()]
+        (plan,) = [
+            document.plan
+            for document in documents
+            if any(move.request == request for move in document.plan.moves)
+        ]
+        return [str(move.vm.namespaced_name) for move in plan.moves]
 
     def entries(self) -> tuple[Entry, ...]:
         """The ledger's entries."""

@@ -97,13 +97,14 @@ def strategies() -> Objects:
 
 
 def preflight() -> Objects:
-    """A VM that may go, and one whose backup runs while it is paused."""
+    """A VM that may go, one whose guest is paused, one that cannot migrate."""
     instance, launcher = vm("paused", on="node-a")
     conditions = [*instance["status"]["conditions"], {"type": "Paused", "status": "True"}]
     return [
         *two_nodes(),
         vm("web", on="node-a"),
         (changed(instance, "status", "conditions", value=conditions), launcher),
+        vm("pinned", on="node-a", migratable=False),
     ]
 
 
@@ -121,7 +122,7 @@ def not_migratable() -> Objects:
 
 def foreign_migration() -> Objects:
     """Eight VMs on node-a, tight limits, and a migration of somebody else."""
-    limits = {"parallelMigrationsPerCluster": 3, "parallelOutboundMigrationsPerNode": 1}
+    limits = {"parallelMigrationsPerCluster": 4, "parallelOutboundMigrationsPerNode": 3}
     return [
         kubevirt(migrations=limits),
         *(node(name) for name in ("node-a", "node-b", "node-c", "node-d")),

@@ -20,7 +20,11 @@ from tests.scenarios.clusters import clusters
 HERE = Path(__file__).resolve().parent
 UPDATE = os.environ.get("UPDATE_SCENARIOS") == "1"
 SESSIONS = sorted(path.parent.name for path in HERE.glob("*/session.txt"))
-STORIES = sorted(path.parent.name for path in HERE.glob("*/story.py"))
+LARGE = {"rack"}  # minutes, not seconds
+STORIES = [
+    pytest.param(name, marks=[pytest.mark.slow, pytest.mark.timeout(1500)] if name in LARGE else [])
+    for name in sorted(path.parent.name for path in HERE.glob("*/story.py"))
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +102,10 @@ def test_session(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("name", STORIES)
 def test_story(name: str, tmp_path: Path) -> None:
     module = importlib.import_module(f"tests.scenarios.{name}.story")
-    compare(HERE / name / "expected" / "story.txt", module.story(tmp_path))
+    told = module.story(tmp_path)
+    files = told if isinstance(told, dict) else {"story.txt": told}
+    for file, content in files.items():
+        compare(HERE / name / "expected" / file, content)
 
 
 def compare(path: Path, content: str) -> None:
@@ -116,6 +123,7 @@ def test_the_clusters_are_what_the_simulator_makes() -> None:
 
 def test_every_folder_is_a_scenario() -> None:
     folders = {path.name for path in HERE.iterdir() if path.is_dir() and path.name[0] not in "_."}
-    assert folders == set(SESSIONS) | set(STORIES)
+    stories = {path.parent.name for path in HERE.glob("*/story.py")}
+    assert folders == set(SESSIONS) | stories
     for name in folders:
         assert (HERE / name / "README.md").is_file(), f"{name} has no README.md"
