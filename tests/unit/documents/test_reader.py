@@ -208,3 +208,23 @@ def test_brackets_of_every_sort_are_closed(text: str) -> None:
     documents, findings = read_documents(text.encode(), "f")
     assert len(documents) == 1
     assert {finding.code for finding in findings} <= {"documents/anchor", "documents/tag"}
+
+
+KEYS = [
+    (b"&a b: 1\n*a : 2\n", ["1:1: found an anchor (&)", "2:1: found an alias (*) as key"]),
+    (b"!!str b: 1\n", ["1:1: found the tag !!str, expected none"]),
+    (b"? {a: [b]}\n: c\n", ["1:3: found a mapping as key, expected text"]),
+    (b"x: {? [a, [b]] : c}\n", ["1:7: x: found a list as key, expected text"]),
+    (b"{: c}\n", ["1:2: found the key nothing, expected text; write a key before the colon"]),
+    (b"true: c\n", ['1:1: found the key true, expected text; quote it: "true"']),
+    (b"22:00: c\n", ['1:1: found the key 22:00 unquoted, expected text; quote it: "22:00"']),
+    (b"<<: {a: 010}\n", ["1:1: found a merge key (<<)", '1:9: ["<<"].a: found 010']),
+]
+
+
+@pytest.mark.parametrize(("data", "begins"), KEYS)
+def test_keys_are_plain_text(data: bytes, begins: list[str]) -> None:
+    findings = found(data)
+    assert len(findings) == len(begins), findings
+    for finding, begin in zip(findings, begins, strict=True):
+        assert finding.startswith(begin)
