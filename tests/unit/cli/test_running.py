@@ -1,0 +1,148 @@
+"""The commands that read or change the world, on the simulated cluster and a forge in memory."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from gitbot.cli import (
+    apply,
+    cancel,
+    hold,
+    ledger,
+    propose,
+    reconcile,
+    resume,
+    returned,
+    running,
+    status,
+)
+from gitbot.workflows.shell import Shell
+from tests.unit.workflows.story import REQUEST, RULE, Story
+
+COMMANDS: dict[str, click.Command] = {
+    "apply": apply.command,
+    "cancel": cancel.command,
+    "hold": hold.command,
+    "ledger": ledger.command,
+    "propose": propose.command,
+    "reconcile": reconcile.command,
+    "resume": resume.command,
+    "returned": returned.command,
+    "status": status.command,
+}
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def story() -> Story:
+    return Story.begin(db=RULE)
+
+
+@pytest.fixture
+def run(story: Story, monkeypatch: pytest.MonkeyPatch) -> Run:
+    @contextmanager
+    def opened(where: dict[str, str]) -> Iterator[Shell]:
+        assert set(where) == {"cluster", "kubeconfig", "context"}
+        yield replace(story.shell, progress=running.tell)
+
+    for module in (apply, cancel, hold, ledger, propose, reconcile, resume, returned, status):
+        monkeypatch.setattr(module, "running", opened)
+
+    def call(name: str, *arguments: str) -> Result:
+        return CliRunner().invoke(
+            COMMANDS[name], list(arguments), catch_exceptions=False, standalone_mode=False
+        )
+
+    return call
+
+
+def test_propose_merge_apply_and_again(story: Story, run: Run) -> None:
+    first = run("propose")
+    assert first.stdout == "heal-zoneantiaffinity-customapp-mssql2016: opened (pull request 1)\n"
+    story.merge()
+    applied = run("apply")
+    assert applied.stdout == "1 succeeded\n"
+    assert "kni-worker6 -> kni-worker2 created" in applied.stderr
+    assert applied.return_value == 0
+    again = run("apply")
+    assert again.stdout == "nothing to do: everything approved is done, or waits\n"
+    assert run("propose").stdout == "no concern: nothing to propose\n"
+
+
+def test_json_comes_with_its_kind(story: Story, run: Run) -> None:
+    kinds = {}
+    for name in ("propose", "apply", "reconcile", "status"):
+        document = json.loads(run(name, "-o", "json").stdout)
+        kinds[name] = document["kind"]
+        assert document["apiVersion"] == "placement.gitbot.dev/v1alpha1"
+    assert kinds == {
+        "propose": "ProposeResult",
+        "apply": "ApplyResult",
+        "reconcile": "ReconcileResult",
+        "status": "Status",
+    }
+
+
+def test_status_says_what_waits_and_what_to_type(story: Story, run: Run) -> None:
+    assert run("status").stdout == "nothing is under way, and nothing waits\n"
+    run("propose")
+    assert "pull request 1 is open" in run("status").stdout
+    story.merge()
+    run("hold", "--reason", "smoke", "--by", "ann")
+    assert run("apply").stdout.endswith("stopped: smoke\n")
+    shown = run("status").stdout
+    assert "stopped: smoke" in shown
+    assert "  next: gitbot resume --by NAME" in shown
+    run("resume", "--by", "ann")
+    run("apply")
+    assert "succeeded" in run("status").stdout
+
+
+def test_the_ledger_answers_who_moved_what(story: Story, run: Run) -> None:
+    run("propose")
+    story.merge()
+    run("apply")
+    rows = list(csv.reader(run("ledger", "show", "-o", "csv", "--node", "kni-worker2").stdout.splitlines()))  # fmt: skip  # noqa: E501
+    assert rows[0][:4] == ["time", "state", "request", "vm"]
+    assert [row[1] for row in rows[1:]][-1] == "succeeded"
+    assert run("ledger", "show", "--by", "nobody").stdout == "no entry\n"
+    items = json.loads(run("ledger", "show", "-o", "json", "--by", "bob").stdout)["items"]
+    assert {item["merger"] for item in items} == {"bob"}
+    assert run("ledger", "verify").stdout.endswith("1 plans: whole\n")
+
+
+def test_cancel_ends_a_request(story: Story, run: Run) -> None:
+    story.commit(db=None, jump=REQUEST)
+    run("propose")
+    story.merge()
+    run("hold", "--by", "ann")
+    run("apply")
+    assert run("cancel", "request/customapp/jump", "--by", "ann").stdout == (
+        "request/customapp/jump: withdrawn\n"
+    )
+    run("resume", "--by", "ann")
+    assert "nothing to do" in run("apply").stdout
+
+
+def test_what_cannot_be_read_gives_exit_code_2(
+    story: Story, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("propose")
+    story.merge()
+    monkeypatch.setattr(story.port, "server_time", lambda: 0)
+    result = run("apply")
+    assert result.return_value == 2
+    assert "the API server's clock is" in result.stdout
+
+
+def test_words_of_others_cannot_act_on_a_terminal(story: Story, run: Run) -> None:
+    run("hold", "--reason", "\x1b[31mred", "--by", "ann")
+    assert "\x1b" not in run("status").stdout
