@@ -45,7 +45,7 @@ class Explainer:
     """Answers about the subjects of one snapshot."""
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
-        self.instances = Instances(snapshot)
+        self.instances = Instances.of(snapshot)
         self.world = World.of(snapshot)
         self._pods = {name_of(pod): pod for pod in snapshot.of("Pod")}
 

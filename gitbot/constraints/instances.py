@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gitbot.constraints.domains import Domains
+from gitbot.constraints.made import LastMade
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.kubevirt.pod_defaults import ClassObjects
 from gitbot.model.cluster import ClusterSnapshot
@@ -95,6 +96,11 @@ class Instances(Mapping[NamespacedName, Instance]):
             runtime={name_of(obj).name: obj for obj in snapshot.of("RuntimeClass")},
         )
 
+    @classmethod
+    def of(cls, snapshot: ClusterSnapshot) -> Instances:
+        """The same, made once of a snapshot: nobody changes either of them."""
+        return _last(snapshot)
+
     def __getitem__(self, name: NamespacedName) -> Instance:
         return self._instances[name]
 
@@ -111,6 +117,9 @@ class Instances(Mapping[NamespacedName, Instance]):
     def occupancy(self) -> Occupancy:
         """VMI to the nodes on which it holds a place; VMs that run nowhere are left out."""
         return {name: item.places for name, item in self._instances.items() if item.places}
+
+
+_last = LastMade(Instances)
 
 
 def _standing(snapshot: ClusterSnapshot) -> Iterator[StandingPod]:

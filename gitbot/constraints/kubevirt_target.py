@@ -26,7 +26,7 @@ def target_of(
     Built from the VMI and its running launcher pod, else from the VM, marked `estimated`. Ask with
     Instances where many VMs are asked about. KeyError where neither VMI nor VM exists.
     """
-    instances = source if isinstance(source, Instances) else Instances(source)
+    instances = source if isinstance(source, Instances) else Instances.of(source)
     instance = instances[vmi_name]
     obj = (
         target_object(instances, instance, added_node_selector or {})

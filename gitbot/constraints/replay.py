@@ -58,7 +58,7 @@ class _Player:
 
     def __init__(self, problem: PlacementProblem) -> None:
         self.problem = problem
-        self.instances = Instances(problem.snapshot)
+        self.instances = Instances.of(problem.snapshot)
         self.world = World.of(problem.snapshot)
         self.home = {vm: item.node for vm, item in self.instances.items() if item.node}
         self.occupancy = dict(self.instances.occupancy())

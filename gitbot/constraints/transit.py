@@ -81,7 +81,7 @@ class Transit:
         """The state at the snapshot: running migrations hold both places, reservations count."""
         transit = cls(
             world=World.of(problem.snapshot),
-            instances=Instances(problem.snapshot),
+            instances=Instances.of(problem.snapshot),
             rules=problem.rules,
             zone=problem.zone_key,
         )

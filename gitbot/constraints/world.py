@@ -8,6 +8,7 @@ import numpy as np
 
 from gitbot.constraints.facts import Facts
 from gitbot.constraints.filter import Filter
+from gitbot.constraints.made import LastMade, Made
 from gitbot.constraints.registry import FILTERS, SCORERS
 from gitbot.constraints.scorer import total_scores
 from gitbot.constraints.state import State
@@ -17,6 +18,21 @@ from gitbot.model.columns import Mask
 from gitbot.model.names import NamespacedName
 from gitbot.model.node import Node
 from gitbot.model.pod import Pod
+
+_MOST_PODS = 50_000
+_pod = Made(Pod.from_object, most=_MOST_PODS)
+
+
+def _placed(snapshot: ClusterSnapshot) -> State:
+    state = State(Facts(snapshot))
+    for obj in snapshot.of("Pod"):
+        pod = _pod(obj)
+        if pod.node:
+            state.add(pod, pod.node)
+    return state
+
+
+_state = LastMade(_placed)
 
 
 class World:
@@ -34,12 +50,7 @@ class World:
     @classmethod
     def of(cls, snapshot: ClusterSnapshot) -> World:
         """The world of a snapshot: every pod with a node that is not finished is placed."""
-        state = State(Facts(snapshot))
-        for obj in snapshot.of("Pod"):
-            pod = Pod.from_object(obj)
-            if pod.node:
-                state.add(pod, pod.node)
-        return cls(state)
+        return cls(_state(snapshot).fork())
 
     def fork(self) -> World:
         """An independent copy of what changes; nodes, namespaces and volumes are shared."""

@@ -25,6 +25,7 @@ class ClusterFacts:
     instances: Mapping[NamespacedName, KubernetesObject]
     nodes: Mapping[str, KubernetesObject]
     migrations: Mapping[NamespacedName, KubernetesObject]
+    running: tuple[KubernetesObject, ...]  # migrations of all movers that are not over, sorted
     by_node: Mapping[str, tuple[NamespacedName, ...]]
     job_names: frozenset[tuple[str, str]]  # (namespace, VMIM name) that pods remember
     zone_key: str
@@ -40,6 +41,7 @@ class ClusterFacts:
             instances={name_of(instance): instance for instance in instances},
             nodes={name_of(node).name: node for node in snapshot.of("Node")},
             migrations={name_of(migration): migration for migration in migrations},
+            running=_running(migrations),
             by_node=_by_node(instances),
             job_names=_job_names(snapshot),
             zone_key=problem.zone_key,
@@ -62,15 +64,11 @@ class ClusterFacts:
 
     def unfinished(self) -> tuple[KubernetesObject, ...]:
         """Migrations of all movers that are not over, sorted."""
-        return tuple(
-            migration
-            for _, migration in sorted(self.migrations.items())
-            if phase_of(migration) not in FINAL_PHASES
-        )
+        return self.running
 
     def in_flight(self, vm: NamespacedName) -> KubernetesObject | None:
         """The unfinished migration of a VMI, None where there is none."""
-        return next((item for item in self.unfinished() if vm_of(item) == vm), None)
+        return next((item for item in self.running if vm_of(item) == vm), None)
 
     def schedulable(self, node: str) -> bool:
         """Whether the node is Ready and not cordoned."""
@@ -79,7 +77,12 @@ class ClusterFacts:
 
     def instances_on(self, node: str) -> tuple[NamespacedName, ...]:
         """VMIs on a node, sorted."""
-        return tuple(name for name in sorted(self.instances) if node and self.node_of(name) == node)
+        return self.by_node.get(node, ())
+
+
+def _running(migrations: Iterable[KubernetesObject]) -> tuple[KubernetesObject, ...]:
+    found = (item for item in migrations if phase_of(item) not in FINAL_PHASES)
+    return tuple(sorted(found, key=name_of))
 
 
 def _by_node(

@@ -47,6 +47,8 @@ class _Round:
     waiting: list[Waiting] = field(default_factory=list)
     stale: list[Stale] = field(default_factory=list)
     refused: int = 0
+    open_moves: dict[tuple[str, str], list[tuple[int, MoveRecord]]] = field(default_factory=dict)
+    waits: dict[tuple[str, str, int, int], frozenset[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,20 +147,40 @@ def _earlier_wave(candidate: Candidate, look: _Round) -> MoveRecord | None:
 
     Groups that are proposed anew, and nodes that must wait for their turn, hold nobody up.
     """
-    waits = {
-        other.move.id
-        for other in look.candidates
-        if other.approved is candidate.approved
-        and ((other.approved.id, other.move.group) in look.blocked or _node_gate(look, other))
-        and other.move.group != candidate.move.group
-    }
-    waves = {move.id: move.wave for move in candidate.approved.moves}
-    for number, record in sorted(candidate.request.moves.items()):
-        earlier = number in waves and waves[number] < candidate.move.wave
-        same = record.digest == candidate.record.digest
-        if earlier and same and not record.final and number not in waits:
+    waits = _waits(candidate.approved, look)
+    for wave, record in _open_moves(candidate, look):
+        ours = record.group == candidate.move.group
+        if wave < candidate.move.wave and (ours or record.number not in waits):
             return record
     return None
+
+
+def _open_moves(candidate: Candidate, look: _Round) -> list[tuple[int, MoveRecord]]:
+    """The unfinished moves of a candidate's plan by number, each with its wave."""
+    plan = (candidate.approved.id, candidate.record.digest)
+    known = look.open_moves.get(plan)
+    if known is None:
+        waves = {move.id: move.wave for move in candidate.approved.moves}
+        known = look.open_moves[plan] = [
+            (waves[number], record)
+            for number, record in sorted(candidate.request.moves.items())
+            if number in waves and record.digest == plan[1] and not record.final
+        ]
+    return known
+
+
+def _waits(approved: Approved, look: _Round) -> frozenset[int]:
+    """Candidates of a plan that hold nobody up: decided anew when a node or a group changed."""
+    state = (approved.id, approved.approval.digest, len(look.begins), len(look.blocked))
+    known = look.waits.get(state)
+    if known is None:
+        known = look.waits[state] = frozenset(
+            other.move.id
+            for other in look.candidates
+            if other.approved is approved
+            and ((approved.id, other.move.group) in look.blocked or _node_gate(look, other))
+        )
+    return known
 
 
 def _law(view: View, facts: ClusterFacts, look: _Round, candidate: Candidate) -> str:

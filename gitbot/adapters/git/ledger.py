@@ -22,6 +22,8 @@ class GitLedgerStore:
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._seen = ""
+        self._ledger = Ledger()  # as verified, or written, at its head
+        self._files: dict[str, bytes] = {}  # the same as files
 
     def read(self) -> Ledger:
         """The whole ledger, verified."""
@@ -33,16 +35,10 @@ class GitLedgerStore:
                 hint="somebody rewrote or deleted it: restore it before gitbot goes on",
             )
         self._seen = head
-        files = self._repository.read_tree(head) if head else {}
-        return Ledger(
-            entries=read_files(files),
-            plans={
-                path.removeprefix("plans/").removesuffix(".json"): data
-                for path, data in files.items()
-                if path.startswith("plans/")
-            },
-            head=head,
-        )
+        if head != self._ledger.head:
+            self._files = dict(self._repository.read_tree(head)) if head else {}
+            self._ledger = _ledger(head, self._files)
+        return self._ledger
 
     def append(
         self, ledger: Ledger, entries: tuple[Entry, ...], plans: Mapping[str, bytes]
@@ -55,8 +51,9 @@ class GitLedgerStore:
         files: dict[str, bytes | None] = {
             f"plans/{key}.json": data for key, data in new_plans.items()
         }
+        known = self._files if ledger.head == self._ledger.head else None
         for path in sorted({entry.file for entry in linked}):
-            present = append_lines(b"", ledger.of(path))
+            present = append_lines(b"", ledger.of(path)) if known is None else known.get(path, b"")
             added = (entry for entry in linked if entry.file == path)
             files[path] = append_lines(present, added)
         head = self._repository.write_commit(
@@ -67,9 +64,22 @@ class GitLedgerStore:
             time=max((entry.time for entry in linked), default=0),
         )
         self._seen = head
-        return Ledger(
+        grown = Ledger(
             entries=(*ledger.entries, *linked), plans={**ledger.plans, **new_plans}, head=head
         )
+        if known is not None:
+            known.update((path, data) for path, data in files.items() if data is not None)
+            self._ledger = grown
+        return grown
+
+
+def _ledger(head: str, files: Mapping[str, bytes]) -> Ledger:
+    plans = {
+        path.removeprefix("plans/").removesuffix(".json"): data
+        for path, data in files.items()
+        if path.startswith("plans/")
+    }
+    return Ledger(entries=read_files(files), plans=plans, head=head)
 
 
 def _message(entries: tuple[Entry, ...]) -> str:

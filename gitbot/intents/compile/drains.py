@@ -86,7 +86,7 @@ def compile_drain(
     `done` are nodes that this occurrence has drained and given back. Without `occurrence` the one
     that is open or comes next; see `opening_of`.
     """
-    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
+    instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     intent = intents.find("MaintenanceWindow", window)
     if intent is None or not isinstance(intent.spec, MaintenanceWindowSpec):
         return None, ()

@@ -22,7 +22,7 @@ def compile_freezes(
     zone: str | None = None,
 ) -> tuple[tuple[Freeze, ...], tuple[Finding, ...]]:
     """Freezes that are still to come or open, for the VMs of the snapshot, in order of refs."""
-    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
+    instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     freezes: list[Freeze] = []
     findings: list[Finding] = []
     for intent, spec in intents.freeze_windows:

@@ -34,7 +34,7 @@ def compile_heal(
     the rule as a whole is a wish (enforcement Preferred). A rule whose topology key is on no node
     has no healing.
     """
-    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
+    instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     occupancy = instances.occupancy()
     specs = {intent.ref: intent.spec for intent in intents.intents}
     goals: dict[IntentRef, HealRule] = {}

@@ -68,7 +68,7 @@ def compile_goals(
     In this order, each sorted by id. `commits` maps windows without schedule to the commits that
     merged them. For previews; a workflow compiles the goals of one concern at a time.
     """
-    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
+    instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     requests, found = compile_requests(intents, instances, now=now, zone=zone, past=past)
     findings = list(found)
     goals: list[Goal] = list(requests)
@@ -103,7 +103,7 @@ def build_problem(
     into the plan are those of its goals' intents, of the windows that its requests name, and of
     all rules: what else stands in the repository does not change what was reviewed.
     """
-    instances = instances or Instances(snapshot)
+    instances = instances or Instances.of(snapshot)
     configured = settings.cluster(cluster)
     zone = configured.time_zone if configured is not None else None
     rules, rule_findings = compile_rules(intents, instances, assume_plugins=assume_plugins)

@@ -42,7 +42,7 @@ def compile_requests(
     target does not exist, it selects nothing or too much, its time is over) has findings and no
     goal.
     """
-    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
+    instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     goals: list[MoveVms] = []
     findings: list[Finding] = []
     for intent, spec in intents.migration_requests:

@@ -43,7 +43,7 @@ def compile_rules(
     Findings are about what is written and what the cluster has: topology keys, domains, labels;
     breaches are the planner's and the report's business.
     """
-    instances = snapshot if isinstance(snapshot, Instances) else Instances(snapshot)
+    instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     rules: list[RuleConstraint] = []
     findings: list[Finding] = []
     for intent, zone_spec in intents.zone_anti_affinities:
