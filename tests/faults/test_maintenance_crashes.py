@@ -1,0 +1,113 @@
+"""A drain with gitbot's own cordons, killed at every point, ends as the undisturbed one."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitbot.execution.state import fold_homes, fold_nodes
+from gitbot.execution.values import Maintenance, Terms
+from gitbot.workflows.apply import apply
+from tests.faults.test_crashes import KillAt, Killed, install
+from tests.unit.workflows.doubles import Stage, a_move, a_plan
+
+DRAIN = "drain/fw/o1"
+
+
+def a_stage() -> Stage:
+    stage = Stage.of(nodes={"a": "east", "b": "east", "c": "west"}, vms={"one": "a", "two": "b"})
+    stage.base.terms_by_request[DRAIN] = Terms(
+        window="fw",
+        maintenance=Maintenance(
+            window="fw", occurrence="o1", nodes=("a", "b"), cordon=True, done="Rebooted"
+        ),
+    )
+    stage.approve(
+        a_plan(
+            a_move("one", "a", "c", request=DRAIN, group="a"),
+            a_move("two", "b", "c", number=2, wave=1, request=DRAIN, group="b"),
+        )
+    )
+    return stage
+
+
+def run_to_the_end(stage: Stage) -> int:
+    """Passes, and reboots of nodes that are ready, until one pass does nothing."""
+    died = 0
+    for _ in range(40):
+        try:
+            quiet = apply(stage.shell).did_nothing
+        except Killed:
+            died += 1
+            continue
+        rebooted = False
+        for name, node in nodes(stage).items():
+            info = stage.cluster.nodes[name]["status"]["nodeInfo"]
+            if node == "ready" and info["bootID"] == f"boot-{name}":
+                info["bootID"] = "second"
+                rebooted = True
+        if quiet and not rebooted:
+            return died
+    raise AssertionError("it never comes to rest")
+
+
+def nodes(stage: Stage) -> dict[str, str]:
+    found = fold_nodes(stage.store.read(), cluster="prod", window="fw", occurrence="o1")
+    return {name: str(node.state) for name, node in found.items()}
+
+
+def end_of(stage: Stage) -> tuple[object, ...]:
+    homes = fold_homes(stage.store.read(), cluster="prod", window="fw", occurrence="o1")
+    marks = {
+        name: (
+            bool(node["spec"].get("unschedulable")),
+            sorted(key for key in node["metadata"]["labels"] if "gitbot" in key),
+        )
+        for name, node in stage.cluster.nodes.items()
+    }
+    return stage.cluster.where(), sorted(stage.cluster.creates()), nodes(stage), homes, marks
+
+
+def test_the_undisturbed_run_leaves_no_trace_on_the_nodes() -> None:
+    stage = a_stage()
+    run_to_the_end(stage)
+    where, creates, states, homes, marks = end_of(stage)
+    assert where == {"one": "c", "two": "c"}
+    assert len(list(creates)) == 2  # type: ignore[call-overload]
+    assert states == {"a": "returned", "b": "returned"}
+    assert marks == {"a": (False, []), "b": (False, []), "c": (False, [])}
+    assert sorted(homes.values()) == ["a", "b"]  # type: ignore[attr-defined]
+
+
+def test_killed_at_every_point_it_comes_to_the_same_end() -> None:
+    clean = a_stage()
+    counter = KillAt(0)
+    install(clean, counter)
+    run_to_the_end(clean)
+    expected = end_of(clean)
+    for number in range(1, counter.passed + 1):
+        stage = a_stage()
+        install(stage, KillAt(number))
+        assert run_to_the_end(stage) == 1, number
+        assert end_of(stage) == expected, f"killed at point {number}"
+
+
+@pytest.mark.parametrize("verb", ["label", "cordon"])
+def test_the_rights_on_nodes_are_optional_for_labels_and_needed_for_cordons(verb: str) -> None:
+    from gitbot.errors import ClusterForbidden  # noqa: PLC0415
+
+    stage = a_stage()
+
+    def trouble(what: str, name: str) -> None:
+        del name
+        if what == verb:
+            raise ClusterForbidden("nodes is forbidden", hint="apply deploy/rbac/nodes.yaml")
+
+    stage.cluster.trouble = trouble
+    if verb == "label":
+        apply(stage.shell)
+        assert stage.cluster.where()["one"] == "c"
+        assert any("is not labelled" in line for line in stage.lines)
+    else:
+        with pytest.raises(ClusterForbidden):
+            apply(stage.shell)
+        assert stage.cluster.creates() == []
