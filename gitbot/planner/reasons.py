@@ -22,7 +22,10 @@ _COMPANY = "company"
 _MOST_KINDS = 3
 _WORDS = {
     "NodeUnschedulable": ("is cordoned", "are cordoned"),
-    "TaintToleration": ("has a taint that it does not tolerate",) * 2,
+    "TaintToleration": (
+        "has a taint that it does not tolerate",
+        "have taints that it does not tolerate",
+    ),
     "NodeResourcesFit": ("has too little room", "have too little room"),
     "NodeAffinity": ("lacks {labels}", "lack {labels}"),
     "InterPodAffinity": ("holds what it must be apart from", "hold what it must be apart from"),
@@ -44,7 +47,7 @@ def summary(
     said = {item.node: item.reasons for item in nodes if item.node in wanted}
     collision = _collision(board, vm, wish, wanted)
     if collision:
-        hint = "KubeVirt would drop the selector without a word; choose nodes that the VM itself allows"
+        hint = "KubeVirt would drop it without a word; choose nodes that the VM itself allows"
         return Obstacle(code="selector-collision", reason=collision, hint=hint)
     loose = [lines[0] for lines in said.values() if _kind(lines[0], wish) == _LANDING]
     if loose:

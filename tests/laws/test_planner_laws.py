@@ -18,7 +18,7 @@ from gitbot.model.canonical import canonical_json, digest
 from gitbot.model.objects import KubernetesObject
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.plan_encode import plan_body
-from gitbot.model.problem import PlacementProblem
+from gitbot.model.problem import MoveVms, Pin, PlacementProblem
 from gitbot.planner import make_plan
 from gitbot.snapshot import from_objects
 from tests.laws.tiny import problem_of, tiny
@@ -46,6 +46,19 @@ def test_every_wave_keeps_the_law_in_any_order_of_completion(seed: int) -> None:
 def test_replay_agrees(seed: int) -> None:
     case = problem_of(tiny(seed))
     assert replay(case, make_plan(case)) == ()
+
+
+@given(seed=SEEDS, pin=st.sampled_from([Pin.ZONE, Pin.NONE]))
+@settings(max_examples=60, deadline=None)
+def test_moves_that_the_scheduler_decides_keep_the_law_wherever_they_land(
+    seed: int, pin: Pin
+) -> None:
+    case = problem_of(tiny(seed))
+    goals = tuple(
+        replace(goal, pin=pin) if isinstance(goal, MoveVms) else goal for goal in case.goals
+    )
+    unpinned = replace(case, goals=goals)
+    assert replay(unpinned, make_plan(unpinned)) == ()
 
 
 @given(seed=SEEDS, random=st.randoms(use_true_random=False))

@@ -1,0 +1,123 @@
+"""What a hold says when no node takes a VM: the fewest reasons, and what would help."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitbot.model.problem import HealRule, Reservation
+from gitbot.testing.problems import HOSTNAME, ZONE, named, node, problem, request, vm
+from tests.unit.planner.reading import SPREAD, move, planned, spread
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+FAST = {"speed": "fast"}
+DB = {"app": "db"}
+
+
+def apart(key: str = ZONE, **more: Any) -> dict[str, Any]:
+    term = {"labelSelector": {"matchLabels": DB}, "topologyKey": key, **more}
+    return {"podAntiAffinity": {REQUIRED: [term]}}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "subject", "reason"),
+    [
+        pytest.param(
+            [node("n2"), node("n3")],
+            {"node_selector": FAST},
+            "no node takes it: 2 nodes lack speed=fast",
+            id="labels",
+        ),
+        pytest.param(
+            [node("n2", memory="4Gi"), node("n3", memory="4Gi")],
+            {"memory": "6Gi"},
+            "no node takes it: 2 nodes have too little room "
+            "(n2: memory: asks 6Gi, 4Gi of 4Gi free, 2Gi missing)",
+            id="room",
+        ),
+        pytest.param(
+            [node("n2", unschedulable=True), node("n3", memory="4Gi", unschedulable=True)],
+            {"memory": "6Gi"},
+            "no node takes it: 2 nodes are cordoned",
+            id="the one reason that all have",
+        ),
+        pytest.param(
+            [
+                node("n2", unschedulable=True),
+                node("n3", labels=FAST, memory="4Gi"),
+                node("n4", labels=FAST, taints=[{"key": "gpu", "effect": "NoSchedule"}]),
+            ],
+            {"memory": "6Gi", "node_selector": FAST},
+            "no node takes it: n3 has too little room "
+            "(n3: memory: asks 6Gi, 4Gi of 4Gi free, 2Gi missing), "
+            "2 nodes have taints that it does not tolerate",
+            id="two reasons for three nodes",
+        ),
+    ],
+)
+def test_reasons(nodes: list[Any], subject: dict[str, Any], reason: str) -> None:
+    case = problem(
+        [node("n1", labels=FAST), *nodes, vm("a", on="n1", **subject)], goals=[move("a")]
+    )
+    (hold,) = planned(case).holds
+    assert hold.reason == reason
+    assert [item.node for item in hold.nodes] == sorted(item["metadata"]["name"] for item in nodes)
+
+
+ZONES = [
+    node("a1", zone="a", labels=FAST),
+    node("a2", zone="a"),
+    node("b1", zone="b", labels=FAST),
+]
+
+
+def test_no_free_zone_for_a_rule_names_the_stand_by_node() -> None:
+    vms = [vm("x", on="a1", labels=DB, node_selector=FAST), vm("y", on="b1", labels=DB)]
+    (hold,) = planned(spread(problem([*ZONES, *vms], goals=[move("x")]))).holds
+    assert (hold.code, hold.reason) == (
+        "no-free-domain",
+        "no free zone with a speed=fast node for spread",
+    )
+    assert hold.hint.startswith("a stand-by node with speed=fast in zone a would do; or override")
+
+
+def test_no_free_zone_for_the_vms_own_words_says_that_its_own_pod_counts() -> None:
+    vms = [vm("x", on="a1", labels=DB, affinity=apart()), vm("y", on="b1", labels=DB)]
+    (hold,) = planned(problem([*ZONES, *vms], goals=[move("x")])).holds
+    assert hold.reason == "no free zone with a node that takes it for db"
+    assert "mismatchLabelKeys [kubevirt.io/created-by]" in hold.hint
+
+
+def test_company_is_no_free_zone() -> None:
+    near = {"labelSelector": {"matchLabels": {"app": "cache"}}, "topologyKey": HOSTNAME}
+    lonely = vm("x", on="a1", affinity={"podAffinity": {REQUIRED: [near]}})
+    (hold,) = planned(problem([*ZONES, lonely], goals=[move("x")])).holds
+    assert hold.reason == "no node takes it: 2 nodes lack the pods that it must be near"
+
+
+def test_room_that_is_reserved_names_the_pull_request() -> None:
+    case = problem(
+        [
+            node("n1"),
+            node("n2", memory="4Gi"),
+            vm("a", on="n1", memory="3Gi"),
+            vm("b", on="n1", memory="3Gi"),
+        ],
+        goals=[move("a", to="n2")],
+        reservations=[
+            Reservation(vm=named("b"), node="n2", allowed=(), request="other", pull_request=7)
+        ],
+    )
+    (hold,) = planned(case).holds
+    assert hold.code == "no-feasible-node"
+    assert hold.hint == "room there is reserved by other (pull request #7)"
+
+
+def test_more_vms_than_domains_can_hold() -> None:
+    vms = [vm(name, on="a1", labels=DB) for name in "xyz"]
+    goal = HealRule(request=request("heal"), rule=SPREAD)
+    plan = planned(spread(problem([*ZONES, *vms], goals=[goal])))
+    assert len(plan.moves) == 1
+    assert {hold.code for hold in plan.holds} == {"not-healed"}
+    assert plan.holds[0].reason.startswith("3 VMs, but 2 domains of topology.kubernetes.io/zone")
