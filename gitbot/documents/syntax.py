@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 import yaml
@@ -20,6 +21,9 @@ class SyntaxProblem:
     expected: str
     hint: str
 
+
+_MISSED = "did not find expected "
+_MISSING = re.compile(f"^{_MISSED}.*", re.DOTALL)
 
 # (part of the parser's context, part of its problem, found, expected, hint, at the opening)
 _KNOWN = (
@@ -129,6 +133,14 @@ _KNOWN = (
     ),
     (
         "",
+        "node content",
+        "something that is no value",
+        "a value",
+        "write one, or quote the text",
+        False,
+    ),
+    (
+        "",
         "unexpected ':'",
         "a colon that cannot stand here",
         "a value after the colon",
@@ -196,8 +208,8 @@ def _translated(error: yaml.YAMLError, text: str, state: ParserState) -> SyntaxP
             return SyntaxProblem(index=where, found=found, expected=expected, hint=hint)
     return SyntaxProblem(
         index=index,
-        found=problem.removeprefix("found ") or "a syntax error",
-        expected="YAML",
+        found=_MISSING.sub("something else", problem).removeprefix("found ") or "a syntax error",
+        expected=problem.removeprefix(_MISSED) if problem.startswith(_MISSED) else "YAML",
         hint="see the line above",
     )
 
