@@ -17,7 +17,7 @@ from gitbot.model.problem import Limits, Pin
 class Outcome(StrEnum):
     """Outcome of one preflight check of a move. `fail` blocks."""
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105 - no password: the verdict of a check
     WARN = "warn"
     FAIL = "fail"
 

@@ -292,3 +292,4 @@ def _goal(case: Tiny, rules: Sequence[RuleConstraint], name: str) -> Goal:
             return HealRule(request=made_for, rule=rules[0].ref)
         case "empty" | "leave":
             return EmptyNodes(request=made_for, nodes=hosts, block=case.kind == "empty")
+    raise AssertionError(case.kind)
