@@ -27,7 +27,7 @@ class Document:
     sound: bool = True
 
 
-class Exhausted(Exception):  # noqa: N818 - it is a signal to stop, not an error
+class Exhausted(Exception):
     """A budget ran out: nothing more of this file is read."""
 
 

@@ -39,7 +39,7 @@ BAD_PATH = r"[\x00-\x1f\\\x7f]|(^|/)(\.{0,2}|\.git)(/|$)"
 _SECONDS = (7 * DAY, DAY, 3600, 60, 1)
 
 
-class Refusal(ValueError):  # noqa: N818 - a refusal is what it is called all over the house
+class Refusal(ValueError):
     """A text that is not what its field holds."""
 
     def __init__(self, code: str, expected: str, hint: str) -> None:
