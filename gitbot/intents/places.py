@@ -15,6 +15,11 @@ def proposal_file(cluster: str, concern: str) -> str:
     return f"intents/{cluster}/{PROPOSALS}/{concern}.yaml"
 
 
+def is_proposal_file(file: str, cluster: str) -> bool:
+    """Whether a file lies where only the bot's pull requests write."""
+    return file.startswith(f"intents/{cluster}/{PROPOSALS}/")
+
+
 def is_ours(file: str) -> bool:
     """Whether a file below `intents/<cluster>/` claims to be an intent, as a README does not."""
     return file.lower().rstrip(" .").endswith((".yaml", ".yml", ".json"))
@@ -37,7 +42,7 @@ def check_file_name(file: str) -> Finding | None:
 
 def check_place(report: Report, kind: str, cluster: str) -> None:
     """Proposals stand in `gitbot/`, everything else outside of it."""
-    inside = report.file.startswith(f"intents/{cluster}/{PROPOSALS}/")
+    inside = is_proposal_file(report.file, cluster)
     if inside and kind != "PlacementProposal":
         report.at_value(
             ("kind",),

@@ -7,18 +7,21 @@ from typing import Any, Protocol, cast
 
 from pydantic import ValidationError
 
-from gitbot.documents import Document, read_documents
+from gitbot.documents import DEFAULT_BUDGET, Budget, Document, read_documents
 from gitbot.documents.decoding import Report, report_errors, report_nothing, value_at
 from gitbot.documents.envelope import envelope_is_known
 from gitbot.intents.fields import API_VERSION
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
 from gitbot.intents.openings import never_open
-from gitbot.intents.places import check_file_name, check_place, is_ours
+from gitbot.intents.places import check_file_name, check_place, is_ours, is_proposal_file
 from gitbot.intents.references import WINDOW, Reference, unknown_windows
 from gitbot.intents.registry import KINDS, Kind, document_model, document_schema
 from gitbot.intents.schedules import ScheduleSpec, check_times
 from gitbot.model.findings import Finding, has_errors, sort_key
 from gitbot.model.names import IntentRef
+
+# A proposal lists every move: enough for 4,000 of them, whose file nobody writes by hand.
+PROPOSAL_BUDGET = Budget(bytes=4 * 1024 * 1024, nodes=200_000)
 
 
 class ClusterView(Protocol):
@@ -79,7 +82,9 @@ class _Reading:
         if (finding := check_file_name(file)) is not None:
             self.findings.append(finding)
             return
-        documents, findings = read_documents(data, file)
+        proposal = is_proposal_file(file, self.cluster)
+        budget = PROPOSAL_BUDGET if proposal else DEFAULT_BUDGET
+        documents, findings = read_documents(data, file, budget=budget)
         self.findings.extend(findings)
         for document in documents:
             self._document(document, file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from gitbot.intents import Proposal, proposal_file, proposal_of, read_intents, write_proposal
@@ -58,6 +59,11 @@ def test_a_proposal_is_read_back_as_it_was() -> None:
 
 def test_same_proposal_same_bytes() -> None:
     assert write_proposal(PROPOSAL) == write_proposal(read_back(write_proposal(PROPOSAL)))
+
+
+def test_the_plan_of_a_whole_zone_is_not_too_large() -> None:
+    whole = replace(PROPOSAL, moves=tuple(move(number + 1) for number in range(2_000)))
+    assert read_back(write_proposal(whole)) == whole
 
 
 def test_times_are_quoted_and_uids_are_text() -> None:
