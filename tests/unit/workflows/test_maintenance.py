@@ -189,4 +189,32 @@ def test_the_rest_of_a_drain_that_failed_half_way_is_proposed() -> None:
     reconcile(story.shell)
     assert story.where()["jumpbox"] != "kni-worker"
     assert nodes(story) == {"kni-worker": "ready", "kni-worker2": "ready"}
+    assert len(story.forge.list_pulls()) == 2
     settled(story)
+
+
+def test_a_vm_that_came_after_the_plan_is_proposed_when_the_rest_is_done() -> None:
+    story = Story.begin(step=1, window=window(", cordon: External"))
+    reconcile(story.shell)
+    story.merge()
+    late = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": "by-hand", "namespace": "customapp"},
+        "spec": {
+            "vmiName": next(vm for vm, node in story.where().items() if node == "kni-worker4"),
+            "addedNodeSelector": {"kubernetes.io/hostname": "kni-worker2"},
+        },
+    }
+    wait_until(story, START - LEAD)
+    reconcile(story.shell)
+    story.cluster.cordon("kni-worker")
+    reconcile(story.shell)
+    story.cluster.cordon("kni-worker", unschedulable=False)
+    story.cluster.apply([late])
+    story.cluster.settle()
+    reconcile(story.shell)
+    assert nodes(story)["kni-worker2"] == "draining"
+    assert state(story, DRAIN) == "succeeded"
+    names = [pull.branch.rpartition("/")[2] for pull in story.pulls()]
+    assert [name for name in names if name.startswith("rest-")]
