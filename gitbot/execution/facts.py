@@ -189,13 +189,13 @@ def new_breaches(
     problem: PlacementProblem, facts: ClusterFacts, vm: NamespacedName, source: str
 ) -> tuple[Breach, ...]:
     """Required breaches about a VM that are there now and would not be with it on `source`."""
+    rules = [rule for rule in problem.rules if rule.required and vm in rule.members]
+    if not rules:
+        return ()
     now: dict[NamespacedName, frozenset[str]] = {
         name: frozenset({node}) for name in sorted(facts.instances) if (node := facts.node_of(name))
     }
     before: Occupancy = {**now, vm: frozenset({source})}
     return tuple(
-        breach
-        for rule in problem.rules
-        if rule.required and vm in rule.members
-        for breach in worsened(rule.breaches(before), rule.breaches(now))
+        breach for rule in rules for breach in worsened(rule.breaches(before), rule.breaches(now))
     )

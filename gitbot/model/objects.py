@@ -18,7 +18,7 @@ KubernetesObject = Mapping[str, Any]
 def at(value: Any, *path: str, default: Any = None) -> Any:
     """The value under a path of keys; the default where any step is missing or null."""
     for key in path:
-        if not isinstance(value, Mapping):
+        if type(value) is not dict and not isinstance(value, Mapping):  # the first is the fast way
             return default
         value = value.get(key)
     return default if value is None else value
