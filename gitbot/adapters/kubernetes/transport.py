@@ -170,11 +170,11 @@ class Transport:
         return Answer(status=response.status, body=data, headers=names)
 
 
-class _Unsent(Exception):  # noqa: N818 - never leaves this file
+class _Unsent(Exception):
     """The request did not reach the server."""
 
 
-class _Lost(Exception):  # noqa: N818 - never leaves this file
+class _Lost(Exception):
     """The request may have reached the server; its answer did not come back whole."""
 
 
