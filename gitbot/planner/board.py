@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gitbot.constraints.instances import CREATED_BY
 from gitbot.constraints.transit import Transit
+from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint, worsened
 from gitbot.model.names import NamespacedName
 from gitbot.model.plan import NodeReasons

@@ -216,12 +216,20 @@ def _effort(board: Board, way: Sequence[_Turn]) -> tuple[int, int]:
     return len(steps), sum(board.facts.memory(step.vm) for step in steps)
 
 
+def _wanted(goal: EmptyNodes, item: Obstacle) -> bool:
+    """Whether the drain asks for the move of a VM although nothing can move it now.
+
+    LeaveRunning foresees VMs that cannot migrate; it foresees no lack of time.
+    """
+    return goal.block or item.code not in ("restart-needed", "not-migratable")
+
+
 def _holds(board: Board, goal: EmptyNodes, turn: _Turn, wish: Wish) -> list[Hold]:
     """The holds of one node; where it is kept, all of its VMs stay, each with its reason."""
     facts, request, node = board.facts, goal.request, turn.node
     staying = {vm: item for vm, item in turn.against.items() if _stays(board, vm, node)}
     found = [
-        holds.hold(facts, request, vm, item, asked=goal.block and vm in staying)
+        holds.hold(facts, request, vm, item, asked=vm in staying and _wanted(goal, item))
         for vm, item in turn.against.items()
     ]
     after = board.after(turn.tried)

@@ -6,58 +6,66 @@ Run as a script; it prints figures and asserts no times.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
-from gitbot.model.constraint import RuleConstraint
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.replay import replay
+from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.model.cluster import KINDS, ClusterSnapshot
 from gitbot.model.names import IntentRef
-from gitbot.model.objects import KubernetesObject
+from gitbot.model.objects import labels_of, name_of
 from gitbot.model.problem import EmptyNodes, PlacementProblem, Request
 from gitbot.planner import make_plan
-from gitbot.testing.problems import node, problem, vm
+from gitbot.simulation.rack import RACK, TIER, rack
+from gitbot.snapshot import from_objects
 
-NODES, ZONES, VMS, RACK = 300, 3, 4000, 12
+NOW = 1_764_547_200
 GIB = 1024**3
 
 
-def cluster(nodes: int, vms: int) -> Iterator[tuple[KubernetesObject, ...]]:
-    """Nodes of 64 GiB round robin in zones; VMs of 2, 4 and 8 GiB; one in twenty stays put."""
-    for number in range(nodes):
-        yield (node(f"node-{number:03}", zone=f"zone-{number % ZONES}", memory="64Gi"),)
-    sizes = ("2Gi", "4Gi", "6Gi", "4Gi")
-    for number in range(vms):
-        yield vm(
-            f"vm-{number:04}",
-            on=f"node-{number % nodes:03}",
-            labels={"app": f"app-{number // 3:04}"},
-            memory=sizes[(number * 7 + number // nodes) % len(sizes)],
-            migratable=number % 20 != 7,
+def emptied(snapshot: ClusterSnapshot) -> PlacementProblem:
+    """The first rack is to be emptied, three nodes at once, beside a rule for each namespace."""
+    instances = Instances(snapshot)
+    rules = tuple(
+        zone_anti_affinity(
+            instances,
+            ref=IntentRef(kind="ZoneAntiAffinity", namespace=namespace, name="quorum"),
+            namespace=namespace,
+            selector={"matchLabels": {TIER: "quorum"}},
         )
-
-
-def rack(rules: tuple[RuleConstraint, ...] = ()) -> PlacementProblem:
-    """A rack of twelve nodes to be emptied, three at once."""
-    intent = IntentRef(kind="MaintenanceWindow", namespace="", name="rack-7")
+        for namespace in sorted({name_of(obj).name for obj in snapshot.of("Namespace")})
+    )
+    nodes = [name_of(obj).name for obj in snapshot.of("Node") if labels_of(obj).get(RACK) == "r01"]
     goal = EmptyNodes(
-        request=Request(id="drain/rack-7/20261206T210000Z", intent=intent),
-        nodes=tuple(f"node-{number * ZONES:03}" for number in range(RACK)),
+        request=Request(
+            id="drain/rack/20251201T000000Z",
+            intent=IntentRef(kind="MaintenanceWindow", namespace="", name="rack"),
+        ),
+        nodes=tuple(nodes),
         max_nodes_at_once=3,
         block=False,
         cordoned_by_gitbot=True,
     )
-    return problem(cluster(NODES, VMS), goals=[goal], rules=rules)
+    return PlacementProblem(cluster="rack", now=NOW, snapshot=snapshot, rules=rules, goals=(goal,))
 
 
 def main() -> None:
-    """Print how full the cluster is, what was planned, and the seconds."""
+    """Print what was planned and the seconds."""
+    cluster = rack(start_time=NOW)
+    objects = [obj for kind in KINDS for obj in cluster.list(kind)]
+    case = emptied(from_objects("rack", objects, NOW))
     began = time.perf_counter()
-    case = rack()
-    built = time.perf_counter()
     plan = make_plan(case)
     ended = time.perf_counter()
+    findings = replay(case, plan)
+    replayed = time.perf_counter()
+    nodes, vms = (len(case.snapshot.of(kind)) for kind in ("Node", "VirtualMachineInstance"))
+    print(f"rack: {nodes} nodes, {vms} VMs, one rack of 12 emptied")
+    print(f"plan {ended - began:.2f} s, replay {replayed - ended:.2f} s, {len(findings)} findings")
     memory = sum(move.memory_bytes for move in plan.moves) // GIB
-    print(f"snapshot {built - began:.2f} s, plan {ended - built:.2f} s")
-    print(f"{len(plan.moves)} moves of {memory} GiB in {len(plan.waves)} waves,", end=" ")
-    print(f"{len(plan.holds)} holds; bound {plan.bound.moves} moves")
+    print(f"{len(plan.moves)} moves (bound {plan.bound.moves}) of {memory} GiB", end=" ")
+    print(f"in {len(plan.waves)} waves, {len(plan.holds)} holds")
+    seconds = plan.waves[-1].ends - NOW
+    print(f"estimated {seconds} s, {100 * seconds // plan.bound.seconds} % of the lower bound")
 
 
 if __name__ == "__main__":

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from gitbot.model.instants import Interval
 from gitbot.model.objects import KubernetesObject
 from gitbot.model.problem import EmptyNodes
-from gitbot.testing.problems import node, problem, request, vm
+from gitbot.testing.problems import NOW, node, problem, request, vm
 from tests.unit.planner.reading import held, moved, planned
+
+ON_N2 = (*vm("b", on="n2"), *vm("c", on="n2"), *vm("d", on="n2"))
 
 
 def empty(*nodes: str, **fields: Any) -> EmptyNodes:
@@ -141,3 +144,19 @@ def test_a_vm_on_its_way_out_blocks_nothing() -> None:
     assert [(hold.vm.name, hold.code, hold.asked) for hold in plan.holds] == [
         ("a", "in-flight", False)
     ]
+
+
+@pytest.mark.parametrize("block", [True, False])
+def test_a_node_that_cannot_be_emptied_in_time(block: bool) -> None:
+    times = (Interval(start=NOW, end=NOW + 80),)
+    goal = EmptyNodes(request=request("drain", allowed=times), nodes=("n1", "n2"), block=block)
+    case = problem([*small("n1", "n2", "n3", memory="9Gi"), vm("a", on="n1"), *ON_N2], goals=[goal])
+    plan = planned(case)
+    late = [hold.vm.name for hold in plan.holds if hold.code == "deadline"]
+    assert all(hold.asked for hold in plan.holds)
+    if block:
+        assert [item[0] for item in moved(plan)] == ["a"]
+        assert {hold.vm.name for hold in plan.holds} == {"b", "c", "d"}
+    else:
+        assert len(plan.moves) == 3
+        assert late == ["d"]
