@@ -65,10 +65,6 @@ class Facts:
         """A VMI with its UID, "" where there is no such VMI."""
         return VmRef(namespace=vm.namespace, name=vm.name, uid=uid_of(self.vmis.get(vm, {})))
 
-    def place(self, vm: NamespacedName) -> str:
-        """The node on which a VMI runs in the snapshot, "" where it runs nowhere."""
-        return str(at(self.vmis.get(vm, {}), "status", "nodeName", default=""))
-
     def node_selector(self, vm: NamespacedName) -> Mapping[str, str]:
         """The VM's own nodeSelector."""
         selector: Mapping[str, str] = at(self.vmis.get(vm, {}), "spec", "nodeSelector", default={})

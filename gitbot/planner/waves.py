@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gitbot.errors import Bug
 from gitbot.model.instants import Interval
 from gitbot.model.names import NamespacedName
 from gitbot.planner.board import Board
@@ -41,7 +42,7 @@ def pack(board: Board, drafts: Sequence[Draft]) -> Packed:
         packed = _Packing(board, drafts, eager=eager).run()
         if packed is not None:
             return packed
-    return Packed(waves=(), late=frozenset())
+    raise Bug("BUG: a step that was lawful in its order is not lawful in a wave of its own")
 
 
 class _Packing:
