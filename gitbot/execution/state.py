@@ -313,6 +313,7 @@ class ConcernRecord:
     observed_since: int = 0
     opened: str = ""  # digest of the pull request that is open as far as the ledger knows
     pull_request: int = 0
+    opened_at: int = 0
     closed: frozenset[str] = frozenset()
     commits: frozenset[str] = frozenset()
 
@@ -335,7 +336,7 @@ def _fold_concern(record: ConcernRecord, entry: Entry) -> ConcernRecord:
             commits = record.commits | {entry.commit} if entry.commit else record.commits
             return replace(record, opened=entry.digest, commits=commits)
         case "opened":
-            return replace(record, pull_request=entry.pull_request)
+            return replace(record, pull_request=entry.pull_request, opened_at=entry.time)
         case "closed":
             return replace(record, opened="", closed=record.closed | {entry.digest})
         case "merged" | "withdrawn":

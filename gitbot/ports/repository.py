@@ -75,7 +75,8 @@ class Repository(Protocol):
     ) -> str:
         """Commit files (None removes) on top of `expected` and push it, compare-and-swap.
 
-        `expected` is the id that the remote branch must have now (None: must not exist). With
+        `expected` is the id that the remote branch must have now (None: must not exist; then the
+        tree starts as that of the first of `parents`, if there are any). With
         `orphan` the commit has no parent and holds only `files` and replaces the branch. Raises
         ConflictError where somebody else was first; after a lost answer the remote is read.
         Returns the new commit id.

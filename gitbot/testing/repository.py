@@ -99,7 +99,8 @@ class MemoryRepository:
         """Commit on top of `expected`, compare-and-swap."""
         if self.branches.get(branch) != expected:
             raise ConflictError(f"somebody else moved {branch} first", hint="run again")
-        below = {} if orphan or expected is None else dict(self._trees[expected])
+        start = expected or next(iter(parents or ()), None)
+        below = {} if orphan or start is None else dict(self._trees[start])
         tree = {path: data for path, data in {**below, **files}.items() if data is not None}
         if parents is None:
             parents = () if orphan or expected is None else (expected,)

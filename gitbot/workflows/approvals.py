@@ -77,8 +77,9 @@ def _approved_alone(shell: Shell, ledger: Ledger) -> list[Approval]:
 
 
 def _concerns_us(shell: Shell, ledger: Ledger, pull: PullRequest) -> bool:
-    if _concern_of(shell, pull):
-        return True
+    concern = _concern_of(shell, pull)
+    if concern:
+        return concern != "tidy"
     digests = {record.digest for record in fold_pull(ledger, pull.number)}
     return any(digest in ledger.plans for digest in digests)
 

@@ -19,17 +19,16 @@ def is_own_head(shell: Shell, head: str, record: ConcernRecord) -> bool:
     return shell.repository.commit(head).author == shell.forge.bot
 
 
-def push_file(
+def push_files(
     shell: Shell,
     *,
     branch: str,
     base: str,
-    path: str,
-    data: bytes | None,
+    files: Mapping[str, bytes | None],
     message: str,
     expected: str | None = None,
 ) -> str:
-    """Put (or remove, None) one file onto a branch; returns the new head.
+    """Put files onto a branch (or remove them, None); returns the new head.
 
     A branch that does not exist starts at `base`; a leftover of an earlier run is replaced where
     it is gitbot's own.
@@ -37,16 +36,15 @@ def push_file(
     now = shell.clock.now()
     if expected is not None:
         return shell.repository.write_commit(
-            branch=branch, expected=expected, files={path: data}, message=message, time=now
+            branch=branch, expected=expected, files=files, message=message, time=now
         )
     left = shell.repository.resolve(branch)
     if left is not None:
         if not is_own_head(shell, left, ConcernRecord(concern="")):
             raise ConflictError(f"branch {branch} holds somebody's commits", hint="remove it")
         shell.repository.delete_branch(branch, expected=left)
-    tree: Mapping[str, bytes | None] = {**shell.repository.read_tree(base), path: data}
     return shell.repository.write_commit(
-        branch=branch, expected=None, files=tree, message=message, time=now, parents=(base,)
+        branch=branch, expected=None, files=files, message=message, time=now, parents=(base,)
     )
 
 

@@ -13,6 +13,7 @@ from gitbot.execution.state import (
     fold_requests,
 )
 from gitbot.intents import Proposal, proposal_file, write_proposal
+from gitbot.model.canonical import digest
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Severity
 from gitbot.model.ledger import Entry, concern_file
@@ -21,7 +22,7 @@ from gitbot.ports.forge import PullRequest, PullState
 from gitbot.reports import markdown, marker
 from gitbot.workflows.approvals import concern_branch, read_proposal
 from gitbot.workflows.base import GitBase
-from gitbot.workflows.branches import is_own_head, push_file, remove_branch
+from gitbot.workflows.branches import is_own_head, push_files, remove_branch
 from gitbot.workflows.concerns import (
     Concern,
     Scene,
@@ -33,7 +34,9 @@ from gitbot.workflows.look import look
 from gitbot.workflows.past import reservations
 from gitbot.workflows.review import Review
 from gitbot.workflows.shell import Shell
+from gitbot.workflows.tidy import WEEK, finished_files
 
+TIDY = "tidy"
 RENEW = 4  # a proposal is renewed when less than this share (1/4) of its life is left
 
 
@@ -95,6 +98,7 @@ def propose(shell: Shell, *, snapshot: ClusterSnapshot | None = None) -> Propose
     reports = _follow_up(run)
     concerns = find_concerns(run.scene)
     reports += [_handle(run, concern) for concern in concerns]
+    reports += _tidy(run)
     reports += _close_gone(run, {concern.name for concern in concerns})
     run.journal.commit(())
     return ProposeResult(concerns=tuple(reports), entries=run.journal.written)
@@ -154,10 +158,10 @@ def _follow_up(run: _Run) -> list[ConcernReport]:
 def _close_gone(run: _Run, standing: set[str]) -> list[ConcernReport]:
     reports = []
     for name, pull in sorted(run.open_pulls.items()):
-        if name not in standing and name != "tidy":
+        if name not in standing and name != TIDY:
             reports.append(_close(run, name, pull, "its concern is gone"))
     for name in concerns_of(run.journal.seen, run.shell.cluster_name):
-        if name not in standing and run.record(name).observation:
+        if name not in standing and name != TIDY and run.record(name).observation:
             run.note(name, "gone")
     return reports
 
@@ -174,6 +178,39 @@ def _close(run: _Run, name: str, pull: PullRequest, reason: str) -> ConcernRepor
     run.note(name, "withdrawn", pull_request=pull.number, reason=reason)
     del run.open_pulls[name]
     return ConcernReport(concern=name, action="closed", reason=reason, pull_request=pull.number)
+
+
+# Tidying away
+
+
+def _tidy(run: _Run) -> list[ConcernReport]:
+    """Once a week a pull request that removes files of which nothing is left to do."""
+    files = finished_files(run.scene)
+    identity = digest(list(files))
+    record = run.record(TIDY)
+    if TIDY in run.open_pulls or not files or identity in record.closed:
+        return []
+    if run.now - record.opened_at < WEEK:
+        return []
+    shell = run.shell
+    title = f"tidy: remove {len(files)} finished files"
+    head = push_files(
+        shell,
+        branch=concern_branch(shell.cluster_name, TIDY),
+        base=run.base.commit,
+        files=dict.fromkeys(files),
+        message=title,
+    )
+    run.note(TIDY, "proposed", digest=identity, commit=head)
+    pull = shell.forge.open_pull(
+        branch=concern_branch(shell.cluster_name, TIDY),
+        base_branch=shell.base_branch,
+        title=title,
+        body="What these files asked for is done for ever. Removing them has no effect.\n",
+        labels=("gitbot",),
+    )
+    run.note(TIDY, "opened", digest=identity, pull_request=pull.number)
+    return [ConcernReport(concern=TIDY, action="opened", pull_request=pull.number, digest=identity)]
 
 
 # One concern
@@ -276,12 +313,11 @@ def _proposal_text(concern: Concern, review: Review) -> bytes:
 
 def _open(run: _Run, concern: Concern, review: Review) -> ConcernReport:
     shell = run.shell
-    head = push_file(
+    head = push_files(
         shell,
         branch=concern_branch(shell.cluster_name, concern.name),
         base=run.base.commit,
-        path=proposal_file(shell.cluster_name, concern.name),
-        data=_proposal_text(concern, review),
+        files={proposal_file(shell.cluster_name, concern.name): _proposal_text(concern, review)},
         message=title_of(concern, review),
     )
     _remember(run, concern, review, head)
@@ -330,12 +366,13 @@ def _update(
         return replace(known, reason=_repair(run, pull, review, record))
     if not is_own_head(run.shell, pull.head, record):
         return replace(known, reason="somebody pushed to its branch: gitbot leaves it alone")
-    head = push_file(
+    head = push_files(
         run.shell,
         branch=pull.branch,
         base=run.base.commit,
-        path=proposal_file(run.shell.cluster_name, concern.name),
-        data=_proposal_text(concern, review),
+        files={
+            proposal_file(run.shell.cluster_name, concern.name): _proposal_text(concern, review)
+        },
         message=title_of(concern, review),
         expected=pull.head,
     )

@@ -8,7 +8,7 @@ approves.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gitbot.errors import UsageError
@@ -81,8 +81,9 @@ def check_pull(
     base = shell.read_base(base_commit)
     approved = read_approvals(shell, base, ledger).approved
     records = fold_requests(ledger, shell.cluster_name)
-    before = shell.repository.read_tree(base_commit)
-    after = shell.repository.read_tree(merged)
+    folders = [item.path for item in base.settings.manifests if item.repository is None]
+    before = texts_at(shell, base_commit, folders)
+    after = texts_at(shell, merged, folders)
     return check(
         cluster=shell.cluster_name,
         sources=sources_of(after, commit=pull.head),
@@ -101,6 +102,18 @@ def check_pull(
         changed=[path for path in {*before, *after} if before.get(path) != after.get(path)],
         pull_request=pull.number,
     )
+
+
+def texts_at(shell: Shell, rev: str, folders: Iterable[str] = ()) -> Mapping[str, bytes]:
+    """What gitbot reads of a commit or tree: configuration, intents, policies, these folders.
+
+    Whatever else a repository holds (scripts, links) is never looked at.
+    """
+    texts: dict[str, bytes] = {}
+    for prefix in ("intents/", "policies/", *(f"{folder.rstrip('/')}/" for folder in folders)):
+        texts |= shell.repository.read_tree(rev, prefix)
+    configuration = shell.repository.read_blob(rev, CONFIGURATION)
+    return {**texts, **({CONFIGURATION: configuration} if configuration is not None else {})}
 
 
 def sources_of(tree: Mapping[str, bytes], *, commit: str) -> Sources:

@@ -240,3 +240,16 @@ def test_the_second_append_on_one_head_loses(doors: Doors) -> None:
 def test_nothing_to_write_writes_nothing(doors: Doors) -> None:
     ledger = doors.ledger.read()
     assert doors.ledger.append(ledger, (), {}) == ledger
+
+
+def test_a_new_branch_starts_as_its_parent(doors: Doors) -> None:
+    main = doors.repository.commit("main").id
+    doors.repository.write_commit(
+        branch="new",
+        expected=None,
+        files={"d": b"1\n", "c": None},
+        message="m",
+        time=3,
+        parents=(main,),
+    )
+    assert sorted(doors.repository.read_tree("new")) == ["a/b", "d"]

@@ -180,7 +180,8 @@ class GitRepository:
     ) -> str:
         """Commit on top of `expected` and push by compare-and-swap."""
         check_ref(branch)
-        tree = write_tree(self._git, None if orphan else expected, files)
+        below = None if orphan else expected or next(iter(parents or ()), None)
+        tree = write_tree(self._git, below, files)
         if parents is None:
             parents = () if orphan or expected is None else (expected,)
         commit = commit_tree(

@@ -211,3 +211,23 @@ def test_a_plan_that_no_longer_keeps_the_law_is_proposed_anew_beside_the_old() -
     story.cluster.cordon("kni-worker3", unschedulable=False)
     story.cluster.settle()
     assert apply(story.shell).states == {"succeeded": 1}
+
+
+def test_finished_requests_are_tidied_away_once_a_week_without_effect() -> None:
+    story = Story.begin(jump=REQUEST, db=RULE + "  heal: Report\n")
+    propose(story.shell)
+    story.merge()
+    apply(story.shell)
+    assert actions(propose(story.shell)) == {}
+    story.port.sleep(7 * 86_400)
+    assert actions(propose(story.shell)) == {"tidy": "opened"}
+    assert propose(story.shell).did_nothing
+    story.merge()
+    files = sorted(story.repository.read_tree("main", "intents/"))
+    assert files == [f"intents/{CLUSTER}/db.yaml"]
+    assert apply(story.shell).did_nothing
+    propose(story.shell)
+    assert story.pulls() == ()
+    before = story.writes()
+    assert propose(story.shell).did_nothing
+    assert story.writes() == before
