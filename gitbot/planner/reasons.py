@@ -36,6 +36,8 @@ _WORDS = {
 _DOMAINS = {ZONE: "zone", HOSTNAME: "node", "topology.kubernetes.io/region": "region"}
 _WIDE = _DOMAINS.keys() - {HOSTNAME}
 
+_DROPPED = "KubeVirt would drop the selector without a word; choose nodes that the VM itself allows"
+
 
 def summary(
     board: Board, vm: NamespacedName, wish: Wish, nodes: tuple[NodeReasons, ...]
@@ -47,8 +49,7 @@ def summary(
     said = {item.node: item.reasons for item in nodes if item.node in wanted}
     collision = _collision(board, vm, wish, wanted)
     if collision:
-        hint = "KubeVirt would drop it without a word; choose nodes that the VM itself allows"
-        return Obstacle(code="selector-collision", reason=collision, hint=hint)
+        return Obstacle(code="selector-collision", reason=collision, hint=_DROPPED)
     loose = [lines[0] for lines in said.values() if _kind(lines[0], wish) == _LANDING]
     if loose:
         return Obstacle(code="unsafe-landing", reason=loose[0], hint="write pin: Node")
