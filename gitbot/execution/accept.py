@@ -41,13 +41,16 @@ def may_enter(record: RequestRecord, approved: Approved, new: tuple[Move, ...]) 
     """Whether new moves may become part of a request.
 
     A finished request never fires again: only a later proposal of the bot, whose moves count on
-    after the highest known number, may add to it (the rest of a request that ended half-way).
+    after the highest known number, may add to it (the rest of a request that ended half-way). One
+    of which nothing ever began may be approved anew.
     """
     if record.cancelled or approved.terms.void:
         return False
     if any(move.id <= record.highest_move for move in new):
         return False
-    return not record.moves or bool(approved.approval.concern)
+    began = any(move.effects for move in record.moves.values())
+    fresh = not record.spent and not began
+    return fresh or bool(approved.approval.concern)
 
 
 def _makes_room(older: MoveRecord, approved: Approved, new: tuple[Move, ...]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from gitbot.execution.facts import ClusterFacts, boot_id, is_ready
 from gitbot.execution.state import NodeRecord, NodeState, RequestRecord, fold_homes, fold_nodes
@@ -49,14 +49,25 @@ def may_begin(nodes: Mapping[str, NodeRecord], node: str, most: int) -> str:
     return ""
 
 
-def begin(view: View, facts: ClusterFacts, approved: Approved, node: str) -> tuple[Entry, ...]:
-    """The lines by which the draining of a node begins; `effects_due` does the rest."""
+def begin(
+    view: View,
+    facts: ClusterFacts,
+    approved: Approved,
+    node: str,
+    *,
+    before: Collection[Entry] = (),
+) -> tuple[Entry, ...]:
+    """The lines by which the draining of a node begins; `effects_due` does the rest.
+
+    `before` are lines that this look writes before them.
+    """
     maintenance = _must(approved)
     found = facts.nodes.get(node, {})
     cordons = maintenance.cordon and not at(found, "spec", "unschedulable")
     data = {"bootID": boot_id(found), "cordoned": cordons}
     file = node_file(view.cluster, maintenance.window, maintenance.occurrence)
-    first = () if view.ledger.of(file) else (_window_entry(view, approved, file),)
+    known = view.ledger.of(file) or any(entry.file == file for entry in before)
+    first = () if known else (_window_entry(view, approved, file),)
     return (*first, node_entry(view, maintenance, node, NodeState.DRAINING, data=data))
 
 
@@ -97,7 +108,7 @@ def advance(
         waits = nodes[name].state is NodeState.WAITING
         idle = waits and _begins_without_moves(view, facts, approved, record, name)
         if idle and not may_begin(nodes, name, maintenance.max_nodes_at_once):
-            entries += begin(view, facts, approved, name)
+            entries += begin(view, facts, approved, name, before=entries)
             nodes[name] = NodeRecord(node=name, state=NodeState.DRAINING)
     return tuple(entries)
 
@@ -218,6 +229,7 @@ def _window_entry(view: View, approved: Approved, file: str) -> Entry:
             "maxNodesAtOnce": maintenance.max_nodes_at_once,
             "cordon": maintenance.cordon,
             "done": maintenance.done,
+            "leaveRunning": bool(maintenance.stays),
             "returnHome": maintenance.return_home,
             "finish": approved.terms.finish,
         },

@@ -213,7 +213,7 @@ def _starts(view: View, facts: ClusterFacts, look: _Round, stale: tuple[Stale, .
     entries: list[Entry] = []
     effects: list[Effect] = []
     for approved, node in look.begins:
-        entries += begin(view, facts, approved, node)
+        entries += begin(view, facts, approved, node, before=entries)
     for candidate in look.chosen:
         attempt = candidate.record.attempt if candidate.intended else candidate.record.attempt + 1
         move = _as_is(facts, candidate.move)

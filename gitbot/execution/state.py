@@ -103,6 +103,17 @@ class RequestRecord:
         return all(move.final for move in self.moves.values())
 
     @property
+    def spent(self) -> bool:
+        """Whether it is finished once, for ever.
+
+        A request that was withdrawn before anything of it began (its intent was edited) is not.
+        """
+        began = any(move.effects for move in self.moves.values())
+        return self.finished and (
+            began or bool(self.cancelled) or self.state is not RequestState.WITHDRAWN
+        )
+
+    @property
     def state(self) -> RequestState:
         """The derived state."""
         return derive_request_state(tuple(self.moves.values()))

@@ -13,8 +13,8 @@ from gitbot.execution.approval import (
     ReviewFact,
     decide,
 )
-from gitbot.execution.state import fold_pull, fold_requests, ledger_id
-from gitbot.execution.values import Approval, Approved, Terms
+from gitbot.execution.state import fold_pull, fold_requests, ledger_id, window_as_merged
+from gitbot.execution.values import Approval, Approved, Maintenance, Terms
 from gitbot.intents import proposal_file
 from gitbot.model.instants import Interval, parse_instant
 from gitbot.model.ledger import Entry, Ledger
@@ -172,9 +172,46 @@ def approved_request(  # noqa: PLR0917 - everything that decides
     record = fold_requests(ledger, shell.cluster_name).get(request)
     started = record is not None and any(move.effects for move in record.moves.values())
     if terms is None or (terms.void and started):
+        removed = "its intent was removed" if terms is None else ""
         kept = _terms_as_accepted(ledger, request) if started else None
-        terms = kept or Terms(void=terms.void if terms else "its intent was removed")
+        if kept is None:
+            terms = Terms(void=removed or (terms.void if terms else ""))
+        else:  # as it began; but a window without schedule is open only while its file is there
+            terms = replace(kept, void=removed if _is_open_ended(request) else "")
+        maintenance = _maintenance_as_begun(shell, ledger, document, request)
+        terms = replace(terms, maintenance=maintenance)
     return Approved(id=request, approval=approval, moves=moves, terms=terms)
+
+
+def _is_open_ended(request: str) -> bool:
+    """Whether it is the drain of a window without schedule: its occurrence is no instant."""
+    return request.startswith("drain/") and not request.endswith("Z")
+
+
+def _maintenance_as_begun(
+    shell: Shell, ledger: Ledger, document: PlanDocument, request: str
+) -> Maintenance | None:
+    """How the nodes of an occurrence are kept, as the window was when its first node began."""
+    family, _, rest = request.partition("/")
+    window, _, occurrence = rest.partition("/")
+    if family != "drain":
+        return None
+    data = window_as_merged(
+        ledger, cluster=shell.cluster_name, window=window, occurrence=occurrence
+    )
+    if not data:
+        return None
+    holds = [hold.vm.namespaced_name for hold in document.plan.holds if hold.request == request]
+    return Maintenance(
+        window=window,
+        occurrence=occurrence,
+        nodes=tuple(data["nodes"]),
+        max_nodes_at_once=int(data["maxNodesAtOnce"]),
+        cordon=bool(data["cordon"]),
+        stays=frozenset(holds) if data.get("leaveRunning") else frozenset(),
+        done=str(data["done"]),
+        return_home=str(data["returnHome"]),
+    )
 
 
 def _terms_as_accepted(ledger: Ledger, request: str) -> Terms | None:

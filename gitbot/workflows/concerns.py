@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from gitbot.execution.accept import SUPERSEDED
+from gitbot.execution.accept import SUPERSEDED, is_known, may_enter
 from gitbot.execution.facts import ClusterFacts
 from gitbot.execution.state import (
     MoveRecord,
@@ -105,11 +105,18 @@ def _numbered(request: Request, records: dict[str, RequestRecord]) -> Request:
 
 
 def _is_approved(scene: Scene, planned: str) -> bool:
-    """Whether an approved plan for it stands (void ones do not)."""
+    """Whether an approved plan for it stands: not void, and in the ledger or able to enter it."""
+    records = fold_requests(scene.ledger, scene.cluster)
     return any(
-        not item.terms.void and any(move.request == planned for move in item.moves)
+        _stands(item, records.get(item.id, RequestRecord(id=item.id)))
         for item in scene.approved
+        if any(move.request == planned for move in item.moves)
     )
+
+
+def _stands(item: Approved, record: RequestRecord) -> bool:
+    known = any(is_known(record, item, move) for move in item.moves)
+    return not item.terms.void and (known or may_enter(record, item, item.moves))
 
 
 def _stale_moves(scene: Scene, record: RequestRecord | None) -> list[MoveRecord]:
@@ -152,7 +159,7 @@ def _drain(
     planned = opening.drain
     record = records.get(planned)
     stale = _stale_moves(scene, record)
-    if record is not None and record.finished:
+    if record is not None and record.spent:
         return None  # what is left of it is a concern of its own
     if _is_approved(scene, planned) and not stale:
         return None
@@ -209,7 +216,8 @@ def _returns(scene: Scene, records: dict[str, RequestRecord]) -> list[Concern]:
                 intent=intent.ref,
                 goal=ReturnHome(request=request, homes=due),
                 observation=digest([planned, {str(vm): node for vm, node in due.items()}]),
-                why=f"bring {_some(tuple(str(vm) for vm in due))} home after {window}",
+                why=f"bring {_some(tuple(str(vm) for vm in due))} home after {window}"
+                + _staying_words(stay_away(scene, records, window, occurrence)),
                 occurrence=occurrence,
                 auto=spec.return_home == "Auto" and scene.base.settings.allow_auto,
             )
@@ -266,6 +274,35 @@ def homes_due(
         if back and node and node != home and same:
             due[vm] = home
     return due
+
+
+def stay_away(
+    scene: Scene, records: dict[str, RequestRecord], window: str, occurrence: str
+) -> dict[NamespacedName, str]:
+    """VMs that were moved off a returned node and are left where they are, each with the reason."""
+    known = {"cluster": scene.cluster, "window": window, "occurrence": occurrence}
+    nodes = fold_nodes(scene.ledger, **known)
+    landed = _landed(records.get(f"drain/{window}/{occurrence}"))
+    brought = _open_vms(records.get(f"return/{window}/{occurrence}"))
+    staying = {}
+    for vm, home in fold_homes(scene.ledger, **known).items():
+        instance = scene.facts.instances.get(vm)
+        back = home in nodes and nodes[home].state is NodeState.RETURNED
+        if instance is None or not back or vm not in landed or vm in brought:
+            continue
+        here, (node, uid) = scene.facts.node_of(vm), landed[vm]
+        if here == home:
+            continue
+        if uid_of(instance) != uid:
+            staying[vm] = f"started anew on {here or 'no node'}"
+        elif here != node:
+            staying[vm] = f"moved to {here or 'no node'} by somebody else"
+    return staying
+
+
+def _staying_words(staying: dict[NamespacedName, str]) -> str:
+    listed = tuple(f"{vm} ({why})" for vm, why in sorted(staying.items()))
+    return f"; not {_some(listed, most=20)}: they stay" if listed else ""
 
 
 def _landed(record: RequestRecord | None) -> dict[NamespacedName, tuple[str, str]]:
@@ -348,8 +385,8 @@ def _requests(scene: Scene, records: dict[str, RequestRecord]) -> list[Concern]:
         planned = f"request/{intent.ref.namespace}/{intent.ref.name}"
         record = records.get(planned)
         stale = _stale_moves(scene, record)
-        finished = record is not None and (record.finished or record.cancelled)
-        if not finished and (stale or not _is_approved(scene, planned)):
+        over = record is not None and (record.spent or record.cancelled)
+        if not over and (stale or not _is_approved(scene, planned)):
             wanted[planned] = stale
     if not wanted:
         return []
@@ -461,9 +498,9 @@ def _stale_words(stale: list[MoveRecord]) -> str:
     return f"the approved plan no longer keeps the law: {stale[0].reason or 'see the new plan'}"
 
 
-def _some(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+def _some(names: tuple[str, ...], *, most: int = 3) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def in_cooldown(

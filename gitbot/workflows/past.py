@@ -24,10 +24,10 @@ def past_of(ledger: Ledger, cluster: str) -> Past:
     for name, record in records.items():
         planned = planned_id(name)
         highest[planned] = max(highest.get(planned, 0), record.highest_move)
-        if any(move.effects for move in record.moves.values()) or record.finished:
+        if any(move.effects for move in record.moves.values()) or record.spent:
             started[name] = _approved_spec(ledger, name, record)
     return Past(
-        finished=frozenset(name for name, record in records.items() if record.finished),
+        finished=frozenset(name for name, record in records.items() if record.spent),
         started=started,
         highest_moves=highest,
     )

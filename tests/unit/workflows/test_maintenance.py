@@ -218,3 +218,41 @@ def test_a_vm_that_came_after_the_plan_is_proposed_when_the_rest_is_done() -> No
     assert state(story, DRAIN) == "succeeded"
     names = [pull.branch.rpartition("/")[2] for pull in story.pulls()]
     assert [name for name in names if name.startswith("rest-")]
+
+
+def test_a_window_that_is_edited_before_it_began_is_proposed_again() -> None:
+    story = approved(drain=", cordon: Gitbot, done: Rebooted")
+    story.commit(window=window(", cordon: Gitbot, done: Rebooted, maxNodesAtOnce: 2"))
+    result = reconcile(story.shell)
+    assert result.applied.states == {"withdrawn": 2}
+    assert [item.action for item in propose(story.shell).concerns] == ["unchanged"]
+    story.merge()
+    wait_until(story, START - LEAD)
+    reconcile(story.shell)
+    assert nodes(story) == {"kni-worker": "ready", "kni-worker2": "ready"}
+
+
+def test_a_window_that_is_removed_in_mid_run_still_gives_its_nodes_back() -> None:
+    story = approved(drain=", cordon: Gitbot, done: Rebooted")
+    wait_until(story, START - LEAD)
+    reconcile(story.shell)
+    assert nodes(story) == {"kni-worker": "ready"}
+    story.commit(window=None)
+    reboot(story, "kni-worker")
+    reconcile(story.shell)
+    assert nodes(story)["kni-worker"] == "returned"
+    node = story.cluster.get("Node", "kni-worker")
+    assert node is not None
+    assert not node["spec"].get("unschedulable")
+
+
+def test_a_window_without_schedule_ends_with_its_file() -> None:
+    text = window(", cordon: Gitbot").replace("  schedule: {start", "  #schedule: {start")
+    story = Story.begin(step=1, window=text)
+    reconcile(story.shell)
+    story.merge()
+    first = apply(story.shell)
+    assert first.states == {"succeeded": 1}
+    story.commit(window=None)
+    assert apply(story.shell).states == {"withdrawn": 1}
+    assert story.where()["jumpbox"] != "kni-worker"

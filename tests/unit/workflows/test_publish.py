@@ -144,6 +144,24 @@ def test_an_edit_after_the_merge_voids_what_has_not_started() -> None:
     story.commit(jump=EDITED)
     assert apply(story.shell).states == {"withdrawn": 1}
     assert apply(story.shell).did_nothing
+    assert [item.action for item in propose(story.shell).concerns] == ["opened"]
+    story.merge()
+    assert apply(story.shell).states == {"succeeded": 1}
+    assert story.where()["jumpbox"] == "kni-worker3"
+
+
+def test_an_edit_in_a_pull_request_of_its_own_is_approved_anew() -> None:
+    story = Story.begin()
+    first = story.open(jump=REQUEST + '  notBefore: "2026-01-01T00:00:00Z"\n')
+    show(story, first.number)
+    story.merge(first.number)
+    apply(story.shell)
+    second = story.open("again", jump=EDITED)
+    show(story, second.number)
+    story.merge(second.number)
+    assert apply(story.shell).states == {"succeeded": 1, "withdrawn": 1}
+    assert story.where()["jumpbox"] == "kni-worker3"
+    assert propose(story.shell).did_nothing
 
 
 def test_removing_and_reverting_a_finished_request_has_no_effect() -> None:
