@@ -57,8 +57,8 @@ def rack(
     """The settled cluster.
 
     Nodes are node-001 ..., racks r01 ... (label example.com/rack, all of one zone). VMs are
-    vm-0001 ... in team-00 ...; vm-0001 to vm-0003 carry example.com/tier=quorum, two of them in
-    one zone: a rule on that label is broken from the start.
+    vm-0001 ... in team-00 ...; vm-0001 to vm-0003 carry example.com/tier=quorum in team-00, two of
+    them in one zone: a rule on that label is broken from the start.
     """
     size = size or RackSize()
     cluster = SimulatedCluster(
@@ -149,7 +149,7 @@ def _load_machines(
     every = 100 // size.not_migratable_percent if size.not_migratable_percent else 0
     for index, (gib, home) in enumerate(zip(wanted, homes, strict=True)):
         labels = {"example.com/size": f"{gib}Gi", **({TIER: "quorum"} if index < QUORUM else {})}
-        team = f"team-{index % size.namespaces:02d}"
+        team = f"team-{0 if index < QUORUM else index % size.namespaces:02d}"
         made = machine(f"vm-{index + 1:04d}", namespace=team, labels=labels, spec=_spec(gib))
         if every and index % every == every - 1:
             annotations = {NOT_MIGRATABLE: "DisksNotLiveMigratable"}
