@@ -20,14 +20,14 @@ _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE
 
 
 def text(findings: Iterable[Finding]) -> str:
-    """One line a finding: `file:line:column: severity: key.path: message; hint [code]`."""
+    """One line a finding: `file:line:column: key.path: message; hint [severity code]`."""
     return "".join(f"{_line(finding)}\n" for finding in _sorted(findings))
 
 
 def _line(finding: Finding) -> str:
     path = f"{finding.key_path}: " if finding.key_path else ""
     message = inert.terminal(f"{path}{_message(finding)}")
-    return f"{inert.terminal(finding.where)}: {finding.severity}: {message} [{finding.code}]"
+    return f"{inert.terminal(finding.where)}: {message} [{finding.severity} {finding.code}]"
 
 
 def json_findings(findings: Iterable[Finding]) -> str:

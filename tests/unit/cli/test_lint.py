@@ -25,9 +25,9 @@ spec:
   attemps: 2
 """
 FINDING = (
-    'intents/prod/bad.yaml:6:3: error: spec.attemps: found the unknown field "attemps", expected '
+    'intents/prod/bad.yaml:6:3: spec.attemps: found the unknown field "attemps", expected '
     "vms, target, pin, reason, note, notBefore, deadline, window or attempts; "
-    "did you mean attempts? [intents/unknown-field]\n"
+    "did you mean attempts? [error intents/unknown-field]\n"
 )
 
 
@@ -111,10 +111,10 @@ def test_links_executables_and_unreadable_files_are_findings(root: Path) -> None
     findings = run().stdout.splitlines()
     no_links, x = "gitbot follows no links", "chmod a-x the file"
     assert [line.partition(" [")[0] for line in findings] == [
-        f"intents/prod/folder:1:1: error: found a symbolic link, expected a folder; {no_links}",
-        f"intents/prod/link.yaml:1:1: error: found a symbolic link, expected a file; {no_links}",
-        "intents/prod/pipe.yaml:1:1: error: found a special file, expected a plain file; remove it",
-        f"intents/prod/run.yaml:1:1: error: found an executable file, expected a plain file; {x}",
+        f"intents/prod/folder:1:1: found a symbolic link, expected a folder; {no_links}",
+        f"intents/prod/link.yaml:1:1: found a symbolic link, expected a file; {no_links}",
+        "intents/prod/pipe.yaml:1:1: found a special file, expected a plain file; remove it",
+        f"intents/prod/run.yaml:1:1: found an executable file, expected a plain file; {x}",
     ]
 
 
@@ -128,8 +128,8 @@ def test_an_unreadable_file_is_a_finding(root: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Path, "read_bytes", refuse)
     assert run().stdout == (
-        "intents/prod/rules.yaml:1:1: error: found an unreadable file, expected a readable one; "
-        "Permission denied [files/unreadable]\n"
+        "intents/prod/rules.yaml:1:1: found an unreadable file, expected a readable one; "
+        "Permission denied [error files/unreadable]\n"
     )
 
 
@@ -232,8 +232,8 @@ def test_a_configuration_that_is_a_link_is_one_finding(root: Path) -> None:
     (root / ".gitbot.yaml").rename(root / "elsewhere.yaml")
     (root / ".gitbot.yaml").symlink_to("elsewhere.yaml")
     assert run().stdout == (
-        ".gitbot.yaml:1:1: error: found a symbolic link, expected a file; "
-        "gitbot follows no links [files/unreadable]\n"
+        ".gitbot.yaml:1:1: found a symbolic link, expected a file; "
+        "gitbot follows no links [error files/unreadable]\n"
     )
 
 
@@ -241,7 +241,7 @@ def test_a_revision_without_configuration_says_so(root: Path) -> None:
     git(root, "init", "-q", "-b", "main")
     git(root, "add", "intents")
     git(root, "commit", "-q", "-m", "intents only")
-    assert run("--rev", "main").stdout.startswith(".gitbot.yaml:1:1: error: found no configuration")
+    assert run("--rev", "main").stdout.startswith(".gitbot.yaml:1:1: found no configuration")
 
 
 def test_linting_is_pure_and_sorted() -> None:
@@ -279,7 +279,7 @@ def test_labels_that_only_the_virtual_machine_has_are_pointed_out(
     result = run()
     assert result.return_value == 0
     says = (
-        "intents/prod/rules.yaml:7:13: warning: spec.selector: found a selector that matches the "
+        "intents/prod/rules.yaml:7:13: spec.selector: found a selector that matches the "
         "VirtualMachine's own labels of example/db-1, expected labels of the VMI; "
     )
     assert [line.startswith(says) for line in result.stdout.splitlines()] == [True] * warnings
@@ -290,4 +290,4 @@ def test_a_manifest_that_is_no_yaml_never_looks_clean(root: Path) -> None:
     configuration.write_text(configuration.read_text() + "  manifests: [{path: vms}]\n")
     (root / "vms").mkdir()
     (root / "vms/db.yaml").write_text("{{ template }}: [\n")
-    assert run().stdout.startswith("vms/db.yaml:1:1: warning: found a manifest that cannot be read")
+    assert run().stdout.startswith("vms/db.yaml:1:1: found a manifest that cannot be read")

@@ -32,7 +32,7 @@ def test_a_failing_test_says_where_and_exits_1(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, ["test", str(where)])
     assert result.exit_code == 1
     assert result.stdout == (
-        f"{where}/one.test.yaml:7: error: one: c: found Pass, expected Deny [policy/test-failed]\n"
+        f"{where}/one.test.yaml:7: one: c: found Pass, expected Deny [error policy/test-failed]\n"
     )
     result = CliRunner().invoke(command, ["test", str(where), "-o", "json"])
     assert json.loads(result.stdout)["items"][0]["code"] == "policy/test-failed"

@@ -26,9 +26,9 @@ BOTH = (WARNING, ERROR)
 
 def test_text_is_one_inert_line_each_in_order_of_place() -> None:
     assert report.text(BOTH) == (
-        "-: warning: 50 % U+001B[31mred ::error::x [policy/age]\n"
-        "intents/iberia/db, 1.yaml:12:5: error: spec.target.zoone: found `zoone`, expected one of "
-        "zone, node; did you mean `zone`? [intents/unknown-field]\n"
+        "-: 50 % U+001B[31mred ::error::x [warning policy/age]\n"
+        "intents/iberia/db, 1.yaml:12:5: spec.target.zoone: found `zoone`, expected one of "
+        "zone, node; did you mean `zone`? [error intents/unknown-field]\n"
     )
 
 
