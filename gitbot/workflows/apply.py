@@ -283,18 +283,26 @@ def _warns(event: KubernetesObject) -> bool:
     return str(at(event, "type")) == "Warning"
 
 
-def _phases(run: _Pass) -> list[tuple[str, str, str]]:
+def _stages(run: _Pass) -> list[tuple[str, str, str]]:
+    """What of the migrations can make a difference to the next step."""
     return [
-        (str(name_of(item)), uid_of(item), str(at(item, "status", "phase", default="")))
+        (str(name_of(item)), uid_of(item), _stage(phase_of(item)))
         for item in run.shell.cluster.list_migrations()
     ]
 
 
+def _stage(phase: str) -> str:
+    """Not begun (it may be recalled), under way, or the phase in which it ended."""
+    if phase in {"", "Pending"}:
+        return ""
+    return phase if phase in FINAL_PHASES else "under way"
+
+
 def _wait(run: _Pass) -> None:
-    """Let time pass until a migration's phase changes, or the next whole look is due."""
+    """Let time pass until a migration begins or ends, or the next whole look is due."""
     clock = run.shell.clock
-    before, since = _phases(run), clock.now()
+    before, since = _stages(run), clock.now()
     while clock.now() - since < LOOK_ANYWAY and clock.now() < run.ends_at:
         clock.sleep(min(POLL, run.ends_at - clock.now()))
-        if _phases(run) != before:
+        if _stages(run) != before:
             return

@@ -59,6 +59,8 @@ def test_two_at_once_where_the_window_allows_it(world: World) -> None:
         "create one",
         "create two",
     ]
+    windows = [entry for entry in world.ledger.entries if entry.state == "window"]
+    assert len(windows) == 1, "the terms are noted once, however many nodes begin"
 
 
 def test_homes_are_remembered_at_the_first_move(world: World) -> None:
