@@ -21,7 +21,7 @@ RESTARTS = 3
 _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
-class _Gone(Exception):  # noqa: N818 - never leaves this file
+class _Gone(Exception):
     """410: the resourceVersion is compacted or the continue token expired."""
 
 
