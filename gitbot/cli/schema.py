@@ -15,10 +15,12 @@ _INTENTS = "gitbot.intents.schema:json_schema"
 
 # kind -> module:function that gives its JSON Schema; an intents kind is the function's argument
 SCHEMAS: dict[str, str] = {
+    "ApplyResult": "gitbot.workflows.schemas:apply_schema",
     "Configuration": "gitbot.settings:json_schema",
     "Explanation": "gitbot.constraints.explanation:schema",
     "FindingList": "gitbot.model.plan_schema:finding_list_schema",
     "FreezeWindow": _INTENTS,
+    "LedgerEntryList": "gitbot.workflows.schemas:ledger_schema",
     "MaintenanceWindow": _INTENTS,
     "MigrationRequest": _INTENTS,
     "PlacementPlan": "gitbot.model.plan_schema:plan_schema",
@@ -26,6 +28,9 @@ SCHEMAS: dict[str, str] = {
     "PlacementPolicyTest": "gitbot.policy.cases:json_schema",
     "PlacementProposal": _INTENTS,
     "PlacementRule": _INTENTS,
+    "ProposeResult": "gitbot.workflows.schemas:propose_schema",
+    "ReconcileResult": "gitbot.workflows.schemas:reconcile_schema",
+    "Status": "gitbot.workflows.schemas:status_schema",
     "ZoneAntiAffinity": _INTENTS,
 }
 

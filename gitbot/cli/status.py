@@ -46,7 +46,10 @@ def table(result: StatusResult) -> str:
         lines += _request(item)
     for name, nodes in result.nodes.items():
         lines.append(f"maintenance {name}")
-        lines += [f"  {node.node}: {node.state}" for node in nodes]
+        for node in nodes:
+            lines.append(f"  {node.node}: {node.state}")
+            left = result.unplanned.get(node.node, ())
+            lines += [f"    {vm} is not in the approved plan" for vm in left]
     lines += [f"pull request {pull.number} is open: {pull.title}" for pull in result.pulls]
     lines += list(result.refused)
     return "\n".join(lines) or "nothing is under way, and nothing waits"

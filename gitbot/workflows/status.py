@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitbot.errors import UsageError
+from gitbot.execution.facts import ClusterFacts
 from gitbot.execution.state import (
     MoveRecord,
     NodeRecord,
@@ -18,6 +19,7 @@ from gitbot.execution.state import (
 from gitbot.execution.values import Waiting
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger, MoveState
+from gitbot.model.names import NamespacedName
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.look import Look, look
 from gitbot.workflows.shell import Shell
@@ -45,13 +47,18 @@ class RequestStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusResult:
-    """Everything that `gitbot status` shows. `refused` are merges that approved nothing."""
+    """Everything that `gitbot status` shows. `refused` are merges that approved nothing.
+
+    `nodes` by `window/occurrence`; `unplanned` are VMs on a node that is being drained that no
+    approved plan moves or leaves there, by node.
+    """
 
     cluster: str
     now: int
     stop: str
     requests: tuple[RequestStatus, ...]
     nodes: Mapping[str, tuple[NodeRecord, ...]]
+    unplanned: Mapping[str, tuple[NamespacedName, ...]]
     pulls: tuple[PullRequest, ...]
     refused: tuple[str, ...]
 
@@ -69,12 +76,14 @@ def status(shell: Shell, *, request: str = "") -> StatusResult:
         for name, record in records.items()
         if (name == request if request else _is_shown(record, seen.now))
     ]
+    nodes = _nodes(ledger, shell.cluster_name)
     return StatusResult(
         cluster=shell.cluster_name,
         now=seen.now,
         stop=seen.stop,
         requests=tuple(_request(seen, record) for record in chosen),
-        nodes=_nodes(ledger, shell.cluster_name),
+        nodes=nodes,
+        unplanned=_unplanned(seen, records, nodes),
         pulls=tuple(
             pull
             for pull in shell.forge.list_pulls(state=PullState.OPEN)
@@ -129,6 +138,28 @@ def _nodes(ledger: Ledger, cluster: str) -> Mapping[str, tuple[NodeRecord, ...]]
     return found
 
 
+def _unplanned(
+    seen: Look,
+    records: Mapping[str, RequestRecord],
+    nodes: Mapping[str, tuple[NodeRecord, ...]],
+) -> Mapping[str, tuple[NamespacedName, ...]]:
+    """VMs on draining nodes that are not in the approved plan."""
+    facts = ClusterFacts.of(seen.problem, ())
+    found: dict[str, tuple[NamespacedName, ...]] = {}
+    for name, states in nodes.items():
+        request = f"drain/{name}"
+        moves = records[request].moves.values() if request in records else ()
+        known = {move.vm for move in moves if not move.final}
+        for item in seen.approvals.approved:
+            if item.id == request and item.terms.maintenance is not None:
+                known |= item.terms.maintenance.stays
+        for node in states:
+            left = tuple(vm for vm in facts.instances_on(node.node) if vm not in known)
+            if node.state is NodeState.DRAINING and left:
+                found[node.node] = left
+    return found
+
+
 def status_json(result: StatusResult) -> Mapping[str, Any]:
     """The published document of kind Status."""
     return {
@@ -147,6 +178,7 @@ def status_json(result: StatusResult) -> Mapping[str, Any]:
                         "node": node.node,
                         "state": str(node.state),
                         "since": format_instant(node.since),
+                        "unplanned": [str(vm) for vm in result.unplanned.get(node.node, ())],
                     }
                     for node in nodes
                 ],

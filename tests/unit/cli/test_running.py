@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import click
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner, Result
 
@@ -24,6 +25,7 @@ from gitbot.cli import (
     running,
     status,
 )
+from gitbot.cli.schema import schema_of
 from gitbot.workflows.shell import Shell
 from tests.unit.workflows.story import REQUEST, RULE, Story
 
@@ -79,8 +81,11 @@ def test_propose_merge_apply_and_again(story: Story, run: Run) -> None:
 
 def test_json_comes_with_its_kind(story: Story, run: Run) -> None:
     kinds = {}
+    run("propose")
+    story.merge()
     for name in ("propose", "apply", "reconcile", "status"):
         document = json.loads(run(name, "-o", "json").stdout)
+        jsonschema.validate(document, schema_of(document["kind"]))
         kinds[name] = document["kind"]
         assert document["apiVersion"] == "placement.gitbot.dev/v1alpha1"
     assert kinds == {
@@ -114,7 +119,9 @@ def test_the_ledger_answers_who_moved_what(story: Story, run: Run) -> None:
     assert rows[0][:4] == ["time", "state", "request", "vm"]
     assert [row[1] for row in rows[1:]][-1] == "succeeded"
     assert run("ledger", "show", "--by", "nobody").stdout == "no entry\n"
-    items = json.loads(run("ledger", "show", "-o", "json", "--by", "bob").stdout)["items"]
+    document = json.loads(run("ledger", "show", "-o", "json", "--by", "bob").stdout)
+    jsonschema.validate(document, schema_of("LedgerEntryList"))
+    items = document["items"]
     assert {item["merger"] for item in items} == {"bob"}
     assert run("ledger", "verify").stdout.endswith("1 plans: whole\n")
 

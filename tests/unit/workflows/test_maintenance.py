@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gitbot.execution.state import fold_nodes, fold_requests
 from gitbot.ports.forge import CheckState
 from gitbot.workflows.apply import apply
 from gitbot.workflows.hold import returned
 from gitbot.workflows.propose import propose
 from gitbot.workflows.reconcile import reconcile
+from gitbot.workflows.status import status
 from tests.unit.workflows.story import HEAD, Story
 
 START = 1_764_561_600  # 2025-12-01T04:00:00Z
@@ -197,7 +200,7 @@ def test_a_vm_that_came_after_the_plan_is_proposed_when_the_rest_is_done() -> No
     story = Story.begin(step=1, window=window(", cordon: External"))
     reconcile(story.shell)
     story.merge()
-    late = {
+    late: dict[str, Any] = {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstanceMigration",
         "metadata": {"name": "by-hand", "namespace": "customapp"},
@@ -216,6 +219,8 @@ def test_a_vm_that_came_after_the_plan_is_proposed_when_the_rest_is_done() -> No
     reconcile(story.shell)
     assert nodes(story)["kni-worker2"] == "draining"
     assert state(story, DRAIN) == "succeeded"
+    (late_vm,) = status(story.shell).unplanned["kni-worker2"]
+    assert late_vm.name == late["spec"]["vmiName"]
     names = [pull.branch.rpartition("/")[2] for pull in story.pulls()]
     assert [name for name in names if name.startswith("rest-")]
 

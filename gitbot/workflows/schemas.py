@@ -1,0 +1,136 @@
+"""JSON Schemas (2020-12) of what the commands print that read or change the world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gitbot.model.ledger import MoveState
+from gitbot.model.plan_json import API_VERSION
+
+_TEXT = {"type": "string"}
+_COUNT = {"type": "integer", "minimum": 0}
+_INSTANT = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"}
+_MAYBE_INSTANT = {"anyOf": [_INSTANT, {"const": ""}]}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": sorted(properties),
+        "additionalProperties": False,
+    }
+
+
+def _list(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _document(kind: str, description: str, **properties: Any) -> dict[str, Any]:
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": kind,
+        "description": description,
+        **_object(apiVersion={"const": API_VERSION}, kind={"const": kind}, **properties),
+    }
+
+
+def apply_schema() -> dict[str, Any]:
+    """The schema of `gitbot apply -o json`."""
+    waiting = _object(request=_TEXT, move=_COUNT, vm=_TEXT, reason=_TEXT, until=_MAYBE_INSTANT)
+    return _document(
+        "ApplyResult",
+        "What one pass of apply did.",
+        created=_COUNT,
+        entries=_COUNT,
+        states={"type": "object", "additionalProperties": _COUNT},
+        inFlight=_COUNT,
+        stop=_TEXT,
+        waiting=_list(waiting),
+        stale=_list(_object(request=_TEXT, group=_TEXT, reasons=_list(_TEXT))),
+        refused=_list(_object(pullRequest=_COUNT, reason=_TEXT)),
+    )
+
+
+def propose_schema() -> dict[str, Any]:
+    """The schema of `gitbot propose -o json`."""
+    concern = _object(concern=_TEXT, action=_TEXT, pullRequest=_COUNT, digest=_TEXT, reason=_TEXT)
+    return _document(
+        "ProposeResult", "What one run of propose did, by concern.", concerns=_list(concern)
+    )
+
+
+def reconcile_schema() -> dict[str, Any]:
+    """The schema of `gitbot reconcile -o json`."""
+    return _document(
+        "ReconcileResult",
+        "What one pass of reconcile did.",
+        proposed=propose_schema(),
+        applied=apply_schema(),
+    )
+
+
+def status_schema() -> dict[str, Any]:
+    """The schema of `gitbot status -o json`."""
+    move = _object(
+        id=_COUNT,
+        vm=_TEXT,
+        **{"from": _TEXT},
+        to=_TEXT,
+        state={"enum": [str(state) for state in MoveState]},
+        landed=_TEXT,
+        reason=_TEXT,
+        waits=_TEXT,
+        until=_MAYBE_INSTANT,
+    )
+    node = _object(node=_TEXT, state=_TEXT, since=_INSTANT, unplanned=_list(_TEXT))
+    return _document(
+        "Status",
+        "What runs, what waits and for what, what failed.",
+        cluster=_TEXT,
+        time=_INSTANT,
+        stop=_TEXT,
+        requests=_list(_object(id=_TEXT, state=_TEXT, next=_TEXT, moves=_list(move))),
+        maintenance=_list(_object(window=_TEXT, occurrence=_TEXT, nodes=_list(node))),
+        pullRequests=_list(_object(number=_COUNT, title=_TEXT, branch=_TEXT)),
+        refused=_list(_TEXT),
+    )
+
+
+def ledger_schema() -> dict[str, Any]:
+    """The schema of `gitbot ledger show -o json`; empty fields of a line are absent."""
+    texts = [
+        "file",
+        "cluster",
+        "state",
+        "previous",
+        "request",
+        "vm",
+        "vmUid",
+        "from",
+        "to",
+        "landed",
+        "reason",
+        "note",
+        "author",
+        "merger",
+        "commit",
+        "digest",
+        "migration",
+        "migrationUid",
+        "outcome",
+    ]
+    counts = ["seq", "move", "attempt", "pullRequest", "seconds"]
+    line = {
+        "type": "object",
+        "properties": {
+            "time": _INSTANT,
+            **dict.fromkeys(texts, _TEXT),
+            **dict.fromkeys(counts, _COUNT),
+            "approvers": _list(_TEXT),
+            "data": {"type": "object"},
+        },
+        "required": ["file", "time"],
+        "additionalProperties": False,
+    }
+    return _document("LedgerEntryList", "Lines of the ledger, oldest first.", items=_list(line))
