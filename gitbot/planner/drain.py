@@ -13,7 +13,7 @@ from gitbot.planner.board import Board
 from gitbot.planner.obstacle import Obstacle
 from gitbot.planner.requests import Closed, Late
 from gitbot.planner.search import reachable
-from gitbot.planner.solve import SMALL, Solved, solve
+from gitbot.planner.solve import SMALL, Solved, effort, solve
 from gitbot.planner.step import Draft, Planned, Step, Task, Wish
 
 WIDTH = 48
@@ -212,8 +212,7 @@ def _cost(board: Board, goal: EmptyNodes, way: Sequence[_Turn]) -> tuple[int, in
 
 
 def _effort(board: Board, way: Sequence[_Turn]) -> tuple[int, int]:
-    steps = [step for turn in way for step in turn.steps]
-    return len(steps), sum(board.facts.memory(step.vm) for step in steps)
+    return effort(board, [step for turn in way for step in turn.steps])
 
 
 def _wanted(goal: EmptyNodes, item: Obstacle) -> bool:

@@ -14,6 +14,7 @@ from gitbot.planner.drain import empty_nodes
 from gitbot.planner.facts import Facts
 from gitbot.planner.heal import heal_rule
 from gitbot.planner.requests import Late, move_vms, return_home
+from gitbot.planner.solve import effort
 from gitbot.planner.step import Draft
 from gitbot.planner.timing import first_chance
 from gitbot.planner.waves import pack
@@ -50,7 +51,7 @@ def _draft_all(board: Board, late: Late) -> list[Draft]:
     drafts, short = _in_order(board, [(goal,) for goal in goals], late)
     for order in _other_orders(goals, short):
         others, _ = _in_order(board, order, late)
-        if _count(others) < _count(drafts):
+        if _cost(board, others) < _cost(board, drafts):
             drafts = others
     return drafts
 
@@ -70,8 +71,10 @@ def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple
         yield [moves, *others]
 
 
-def _count(drafts: Sequence[Draft]) -> int:
-    return sum(1 for draft in drafts for hold in draft.holds if hold.asked)
+def _cost(board: Board, drafts: Sequence[Draft]) -> tuple[int, int, int]:
+    """Holds on what was asked for, steps, and bytes."""
+    asked = sum(1 for draft in drafts for hold in draft.holds if hold.asked)
+    return asked, *effort(board, [item.step for draft in drafts for item in draft.planned])
 
 
 def _in_order(

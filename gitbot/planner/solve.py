@@ -52,10 +52,15 @@ def solve(board: Board, task: Task) -> Solved:
         at_least=lambda places: len(_left(places, task)),
         patience=ANSWERS // answers if small else FEW_STATES,
     )
-    if (found.undone, len(found.steps)) < (len(quick.left), len(quick.steps)):
+    if (found.undone, *effort(board, found.steps)) < (len(quick.left), *effort(board, quick.steps)):
         after = board.after(found.steps).occupancy
         return Solved(steps=found.steps, left=_left(after, task))
     return quick
+
+
+def effort(board: Board, steps: Sequence[Step]) -> tuple[int, int]:
+    """How many steps, and how many bytes they move."""
+    return len(steps), sum(board.facts.memory(step.vm) for step in steps)
 
 
 def _left(occupancy: Occupancy, task: Task) -> tuple[NamespacedName, ...]:

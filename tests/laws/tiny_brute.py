@@ -6,6 +6,7 @@ by itself, in every state of every move, and walks all states there are.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,16 +14,21 @@ from gitbot.model.plan import PlacementPlan
 from gitbot.planner import make_plan
 from tests.laws.tiny import State, Tiny, TinyRule, problem_of
 
+Cost = tuple[int, int]
+"""Moves, then GiB moved."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A plan beside what can be reached: undone things and moves of both."""
+    """A plan beside what can be reached: undone things, moves and GiB of both."""
 
     case: Tiny
     undone: int
     moves: int
+    memory: int
     least_undone: int
     least_moves: int
+    least_memory: int
 
     @property
     def as_much_as_can_be(self) -> bool:
@@ -34,19 +40,26 @@ class Result:
         """Whether it was done with the fewest moves."""
         return self.as_much_as_can_be and self.moves <= self.least_moves
 
+    @property
+    def lightest(self) -> bool:
+        """Whether, of the plans with the fewest moves, it moves the least memory."""
+        return self.fewest and self.memory <= self.least_memory
+
 
 def compare(case: Tiny) -> Result:
     """Plan a case, walk the plan in every order, and compare with the best there is."""
     plan = make_plan(problem_of(case))
     brute = Brute(case)
     end = brute.walk(plan)
-    undone, moves = brute.best()
+    undone, (moves, memory) = brute.best()
     return Result(
         case=case,
         undone=brute.undone(end),
         moves=len(plan.moves),
+        memory=sum(move.memory_bytes for move in plan.moves) // 1024**3,
         least_undone=undone,
         least_moves=moves,
+        least_memory=memory,
     )
 
 
@@ -181,50 +194,48 @@ class Brute:
 
     # what can be reached
 
-    def reach(self, begin: Mapping[State, int], movers: Sequence[int]) -> dict[State, int]:
-        """Every state that lawful moves of the movers lead to, with the fewest moves."""
+    def reach(self, begin: Mapping[State, Cost], movers: Sequence[int]) -> dict[State, Cost]:
+        """Every state that lawful moves of the movers lead to, each with its least cost."""
         found = dict(begin)
-        layers: dict[int, list[State]] = {}
-        for state, count in begin.items():
-            layers.setdefault(count, []).append(state)
-        count = min(layers, default=0)
-        while layers:
-            for state in layers.pop(count, []):
-                if found[state] < count:
-                    continue
-                for mover in movers:
-                    for target in range(len(self.case.nodes)):
-                        if not self.lawful(state, mover, target):
-                            continue
-                        there = (*state[:mover], target, *state[mover + 1 :])
-                        if found.get(there, count + 2) > count + 1:
-                            found[there] = count + 1
-                            layers.setdefault(count + 1, []).append(there)
-            count += 1
+        queue = [(cost, state) for state, cost in begin.items()]
+        heapq.heapify(queue)
+        while queue:
+            cost, state = heapq.heappop(queue)
+            if found[state] < cost:
+                continue
+            for mover in movers:
+                onward = (cost[0] + 1, cost[1] + self.case.vms[mover].size)
+                for target in range(len(self.case.nodes)):
+                    there = (*state[:mover], target, *state[mover + 1 :])
+                    if there in found and found[there] <= onward:
+                        continue
+                    if self.lawful(state, mover, target):
+                        found[there] = onward
+                        heapq.heappush(queue, (onward, there))
         return found
 
-    def best(self) -> tuple[int, int]:
-        """What stays undone at least, and the fewest moves for that."""
-        start = {self.case.start: 0}
+    def best(self) -> tuple[int, Cost]:
+        """What stays undone at least, and the least cost of that."""
+        start: dict[State, Cost] = {self.case.start: (0, 0)}
         if self.closed:
             for number, host in enumerate(self.case.goal_nodes):
                 self.begun = frozenset(self.case.goal_nodes[: number + 1])
                 start = self._emptied(start, host)
-            return min((self.undone(state), count) for state, count in start.items())
+            return min((self.undone(state), cost) for state, cost in start.items())
         found = self.reach(start, self.movers())
-        return min((self.undone(state), count) for state, count in found.items())
+        return min((self.undone(state), cost) for state, cost in found.items())
 
-    def _emptied(self, begin: Mapping[State, int], host: int) -> dict[State, int]:
+    def _emptied(self, begin: Mapping[State, Cost], host: int) -> dict[State, Cost]:
         """All states after one node's turn: left as it was, or (with `leave`: partly) emptied."""
         result = dict(begin)
-        groups: dict[tuple[int, ...], dict[State, int]] = {}
-        for state, count in begin.items():
+        groups: dict[tuple[int, ...], dict[State, Cost]] = {}
+        for state, cost in begin.items():
             there = tuple(number for number, place in enumerate(state) if place == host)
-            groups.setdefault(there, {})[state] = count
+            groups.setdefault(there, {})[state] = cost
         for there, states in groups.items():
-            for state, count in self.reach(states, there).items():
+            for state, cost in self.reach(states, there).items():
                 if self.case.kind == "leave" or host not in state:
-                    result[state] = min(count, result.get(state, count))
+                    result[state] = min(cost, result.get(state, cost))
         return result
 
     def movers(self) -> tuple[int, ...]:

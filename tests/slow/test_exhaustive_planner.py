@@ -21,6 +21,7 @@ def test_ten_thousand_tiny_problems(capsys: pytest.CaptureFixture[str]) -> None:
     for seed in range(FIRST, FIRST + CASES):
         result = compare(tiny(seed))
         counts["fewest"] += result.fewest
+        counts["lightest of those"] += result.lightest and result.least_moves > 0
         counts["with moves"] += result.least_moves > 0
         counts["fewest of those"] += result.fewest and result.least_moves > 0
         if not result.as_much_as_can_be:
@@ -30,6 +31,7 @@ def test_ten_thousand_tiny_problems(capsys: pytest.CaptureFixture[str]) -> None:
             f"\n{CASES} tiny problems, {counts['with moves']} with moves:"
             f" fewest moves in {100 * counts['fewest'] / CASES:.2f} %,"
             f" of those with moves {100 * counts['fewest of those'] / counts['with moves']:.2f} %,"
+            f" least memory too {100 * counts['lightest of those'] / counts['with moves']:.2f} %,"
             f" called impossible though a plan exists: {len(missed)}"
         )
     assert missed == []
