@@ -56,6 +56,7 @@ class Story:
     forge: MemoryForge
     store: MemoryLedgerStore
     lines: list[str] = field(default_factory=list)
+    name: str = CLUSTER
 
     @classmethod
     def begin(
@@ -87,7 +88,7 @@ class Story:
     @property
     def shell(self) -> Shell:
         return Shell(
-            cluster_name=CLUSTER,
+            cluster_name=self.name,
             base_branch="main",
             repository=self.repository,
             forge=self.forge,
@@ -99,7 +100,7 @@ class Story:
                 repository=self.repository,
                 commit=commit,
                 base_branch="main",
-                cluster=CLUSTER,
+                cluster=self.name,
                 texts=ShippedTexts(),
                 replay=replay,
                 now=self.port.now,
