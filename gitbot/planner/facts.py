@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.names import NamespacedName
@@ -28,11 +28,11 @@ class Facts:
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> Facts:
-        """Index a problem."""
+        """Index a problem; its rules come in the order of their refs, however they were given."""
         snapshot = problem.snapshot
         rules = tuple(sorted(problem.rules, key=lambda rule: (rule.ref, not rule.required)))
         return cls(
-            problem=problem,
+            problem=replace(problem, rules=rules),
             nodes={name_of(node).name: node for node in snapshot.of("Node")},
             vmis={name_of(vmi): vmi for vmi in snapshot.of("VirtualMachineInstance")},
             rules=rules,
