@@ -10,6 +10,8 @@ from gitbot.reports import inert
 from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons
 from gitbot.reports.findings import text as findings_text
 
+SHOWN_REASONS = 3  # of one node; a control plane alone has ten
+
 _COLOURS = {
     DiffState.DENIED: "31",
     DiffState.BLOCKED: "31",
@@ -29,7 +31,7 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
         f"plan {diff.digest}\nsnapshot {taken}, approve before {expires}\n",
         findings_text(diff.said),
         _moves(plan.moves, wide=wide),
-        "".join(_hold(hold) for hold in plan.holds),
+        "".join(_hold(hold, wide=wide) for hold in plan.holds),
         _rules(diff),
         _waves(diff),
         *[_preview(preview) for preview in diff.previews],
@@ -80,16 +82,25 @@ def _checks(move: Move) -> str:
     return f"{passed}/{len(move.checks)}" + (f" ({', '.join(bad)})" if bad else "")
 
 
-def _hold(hold: Hold) -> str:
+def _hold(hold: Hold, *, wide: bool) -> str:
     word = "blocked" if hold.asked else "stays"
     hint = f"; {hold.hint}" if hold.hint else ""
     vm = hold.vm.namespaced_name
     first = inert.terminal(f"{word}: {vm}: {hold.reason} [{hold.code}]{hint}")
     nodes = [
-        f"  {inert.terminal(', '.join(names))}: {inert.terminal(reasons)}\n"
+        f"  {inert.terminal(', '.join(names))}: {inert.terminal(_some(reasons, wide=wide))}\n"
         for names, reasons in by_reasons(hold)
     ]
     return f"{first}\n{''.join(nodes)}"
+
+
+def _some(reasons: str, *, wide: bool) -> str:
+    """The reasons of a node; without -o wide the first ones."""
+    parts = reasons.split("; ")
+    if wide or len(parts) <= SHOWN_REASONS:
+        return reasons
+    more = len(parts) - SHOWN_REASONS
+    return "; ".join(parts[:SHOWN_REASONS]) + f"; and {more} more (-o wide)"
 
 
 def _rules(diff: Diff) -> str:
@@ -124,5 +135,5 @@ def _waves(diff: Diff) -> str:
 def _preview(preview: Preview) -> str:
     plan = preview.plan
     head = f"preview, not approved by a merge: {inert.terminal(preview.title)}\n"
-    holds = "".join(_hold(hold) for hold in plan.holds)
+    holds = "".join(_hold(hold, wide=False) for hold in plan.holds)
     return head + (_moves(plan.moves, wide=False) + holds or "nothing moves\n")
