@@ -1,0 +1,86 @@
+"""What a large maintenance costs: the plan, the proposal, and each look of apply.
+
+300 nodes in 3 zones, 4,000 VMs, 85 % full, a rack of twelve nodes is emptied. Run as a script; it
+prints figures and asserts no times.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.planner import make_plan
+from gitbot.simulation.port import SimulatedPort
+from gitbot.simulation.rack import RackSize, rack
+from gitbot.workflows.base import GitBase
+from tests.scenarios.clusters import START
+from tests.scenarios.loop import Loop
+from tests.scenarios.rack.story import RULE, WINDOW
+
+MINUTES = 2  # of virtual time that apply runs
+
+
+class CountingPort(SimulatedPort):
+    """The simulated port; counts the looks at the whole cluster."""
+
+    looks = 0
+
+    def snapshot(self) -> ClusterSnapshot:
+        """A complete consistent read."""
+        self.looks += 1
+        return super().snapshot()
+
+
+def plan_seconds(loop: Loop) -> tuple[int, float]:
+    """Moves of the drain's plan, and how long planning alone takes."""
+    base = loop.shell.read_base(loop.shell.repository.commit("main").id)
+    assert isinstance(base, GitBase)
+    (window,) = (intent for intent, _ in base.intents.maintenance_windows)
+    opening = base.opening(window)
+    assert opening is not None
+    snapshot = loop.port.snapshot()
+    goal = base.drain_goal(window, opening, snapshot)
+    assert goal is not None
+    problem = replace(base.problem(snapshot, loop.port.now()), goals=(goal,))
+    began = time.perf_counter()
+    plan = make_plan(problem)
+    return len(plan.moves), time.perf_counter() - began
+
+
+def main(size: RackSize | None = None) -> None:
+    """Print what was done and the seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        loop = Loop.start(Path(folder), rack(size, start_time=START))
+        counting = CountingPort(loop.cluster)
+        loop.shell = replace(loop.shell, cluster=counting)
+        loop.commit({"window.yaml": WINDOW, "rule.yaml": RULE})
+        _measure(loop, counting)
+
+
+def _measure(loop: Loop, counting: CountingPort) -> None:
+    began = time.perf_counter()
+    loop.propose()
+    (pull,) = loop.forge.list_pulls()
+    (comment,) = loop.forge.list_comments(pull.number)
+    print(f"rack: proposed in {time.perf_counter() - began:.1f} s")
+    print(f"rack: comment of {len(comment.body)} characters")
+    moves, seconds = plan_seconds(loop)
+    print(f"rack: {moves} moves planned in {seconds:.1f} s")
+    loop.merge(pull.number)
+    for what, minutes in (("before its window opens", 0), ("while it drains", MINUTES)):
+        counting.looks = 0
+        began = time.perf_counter()
+        result = loop.apply(max_runtime=minutes * 60)
+        seconds = time.perf_counter() - began
+        print(
+            f"rack: apply {what}: {seconds:.1f} s, {result.created} migrations started, "
+            f"{counting.looks} looks, {seconds / counting.looks:.2f} s each"
+        )
+        loop.port.sleep(2 * 3600)
+
+
+if __name__ == "__main__":
+    main()
