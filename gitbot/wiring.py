@@ -81,6 +81,7 @@ def open_shell(
             now=workspace.clock.now,
         ),
         progress=progress,
+        several=len(workspace.settings.clusters) > 1,
     )
 
 

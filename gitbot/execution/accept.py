@@ -68,6 +68,7 @@ def _accepted(view: View, approved: Approved, move: Move) -> Entry:
         move,
         MoveState.APPROVED,
         reason=approved.terms.reason,
+        note=approved.terms.note,
         data={
             "group": move.group,
             "wave": move.wave,

@@ -295,8 +295,8 @@ class PullRecord:
     document: str = ""
 
 
-def fold_pull(ledger: Ledger, number: int) -> tuple[PullRecord, ...]:
-    """The records of a pull request, oldest first."""
+def fold_pull(ledger: Ledger, number: int, *, cluster: str) -> tuple[PullRecord, ...]:
+    """What was shown for one cluster on a pull request, oldest first."""
     return tuple(
         PullRecord(
             head=str(entry.data.get("head", "")),
@@ -307,7 +307,7 @@ def fold_pull(ledger: Ledger, number: int) -> tuple[PullRecord, ...]:
             document=str(entry.data.get("document", "")),
         )
         for entry in ledger.of(pull_file(number))
-        if entry.state == "shown"
+        if entry.state == "shown" and entry.cluster == cluster
     )
 
 

@@ -62,6 +62,7 @@ class Terms:
     finish: bool = False
     void: str = ""
     reason: str = ""
+    note: str = ""
     window: str = ""
     maintenance: Maintenance | None = None
 

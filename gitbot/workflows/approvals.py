@@ -51,12 +51,24 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
         elif not shell.repository.is_ancestor(decision.commit, base.commit):
             reason = f"its merge {decision.commit[:12]} is no longer part of {shell.base_branch}"
             refused.append(NotApproved(pull_request=pull.number, reason=reason))
+        elif decision.digest not in ledger.plans:
+            refused.append(_unknown_plan(decision))
         else:
             approved += _requests(shell, base, ledger, decision)
     for approval in _approved_alone(shell, ledger):
         approved += _requests(shell, base, ledger, approval)
     approved.sort(key=lambda item: item.approval.merged_at)
     return Approvals(approved=tuple(approved), refused=tuple(refused))
+
+
+def _unknown_plan(approval: Approval) -> NotApproved:
+    """A proposal file with a digest that gitbot never showed: somebody wrote it by hand."""
+    return NotApproved(
+        pull_request=approval.pull_request,
+        reason=f"nothing is approved: the ledger knows no plan {approval.digest[:19] or '(none)'}",
+        head=approval.head,
+        merged_at=approval.merged_at,
+    )
 
 
 def _approved_alone(shell: Shell, ledger: Ledger) -> list[Approval]:
@@ -80,7 +92,9 @@ def _concerns_us(shell: Shell, ledger: Ledger, pull: PullRequest) -> bool:
     concern = _concern_of(shell, pull)
     if concern:
         return concern != "tidy"
-    digests = {record.digest for record in fold_pull(ledger, pull.number)}
+    digests = {
+        record.digest for record in fold_pull(ledger, pull.number, cluster=shell.cluster_name)
+    }
     return any(digest in ledger.plans for digest in digests)
 
 
@@ -112,7 +126,7 @@ def merged_pull(shell: Shell, ledger: Ledger, pull: PullRequest) -> MergedPull:
         ),
         reviews_required=shell.forge.reviews_required,
         proposal=read_proposal(shell, pull.merge_commit, concern) if concern else None,
-        records=fold_pull(ledger, pull.number),
+        records=fold_pull(ledger, pull.number, cluster=shell.cluster_name),
     )
 
 

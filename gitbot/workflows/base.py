@@ -87,6 +87,7 @@ class GitBase:
             attempts=spec.attempts,
             void=_edited(intent, plan),
             reason=spec.reason,
+            note=spec.note or "",
             window=spec.window or "",
         )
 

@@ -36,7 +36,8 @@ def write_statuses(
     written = 0
     for head, items in sorted(heads.items()):
         state, words = _verdict([records[item.id] for item in items], waiting)
-        status = CommitStatus(context=CONTEXT, state=state, description=words)
+        context = context_of(shell, CONTEXT)
+        status = CommitStatus(context=context, state=state, description=words)
         written += bool(head) and set_status(shell, head, status)
     return written
 
@@ -48,7 +49,9 @@ def write_refusals(shell: Shell, refused: tuple[NotApproved, ...]) -> int:
     for item in refused:
         if item.head and now - item.merged_at <= MEMORY:
             status = CommitStatus(
-                context=CONTEXT, state=CheckState.FAILURE, description=_cut(item.reason)
+                context=context_of(shell, CONTEXT),
+                state=CheckState.FAILURE,
+                description=_cut(item.reason),
             )
             written += set_status(shell, item.head, status)
     return written
@@ -58,6 +61,11 @@ def _is_recent(record: RequestRecord, now: int) -> bool:
     if not record.finished:
         return True
     return now - max((move.changed_at for move in record.moves.values()), default=0) <= MEMORY
+
+
+def context_of(shell: Shell, context: str) -> str:
+    """The context of a status; with the cluster's name where several say something."""
+    return f"{context} ({shell.cluster_name})" if shell.several else context
 
 
 def set_status(shell: Shell, head: str, status: CommitStatus) -> bool:

@@ -23,7 +23,7 @@ from gitbot.reports import markdown, marker, refusal
 from gitbot.workflows.approvals import read_approvals
 from gitbot.workflows.base import CONFIGURATION
 from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
-from gitbot.workflows.feedback import set_status
+from gitbot.workflows.feedback import context_of, set_status
 from gitbot.workflows.journal import Journal
 from gitbot.workflows.past import past_of, reservations
 from gitbot.workflows.shell import Shell
@@ -148,7 +148,7 @@ def _say(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult
     if recorded or not known:
         shell.forge.upsert_comment(pull.number, marker=mark, body=body)
     wrote = recorded or not known
-    for status in statuses_of(outcome):
+    for status in statuses_of(shell, outcome):
         wrote = set_status(shell, pull.head, status) or wrote
     return wrote
 
@@ -170,7 +170,7 @@ def _record(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckRes
     )
     digest = review.digest if review is not None and approves else ""
     expires_at = review.expires_at if review is not None else now
-    records = fold_pull(journal.ledger, pull.number)
+    records = fold_pull(journal.ledger, pull.number, cluster=shell.cluster_name)
     said = (pull.head, base, digest)
     stands = bool(records) and (records[-1].head, records[-1].base, records[-1].digest) == said
     if stands and not (digest and _is_due(records[-1], now)):
@@ -202,21 +202,22 @@ def _is_due(record: PullRecord, now: int) -> bool:
     return (record.expires_at - now) * RENEW < record.expires_at - record.time
 
 
-def statuses_of(outcome: CheckResult) -> tuple[CommitStatus, ...]:
+def statuses_of(shell: Shell, outcome: CheckResult) -> tuple[CommitStatus, ...]:
     """The commit statuses that say the verdict."""
     if outcome.review is None:
         words = outcome.findings[0].message if outcome.findings else "nothing was planned"
-        return (CommitStatus(context=PLAN, state=CheckState.FAILURE, description=words[:140]),)
+        context = context_of(shell, PLAN)
+        return (CommitStatus(context=context, state=CheckState.FAILURE, description=words[:140]),)
     bad = outcome.fails()
     denied = any(item.severity is Severity.ERROR for item in outcome.review.verdict.findings)
     return (
         CommitStatus(
-            context=PLAN,
+            context=context_of(shell, PLAN),
             state=CheckState.FAILURE if bad else CheckState.SUCCESS,
             description=outcome.review.diff.counts[:140],
         ),
         CommitStatus(
-            context=POLICY,
+            context=context_of(shell, POLICY),
             state=CheckState.FAILURE if denied else CheckState.SUCCESS,
             description="denied" if denied else "allowed",
         ),
@@ -235,7 +236,7 @@ def refresh_pulls(
     results = []
     for pull in shell.forge.list_pulls(state=PullState.OPEN):
         own = pull.author == shell.forge.bot and pull.branch.startswith("gitbot/")
-        records = fold_pull(ledger, pull.number)
+        records = fold_pull(ledger, pull.number, cluster=shell.cluster_name)
         if own or pull.base_branch != shell.base_branch or not records:
             continue
         same = (records[-1].head, records[-1].base) == (pull.head, base)

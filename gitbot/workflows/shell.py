@@ -66,7 +66,10 @@ def silent(progress: Progress) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shell:
-    """The ports of one run on one cluster. `read_base` reads the base branch at a commit."""
+    """The ports of one run on one cluster. `read_base` reads the base branch at a commit.
+
+    `several` says that the configuration has more clusters, so that statuses must name theirs.
+    """
 
     cluster_name: str
     base_branch: str
@@ -78,6 +81,7 @@ class Shell:
     templates: Templates
     read_base: Callable[[str], Base]
     progress: Callable[[Progress], None] = field(default=silent)
+    several: bool = False
 
     def say(self, text: str, *, request: str = "", vm: str = "", state: str = "") -> None:
         """Show progress."""

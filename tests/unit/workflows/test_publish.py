@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gitbot.constraints.replay import replay
 from gitbot.execution.state import fold_pull
 from gitbot.ports.forge import CheckState
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import propose
 from gitbot.workflows.publish import PublishResult, publish, refresh_pulls
-from tests.unit.workflows.story import REQUEST, RULE, Story
+from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
 
 EDITED = REQUEST.replace("kni-worker5", "kni-worker3")
 
@@ -73,7 +75,7 @@ def test_shown_again_after_the_push_the_new_plan_is_approved() -> None:
     show(story)
     story.commit(pull.branch, jump=EDITED)
     show(story)
-    assert len(fold_pull(story.store.read(), pull.number)) == 2
+    assert len(fold_pull(story.store.read(), pull.number, cluster=CLUSTER)) == 2
     story.merge(pull.number)
     apply(story.shell)
     assert story.where()["jumpbox"] == "kni-worker3"
@@ -122,7 +124,7 @@ def test_an_invalid_file_is_shown_with_its_place_and_approves_nothing() -> None:
     assert "intents/iberia/jump.yaml:6:3" in comment.body
     (status,) = story.forge.list_statuses(pull.head)
     assert status.state is CheckState.FAILURE
-    (record,) = fold_pull(story.store.read(), pull.number)
+    (record,) = fold_pull(story.store.read(), pull.number, cluster=CLUSTER)
     assert record.digest == ""
 
 
@@ -187,7 +189,7 @@ def test_open_pull_requests_are_planned_again_when_their_time_runs_out() -> None
     story.port.sleep(20 * 3600)
     (again,) = refresh_pulls(story.shell, replay=replay)
     assert again.wrote
-    first, second = fold_pull(story.store.read(), 1)
+    first, second = fold_pull(story.store.read(), 1, cluster=CLUSTER)
     assert first.digest == second.digest
     assert second.expires_at > first.expires_at
 
@@ -217,3 +219,38 @@ def test_a_merge_that_approved_nothing_says_so_on_the_merged_head() -> None:
     before = story.writes()
     assert apply(story.shell).did_nothing
     assert story.writes() == before
+
+
+def test_a_proposal_with_a_digest_that_was_never_shown_approves_nothing() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    (pull,) = story.pulls()
+    path = f"intents/{CLUSTER}/gitbot/{pull.branch.rpartition('/')[2]}.yaml"
+    text = story.repository.read_blob(pull.head, path)
+    assert text is not None
+    digest = text.decode().partition("sha256:")[2][:64]
+    story.commit(pull.branch, **{path: text.decode().replace(digest, "0" * 64)})
+    story.merge(pull.number)
+    result = apply(story.shell)
+    assert result.created == 0
+    assert "the ledger knows no plan sha256:000000000000" in result.approvals.refused[0].reason
+
+
+def test_with_several_clusters_a_status_names_its_own() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    publish(replace(story.shell, several=True), number=pull.number, replay=replay)
+    assert sorted(statuses(story, pull.head)) == [
+        f"gitbot/plan ({CLUSTER})",
+        f"gitbot/policy ({CLUSTER})",
+    ]
+
+
+def test_reason_and_note_stand_in_the_ledger() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST + "  note: new power supplies\n")
+    show(story)
+    story.merge(pull.number)
+    apply(story.shell)
+    first = story.store.read().of(f"requests/{CLUSTER}/request/customapp/jump.jsonl")[0]
+    assert (first.reason, first.note) == ("Maintenance", "new power supplies")
