@@ -90,8 +90,9 @@ class NodeReasons:
 class Hold:
     """A VM that cannot move, with the reason and what each node says.
 
-    `code` is kebab-case and stable (`restart-needed`, `no-feasible-node`, `in-flight`, `paused`,
-    `frozen`, `not-found`, `selector-collision`, `wave-order`, `blocked-node`, `deadline`, ...).
+    `code` is kebab-case and stable (`restart-needed`, `no-feasible-node`, `in-flight`, `frozen`,
+    `not-found`, `selector-collision`, `blocked-node`, `deadline`, ...); docs/reference/plan.md
+    lists all.
     `asked` is True where an intent asked for this very move, so that a plan with it exits 1.
     """
 
