@@ -2,73 +2,51 @@
 
 Intents are read by `read_documents`, which is strict and knows positions; this door is for
 objects of a cluster. Scalars follow YAML 1.2's core schema (no yes/no booleans, no sexagesimal,
-no timestamps); anchors are fine, since people use them; a number with a fraction stays text, as
-Kubernetes quantities are.
+no timestamps); a number with a fraction stays text, as Kubernetes quantities are. An anchor is
+fine; an alias or a merge key is refused, since a few lines of them can stand for a value of any
+size. Values are built from the parser's events, so that work and memory follow the bytes alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import yaml
 
 from gitbot.errors import InvalidInput
 
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 MAX_DEPTH = 200
 """Deepest nesting that is read; the deepest Kubernetes objects have about 30."""
+MAX_NODES = 50_000_000
+"""Keys, values and items of one file; 200 MB of Kubernetes objects have about ten million."""
+MAX_BYTES = 2 * 1024**3
+"""Bytes of one file, as of an unpacked snapshot."""
 
-_INT = "tag:yaml.org,2002:int"
-_FLOAT = "tag:yaml.org,2002:float"
-_BOOL = "tag:yaml.org,2002:bool"
-_NULL = "tag:yaml.org,2002:null"
-
-
-class _Loader(_Base):  # type: ignore[misc]
-    """CSafeLoader with the core schema's scalars."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, Any]]] = {}  # noqa: RUF012 - yaml's own name
-
-
-def _register() -> None:
-    for tag, pattern, first in (
-        (_BOOL, r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
-        (_INT, r"^[-+]?(?:0|[1-9][0-9]*)$", "-+0123456789"),
-        (_FLOAT, r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", "-+.0123456789"),
-        (_NULL, r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
-        ("tag:yaml.org,2002:merge", r"^(?:<<)$", "<"),
-    ):
-        _Loader.add_implicit_resolver(tag, re.compile(pattern), list(first))
-    _Loader.add_constructor(_FLOAT, _text)
-    _Loader.add_constructor("tag:yaml.org,2002:timestamp", _text)
-    _Loader.add_constructor(_BOOL, _boolean)
+_TAG = "tag:yaml.org,2002:"
+_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("~", "null", "Null", "NULL", ""), None),
+}
 
 
-def _text(loader: Any, node: Any) -> str:
-    text: str = loader.construct_scalar(node)
-    return text
-
-
-def _boolean(loader: Any, node: Any) -> bool:
-    return bool(loader.construct_scalar(node).lower() == "true")
-
-
-_register()
-
-
-def read_kubernetes_yaml(data: bytes, file: str) -> tuple[Any, ...]:
+def read_kubernetes_yaml(
+    data: bytes, file: str, *, max_nodes: int = MAX_NODES, max_bytes: int = MAX_BYTES
+) -> tuple[Any, ...]:
     """The values of all documents that are not empty, as plain data.
 
     `file` is only for messages. Raises InvalidInput with `file:line:column` where the text is no
-    YAML.
+    YAML, has an alias, a merge key or an unknown tag, or is beyond a budget.
     """
+    if len(data) > max_bytes:
+        raise InvalidInput(f"{file}: found {len(data)} bytes, expected at most {max_bytes}")
     try:
-        if _suspicious(data):
-            _check_depth(data, file)
-        documents = list(yaml.load_all(data, Loader=_Loader))
+        documents = _Reader(data, file, max_nodes).documents()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
@@ -79,22 +57,82 @@ def read_kubernetes_yaml(data: bytes, file: str) -> tuple[Any, ...]:
     return tuple(document for document in documents if document is not None)
 
 
-def _suspicious(data: bytes) -> bool:
-    """Whether nesting could be deep at all: it takes long lines or many brackets."""
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
-        return True
-    return len(max(data.splitlines(), key=len, default=b"")) > MAX_DEPTH
+class _Reader:
+    """One file; `budget` is how many nodes may still come."""
 
+    def __init__(self, data: bytes, file: str, budget: int) -> None:
+        self.loader = _Loader(data)
+        self.next: Callable[[], yaml.Event] = self.loader.get_event
+        self.file = file
+        self.most = self.budget = budget
 
-def _check_depth(data: bytes, file: str) -> None:
-    """Refuse deep nesting from the event stream: the loader would recurse in C and crash."""
-    depth = 0
-    events: Iterator[Any] = yaml.parse(data, Loader=_Loader)
-    for event in events:
-        if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
-            depth -= 1
+    def documents(self) -> list[Any]:
+        found = []
+        try:
+            while not isinstance(event := self.next(), yaml.StreamEndEvent):
+                if isinstance(event, yaml.DocumentStartEvent):
+                    found.append(self._node(self.next(), 1))
+        finally:
+            self.loader.dispose()
+        return found
+
+    def _node(self, event: yaml.Event, depth: int) -> Any:
+        self.budget -= 1
+        if self.budget < 0:
+            raise self._refused(event, f"more than {self.most} keys, values and items", "fewer")
+        if type(event) is yaml.ScalarEvent:
+            return self._scalar(event)
         if depth > MAX_DEPTH:
-            line = event.start_mark.line + 1
-            raise InvalidInput(f"{file}:{line}: no YAML: nested more than {MAX_DEPTH} deep")
+            raise self._refused(event, f"values nested more than {MAX_DEPTH} deep", "fewer levels")
+        if isinstance(event, yaml.MappingStartEvent):
+            self._check_tag(event, "map")
+            return self._mapping(depth)
+        if isinstance(event, yaml.SequenceStartEvent):
+            self._check_tag(event, "seq")
+            return self._sequence(depth)
+        assert isinstance(event, yaml.AliasEvent), "BUG: another kind of event"
+        raise self._refused(event, f"an alias (*{event.anchor})", "the value itself")
+
+    def _mapping(self, depth: int) -> dict[Any, Any]:
+        value: dict[Any, Any] = {}
+        while type(event := self.next()) is not yaml.MappingEndEvent:
+            if isinstance(event, yaml.CollectionStartEvent):
+                raise self._refused(event, "a mapping or list as key", "text")
+            if isinstance(event, yaml.ScalarEvent) and event.value == "<<" and event.implicit[0]:
+                raise self._refused(event, "a merge key (<<)", "its keys themselves")
+            key = self._node(event, depth + 1)
+            value[key] = self._node(self.next(), depth + 1)
+        return value
+
+    def _sequence(self, depth: int) -> list[Any]:
+        value: list[Any] = []
+        while type(event := self.next()) is not yaml.SequenceEndEvent:
+            value.append(self._node(event, depth + 1))
+        return value
+
+    def _scalar(self, event: yaml.ScalarEvent) -> Any:
+        text: str = event.value
+        if event.implicit[0] and event.tag is None:
+            if text in _WORDS:
+                return _WORDS[text]
+            return int(text) if _INT.fullmatch(text) else text
+        match (event.tag or "!").removeprefix(_TAG):
+            case "!" | "str" | "float":
+                return text
+            case "int" if _INT.fullmatch(text):
+                return int(text)
+            case "bool" if isinstance(_WORDS.get(text), bool):
+                return _WORDS[text]
+            case "null" if _WORDS.get(text, text) is None:
+                return None
+            case tag:
+                raise self._refused(event, f"the tag {tag[:60]}", "no tag")
+
+    def _check_tag(self, event: yaml.CollectionStartEvent, name: str) -> None:
+        if event.tag not in (None, "!", _TAG + name):
+            raise self._refused(event, f"the tag {event.tag.removeprefix(_TAG)[:60]}", "no tag")
+
+    def _refused(self, event: yaml.Event, found: str, expected: str) -> InvalidInput:
+        mark = event.start_mark
+        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        return InvalidInput(f"{self.file}{place}: found {found}, expected {expected}")

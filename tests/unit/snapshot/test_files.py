@@ -95,6 +95,8 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([b"a:\n\t- b"], "f0:2:1: no YAML: "),
         ([b"\xff\xfe\xff"], "f0: no YAML: "),
         ([b'{"kind": "List", "items": ['], "f0:2:1: no YAML: "),
+        ([b"a: &a {b: 1}\nc: {<<: *a}\n"], "f0:2:5: found a merge key (<<), expected "),
+        ([b"a: &a [1]\nb: [*a, *a]\n"], "f0:2:5: found an alias (*a), expected "),
         ([gzip.compress(dump(LIST))[:-9]], "f0: torn gzip"),
         ([b"\x1f\x8bnonsense"], "f0: torn gzip"),
         ([write_snapshot(EXPECTED), dump(NODE)], "f0: a ClusterSnapshot is whole and stands alone"),
