@@ -302,7 +302,7 @@ def stay_away(
 
 def _staying_words(staying: dict[NamespacedName, str]) -> str:
     listed = tuple(f"{vm} ({why})" for vm, why in sorted(staying.items()))
-    return f"; not {_some(listed, most=20)}: they stay" if listed else ""
+    return f"; stay where they are: {_some(listed, most=20)}" if listed else ""
 
 
 def _landed(record: RequestRecord | None) -> dict[NamespacedName, tuple[str, str]]:
