@@ -9,7 +9,8 @@ import click
 from gitbot.cli import apply as apply_command
 from gitbot.cli import propose as propose_command
 from gitbot.cli.options import output_option
-from gitbot.cli.running import running, running_options
+from gitbot.cli.running import running, running_options, say
+from gitbot.errors import GitbotError
 
 
 @click.command("reconcile")
@@ -35,7 +36,14 @@ def command(where: dict[str, str], watch: bool, every: int, max_runtime: int, ou
 
     with running(where) as shell:
         while True:
-            result = reconcile(shell, max_runtime=max_runtime, pack=write_snapshot)
+            try:
+                result = reconcile(shell, max_runtime=max_runtime, pack=write_snapshot)
+            except GitbotError as error:
+                if not watch:
+                    raise
+                say(f"error: {error}; trying again in {every} s", err=True)
+                shell.clock.sleep(every)
+                continue
             if output == "json":
                 click.echo(
                     json.dumps(

@@ -92,10 +92,7 @@ def _concerns_us(shell: Shell, ledger: Ledger, pull: PullRequest) -> bool:
     concern = _concern_of(shell, pull)
     if concern:
         return concern != "tidy"
-    digests = {
-        record.digest for record in fold_pull(ledger, pull.number, cluster=shell.cluster_name)
-    }
-    return any(digest in ledger.plans for digest in digests)
+    return bool(fold_pull(ledger, pull.number, cluster=shell.cluster_name))
 
 
 def _concern_of(shell: Shell, pull: PullRequest) -> str:

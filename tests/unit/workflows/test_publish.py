@@ -126,6 +126,9 @@ def test_an_invalid_file_is_shown_with_its_place_and_approves_nothing() -> None:
     assert status.state is CheckState.FAILURE
     (record,) = fold_pull(story.store.read(), pull.number, cluster=CLUSTER)
     assert record.digest == ""
+    story.commit(pull.branch, jump=None)
+    story.merge(pull.number)
+    assert "no plan was shown for" in apply(story.shell).approvals.refused[0].reason
 
 
 def test_a_rule_is_a_preview_and_its_merge_approves_no_move() -> None:
