@@ -14,6 +14,7 @@ from gitbot.model.constraint import Breach, Occupancy, RuleConstraint, worsened
 from gitbot.model.names import NamespacedName
 from gitbot.model.plan import NodeReasons
 from gitbot.model.problem import Pin, Target
+from gitbot.model.scheduling import HOSTNAME
 from gitbot.planner.facts import Facts
 from gitbot.planner.step import Step, Wish
 
@@ -169,7 +170,11 @@ class Board:
         return sum(total(rule, {**self.places(rule.members), vm: after}) for rule in rules)
 
     def _against(self, step: Step) -> tuple[str, ...]:
-        """What earlier moves could bring together with this step, wherever they land."""
+        """A pin that means several nodes; what earlier moves could bring, wherever they land."""
+        twins = self.facts.twins.get(step.node, ())
+        if twins and step.wish.pin is Pin.NODE:
+            words = f"its label {HOSTNAME} is that of {', '.join(twins)} as well"
+            return (f"addedNodeSelector: {words}, so no move can be pinned to it",)
         others = {vm: nodes for vm, nodes in self._loose.items() if vm != step.vm}
         if not others:
             return ()

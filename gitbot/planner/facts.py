@@ -11,6 +11,7 @@ from gitbot.model.objects import KubernetesObject, at, labels_of, name_of, uid_o
 from gitbot.model.plan import NodeRef, VmRef
 from gitbot.model.problem import PlacementProblem, Target
 from gitbot.model.quantities import whole
+from gitbot.model.scheduling import HOSTNAME
 from gitbot.planner.foreign import under_way, unfinished
 
 
@@ -23,6 +24,7 @@ class Facts:
     vmis: Mapping[NamespacedName, KubernetesObject]
     rules: tuple[RuleConstraint, ...]
     rules_by_vm: Mapping[NamespacedName, tuple[RuleConstraint, ...]]
+    twins: Mapping[str, tuple[str, ...]]  # nodes that share their hostname label with others
     moving: Mapping[NamespacedName, tuple[str, str]]
     migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
 
@@ -31,12 +33,14 @@ class Facts:
         """Index a problem; its rules come in the order of their refs, however they were given."""
         snapshot = problem.snapshot
         rules = tuple(sorted(problem.rules, key=lambda rule: (rule.ref, not rule.required)))
+        nodes = {name_of(node).name: node for node in snapshot.of("Node")}
         return cls(
             problem=replace(problem, rules=rules),
-            nodes={name_of(node).name: node for node in snapshot.of("Node")},
+            nodes=nodes,
             vmis={name_of(vmi): vmi for vmi in snapshot.of("VirtualMachineInstance")},
             rules=rules,
             rules_by_vm=_by_member(rules),
+            twins=_twins(nodes),
             moving=under_way(snapshot),
             migrations=unfinished(snapshot),
         )
@@ -89,6 +93,18 @@ class Facts:
             if found is not None:
                 return whole(found)
         return 0
+
+
+def _twins(nodes: Mapping[str, KubernetesObject]) -> Mapping[str, tuple[str, ...]]:
+    named: dict[str, list[str]] = {}
+    for name in sorted(nodes):
+        named.setdefault(labels_of(nodes[name]).get(HOSTNAME, ""), []).append(name)
+    return {
+        name: tuple(other for other in names if other != name)
+        for host, names in named.items()
+        if host and len(names) > 1
+        for name in names
+    }
 
 
 def _by_member(

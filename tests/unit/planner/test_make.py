@@ -64,6 +64,15 @@ def test_the_pin_is_the_label_value_and_not_the_name_of_the_node() -> None:
     ]
 
 
+def test_a_hostname_that_two_nodes_share_cannot_be_pinned() -> None:
+    nodes = [node("n1"), node("n2", hostname="same"), node("n3", hostname="same")]
+    (hold,) = planned(problem([*nodes, vm("db", on="n1")], goals=[move("db", to="n2")])).holds
+    assert hold.reason == (
+        "n2 does not take it: addedNodeSelector: its label kubernetes.io/hostname is that of n3"
+        " as well, so no move can be pinned to it"
+    )
+
+
 def test_a_collision_shows_both_values() -> None:
     tied = vm("tied", on="n1", node_selector={"kubernetes.io/hostname": "n1"})
     plan = planned(problem([*NODES, tied], goals=[move("tied", to="n3")]))
