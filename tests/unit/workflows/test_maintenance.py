@@ -145,6 +145,14 @@ def test_a_vm_that_somebody_moved_since_stays_where_it_is() -> None:
     assert nodes(story)["kni-worker"] == "returned"
     assert story.pulls() == ()
     assert story.where()["jumpbox"] == "kni-worker5"
+    reboot(story, "kni-worker2")
+    reconcile(story.shell)
+    (back,) = story.pulls()
+    listed = "stay where they are: customapp/jumpbox (moved to kni-worker5 by somebody else)"
+    assert listed in back.body
+    story.merge()
+    reconcile(story.shell)
+    assert story.where()["jumpbox"] == "kni-worker5"
 
 
 def test_vms_go_home_by_themselves_where_configuration_and_window_say_so() -> None:
