@@ -43,6 +43,8 @@ def command(folder: Path | None, serve: bool, factor: int, no_story: bool) -> No
     gitbot demo                  the story, in under a minute
     gitbot demo --serve          the story, then the cluster stays for kubectl
     gitbot demo --dir /tmp/demo  keep repository and kubeconfig to look at
+    gitbot demo --serve --no-story --factor 1
+                                 a fresh cluster with your clock, for gitbot itself to act on
     """  # noqa: D301 - click reads the escape as "keep these lines as they are"
     if no_story and not serve:
         raise UsageError("--no-story needs --serve")
@@ -77,9 +79,8 @@ def _serve(made: object, stop: _Stop, *, factor: int) -> None:
 
     assert isinstance(made, Stage)
     stop.expected = True
-    click.echo(
-        f"The cluster is at {made.face.url}, its clock runs {factor} times as fast as yours."
-    )
+    clock = f"runs {factor} times as fast as yours" if factor > 1 else "is yours"
+    click.echo(f"The cluster is at {made.face.url}, its clock {clock}.")
     click.echo(f"\n  export KUBECONFIG={made.kubeconfig}")
     click.echo("  kubectl get nodes,pods,vmi,vmim -A\n")
     click.echo("Ctrl-C (or SIGTERM) stops it.")

@@ -21,13 +21,14 @@ _FORGES = {
     type=click.Choice(tuple(_FORGES)),
     default="local",
     show_default=True,
-    help="Where pull requests live.",
+    help="Where pull requests live; this version acts on local ones only.",
 )
 @click.option("--cluster", default="prod", show_default=True, help="Name of the first cluster.")
 def command(directory: str, forge: str, cluster: str) -> None:
     """Write a working example into DIR: configuration, one intent of each kind, a README.
 
-    Never overwrites: with any of its files there already, nothing is written.
+    Never overwrites: with any of its files there already, nothing is written. Makes no Git
+    repository: `git init` does, and a bare one to push to is the local forge.
     """
     from gitbot.cli.init_files import example_files  # noqa: PLC0415 - keeps --help quick
     from gitbot.documents.formats import Refusal, dns_label  # noqa: PLC0415
@@ -49,7 +50,7 @@ def command(directory: str, forge: str, cluster: str) -> None:
     _write(folder, files)
     for path in files:
         click.echo(folder / path if directory != "." else path)
-    click.echo(f"next: cd {directory} && gitbot lint", err=True)
+    click.echo(f"next: {'' if directory == '.' else f'cd {directory} && '}gitbot lint", err=True)
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

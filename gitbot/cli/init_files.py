@@ -121,6 +121,15 @@ gitbot schema --all -o .schemas      # schemas for the editor
 gitbot plan                          # what would move? needs a cluster, or --snapshot FILE
 ```
 
+Commands about pull requests (`propose`, `check --pull-request`, `apply`, `status`) need this
+folder under Git, with a remote called `origin`: the bare repository that is the local forge.
+
+```
+git init --bare --initial-branch=main ../forge.git
+git init --initial-branch=main && git add . && git commit -m "Where our VMs run"
+git remote add origin ../forge.git && git push -u origin main
+```
+
 `mode: Observe` in `.gitbot.yaml` plans and comments, but applies nothing. When you trust what it
 shows, write `mode: Enforce`.
 """

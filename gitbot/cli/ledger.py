@@ -57,7 +57,10 @@ def show(where: dict[str, str], output: str, everything: bool, **wanted: str | N
 @command.command("verify")
 @running_options
 def check(where: dict[str, str]) -> int:
-    """Check the sequence and the hash chain of the whole ledger; exit code 2 where it is torn."""
+    """Check the hash chain of the whole ledger.
+
+    Exit code 2 where lines are missing, changed or out of order.
+    """
     with running(where) as shell:
         ledger = shell.ledger_store.read()  # raises LedgerError
     click.echo(f"{len(ledger.entries)} lines, {len(ledger.plans)} plans: whole")

@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from gitbot import __version__
+from gitbot.cli.examples import epilog
 from gitbot.errors import GitbotError
 
 # command -> (module, one-line help); modules are gitbot.cli.<module> with a click command `command`
@@ -49,6 +50,7 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(f"gitbot.cli.{COMMANDS[cmd_name][0]}")
         command: click.Command = module.command
+        command.epilog = epilog(cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

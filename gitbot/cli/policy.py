@@ -55,7 +55,10 @@ def run(paths: tuple[Path, ...], output: str) -> None:
 
 @command.command("list")
 def show() -> None:
-    """List the policies in force here: those of gitbot and those of policies/."""
+    """List the policies in force here.
+
+    Those that ship with gitbot, and those of policies/ in this repository.
+    """
     from gitbot.policy import read_policies  # noqa: PLC0415 - the CEL runtime only where used
     from gitbot.reports import columns, text  # noqa: PLC0415
 

@@ -65,6 +65,8 @@ def command(kind: str | None, every: bool, output: str | None) -> None:
     """  # noqa: D301 - click reads the escape as "keep these lines as they are"
     if kind is not None and every:
         raise click.UsageError("give a KIND or --all, not both")
+    if kind is None and not every and output is not None:
+        raise click.UsageError("-o writes a KIND, or --all: give one of them")
     if kind is None and not every:
         click.echo("\n".join(SCHEMAS))
         return

@@ -13,6 +13,7 @@ import click
 import pytest
 import yaml
 
+from gitbot.cli.examples import EXAMPLES
 from gitbot.cli.linting import lint
 from gitbot.cli.main import COMMANDS, cli
 from gitbot.intents.registry import KINDS
@@ -104,8 +105,17 @@ def test_each_section_has_an_example_of_its_command(name: str) -> None:
     assert re.search(rf"^gitbot {name}( |$)", section, re.MULTILINE)
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_help_ends_with_an_example(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert f"gitbot {name}" in f"{command.help}\n{command.epilog}"
+
+
 def examples() -> Iterator[tuple[str, str]]:
-    """Every gitbot command that stands in a block for a shell."""
+    """Every gitbot command that stands in a block for a shell, or at the end of a help."""
+    for name, lines in EXAMPLES.items():
+        yield from ((f"gitbot {name} --help", line[line.index("gitbot ") :]) for line in lines)
     for page in PAGES:
         name = page.relative_to(ROOT).as_posix()
         for block in blocks(page):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner, Result
@@ -37,6 +38,11 @@ def test_every_schema_is_valid_and_named(kind: str) -> None:
 def test_kinds_are_listed_in_order() -> None:
     assert run().stdout.split() == sorted(SCHEMAS)
     assert set(WRITTEN) <= set(SCHEMAS)
+
+
+def test_a_folder_without_a_kind_is_refused() -> None:
+    with pytest.raises(click.UsageError, match="-o writes a KIND, or --all"):
+        run("-o", "schemas")
 
 
 def objects(schema: Any) -> Iterator[Mapping[str, Any]]:
