@@ -78,7 +78,8 @@ def observe(subject: Subject) -> Observation:
         return Observation(entries=(entry,)) if entry else Observation(missing=True)
     match phase_of(migration):
         case "Succeeded":
-            return Observation(entries=(_landed(subject, migration),))
+            known = _landing(subject, migration)  # not yet told where: the next look knows
+            return Observation(entries=(_landed(subject, migration),) if known else ())
         case "Failed":
             return Observation(entries=(_failed(subject, migration),))
         case phase:
@@ -112,10 +113,21 @@ def _progress(subject: Subject, migration: KubernetesObject, phase: str) -> tupl
     return (_line(subject, state, migration_uid=uid_of(migration)),)
 
 
+def _landing(subject: Subject, migration: KubernetesObject | None) -> str:
+    """Where a VM is after a migration that succeeded; "" where nothing tells it yet.
+
+    A VMI that still seems to be on its source was read before the VMIM was; and virt-controller
+    fills the state of a VMIM a moment after its phase.
+    """
+    node = subject.facts.node_of(subject.record.vm)
+    if migration is None or node not in ("", subject.record.source):
+        return node
+    return str(at(migration, "status", "migrationState", "targetNode", default=""))
+
+
 def _landed(subject: Subject, migration: KubernetesObject | None) -> Entry:
     record, facts = subject.record, subject.facts
-    state = at(migration or {}, "status", "migrationState", default={})
-    landed = facts.node_of(record.vm) or str(at(state, "targetNode", default=""))
+    landed = _landing(subject, migration)
     uid = uid_of(migration) if migration else record.migration_uid
     if not facts.satisfies(landed, subject.move):
         reason = f"landed on {landed or 'no known node'}, which is not what was approved"

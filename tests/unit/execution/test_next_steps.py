@@ -320,6 +320,18 @@ def test_the_breaker_counts_failures_since_the_last_resume(world: World) -> None
     assert world.step() == []
 
 
+def test_a_success_that_does_not_tell_where_yet_is_looked_at_again(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    world.step()
+    world.run("Running")
+    world.step()
+    world.set_phase("one", "Succeeded")  # the VMI was read before, and still stands on a
+    assert world.step() == []
+    world.set_phase("one", "Succeeded", migrationState={"targetNode": "c"})
+    assert world.step() == ["1 succeeded"]
+    assert world.entry("succeeded").landed == "c"
+
+
 # VMIMs that are not there
 
 
