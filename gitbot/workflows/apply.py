@@ -292,14 +292,14 @@ def _stages(run: _Pass) -> list[tuple[str, str, str]]:
 
 
 def _stage(phase: str) -> str:
-    """Not begun (it may be recalled), under way, or the phase in which it ended."""
+    """Not begun (it may be recalled), being prepared, copying, or the phase in which it ended."""
     if phase in {"", "Pending"}:
         return ""
-    return phase if phase in FINAL_PHASES else "under way"
+    return phase if phase in {"Running", *FINAL_PHASES} else "prepared"
 
 
 def _wait(run: _Pass) -> None:
-    """Let time pass until a migration begins or ends, or the next whole look is due."""
+    """Let time pass until a migration begins, copies or ends, or the next whole look is due."""
     clock = run.shell.clock
     before, since = _stages(run), clock.now()
     while clock.now() - since < LOOK_ANYWAY and clock.now() < run.ends_at:
