@@ -93,12 +93,21 @@ def _serve(made: object, stop: _Stop, *, factor: int) -> None:
 
 
 def _where_next(place: Path | None) -> None:
+    gitbot = _program()
     click.echo("Where to look next:")
     if place is not None:
-        click.echo(f"  git -C {place}/placement.git log --oneline --all --graph")
-    click.echo("  gitbot demo --serve           the same, and the cluster stays for kubectl")
-    click.echo("  gitbot init placement         a repository of your own to start from")
-    click.echo("  gitbot explain --help         where could a VM run, and why not elsewhere")
+        click.echo(f"  git -C {place}/placement.git log --oneline --graph main gitbot/ledger")
+    click.echo(f"  {gitbot} demo --serve      the same, and the cluster stays for kubectl")
+    click.echo(f"  {gitbot} init placement    a repository of your own to start from")
+    click.echo(f"  {gitbot} explain --help    where could a VM run, and why not elsewhere")
+
+
+def _program() -> str:
+    """What to type for gitbot here: `make demo` runs it from an environment that is not active."""
+    beside = Path(sys.executable).parent / "gitbot"
+    if shutil.which("gitbot") is not None or not beside.exists():
+        return "gitbot"
+    return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)
 
 
 def _place(folder: Path | None) -> Path:

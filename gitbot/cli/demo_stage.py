@@ -24,6 +24,9 @@ from gitbot.wiring import Workspace, open_workspace
 CLUSTER = "iberia"
 PERSON = "alice"
 ZONE = "topology.kubernetes.io/zone"
+# Virtual seconds until the scene has settled. The cluster starts so much earlier, so that its clock
+# is then ours: gitbot acts on no cluster whose clock is more than 30 seconds away.
+SETTLING = 25
 
 
 class LockedClock:
@@ -120,7 +123,7 @@ class Stage:
 @contextmanager
 def stage(folder: Path, *, say: Callable[[str], None]) -> Iterator[Stage]:
     """Start cluster and forge in a folder; everything is stopped at the end."""
-    start = SystemClock().now()
+    start = SystemClock().now() - SETTLING
     say("starting a simulated KubeVirt cluster (7 nodes, 3 zones) and a forge (a bare repository)")
     cluster = customapp(step=2, jumpbox=True, start_time=start)
     cluster.cordon("kni-worker2", unschedulable=False)
