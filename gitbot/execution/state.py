@@ -316,7 +316,8 @@ class ConcernRecord:
     """One concern: since when its observation stands, and what was proposed or refused.
 
     `closed` holds the digests whose pull requests a person closed without a merge; `commits` the
-    heads that gitbot pushed, so that a person's push is recognised.
+    heads that gitbot pushed, so that a person's push is recognised; `files` the digests of the
+    proposal files that it wrote, so that a person's edit is.
     """
 
     concern: str
@@ -327,6 +328,7 @@ class ConcernRecord:
     opened_at: int = 0
     closed: frozenset[str] = frozenset()
     commits: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
 
 
 def fold_concern(ledger: Ledger, *, cluster: str, concern: str) -> ConcernRecord:
@@ -345,7 +347,8 @@ def _fold_concern(record: ConcernRecord, entry: Entry) -> ConcernRecord:
             return replace(record, observation="", observed_since=0, opened="")
         case "proposed":
             commits = record.commits | {entry.commit} if entry.commit else record.commits
-            return replace(record, opened=entry.digest, commits=commits)
+            files = record.files | {str(entry.data["file"])} if entry.data else record.files
+            return replace(record, opened=entry.digest, commits=commits, files=files)
         case "opened":
             return replace(record, pull_request=entry.pull_request, opened_at=entry.time)
         case "closed":

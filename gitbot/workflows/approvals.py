@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 
 from gitbot.documents import read_documents
@@ -13,7 +14,13 @@ from gitbot.execution.approval import (
     ReviewFact,
     decide,
 )
-from gitbot.execution.state import fold_pull, fold_requests, ledger_id, window_as_merged
+from gitbot.execution.state import (
+    fold_concern,
+    fold_pull,
+    fold_requests,
+    ledger_id,
+    window_as_merged,
+)
 from gitbot.execution.values import Approval, Approved, Maintenance, Terms
 from gitbot.intents import proposal_file
 from gitbot.model.instants import Interval, parse_instant
@@ -45,7 +52,7 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
     for pull in sorted(pulls, key=lambda item: (item.merged_at, item.number)):
         if pull.base_branch != shell.base_branch or not _concerns_us(shell, ledger, pull):
             continue
-        decision = decide(merged_pull(shell, ledger, pull))
+        decision = _edited(shell, ledger, pull) or decide(merged_pull(shell, ledger, pull))
         if isinstance(decision, NotApproved):
             refused.append(decision)
         elif not shell.repository.is_ancestor(decision.commit, base.commit):
@@ -59,6 +66,34 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
         approved += _requests(shell, base, ledger, approval)
     approved.sort(key=lambda item: item.approval.merged_at)
     return Approvals(approved=tuple(approved), refused=tuple(refused))
+
+
+def _edited(shell: Shell, ledger: Ledger, pull: PullRequest) -> NotApproved | None:
+    """Refusal of a proposal file that somebody edited: digest, expiry or moves may lie."""
+    concern = _concern_of(shell, pull)
+    if not concern or is_as_written(shell, ledger, pull.merge_commit, concern):
+        return None
+    return NotApproved(
+        pull_request=pull.number,
+        reason="nothing is approved: the proposal file is not as gitbot wrote it",
+        head=pull.merged_head or pull.head,
+        merged_at=pull.merged_at,
+    )
+
+
+def is_as_written(shell: Shell, ledger: Ledger, rev: str, concern: str) -> bool:
+    """Whether the proposal file of a concern at a commit, where there is one, is gitbot's own."""
+    try:
+        data = shell.repository.read_blob(rev, proposal_file(shell.cluster_name, concern))
+    except RepositoryError:
+        return True  # there is no proposal to be read either
+    record = fold_concern(ledger, cluster=shell.cluster_name, concern=concern)
+    return data is None or file_digest(data) in record.files
+
+
+def file_digest(data: bytes) -> str:
+    """Identity of a proposal file's bytes."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def _unknown_plan(approval: Approval) -> NotApproved:

@@ -20,7 +20,12 @@ from gitbot.model.ledger import Entry, concern_file
 from gitbot.model.plan import PlacementPlan
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.reports import markdown, marker
-from gitbot.workflows.approvals import concern_branch, read_proposal
+from gitbot.workflows.approvals import (
+    concern_branch,
+    file_digest,
+    is_as_written,
+    read_proposal,
+)
 from gitbot.workflows.base import GitBase
 from gitbot.workflows.branches import is_own_head, push_files, remove_branch
 from gitbot.workflows.concerns import (
@@ -313,14 +318,15 @@ def _proposal_text(concern: Concern, review: Review) -> bytes:
 
 def _open(run: _Run, concern: Concern, review: Review) -> ConcernReport:
     shell = run.shell
+    text = _proposal_text(concern, review)
     head = push_files(
         shell,
         branch=concern_branch(shell.cluster_name, concern.name),
         base=run.base.commit,
-        files={proposal_file(shell.cluster_name, concern.name): _proposal_text(concern, review)},
+        files={proposal_file(shell.cluster_name, concern.name): text},
         message=title_of(concern, review),
     )
-    _remember(run, concern, review, head)
+    _remember(run, concern, review, head, text)
     pull = shell.forge.open_pull(
         branch=concern_branch(shell.cluster_name, concern.name),
         base_branch=shell.base_branch,
@@ -337,8 +343,8 @@ def _open(run: _Run, concern: Concern, review: Review) -> ConcernReport:
     )
 
 
-def _remember(run: _Run, concern: Concern, review: Review, head: str) -> None:
-    """The plan and the pushed head, before anybody can merge what is not in the ledger."""
+def _remember(run: _Run, concern: Concern, review: Review, head: str, text: bytes) -> None:
+    """The plan, pushed head and file, before anybody can merge what is not in the ledger."""
     entry = Entry(
         file=concern_file(run.shell.cluster_name, concern.name),
         time=run.now,
@@ -347,6 +353,7 @@ def _remember(run: _Run, concern: Concern, review: Review, head: str) -> None:
         digest=review.digest,
         commit=head,
         reason=concern.why,
+        data={"file": file_digest(text)},
     )
     run.journal.commit((entry,), {review.digest: review.file})
 
@@ -362,21 +369,21 @@ def _update(
     )
     shown = proposal_in(run.shell, pull.head, concern.name)
     due = _is_due(run, shown)
-    if shown.get("digest") == review.digest and not due:
+    written = is_as_written(run.shell, run.journal.seen, pull.head, concern.name)
+    if shown.get("digest") == review.digest and not due and written:
         return replace(known, reason=_repair(run, pull, review, record))
     if not is_own_head(run.shell, pull.head, record):
         return replace(known, reason="somebody pushed to its branch: gitbot leaves it alone")
+    text = _proposal_text(concern, review)
     head = push_files(
         run.shell,
         branch=pull.branch,
         base=run.base.commit,
-        files={
-            proposal_file(run.shell.cluster_name, concern.name): _proposal_text(concern, review)
-        },
+        files={proposal_file(run.shell.cluster_name, concern.name): text},
         message=title_of(concern, review),
         expected=pull.head,
     )
-    _remember(run, concern, review, head)
+    _remember(run, concern, review, head, text)
     if not record.pull_request or record.pull_request != pull.number:
         run.note(concern.name, "opened", digest=review.digest, pull_request=pull.number)
     run.shell.forge.edit_pull(pull.number, title=title_of(concern, review), body=body_of(concern))
