@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
-from gitbot.calendar.recurrence import check_rule, expand
-from gitbot.calendar.schedule import Schedule, locals_of
+from gitbot.calendar.recurrence import check_rule, expand, repeats_after
+from gitbot.calendar.schedule import Schedule
 from gitbot.calendar.text import format_duration, parse_date, parse_duration, parse_local
 from gitbot.calendar.zones import LocalKind, check_zone, resolve
 from gitbot.model.findings import Severity
 
 _CHECKED = 3_000
-"""How many occurrences from the start on are looked at."""
+"""At most so many occurrences from the start on are looked at, excluded ones included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +136,9 @@ def _fixed_problems(schedule: Schedule) -> Iterator[Problem]:
 
 
 def _recurrence_problems(schedule: Schedule) -> Iterator[Problem]:
-    checked = list(itertools.islice(locals_of(schedule), _CHECKED))
+    moments = _moments(schedule)
+    excluded = {parse_date(text) for text in schedule.exclude}
+    checked = [local for local in moments if local.date() not in excluded]
     kinds = [(local, *resolve(local, schedule.time_zone)) for local in checked]
     real = [(local, start) for local, start, kind in kinds if kind is not LocalKind.SKIPPED]
     if not real:
@@ -164,7 +166,24 @@ def _recurrence_problems(schedule: Schedule) -> Iterator[Problem]:
                 code,
                 f"the occurrence of {_shown(lost[0])} {schedule.time_zone} {what}{more}",
             )
-    yield from _useless_excludes(schedule, checked)
+    yield from _useless_excludes(schedule, moments)
+
+
+def _moments(schedule: Schedule) -> list[datetime]:
+    """The occurrences of the rule that are looked at, excluded ones included.
+
+    From the first one on until nothing new can come (see `repeats_after`) and the last exclude is
+    passed; and one more, since that gap counts too.
+    """
+    every = expand(schedule.recurrence, parse_local(schedule.start), schedule.time_zone)
+    years = repeats_after(schedule.recurrence)
+    last_exclude = max((parse_date(text) for text in schedule.exclude), default=date.min)
+    found: list[datetime] = []
+    for local in itertools.islice(every, _CHECKED):
+        found.append(local)
+        if local.year > found[0].year + years and local.date() > last_exclude:
+            break
+    return found
 
 
 def _overlap(schedule: Schedule, real: list[tuple[datetime, int]]) -> Iterator[Problem]:
@@ -181,18 +200,9 @@ def _overlap(schedule: Schedule, real: list[tuple[datetime, int]]) -> Iterator[P
             return
 
 
-def _useless_excludes(schedule: Schedule, checked: list[datetime]) -> Iterator[Problem]:
-    last = checked[-1].date() if len(checked) == _CHECKED else None
-    everything = Schedule(
-        start=schedule.start,
-        time_zone=schedule.time_zone,
-        duration=schedule.duration,
-        recurrence=schedule.recurrence,
-    )
-    moments = expand(everything.recurrence, parse_local(everything.start), everything.time_zone)
-    dates = {
-        moment.date() for moment in itertools.islice(moments, _CHECKED + len(schedule.exclude))
-    }
+def _useless_excludes(schedule: Schedule, moments: list[datetime]) -> Iterator[Problem]:
+    last = moments[-1].date() if len(moments) == _CHECKED else None
+    dates = {moment.date() for moment in moments}
     for index, text in enumerate(schedule.exclude):
         day = parse_date(text)
         if day not in dates and (last is None or day <= last):

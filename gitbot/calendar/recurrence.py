@@ -8,6 +8,7 @@ hundred years that are left, a quarter of a second at most.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from datetime import MAXYEAR, datetime
@@ -35,6 +36,12 @@ _UNTIL = re.compile(r"(\d{8})(?:T(\d{6})(Z)?)?", re.ASCII)
 _NAMES = ("FREQ", "UNTIL", "BYDAY", "WKST", *_RANGES)
 _MAX_TIMES_A_DAY = 48
 _CYCLE = 400
+_WEEKDAY_CYCLE = 28
+_LISTED_YEARS = 64
+_ASKED_FROM = datetime(2000, 1, 1)  # noqa: DTZ001 - a day; 28 years on no leap year is left out
+_SHORT = frozenset({"HOURLY", "DAILY", "WEEKLY"})
+_DAY_NAMES = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYDAY")
+_DATES = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYSETPOS")
 
 
 def check_rule(text: str) -> str:
@@ -63,6 +70,8 @@ def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
     """
     shift = (MAXYEAR - start.year) // _CYCLE * _CYCLE
     parts = _parts(text)
+    if _names_no_day(text):
+        return
     until = _until(parts.pop("UNTIL"), zone) if "UNTIL" in parts else None
     rule_text = ";".join(f"{name}={value}" for name, value in parts.items())
     try:
@@ -75,6 +84,43 @@ def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
         # dateutil says so where an interval can never meet BYHOUR or BYMINUTE, and where a week
         # reaches into the year 10000
         return
+
+
+def repeats_after(text: str) -> int:
+    """Years after which a checked rule has shown every gap and met every night of a clock change.
+
+    Weekdays and leap years repeat after 28 years, and a rule that leaves months or years out meets
+    each of them after INTERVAL times as many; one date a month or year meets clock changes that
+    follow the moon late, and zone tables list those for some sixty years. A rule that takes every
+    hour, day or week as it comes has the same gaps in every week: it needs the nights of a few
+    years alone.
+    """
+    parts = _parts(text)
+    interval = int(parts.get("INTERVAL", "1"))
+    dated = any(name in parts for name in _DATES)
+    if parts["FREQ"] in _SHORT and interval == 1 and not dated:
+        return 5
+    if parts["FREQ"] in _SHORT:
+        return _WEEKDAY_CYCLE
+    return max(_LISTED_YEARS, _WEEKDAY_CYCLE * interval)
+
+
+@functools.lru_cache(maxsize=256)
+def _names_no_day(text: str) -> bool:
+    """Whether no day of any year is one that the rule names, such as 30 February.
+
+    Asked year by year, of the days alone, over one cycle of weekdays and leap years: that is a
+    hundred times quicker than hour by hour or day by day until the calendar ends. False decides
+    nothing. Of months and years, which count weekdays within themselves, it is not asked.
+    """
+    parts = _parts(text)
+    if parts["FREQ"] not in _SHORT or not {"BYMONTHDAY", "BYYEARDAY"} & parts.keys():
+        return False
+    days = {"BYDAY": ",".join(_DAYS), **{name: parts[name] for name in _DAY_NAMES if name in parts}}
+    rule = ";".join(f"{name}={value}" for name, value in days.items())
+    until = f"{_ASKED_FROM.year + _WEEKDAY_CYCLE + 1}0101T000000"
+    found = rrulestr(f"FREQ=YEARLY;UNTIL={until};{rule}", dtstart=_ASKED_FROM)
+    return next(iter(found), None) is None
 
 
 def _parts(text: str) -> dict[str, str]:

@@ -265,3 +265,48 @@ def test_what_never_occurs_ends(rule: str) -> None:
     schedule = replace(GOOD, recurrence=rule, exclude=())
     assert [each.code for each in check_schedule(schedule)] == ["calendar/never-occurs"]
     assert occurrences(schedule, after=0, before=FOREVER) == ()
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO",
+        "FREQ=DAILY;BYYEARDAY=366;BYDAY=SU",
+        "FREQ=HOURLY;BYYEARDAY=-366;BYDAY=SA",
+        "FREQ=WEEKLY;BYMONTH=1;BYMONTHDAY=-31",
+        "FREQ=WEEKLY;BYMONTHDAY=31",
+        "FREQ=DAILY;BYMONTHDAY=29;BYYEARDAY=60",
+    ],
+)
+def test_what_occurs_once_in_many_years_is_no_error(rule: str) -> None:
+    assert said(replace(GOOD, duration="PT1H", recurrence=rule, exclude=())) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "duration", "message"),
+    [
+        # a month of 28 days
+        ("FREQ=MONTHLY;BYMONTHDAY=1,28", "P3DT1H", "the occurrence of 2027-02-28T22:00 lasts"),
+        ("FREQ=YEARLY;INTERVAL=3;BYYEARDAY=59,61", "P2D", ""),
+        # a February of 28 days
+        ("FREQ=YEARLY;INTERVAL=3;BYMONTH=2,3;BYMONTHDAY=1", "P29D", "of 2029-02-01T22:00 lasts"),
+        # a week apart, and never over the last Sunday of March
+        ("FREQ=MONTHLY;BYDAY=1SU,2SU", "P7D", ""),
+        ("FREQ=WEEKLY", "P7D", "the occurrence of 2027-03-21T22:00 lasts"),
+        ("FREQ=WEEKLY;INTERVAL=5", "P35D", "lasts 35 d"),
+    ],
+)
+def test_overlaps_that_come_late_are_found(rule: str, duration: str, message: str) -> None:
+    schedule = replace(GOOD, recurrence=rule, duration=duration, exclude=())
+    found = [item for item in said(schedule) if "calendar/overlap" in item]
+    assert len(found) == (1 if message else 0)
+    assert message in "".join(found)
+
+
+def test_excludes_of_later_years_are_looked_at() -> None:
+    schedule = replace(
+        GOOD, recurrence="FREQ=WEEKLY", exclude=("2050-01-02", "2050-01-03", "2049-12-26")
+    )
+    assert said(schedule) == [
+        "warning exclude[1] calendar/excludes-nothing: no occurrence starts on 2050-01-03"
+    ]
