@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from gitbot.model.names import NamespacedName
 from gitbot.model.node import Node
@@ -65,14 +65,19 @@ def people(vms: Iterable[NamespacedName], places: Mapping[NamespacedName, Iterab
     return ", ".join(words) + more
 
 
-def key_advice(domains: Domains, key: str) -> tuple[str, ...]:
-    """What is wrong with a topology key on these nodes, with the better key where one is known."""
+def key_advice(
+    domains: Domains, key: str, *, among: Collection[str] | None = None
+) -> tuple[str, ...]:
+    """What is wrong with a topology key on these nodes, with the better key where one is known.
+
+    Of nodes without it, only those `among` are named; all of them where it is None.
+    """
     lines = []
     if key in _OLD_KEYS:
         lines.append(f"{key} is deprecated; write {_OLD_KEYS[key]}")
     if domains.nodes and not domains.column(key):
         lines.append(f"no node has label {key}{_nearest(domains, key)}")
-    elif missing := domains.unlabelled(key):
+    elif missing := [n for n in domains.unlabelled(key) if among is None or n in among]:
         lines.append(f"nodes without label {key}: {', '.join(missing)}")
     return tuple(lines)
 

@@ -19,6 +19,7 @@ from gitbot.intents.compile.saying import error, warning
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
 from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
+from gitbot.kubevirt.names import SCHEDULABLE
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.findings import Finding, sort_key
@@ -173,7 +174,7 @@ def _members_findings(
 def _key_findings(intent: Intent, path: Path, key: str, instances: Instances) -> Iterator[Finding]:
     """A key that no node has is an error; one that is old, or on some nodes only, a warning."""
     domains = instances.domains
-    for line in key_advice(domains, key):
+    for line in key_advice(domains, key, among=_nodes_for_vms(instances)):
         message, _, hint = line.partition("; ")
         if line.startswith(f"{key} is deprecated"):
             yield warning(intent, path, "deprecated-topology-key", message, hint)
@@ -184,6 +185,18 @@ def _key_findings(intent: Intent, path: Path, key: str, instances: Instances) ->
             yield error(
                 intent, path, "unknown-topology-key", message, hint or "see the node labels"
             )
+
+
+def _nodes_for_vms(instances: Instances) -> frozenset[str] | None:
+    """The nodes on which VMs run or could run; None where no node tells.
+
+    KubeVirt labels each node on which it runs, with "false" while none can start there. Without
+    the label (a control plane, say) no VM comes, and what a rule does not see there is nothing.
+    """
+    nodes = instances.domains.nodes.items()
+    able = {name for name, node in nodes if SCHEDULABLE in node.labels}
+    places = instances.occupancy().values()
+    return frozenset(able.union(*places)) if able else None
 
 
 def _homeless(

@@ -196,6 +196,7 @@ def test_a_topology_key_that_nodes_lack_is_named_with_the_better_one(
 ) -> None:
     nodes = [Node.from_object(obj) for obj in (*zones("a", "b"), node("bare"))]
     assert key_advice(Domains(nodes), key) == advice
+    assert key_advice(Domains(nodes), ZONE, among={"a-1"}) == ()
 
 
 def test_a_vm_on_a_node_without_the_key_is_a_breach_of_its_own() -> None:

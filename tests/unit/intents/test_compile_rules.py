@@ -37,6 +37,15 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 UNLABELLED = [*small_cluster(), node("n4"), node("n5")]
 
 
+def bare(name: str, value: str | None = None) -> dict[str, Any]:
+    """A node without zone, and with this value of KubeVirt's label; without the label for None."""
+    made = dict(node(name))
+    labels = {"kubernetes.io/hostname": name}
+    if value is not None:
+        labels["kubevirt.io/schedulable"] = value
+    return {**made, "metadata": {**made["metadata"], "labels": labels}}
+
+
 def beside(key: str) -> str:
     term = f"{{topologyKey: {key}, labelSelector: {{matchLabels: {{tier: web}}}}}}"
     return placement(f"affinity: {{{REQUIRED}: [{term}]}}")
@@ -202,6 +211,28 @@ def test_a_spread_without_selector_counts_the_vms_of_the_rule() -> None:
 def test_findings(document: str, objects: list[Any], expected: list[str]) -> None:
     _, findings = compile_rules(intents_of(document), snapshot_of(objects))
     assert said(findings) == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ([bare("control")], ""),
+        ([bare("control"), vm("lost", on="control", namespace="a")], "control"),
+        ([bare("control"), bare("n4", "true"), bare("n5", "false")], "n4, n5"),
+    ],
+)
+def test_nodes_on_which_no_vm_can_run_need_no_topology_key(more: list[Any], named: str) -> None:
+    _, findings = compile_rules(intents_of(zone_rule()), snapshot_of([*small_cluster(), *more]))
+    assert [each.message for each in findings] == (
+        [f"nodes without label {ZONE}: {named}"] if named else []
+    )
+
+
+def test_where_no_node_tells_what_runs_vms_all_are_named() -> None:
+    zoned = bare("n1")
+    zoned["metadata"]["labels"][ZONE] = "x"
+    _, findings = compile_rules(intents_of(zone_rule()), snapshot_of([zoned, bare("n2")]))
+    assert f"nodes without label {ZONE}: n2" in [each.message for each in findings]
 
 
 @pytest.mark.parametrize(
