@@ -55,21 +55,29 @@ def show(result: ApplyResult, output: str) -> None:
     if output == "json":
         click.echo(json.dumps(apply_json(result), indent=2))
         return
-    if result.did_nothing:
+    lines = _lines(result)
+    if result.did_nothing or not lines:
         say("nothing to do: everything approved is done, or waits")
-    for state, count in result.states.items():
-        say(f"{count} {state}")
+    for line in lines:
+        say(line)
+
+
+def _lines(result: ApplyResult) -> list[str]:
+    lines = [f"{count} {state}" for state, count in result.states.items()]
     for item in result.waiting:
         until = f" until {format_instant(item.until)}" if item.until else ""
-        say(f"waits: {item.vm} ({item.request}, move {item.move}): {item.reason}{until}")
-    for refused in result.approvals.refused:
-        say(f"pull request {refused.pull_request}: {refused.reason}")
-    for stale in result.stale:
-        say(f"proposed anew: {stale.group} of {stale.request}: {stale.reasons[0]}")
+        lines.append(f"waits: {item.vm} ({item.request}, move {item.move}): {item.reason}{until}")
+    lines += [
+        f"pull request {item.pull_request}: {item.reason}" for item in result.approvals.refused
+    ]
+    lines += [
+        f"proposed anew: {item.group} of {item.request}: {item.reasons[0]}" for item in result.stale
+    ]
     if result.in_flight:
-        say(f"{result.in_flight} under way; run again to follow them")
+        lines.append(f"{result.in_flight} under way; run again to follow them")
     if result.stop:
-        say(f"stopped: {result.stop}")
+        lines.append(f"stopped: {result.stop}")
+    return lines
 
 
 def apply_json(result: ApplyResult) -> dict[str, object]:
