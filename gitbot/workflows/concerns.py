@@ -82,6 +82,9 @@ class Scene:
         )
 
 
+_LONGEST_NAME = 200
+
+
 def find_concerns(scene: Scene) -> tuple[Concern, ...]:
     """Every concern that stands now, sorted by name."""
     records = dict(fold_requests(scene.ledger, scene.cluster))
@@ -96,8 +99,21 @@ def find_concerns(scene: Scene) -> tuple[Concern, ...]:
 
 
 def concern_name(*parts: str) -> str:
-    """The name of a concern: lower case, so that it can name a file, a branch and a proposal."""
-    return "-".join(part for part in parts if part).lower()
+    """The name of a concern: lower case, so that it can name a file, a branch and a proposal.
+
+    Cut to a prefix and ten hex digits of the whole where it is long (names of objects have up to
+    253 characters, and a file or ref with a suffix has room for 255 bytes), or where Git would
+    refuse it as the end of a ref.
+    """
+    name = "-".join(part for part in parts if part).lower()
+    if len(name) <= _LONGEST_NAME and not name.endswith(".lock"):
+        return name
+    return f"{name[: _LONGEST_NAME - 11].rstrip('-.')}-{short_digest(name, 10)}"
+
+
+def _full_name(ref: IntentRef) -> str:
+    """Namespace and name; dashes of the namespace doubled, so that a/b-c is not a-b/c."""
+    return f"{ref.namespace.replace('-', '--')}-{ref.name}"
 
 
 def _numbered(request: Request, records: dict[str, RequestRecord]) -> Request:
@@ -329,7 +345,7 @@ def _heals(scene: Scene, records: dict[str, RequestRecord]) -> list[Concern]:
         seen = sorted((breach.key, breach.amount) for breach in breaches)
         concerns.append(
             Concern(
-                name=concern_name("heal", intent.ref.kind, intent.ref.namespace, intent.ref.name),
+                name=concern_name("heal", intent.ref.kind, _full_name(intent.ref)),
                 intent=intent.ref,
                 goal=HealRule(request=request, rule=intent.ref),
                 observation=digest([planned, [list(item) for item in seen]]),
@@ -401,7 +417,7 @@ def _request(
         goal = replace(goal, vms=tuple(sorted({move.vm for move in stale})))
     ref = goal.request.intent
     return Concern(
-        name=concern_name("request", ref.namespace, ref.name),
+        name=concern_name("request", _full_name(ref)),
         intent=ref,
         goal=replace(goal, request=_numbered(goal.request, records)),
         observation=digest([goal.request.id, [str(vm) for vm in goal.vms]]),

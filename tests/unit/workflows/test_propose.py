@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gitbot.ports.forge import PullState
 from gitbot.workflows.apply import apply
+from gitbot.workflows.concerns import concern_name
 from gitbot.workflows.propose import ProposeResult, propose
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story, configuration
 
 HEAL = "heal-zoneantiaffinity-customapp-mssql2016"
 FILE = f"intents/{CLUSTER}/gitbot/{HEAL}.yaml"
+
+
+NAMES = [
+    (("drain", "Scu-firmware", "20261206T210000Z"), "drain-scu-firmware-20261206t210000z"),
+    (("heal", "", "db"), "heal-db"),
+    (("request", "a" * 192), "request-" + "a" * 192),
+    (("request", "a" * 193), "request-" + "a" * 181 + "-f9a278d52e"),
+    (("request", "a" * 180 + ".b" + "a" * 60), "request-" + "a" * 180 + "-"),
+    (("request", "a-x.lock"), "request-a-x.lock-"),
+]
+
+
+@pytest.mark.parametrize(("parts", "name"), NAMES)
+def test_names_of_concerns_fit_into_a_ref_and_a_file(parts: tuple[str, ...], name: str) -> None:
+    made = concern_name(*parts)
+    assert made.startswith(name)
+    assert len(made) <= 200
+    assert len(made) == len(name) + (10 if name.endswith("-") else 0)
+    assert not made.endswith(".lock")
+
+
+def test_concerns_of_two_namespaces_never_share_a_name() -> None:
+    story = Story.begin()
+    places = (("a", "b-c"), ("a-b", "c"), ("a", "x" * 230), ("a", "x" * 229 + "y"))
+    for number, (namespace, name) in enumerate(places):
+        text = REQUEST.replace("namespace: customapp", f"namespace: {namespace}")
+        story.commit(**{f"r{number}": text.replace("name: jump,", f"name: {name},")})
+    assert len(actions(propose(story.shell))) == len(places)
 
 
 def actions(result: ProposeResult) -> dict[str, str]:
