@@ -90,19 +90,19 @@ def repeats_after(text: str) -> int:
     """Years after which a checked rule has shown every gap and met every night of a clock change.
 
     Weekdays and leap years repeat after 28 years, and a rule that leaves months or years out meets
-    each of them after INTERVAL times as many; one date a month or year meets clock changes that
-    follow the moon late, and zone tables list those for some sixty years. A rule that takes every
+    each of them after INTERVAL times as many; single dates meet clock changes that follow the moon
+    late, and zone tables list those for some sixty years. A rule that takes every
     hour, day or week as it comes has the same gaps in every week: it needs the nights of a few
     years alone.
     """
     parts = _parts(text)
     interval = int(parts.get("INTERVAL", "1"))
     dated = any(name in parts for name in _DATES)
-    if parts["FREQ"] in _SHORT and interval == 1 and not dated:
-        return 5
-    if parts["FREQ"] in _SHORT:
-        return _WEEKDAY_CYCLE
-    return max(_LISTED_YEARS, _WEEKDAY_CYCLE * interval)
+    if parts["FREQ"] not in _SHORT:
+        return max(_LISTED_YEARS, _WEEKDAY_CYCLE * interval)
+    if dated:
+        return _LISTED_YEARS
+    return 5 if interval == 1 else _WEEKDAY_CYCLE
 
 
 @functools.lru_cache(maxsize=256)
