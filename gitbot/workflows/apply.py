@@ -29,6 +29,7 @@ from gitbot.workflows.approvals import Approvals, read_approvals
 from gitbot.workflows.effects import do_effect
 from gitbot.workflows.feedback import write_refusals, write_statuses
 from gitbot.workflows.journal import Journal
+from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Base, Shell
 
 POLL = 5  # seconds between looks while something is under way
@@ -93,7 +94,7 @@ def apply(shell: Shell, *, max_runtime: int = MAX_RUNTIME, start: bool = True) -
 
     With `start` False nothing new is started: what is under way is observed and recalled.
     """
-    run = _begin(shell, ends_at=shell.clock.now() + max_runtime)
+    run = _begin(shell, ends_at=shell.clock.now() + max_runtime, start=start)
     while True:
         again = _turn(run, start=start)
         if not again or shell.clock.now() >= run.ends_at:
@@ -114,10 +115,13 @@ def apply(shell: Shell, *, max_runtime: int = MAX_RUNTIME, start: bool = True) -
     )
 
 
-def _begin(shell: Shell, *, ends_at: int) -> _Pass:
+def _begin(shell: Shell, *, ends_at: int, start: bool) -> _Pass:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
-    base = shell.read_base(base_head(shell))
+    head = base_head(shell)
+    if start:
+        check_history(shell, ledger, head)
+    base = shell.read_base(head)
     run = _Pass(
         shell=shell,
         journal=journal,
@@ -143,6 +147,8 @@ def _turn(run: _Pass, *, start: bool) -> bool:
     ledger = run.journal.read()
     head = base_head(shell)
     if head != run.base.commit:
+        if start:
+            check_history(shell, ledger, head)
         run.base = shell.read_base(head)
     _refresh_approvals(run, ledger)
     run.stop = stop_reason(run, start=start)

@@ -28,6 +28,7 @@ from gitbot.model.ledger import Entry, Ledger
 from gitbot.model.objects import at
 from gitbot.model.plan_json import PlanDocument, read_plan
 from gitbot.ports.forge import PullRequest, PullState
+from gitbot.workflows.rewritten import is_part_of
 from gitbot.workflows.shell import Base, Shell
 
 
@@ -55,7 +56,7 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
         decision = _edited(shell, ledger, pull) or decide(merged_pull(shell, ledger, pull))
         if isinstance(decision, NotApproved):
             refused.append(decision)
-        elif not shell.repository.is_ancestor(decision.commit, base.commit):
+        elif not is_part_of(shell, decision.commit, base.commit):
             reason = f"its merge {decision.commit[:12]} is no longer part of {shell.base_branch}"
             refused.append(NotApproved(pull_request=pull.number, reason=reason))
         elif decision.digest not in ledger.plans:

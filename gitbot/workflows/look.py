@@ -12,6 +12,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.ledger import Ledger
 from gitbot.model.problem import PlacementProblem
 from gitbot.workflows.approvals import Approvals, read_approvals
+from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Base, Shell
 
 
@@ -31,6 +32,7 @@ class Look:
 def look(shell: Shell, ledger: Ledger, *, snapshot: ClusterSnapshot | None = None) -> Look:
     """Read everything and decide, but do nothing."""
     head = shell.repository.commit(shell.base_branch).id
+    check_history(shell, ledger, head)
     base = shell.read_base(head)
     snapshot = snapshot or shell.cluster.snapshot()
     now = shell.clock.now()

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gitbot.errors import UsageError
+from gitbot.errors import RepositoryError, UsageError
 from gitbot.execution.state import PullRecord, fold_pull, fold_requests
 from gitbot.execution.values import Replay
 from gitbot.model.cluster import ClusterSnapshot
@@ -26,6 +26,7 @@ from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
 from gitbot.workflows.feedback import context_of, set_status
 from gitbot.workflows.journal import Journal
 from gitbot.workflows.past import past_of, reservations
+from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Shell
 
 PLAN = "gitbot/plan"
@@ -75,15 +76,19 @@ def check_pull(
 ) -> CheckResult:
     """Check a pull request on the tree that merging its head into the base would give."""
     base_commit = shell.repository.commit(shell.base_branch).id
-    merged = shell.repository.merge_trees(base_commit, pull.head)
-    if merged is None:
-        return CheckResult(findings=(_conflict(pull),))
+    check_history(shell, ledger, base_commit)
     base = shell.read_base(base_commit)
     approved = read_approvals(shell, base, ledger).approved
     records = fold_requests(ledger, shell.cluster_name)
     folders = [item.path for item in base.settings.manifests if item.repository is None]
     before = texts_at(shell, base_commit, folders)
-    after = texts_at(shell, merged, folders)
+    try:
+        merged = shell.repository.merge_trees(base_commit, pull.head)
+        after = texts_at(shell, merged, folders) if merged is not None else None
+    except RepositoryError as error:  # of its own making: others go on
+        return CheckResult(findings=(_unreadable(error),))
+    if after is None:
+        return CheckResult(findings=(_conflict(pull),))
     return check(
         cluster=shell.cluster_name,
         sources=sources_of(after, commit=pull.head),
@@ -136,6 +141,15 @@ def _conflict(pull: PullRequest) -> Finding:
         severity=Severity.ERROR,
         message=f"pull request {pull.number} does not merge into {pull.base_branch}",
         hint=f"merge {pull.base_branch} into {pull.branch} and resolve the conflict",
+    )
+
+
+def _unreadable(error: RepositoryError) -> Finding:
+    return Finding(
+        code="check/unreadable",
+        severity=Severity.ERROR,
+        message=f"the merge result cannot be read: {error.message}",
+        hint=error.hint,
     )
 
 

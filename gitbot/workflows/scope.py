@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gitbot.constraints.instances import Instances
-from gitbot.intents import IntentSet
+from gitbot.intents import Intent, IntentSet
 from gitbot.intents.compile import (
     NO_PAST,
     Past,
@@ -155,9 +155,36 @@ def pull_request_scope(scene: Scene) -> Work:
         past=evidence.past,
         only=wanted,
     )
-    found = list(findings)
+    found = [*findings, *_used_again(scene)]
     previewed = _previewed(scene, instances, changed, found)
     return Work(goals=goals, previewed=tuple(previewed), findings=tuple(found))
+
+
+def _used_again(scene: Scene) -> list[Finding]:
+    """Requests that a pull request brings back after they finished: they would move nothing."""
+    known = scene.before.digests if scene.before else {}
+    started, finished = scene.evidence.past.started, scene.evidence.past.finished
+    found = []
+    for intent, _ in scene.intents.migration_requests:
+        request = request_id(intent.ref.namespace, intent.ref.name)
+        same = started.get(request) in ("", intent.spec_digest)
+        if intent.ref.id not in known and request in finished and same:
+            found.append(_finished(intent, request))
+    return found
+
+
+def _finished(intent: Intent, request: str) -> Finding:
+    place = intent.positions.value(("metadata", "name"))
+    return Finding(
+        code="intents/finished-name",
+        severity=Severity.ERROR,
+        message=f"{request} has run and is finished for ever",
+        file=intent.ref.file,
+        line=place.line,
+        column=place.column,
+        key_path="metadata.name",
+        hint="a request runs once; give this one a new name",
+    )
 
 
 def _previewed(
