@@ -52,7 +52,8 @@ def command(asked: Asked, output: str, kinds: tuple[str, ...]) -> int:
     click.echo(_shown(manifests, output), nl=False)
     held = len(result.holds)
     if held:
-        click.echo(f"{held} VMs are held; `gitbot plan` says why", err=True)
+        words = "1 VM is held" if held == 1 else f"{held} VMs are held"
+        click.echo(f"{words}; `gitbot plan` says why", err=True)
     return 0
 
 
