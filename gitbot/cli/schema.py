@@ -16,11 +16,13 @@ _INTENTS = "gitbot.intents.schema:json_schema"
 # kind -> module:function that gives its JSON Schema; an intents kind is the function's argument
 SCHEMAS: dict[str, str] = {
     "ApplyResult": "gitbot.workflows.schemas:apply_schema",
+    "ClusterSnapshot": "gitbot.snapshot.schema:snapshot_schema",
     "Configuration": "gitbot.settings:json_schema",
     "Explanation": "gitbot.constraints.explanation:schema",
     "FindingList": "gitbot.model.plan_schema:finding_list_schema",
     "FreezeWindow": _INTENTS,
     "LedgerEntryList": "gitbot.workflows.schemas:ledger_schema",
+    "List": "gitbot.rendering.schema:list_schema",
     "MaintenanceWindow": _INTENTS,
     "MigrationRequest": _INTENTS,
     "PlacementPlan": "gitbot.model.plan_schema:plan_schema",

@@ -1,0 +1,205 @@
+"""Every JSON that a command prints: of a published kind, valid by its schema, without a float."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from gitbot.cli import apply, ledger, propose, reconcile, status
+from gitbot.cli.main import COMMANDS, cli
+from gitbot.cli.schema import schema_of
+from gitbot.documents import write_documents
+from gitbot.workflows.shell import Shell
+from tests.unit.workflows.story import REQUEST as JUMP
+from tests.unit.workflows.story import RULE as MSSQL
+from tests.unit.workflows.story import Story
+from tests.unit.workflows.test_check import (
+    CONFIGURATION,
+    IMPOSSIBLE,
+    OBJECTS,
+    PROTECT,
+    REQUEST,
+    RULE,
+    WINDOW,
+)
+
+Run = Callable[..., Result]
+KUBEVIRT = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "KubeVirt",
+    "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
+    "spec": {"configuration": {"cpuAllocationRatio": 10}},
+}
+RENDERED = RULE.replace("default}", "other}") + "  admission: Render\n"
+BROKEN = RULE.replace("selector", "selektor")
+FAILING = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: PlacementPolicyTest
+metadata: {name: no-web}
+spec:
+  policy: no-web
+  cases:
+  - name: web
+    given: {vm: {name: web, namespace: default}}
+    expect: Pass
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a rule and a request, and the cluster as a file beside it."""
+    root = tmp_path / "repository"
+    write(root, rule=RULE, request=REQUEST)
+    (root / ".gitbot.yaml").write_text(CONFIGURATION, encoding="utf-8")
+    text = write_documents([*OBJECTS, KUBEVIRT])
+    (tmp_path / "cluster.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(root)
+    return root
+
+
+def write(root: Path, **intents: str) -> None:
+    for name, text in intents.items():
+        path = root / "intents" / "iberia" / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, list(arguments), catch_exceptions=False)
+
+
+def judged(document: Any) -> str:
+    """The kind of a document, which keeps its published schema and has no float."""
+    assert not list(floats(document))
+    kind: str = document["kind"]
+    assert document["apiVersion"] == ("v1" if kind == "List" else "placement.gitbot.dev/v1alpha1")
+    jsonschema.validate(document, schema_of(kind))
+    return kind
+
+
+def floats(value: Any) -> Iterator[float]:
+    if isinstance(value, float):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from floats(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from floats(item)
+
+
+SNAPSHOT = ("--snapshot", "../cluster.yaml", "--now", "2026-12-06T21:00:00Z")
+ASKING: list[tuple[tuple[str, ...], dict[str, str], str]] = [
+    (("plan", *SNAPSHOT), {}, "PlacementPlan"),
+    (("plan", *SNAPSHOT), {"impossible": IMPOSSIBLE, "window": WINDOW}, "PlacementPlan"),
+    (("plan", *SNAPSHOT), {"rule": BROKEN}, "FindingList"),
+    (("check", *SNAPSHOT), {}, "PlacementPlan"),
+    (("check", *SNAPSHOT), {"rule": BROKEN}, "FindingList"),
+    (("explain", "vm/web", "pod/virt-launcher-web", *SNAPSHOT), {}, "Explanation"),
+    (("render", *SNAPSHOT), {"window": WINDOW, "rendered": RENDERED}, "List"),
+    (("render", "--kind", "Node", *SNAPSHOT), {}, "List"),
+    (("lint",), {}, "FindingList"),
+    (("lint",), {"rule": BROKEN}, "FindingList"),
+]
+
+
+@pytest.mark.parametrize(("command", "intents", "kind"), ASKING)
+def test_what_commands_print_about_a_repository(
+    folder: Path, command: tuple[str, ...], intents: dict[str, str], kind: str
+) -> None:
+    write(folder, **intents)
+    assert judged(json.loads(run(*command, "-o", "json").stdout)) == kind
+
+
+@pytest.mark.parametrize("command", ["plan", "check", "explain"])
+def test_yaml_is_the_same_document(folder: Path, command: str) -> None:
+    del folder
+    arguments = (command, *(("vm/web",) if command == "explain" else ()), *SNAPSHOT)
+    document = yaml.safe_load(run(*arguments, "-o", "yaml").stdout)
+    assert document == json.loads(run(*arguments, "-o", "json").stdout)
+
+
+def test_a_list_has_every_kind_that_is_rendered(folder: Path) -> None:
+    write(folder, window=WINDOW, rendered=RENDERED)
+    document = json.loads(run("render", *SNAPSHOT, "-o", "json").stdout)
+    kinds = {item["properties"]["kind"]["const"] for item in _items(schema_of("List"))}
+    assert {item["kind"] for item in document["items"]} == kinds
+
+
+def _items(schema: Any) -> list[Any]:
+    items: list[Any] = schema["properties"]["items"]["items"]["oneOf"]
+    return items
+
+
+def test_a_snapshot_file(folder: Path) -> None:
+    out = folder.parent / "out.json.gz"
+    assert run("snapshot", *SNAPSHOT, "-o", str(out)).exit_code == 0
+    document = json.loads(gzip.decompress(out.read_bytes()))
+    assert judged(document) == "ClusterSnapshot"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(document | {"objects": {"Secret": []}}, schema_of("ClusterSnapshot"))
+
+
+def test_tests_of_policies(folder: Path) -> None:
+    policies = folder / "policies"
+    policies.mkdir()
+    (policies / "web.yaml").write_text(PROTECT, encoding="utf-8")
+    (policies / "web.test.yaml").write_text(FAILING, encoding="utf-8")
+    document = json.loads(run("policy", "test", "policies", "-o", "json").stdout)
+    assert judged(document) == "FindingList"
+    assert document["items"]
+
+
+def test_commands_that_change_the_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story.begin(db=MSSQL, jump=JUMP)
+
+    @contextmanager
+    def opened(where: dict[str, str]) -> Iterator[Shell]:
+        del where
+        yield story.shell
+
+    for module in (apply, ledger, propose, reconcile, status):
+        monkeypatch.setattr(module, "running", opened)
+
+    def kind(*arguments: str) -> str:
+        return judged(json.loads(run(*arguments, "-o", "json").stdout))
+
+    assert kind("propose") == "ProposeResult"
+    assert kind("status") == "Status"
+    for pull in story.pulls():
+        story.merge(pull.number)
+    assert kind("apply") == "ApplyResult"
+    assert kind("reconcile") == "ReconcileResult"
+    assert kind("status") == "Status"
+    assert kind("ledger", "show", "--all") == "LedgerEntryList"
+
+
+def test_no_command_with_json_is_forgotten() -> None:
+    here = {command[0] for command, _, _ in ASKING} | {"policy test", "ledger show"}
+    here |= {"propose", "status", "apply", "reconcile"}
+    assert set(_with_json()) == here
+
+
+def _with_json() -> Iterator[str]:
+    context = click.Context(cli)
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            below = [(f"{name} {item.name}", item) for item in command.commands.values()]
+        else:
+            below = [(name, command)]
+        for full, item in below:
+            for parameter in item.params:
+                if isinstance(parameter.type, click.Choice) and "json" in parameter.type.choices:
+                    yield full
