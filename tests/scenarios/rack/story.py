@@ -42,6 +42,7 @@ spec:
 DRAIN = "drain/rack-r03/20261201T030000Z"
 STATE = "placement.gitbot.dev/state"
 ROUNDS = 30
+COMMIT = re.compile(r'commit: "?[0-9a-f]{40}"?')
 USUAL = re.compile(r"  \S+/\S+:? .*?(approved|created|running|succeeded|waits)(: .*)?")
 
 
@@ -154,9 +155,10 @@ def _merge(loop: Loop, kind: str) -> tuple[PullRequest, ...]:
 
 
 def _comment(loop: Loop, pull: PullRequest) -> str:
+    """The comment; commits are left out, they change with every word that is committed."""
     (comment,) = loop.forge.list_comments(pull.number)
     assert len(comment.body) < 65_536
-    return comment.body
+    return COMMIT.sub("commit: ...", comment.body)
 
 
 def _tell_who_is_home(loop: Loop, on_rack: dict[str, str], touched: Iterable[str]) -> None:
