@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gitbot.constraints.domains import Domains
@@ -80,6 +80,9 @@ class Instances(Mapping[NamespacedName, Instance]):
         for name, vm in machines.items():
             found.setdefault(name, Instance(name=name, vmi=None, vm=vm))
         self._instances = dict(sorted(found.items()))
+        self._in_namespace: dict[str, list[Instance]] = {}
+        for name, item in self._instances.items():
+            self._in_namespace.setdefault(name.namespace, []).append(item)
         self.kubevirt: KubernetesObject = next(iter(snapshot.of("KubeVirt")), {})
         self.nodes = {name_of(obj).name: obj for obj in snapshot.of("Node")}
         self.namespaces = {name_of(obj).name: obj for obj in snapshot.of("Namespace")}
@@ -109,6 +112,10 @@ class Instances(Mapping[NamespacedName, Instance]):
 
     def __len__(self) -> int:
         return len(self._instances)
+
+    def in_namespace(self, namespace: str) -> Sequence[Instance]:
+        """The VMs of one namespace, sorted by name."""
+        return self._in_namespace.get(namespace, ())
 
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         """The labels of a namespace, its name label included."""

@@ -20,9 +20,7 @@ def select_vms(
     """The VMs of a namespace whose labels (VMI, else the VM's template) a selector matches."""
     wanted = LabelSelector.of(selector)
     return frozenset(
-        name
-        for name, item in instances.items()
-        if name.namespace == namespace and wanted.matches(item.labels)
+        item.name for item in instances.in_namespace(namespace) if wanted.matches(item.labels)
     )
 
 
