@@ -159,7 +159,7 @@ class ProposalSettings(Value):
 
 
 class BreakerSettings(Value):
-    """When gitbot stops by itself and asks a person; counts within one pass."""
+    """When gitbot stops by itself and asks a person; counts within a day, since the last resume."""
 
     failures: Share = Field(default=3, description="Failed moves.")
     unexpected_landings: Share = Field(default=1, description="Moves that landed elsewhere.")
