@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gitbot.execution.facts import ClusterFacts, new_breaches, phase_of
+from gitbot.execution.facts import ClusterFacts, is_own, new_breaches, phase_of
 from gitbot.execution.state import MoveRecord
 from gitbot.execution.values import Approved, DeleteMigration, View
 from gitbot.model.ledger import Entry, MoveState, request_file
@@ -76,6 +76,8 @@ def observe(subject: Subject) -> Observation:
     if migration is None:
         entry = _without_migration(subject)
         return Observation(entries=(entry,)) if entry else Observation(missing=True)
+    if not is_own(migration):
+        return Observation(entries=(_not_ours(subject),))
     match phase_of(migration):
         case "Succeeded":
             known = _landing(subject, migration)  # not yet told where: the next look knows
@@ -105,6 +107,17 @@ def _end(subject: Subject, state: MoveState, **fields: object) -> Entry:
     return _line(subject, state, seconds=max(0, subject.view.now - since), **fields)
 
 
+def _not_ours(subject: Subject) -> Entry:
+    """Somebody took the name: theirs is neither followed nor deleted."""
+    reason = f"a migration named {subject.record.migration} is not ours"
+    return _end(subject, MoveState.FAILED, outcome="Refused", reason=reason)
+
+
+def _started_anew(subject: Subject) -> bool:
+    instance = subject.facts.instances.get(subject.record.vm)
+    return instance is not None and uid_of(instance) != subject.record.vm_uid
+
+
 def _progress(subject: Subject, migration: KubernetesObject, phase: str) -> tuple[Entry, ...]:
     state = MoveState.CREATED if phase in ("", "Pending") else MoveState.RUNNING
     known = subject.record.state
@@ -129,6 +142,9 @@ def _landed(subject: Subject, migration: KubernetesObject | None) -> Entry:
     record, facts = subject.record, subject.facts
     landed = _landing(subject, migration)
     uid = uid_of(migration) if migration else record.migration_uid
+    if _started_anew(subject):
+        reason = "the VM was started anew: what the migration moved is not what was approved"
+        return _end(subject, MoveState.OBSOLETE, landed=landed, migration_uid=uid, reason=reason)
     if not facts.satisfies(landed, subject.move):
         reason = f"landed on {landed or 'no known node'}, which is not what was approved"
     else:
@@ -213,6 +229,8 @@ def _recall(subject: Subject, phase: str) -> tuple[str, str] | None:
         return "withdrawing", f"the request was cancelled: {subject.cancelled}"
     if phase not in ("", "Pending"):
         return None
+    if _started_anew(subject):
+        return "withdrawing", "the VM was started anew since the plan was made"
     if subject.approved.terms.void:
         return "withdrawing", subject.approved.terms.void
     return _overdue(subject)
