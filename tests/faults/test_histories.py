@@ -182,3 +182,22 @@ def a_loop(folder: Path) -> Loop:
     cluster.cordon("kni-worker2", unschedulable=False)
     cluster.settle()
     return Loop.start(folder, cluster)
+
+
+@pytest.mark.parametrize("between", [None, REQUEST.replace("kni-worker5", "kni-worker3")])
+def test_a_request_that_was_changed_and_changed_back_is_proposed_anew(between: str | None) -> None:
+    story = Story.begin()
+    waits = '  notBefore: "2025-12-02T00:00:00Z"\n'
+    pull = story.open(jump=REQUEST + waits)
+    show(story, pull.number)
+    story.merge(pull.number)
+    apply(story.shell)
+    story.commit(jump=between and between + waits)
+    assert apply(story.shell).states == {"withdrawn": 1}
+    story.commit(jump=REQUEST + waits)
+    assert [item.action for item in propose(story.shell).concerns] == ["opened"]
+    story.merge()
+    story.port.sleep(2 * 86_400)
+    assert apply(story.shell).states == {"succeeded": 1}
+    assert story.where()["jumpbox"] == "kni-worker5"
+    assert propose(story.shell).concerns == ()

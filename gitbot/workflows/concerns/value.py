@@ -14,7 +14,7 @@ from gitbot.execution.state import (
 )
 from gitbot.execution.values import Approved, Stale
 from gitbot.model.canonical import short_digest
-from gitbot.model.ledger import Ledger
+from gitbot.model.ledger import Ledger, MoveState
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import (
     Goal,
@@ -104,7 +104,10 @@ def is_approved(scene: Scene, planned: str) -> bool:
 
 
 def _stands(item: Approved, record: RequestRecord) -> bool:
-    known = any(is_known(record, item, move) for move in item.moves)
+    known = any(
+        is_known(record, item, move) and record.moves[move.id].state is not MoveState.WITHDRAWN
+        for move in item.moves
+    )
     return not item.terms.void and (known or may_enter(record, item, item.moves))
 
 
