@@ -118,13 +118,13 @@ def stay_away(
     nodes = fold_nodes(scene.ledger, **known)
     landed = _landed(records.get(f"drain/{window}/{occurrence}"))
     brought = _open_vms(records.get(f"return/{window}/{occurrence}"))
-    staying = {}
+    facts, staying = scene.facts, {}
     for vm, home in fold_homes(scene.ledger, **known).items():
-        instance = scene.facts.instances.get(vm)
+        instance = facts.instances.get(vm)
         back = home in nodes and nodes[home].state is NodeState.RETURNED
         if instance is None or not back or vm not in landed or vm in brought:
             continue
-        here, (node, uid) = scene.facts.node_of(vm), landed[vm]
+        here, (node, uid) = facts.node_of(vm), landed[vm]
         if here == home:
             continue
         if uid_of(instance) != uid:
