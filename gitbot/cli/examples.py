@@ -30,6 +30,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "schema": ("gitbot schema MigrationRequest", "gitbot schema --all -o .schemas"),
     "snapshot": ("gitbot snapshot -o cluster.json.gz",),
     "status": ("gitbot status", "gitbot status request/customapp/make-room"),
+    "version": ("gitbot version",),
 }
 
 

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("resume", "Take the stop flag away."),
     "cancel": ("cancel", "End one request."),
     "returned": ("returned", "Say that a node is back from its maintenance."),
+    "version": ("version", "Print the versions of gitbot, its time zones and its Python."),
 }
 
 

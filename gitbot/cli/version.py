@@ -1,0 +1,19 @@
+"""`gitbot version`: which gitbot this is, and what decides its answers."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from gitbot import __version__
+
+
+@click.command()
+def command() -> None:
+    """Print the versions of gitbot, its time zones and its Python."""
+    from gitbot.calendar import TZDATA_VERSION  # noqa: PLC0415 - only where it is asked for
+
+    click.echo(f"gitbot {__version__}")
+    click.echo(f"tzdata {TZDATA_VERSION}")
+    click.echo(f"Python {sys.version.split()[0]}")
