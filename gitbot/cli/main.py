@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 import traceback
@@ -97,6 +98,12 @@ def main(argv: list[str] | None = None) -> NoReturn:
         # the reader of a pipe went away (gitbot ... | head): not our failure, and nothing to add
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            _say(bug_report(error))
+            sys.exit(3)
+        _say(f"error: what was said could not be written: {error.strerror}")
+        sys.exit(2)
     except GitbotError as error:
         _say(f"error: {error}")
         sys.exit(error.exit_code)

@@ -188,12 +188,16 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
     configuration = Configuration()
     file = _kubeconfig_file(kubeconfig)
     try:
+        if file and context:
+            _check_context(config, file, context)
         if not file:
             config.load_incluster_config(client_configuration=configuration)
             name = context or "in-cluster"
         else:
             config.load_kube_config(file, context or None, configuration, persist_config=False)
             name = context or str(config.list_kube_config_contexts(file)[1]["name"])
+    except ClusterError:
+        raise
     except Exception as error:  # the client lets through whatever its parts raise, YAML errors too
         raise ClusterError(
             f"no cluster to talk to: {_short(error)}",
@@ -201,6 +205,16 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
         ) from error
     configuration.retries = False  # this file alone decides what is repeated
     return ApiClient(configuration), name
+
+
+def _check_context(config: Any, file: str, context: str) -> None:
+    """Name the contexts that there are where the wanted one is not among them."""
+    names = sorted(str(item["name"]) for item in config.list_kube_config_contexts(file)[0])
+    if context not in names:
+        raise ClusterError(
+            f"the kubeconfig has no context {context}; it has {', '.join(names) or 'none'}",
+            hint="set clusters[].context in .gitbot.yaml, or give --context",
+        )
 
 
 def _kubeconfig_file(kubeconfig: str) -> str:

@@ -28,3 +28,17 @@ def test_nothing_heavy_is_imported(argument: str) -> None:
     )
     assert "heavy: []" in done.stderr
     assert "gitbot" in done.stdout
+
+
+def test_output_that_cannot_be_written_is_no_bug() -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device, not a file
+        done = subprocess.run(
+            [sys.executable, "-m", "gitbot", "version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: what was said could not be written")
