@@ -356,7 +356,11 @@ def test_an_exec_plugin_brings_the_token(connect: Connect, tmp_path: Path) -> No
         (None, "", "no cluster to talk to"),
         ("{", "", "no cluster to talk to"),
         ('{"kind": "Config"}', "", "no cluster to talk to"),
-        (kubeconfig_text(server="http://127.0.0.1:1", context="a"), "b", "the kubeconfig has no context b; it has a"),
+        (
+            kubeconfig_text(server="http://127.0.0.1:1", context="a"),
+            "b",
+            "the kubeconfig has no context b; it has a",
+        ),
     ],
 )
 def test_kubeconfigs_that_lead_nowhere(

@@ -213,7 +213,7 @@ def _check_context(config: Any, file: str, context: str) -> None:
     if context not in names:
         raise ClusterError(
             f"the kubeconfig has no context {context}; it has {', '.join(names) or 'none'}",
-            hint="set clusters[].context in .gitbot.yaml, or give --context",
+            hint="set clusters[].context in .gitbot.yaml, or give --context, or --snapshot FILE",
         )
 
 
