@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,16 @@ import pytest
 from gitbot.adapters.git.process import Git
 from gitbot.adapters.git.writing import commit_tree
 from gitbot.constraints.replay import replay
-from gitbot.errors import RepositoryError
+from gitbot.errors import GitbotError, LedgerError, RepositoryError
 from gitbot.ports.forge import MergeMethod
 from gitbot.simulation.scenes import customapp
 from gitbot.workflows.apply import apply
 from gitbot.workflows.hold import hold, resume
 from gitbot.workflows.propose import propose
 from gitbot.workflows.publish import publish
+from gitbot.workflows.reconcile import reconcile
 from tests.scenarios.loop import Loop
-from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story, configuration
+from tests.unit.workflows.story import CLUSTER, HEAD, REQUEST, RULE, Story, configuration
 
 Edit = Callable[[Story, str], str]
 
@@ -201,3 +203,110 @@ def test_a_request_that_was_changed_and_changed_back_is_proposed_anew(between: s
     assert apply(story.shell).states == {"succeeded": 1}
     assert story.where()["jumpbox"] == "kni-worker5"
     assert propose(story.shell).concerns == ()
+
+
+def request_for(name: str, vm: str, more: str = "") -> str:
+    """A request for a VM to go to kni-worker2."""
+    return f"""{HEAD}kind: MigrationRequest
+metadata: {{name: {name}, namespace: customapp}}
+spec:
+  vms: {{names: [{vm}]}}
+  target: {{node: kni-worker2}}
+  reason: Other
+{more}"""
+
+
+def test_two_pull_requests_good_alone_and_bad_together_the_second_is_held() -> None:
+    story = Story.begin(db=RULE)
+    first, second = (vm for vm, node in sorted(story.where().items()) if node == "kni-worker6")
+    one = story.open("one", one=request_for("one", first))
+    two = story.open("two", two=request_for("two", second))
+    show(story, one.number)
+    show(story, two.number)
+    story.merge(one.number)
+    story.merge(two.number)
+    result = apply(story.shell)
+    assert result.states == {"succeeded": 1}
+    assert [item.request for item in result.stale] == ["request/customapp/two"]
+    assert story.databases() == ["kni-worker2", "kni-worker4", "kni-worker6"]
+
+
+def test_a_clash_with_an_approved_plan_names_its_pull_request() -> None:
+    story = Story.begin(db=RULE)
+    first, second = (vm for vm, node in sorted(story.where().items()) if node == "kni-worker6")
+    later = '  notBefore: "2025-12-02T00:00:00Z"\n'
+    one = story.open("one", one=request_for("one", first, later))
+    two = story.open("two", two=request_for("two", second, later))
+    show(story, one.number)
+    show(story, two.number)
+    story.merge(one.number)
+    (again,) = reconcile(story.shell).pulls
+    assert again.check.fails()
+    messages = " ".join(str(finding) for finding in again.check.all_findings)
+    assert "reserved by request/customapp/one (pull request #1)" in messages
+
+
+def test_a_review_of_an_older_head_approves_nothing() -> None:
+    story = Story.begin(reviews_required=1)
+    pull = story.open(jump=REQUEST)
+    show(story, pull.number)
+    story.forge.approve_pull(pull.number, reviewer="bob")
+    story.commit("work", jump=REQUEST.replace("kni-worker5", "kni-worker3"))
+    show(story, pull.number)
+    story.merge(pull.number)
+    assert apply(story.shell).created == 0
+
+
+def test_a_plan_on_a_snapshot_that_is_too_old_approves_nothing() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    old = story.port.snapshot()
+    story.port.sleep(7200)
+    shown = publish(story.shell, number=pull.number, replay=replay, snapshot=old)
+    assert "120 minutes old" in shown.check.all_findings[0].message
+    story.merge(pull.number)
+    assert apply(story.shell).created == 0
+
+
+def test_a_freeze_that_comes_after_the_approval_wins() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story, pull.number)
+    story.merge(pull.number)
+    story.commit(
+        freeze=f"""{HEAD}kind: FreezeWindow
+metadata: {{name: quarter}}
+spec:
+  namespaces: [customapp]
+  schedule: {{start: "2025-11-30T00:00", timeZone: UTC, duration: P7D}}
+  reason: quarter close
+"""
+    )
+    result = apply(story.shell)
+    assert result.created == 0
+    assert [item.until for item in result.waiting] == [1_765_065_600]
+
+
+def test_a_plan_that_was_edited_in_the_ledger_stops_everything() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    digest = show(story, pull.number)
+    story.merge(pull.number)
+    ledger = story.store.read()
+    edited = ledger.plans[digest].replace(b"kni-worker5", b"kni-worker3")
+    story.store.ledger = replace(ledger, plans={**ledger.plans, digest: edited})
+    with pytest.raises(GitbotError, match="does not hold what its digest says"):
+        apply(story.shell)
+
+
+def test_a_rewritten_ledger_stops_everything(tmp_path: Path) -> None:
+    loop = a_loop(tmp_path)
+    pull = loop.open({"jump.yaml": REQUEST})
+    loop.publish(pull.number)
+    git = Git(tmp_path / "placement.git")
+    before = git.run(["rev-parse", "gitbot/ledger"]).decode().strip()
+    loop.merge(pull.number)
+    loop.apply()
+    git.run(["update-ref", "refs/heads/gitbot/ledger", before])
+    with pytest.raises(LedgerError, match="no longer holds commit"):
+        loop.apply()
