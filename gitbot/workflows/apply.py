@@ -154,6 +154,8 @@ def _turn(run: _Pass, *, start: bool) -> bool:
     run.stop = stop_reason(run, start=start)
     view = _view(run)
     steps = next_steps(view)
+    if steps.effects and run.journal.wait_for_turn():
+        return True  # nothing is done on a look that has grown old: look again
     try:
         run.journal.commit(tuple(_with_events(shell, entry) for entry in steps.entries))
     except ConflictError:

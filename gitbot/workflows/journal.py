@@ -51,14 +51,17 @@ class Journal:
         new_plans = {key: data for key, data in (plans or {}).items() if key not in self.seen.plans}
         if not fresh and not new_plans:
             return
-        self._wait_for_turn()
+        self.wait_for_turn()
+        self._pushed.append(self._clock.now())
         self._pending.clear()  # on a lost race they are seen again in the cluster
         self.ledger = self._store.append(self.ledger, fresh, new_plans)
         self.written += len(fresh)
 
-    def _wait_for_turn(self) -> None:
+    def wait_for_turn(self) -> bool:
+        """Sleep until one more push keeps the limit; whether time passed."""
         now = self._clock.now()
         self._pushed = [time for time in self._pushed if now - time < MINUTE]
-        if len(self._pushed) >= PUSHES:
-            self._clock.sleep(MINUTE - (now - self._pushed[0]))
-        self._pushed.append(self._clock.now())
+        if len(self._pushed) < PUSHES:
+            return False
+        self._clock.sleep(MINUTE - (now - self._pushed[0]))
+        return True

@@ -9,6 +9,7 @@ import pytest
 
 from gitbot.constraints.replay import replay
 from gitbot.errors import ClusterForbidden, ClusterRefused, GitbotError
+from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.ledger_json import verify
 from gitbot.model.objects import KubernetesObject
 from gitbot.simulation.faults import Crash, Effect, Fault, FaultyPort, scripted, seeded
@@ -289,3 +290,31 @@ def test_a_missing_right_is_named() -> None:
     story.port = FaultyPort(story.cluster, scripted([forbidden]))
     with pytest.raises(ClusterForbidden, match="no right to create"):
         apply(story.shell)
+
+
+def test_nothing_is_created_on_a_look_that_grew_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting for the ledger's turn to push takes up to a minute: the cluster is read after it."""
+    monkeypatch.setattr("gitbot.workflows.journal.PUSHES", 1)
+    story = approved(db=RULE)
+    propose(story.shell)
+    story.merge()
+    ages: list[int] = []
+
+    class TimedPort(SimulatedPort):
+        looked = 0
+
+        def snapshot(self) -> ClusterSnapshot:
+            self.looked = self.now()
+            return super().snapshot()
+
+        def create_migration(
+            self, migration: KubernetesObject, *, dry_run: bool = False
+        ) -> KubernetesObject:
+            ages.append(self.now() - self.looked)
+            return super().create_migration(migration, dry_run=dry_run)
+
+    story.port = TimedPort(story.cluster)
+    story.cluster.apply([foreign("other")])
+    to_rest(story)
+    assert len(ages) == 2
+    assert max(ages) == 0
