@@ -21,14 +21,14 @@ def command(where: dict[str, str], output: str) -> int:
     """Open, renew and close the bot's pull requests: drains, returns, healings, what is left.
 
     Merging one approves exactly its plan. One that is closed without a merge is not opened again
-    until its plan changes.
+    until its plan changes. Exit code 1 where a request on the base branch cannot be planned.
     """
     from gitbot.workflows.propose import propose  # noqa: PLC0415 - keeps --help quick
 
     with running(where) as shell:
         result = propose(shell)
     show(result, output)
-    return 0
+    return 1 if result.failed else 0
 
 
 def show(result: ProposeResult, output: str) -> None:

@@ -33,6 +33,7 @@ from gitbot.workflows.concerns import (
     Scene,
     find_concerns,
     in_cooldown,
+    meaningless,
 )
 from gitbot.workflows.journal import Journal
 from gitbot.workflows.look import look
@@ -54,6 +55,7 @@ class ConcernReport:
     reason: str = ""
     pull_request: int = 0
     digest: str = ""
+    unplanned: bool = False  # a request of the base branch that no plan can carry out as it stands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,11 @@ class ProposeResult:
         """Whether nothing at all was written."""
         quiet = ("unchanged", "waiting", "silent", "nothing")
         return not self.entries and all(item.action in quiet for item in self.concerns)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the base branch asks for something that no plan can carry out."""
+        return any(item.unplanned for item in self.concerns)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,10 +110,21 @@ def propose(shell: Shell, *, snapshot: ClusterSnapshot | None = None) -> Propose
     reports = _follow_up(run)
     concerns = find_concerns(run.scene)
     reports += [_handle(run, concern) for concern in concerns]
+    reports += _meaningless(run)
     reports += _tidy(run)
     reports += _close_gone(run, {concern.name for concern in concerns})
     run.journal.commit(())
     return ProposeResult(concerns=tuple(reports), entries=run.journal.written)
+
+
+def _meaningless(run: _Run) -> list[ConcernReport]:
+    records = dict(fold_requests(run.scene.ledger, run.scene.cluster))
+    return [
+        ConcernReport(
+            concern=name, action="nothing", reason=f"there is no plan: {why}", unplanned=True
+        )
+        for name, (_, why) in sorted(meaningless(run.scene, records).items())
+    ]
 
 
 def _begin(shell: Shell, snapshot: ClusterSnapshot | None) -> _Run:
@@ -235,8 +253,14 @@ def _handle(run: _Run, concern: Concern) -> ConcernReport:
     refusal = _refusal(run, concern, review)
     if refusal:
         if pull is not None:
-            return _close(run, concern.name, pull, refusal)
-        return ConcernReport(concern=concern.name, action="nothing", reason=refusal)
+            closed = _close(run, concern.name, pull, refusal)
+            return replace(closed, unplanned=is_unplanned(concern, review))
+        return ConcernReport(
+            concern=concern.name,
+            action="nothing",
+            reason=refusal,
+            unplanned=is_unplanned(concern, review),
+        )
     if concern.auto:
         return _approve_alone(run, concern, review)
     if pull is not None:
@@ -263,19 +287,32 @@ def review_concern(base: GitBase, scene: Scene, concern: Concern) -> Review:
     return base.review(problem)
 
 
-def _refusal(run: _Run, concern: Concern, review: Review) -> str:
+def is_unplanned(concern: Concern, review: Review) -> bool:
+    """Whether a request asks for what no plan may do; not where all is already as it asks."""
+    if concern.intent.kind != "MigrationRequest":
+        return False
+    return bool(no_plan(review)) and (bool(review.plan.holds) or bool(review.plan.moves))
+
+
+def no_plan(review: Review) -> str:
+    """Why what was planned cannot be proposed; "" where it can."""
     plan: PlacementPlan = review.plan
     if not plan.moves:
         why = plan.holds[0].reason if plan.holds else "nothing to move"
         return f"there is no plan: {why}"
     errors = [item.message for item in review.findings if item.severity is Severity.ERROR]
-    if errors:
-        return f"the plan is refused: {errors[0]}"
+    return f"the plan is refused: {errors[0]}" if errors else ""
+
+
+def _refusal(run: _Run, concern: Concern, review: Review) -> str:
+    refused = no_plan(review)
+    if refused:
+        return refused
     if concern.soft:
         records = dict(fold_requests(run.scene.ledger, run.scene.cluster))
         cooling = in_cooldown(
             records,
-            [move.vm.namespaced_name for move in plan.moves],
+            [move.vm.namespaced_name for move in review.plan.moves],
             now=run.now,
             seconds=run.base.settings.proposals.per_vm_cooldown,
         )

@@ -6,12 +6,12 @@ from gitbot.execution.state import fold_requests
 from gitbot.workflows.concerns.cooldown import in_cooldown
 from gitbot.workflows.concerns.drains import drains
 from gitbot.workflows.concerns.healings import heals
-from gitbot.workflows.concerns.requests import requests
+from gitbot.workflows.concerns.requests import meaningless, requests
 from gitbot.workflows.concerns.rests import rests
 from gitbot.workflows.concerns.returns import returns
 from gitbot.workflows.concerns.value import Concern, Scene, concern_name
 
-__all__ = ["Concern", "Scene", "concern_name", "find_concerns", "in_cooldown"]
+__all__ = ["Concern", "Scene", "concern_name", "find_concerns", "in_cooldown", "meaningless"]
 
 
 def find_concerns(scene: Scene) -> tuple[Concern, ...]:

@@ -8,7 +8,9 @@ from gitbot.execution.state import (
     MoveRecord,
     RequestRecord,
 )
+from gitbot.intents.compile import compile_requests
 from gitbot.model.canonical import digest
+from gitbot.model.findings import Severity
 from gitbot.model.problem import (
     MoveVms,
 )
@@ -26,6 +28,40 @@ from gitbot.workflows.concerns.value import (
 
 def requests(scene: Scene, records: dict[str, RequestRecord]) -> list[Concern]:
     """Requests on the base branch that nobody approved, or whose plan no longer keeps the law."""
+    wanted = _wanted(scene, records)
+    if not wanted:
+        return []
+    goals = scene.base.request_goals(scene.problem.snapshot, only=tuple(wanted))
+    return [_request(scene, records, goal, wanted[goal.request.id]) for goal in goals]
+
+
+def meaningless(scene: Scene, records: dict[str, RequestRecord]) -> dict[str, tuple[str, str]]:
+    """Requests without an approved plan that cannot mean anything on this cluster.
+
+    By the name of their concern: the ledger id, and why (no such node, nothing selected, too late).
+    """
+    found: dict[str, tuple[str, str]] = {}
+    wanted = _wanted(scene, records)
+    for intent, _ in scene.base.intents.migration_requests:
+        planned = f"request/{intent.ref.namespace}/{intent.ref.name}"
+        if planned not in wanted:
+            continue
+        goals, findings = compile_requests(
+            scene.base.intents,
+            scene.problem.snapshot,
+            now=scene.now,
+            zone=scene.base.zone,
+            only=(planned,),
+        )
+        if not goals:
+            errors = [item.message for item in findings if item.severity is Severity.ERROR]
+            said = errors or [item.message for item in findings] or ["it selects nothing"]
+            found[concern_name("request", full_name(intent.ref))] = (planned, said[0])
+    return found
+
+
+def _wanted(scene: Scene, records: dict[str, RequestRecord]) -> dict[str, list[MoveRecord]]:
+    """Ledger ids of requests to be planned, with their moves that no longer keep the law."""
     wanted: dict[str, list[MoveRecord]] = {}
     for intent, _ in scene.base.intents.migration_requests:
         planned = f"request/{intent.ref.namespace}/{intent.ref.name}"
@@ -34,10 +70,7 @@ def requests(scene: Scene, records: dict[str, RequestRecord]) -> list[Concern]:
         over = record is not None and (record.spent or record.cancelled)
         if not over and (stale or not is_approved(scene, planned)):
             wanted[planned] = stale
-    if not wanted:
-        return []
-    goals = scene.base.request_goals(scene.problem.snapshot, only=tuple(wanted))
-    return [_request(scene, records, goal, wanted[goal.request.id]) for goal in goals]
+    return wanted
 
 
 def _request(

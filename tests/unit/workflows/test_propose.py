@@ -182,6 +182,45 @@ def test_a_request_that_came_without_a_pull_request_is_proposed() -> None:
     assert actions(propose(story.shell)) == {}
 
 
+IMPOSSIBLE = [
+    (REQUEST.replace("jumpbox", "ghost"), "ghost"),
+    (REQUEST.replace("kni-worker5", "kni-worker99"), "kni-worker99"),
+    (REQUEST + '  deadline: "2001-01-01T00:00:00Z"\n', "the deadline 2001-01-01T00:00:00Z"),
+]
+
+
+@pytest.mark.parametrize(("text", "word"), IMPOSSIBLE)
+def test_a_request_that_cannot_be_planned_is_named_with_its_reason(text: str, word: str) -> None:
+    story = Story.begin(jump=text)
+    result = propose(story.shell)
+    assert actions(result) == {"request-customapp-jump": "nothing"}
+    assert word in result.concerns[0].reason
+    assert result.failed
+    again = propose(story.shell)
+    assert (again.did_nothing, again.failed) == (True, True)
+
+
+def test_a_request_that_no_node_takes_is_named_with_its_reason() -> None:
+    story = Story.begin(jump=REQUEST)
+    story.cluster.cordon("kni-worker5")
+    story.cluster.settle()
+    result = propose(story.shell)
+    assert result.concerns[0].reason.startswith("there is no plan: ")
+    assert result.failed
+
+
+def test_a_request_that_can_be_proposed_is_no_failure() -> None:
+    story = Story.begin(jump=REQUEST)
+    assert not propose(story.shell).failed
+
+
+def test_a_request_that_is_met_already_is_no_failure() -> None:
+    story = Story.begin()
+    there = story.where()["jumpbox"]
+    story.commit(jump=REQUEST.replace("kni-worker5", there))
+    assert not propose(story.shell).failed
+
+
 def test_at_most_so_many_are_open_at_once() -> None:
     story = Story.begin(db=RULE, jump=REQUEST)
     text = configuration().replace("PT0S", "PT0S, maxOpen: 1")
