@@ -103,6 +103,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
             _say(bug_report(error))
             sys.exit(3)
         _say(f"error: what was said could not be written: {error.strerror}")
+        sys.stdout = None  # Python would try to write it again at its end
         sys.exit(2)
     except GitbotError as error:
         _say(f"error: {error}")
