@@ -50,9 +50,20 @@ def table(result: StatusResult) -> str:
             lines.append(f"  {node.node}: {node.state}")
             left = result.unplanned.get(node.node, ())
             lines += [f"    {vm} is not in the approved plan" for vm in left]
+            if node.node in result.to_return and node.state == "ready":
+                lines.append(f"    next: gitbot returned {node.node}")
     lines += [f"pull request {pull.number} is open: {pull.title}" for pull in result.pulls]
     lines += list(result.refused)
+    for new in result.not_applied:
+        merged = f"pull request {new.pull_request} is merged" if new.pull_request else "approved"
+        lines.append(f"{merged} ({new.request}); next: {new.next_command}")
+    for wish in result.not_planned:
+        lines.append(f"{wish.request}: {wish.reason}{_then(wish.next_command)}")
     return "\n".join(lines) or "nothing is under way, and nothing waits"
+
+
+def _then(command: str) -> str:
+    return f"; next: {command}" if command else ""
 
 
 def _request(item: RequestStatus) -> list[str]:

@@ -83,7 +83,7 @@ def status_schema() -> dict[str, Any]:
         waits=_TEXT,
         until=_MAYBE_INSTANT,
     )
-    node = _object(node=_TEXT, state=_TEXT, since=_INSTANT, unplanned=_list(_TEXT))
+    node = _object(node=_TEXT, state=_TEXT, since=_INSTANT, unplanned=_list(_TEXT), next=_TEXT)
     return _document(
         "Status",
         "What runs, what waits and for what, what failed.",
@@ -94,6 +94,8 @@ def status_schema() -> dict[str, Any]:
         maintenance=_list(_object(window=_TEXT, occurrence=_TEXT, nodes=_list(node))),
         pullRequests=_list(_object(number=_COUNT, title=_TEXT, branch=_TEXT)),
         refused=_list(_TEXT),
+        notApplied=_list(_object(pullRequest=_COUNT, request=_TEXT, next=_TEXT)),
+        notPlanned=_list(_object(request=_TEXT, reason=_TEXT, next=_TEXT)),
     )
 
 

@@ -15,6 +15,7 @@ from gitbot.execution.state import (
     RequestRecord,
     fold_nodes,
     fold_requests,
+    window_as_merged,
 )
 from gitbot.execution.values import Waiting
 from gitbot.model.instants import format_instant
@@ -23,6 +24,14 @@ from gitbot.model.names import NamespacedName
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.look import Look, look
 from gitbot.workflows.shell import Shell
+from gitbot.workflows.unapplied import (
+    OBSERVE,
+    NotApplied,
+    NotPlanned,
+    apply_command,
+    not_applied,
+    not_planned,
+)
 
 RECENT = 86_400  # seconds for which a finished request is still listed
 
@@ -49,6 +58,9 @@ class RequestStatus:
 class StatusResult:
     """Everything that `gitbot status` shows. `refused` are merges that approved nothing.
 
+    `not_applied` are approved, but no pass took them up; `not_planned` are requests of the base
+    branch without an approved plan; `to_return` are nodes that a person says are back.
+
     `nodes` by `window/occurrence`; `unplanned` are VMs on a node that is being drained that no
     approved plan moves or leaves there, by node.
     """
@@ -61,6 +73,9 @@ class StatusResult:
     unplanned: Mapping[str, tuple[NamespacedName, ...]]
     pulls: tuple[PullRequest, ...]
     refused: tuple[str, ...]
+    not_applied: tuple[NotApplied, ...] = ()
+    not_planned: tuple[NotPlanned, ...] = ()
+    to_return: tuple[str, ...] = ()
 
 
 def status(shell: Shell, *, request: str = "") -> StatusResult:
@@ -77,22 +92,46 @@ def status(shell: Shell, *, request: str = "") -> StatusResult:
         if (name == request if request else _is_shown(record, seen.now))
     ]
     nodes = _nodes(ledger, shell.cluster_name)
+    pulls = tuple(
+        pull
+        for pull in shell.forge.list_pulls(state=PullState.OPEN)
+        if pull.author == shell.forge.bot
+    )
+    observe = OBSERVE if seen.base.settings.mode == "Observe" else ""
     return StatusResult(
         cluster=shell.cluster_name,
         now=seen.now,
-        stop=seen.stop,
+        stop=seen.stop or observe,
         requests=tuple(_request(seen, record) for record in chosen),
         nodes=nodes,
         unplanned=_unplanned(seen, records, nodes),
-        pulls=tuple(
-            pull
-            for pull in shell.forge.list_pulls(state=PullState.OPEN)
-            if pull.author == shell.forge.bot
-        ),
+        pulls=pulls,
         refused=tuple(
-            f"pull request {item.pull_request}: {item.reason}" for item in seen.approvals.refused
+            f"pull request {item.pull_request}: {item.reason}; next: gitbot propose"
+            for item in seen.approvals.refused
         ),
+        not_applied=not_applied(seen, shell.cluster_name),
+        not_planned=not_planned(shell, seen, pulls),
+        to_return=_to_return(seen, shell.cluster_name, nodes),
     )
+
+
+def _to_return(
+    seen: Look, cluster: str, nodes: Mapping[str, tuple[NodeRecord, ...]]
+) -> tuple[str, ...]:
+    """Nodes that are ready, of windows where only `gitbot returned` says that they are back."""
+    found: set[str] = set()
+    for name, states in nodes.items():
+        window, _, occurrence = name.partition("/")
+        begun = window_as_merged(seen.ledger, cluster=cluster, window=window, occurrence=occurrence)
+        done = {str(begun.get("done", ""))} | {
+            item.terms.maintenance.done
+            for item in seen.approvals.approved
+            if item.id == f"drain/{name}" and item.terms.maintenance is not None
+        }
+        if "Command" in done:
+            found |= {node.node for node in states if node.state is NodeState.READY}
+    return tuple(sorted(found))
 
 
 def _is_shown(record: RequestRecord, now: int) -> bool:
@@ -121,7 +160,7 @@ def _next(seen: Look, record: RequestRecord) -> str:
     failed = [move for move in record.moves.values() if move.state is MoveState.FAILED]
     if failed:
         return f"gitbot explain vm/{failed[0].vm.name} -n {failed[0].vm.namespace}"
-    return "" if record.finished else "gitbot apply"
+    return "" if record.finished else apply_command(seen)
 
 
 def _nodes(ledger: Ledger, cluster: str) -> Mapping[str, tuple[NodeRecord, ...]]:
@@ -179,6 +218,7 @@ def status_json(result: StatusResult) -> Mapping[str, Any]:
                         "state": str(node.state),
                         "since": format_instant(node.since),
                         "unplanned": [str(vm) for vm in result.unplanned.get(node.node, ())],
+                        "next": next_for_node(result, node),
                     }
                     for node in nodes
                 ],
@@ -190,7 +230,25 @@ def status_json(result: StatusResult) -> Mapping[str, Any]:
             for pull in result.pulls
         ],
         "refused": list(result.refused),
+        "notApplied": [
+            {
+                "pullRequest": item.pull_request,
+                "request": item.request,
+                "next": item.next_command,
+            }
+            for item in result.not_applied
+        ],
+        "notPlanned": [
+            {"request": item.request, "reason": item.reason, "next": item.next_command}
+            for item in result.not_planned
+        ],
     }
+
+
+def next_for_node(result: StatusResult, node: NodeRecord) -> str:
+    """What a person may type about a node; "" for nothing."""
+    waits = node.state is NodeState.READY and node.node in result.to_return
+    return f"gitbot returned {node.node}" if waits else ""
 
 
 def _request_json(item: RequestStatus) -> Mapping[str, Any]:

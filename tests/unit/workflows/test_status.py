@@ -1,0 +1,114 @@
+"""What a status must not hide: merges without effect, requests without plan, nodes to return."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from gitbot.cli.schema import schema_of
+from gitbot.cli.status import table
+from gitbot.workflows.apply import apply
+from gitbot.workflows.hold import hold, resume
+from gitbot.workflows.propose import propose
+from gitbot.workflows.status import status, status_json
+from tests.unit.workflows.story import REQUEST, RULE, Story, configuration
+from tests.unit.workflows.test_maintenance import LEAD, START, approved, wait_until
+
+CLEAN = "nothing is under way, and nothing waits"
+JUMP = "request/customapp/jump"
+
+
+def shown(story: Story) -> str:
+    result = status(story.shell)
+    document = json.loads(json.dumps(status_json(result)))
+    jsonschema.validate(document, schema_of("Status"))
+    return table(result)
+
+
+def test_a_cluster_as_it_should_be_is_clean() -> None:
+    assert shown(Story.begin()) == CLEAN
+
+
+def test_a_merge_that_approved_nothing_is_named_with_its_reason() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    story.port.sleep(86_401)
+    story.merge()
+    assert shown(story) == (
+        "pull request 1: nothing is approved: the proposal had expired when it was merged; "
+        "next: gitbot propose"
+    )
+
+
+def test_what_is_merged_and_not_yet_applied_names_the_next_command() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    story.merge()
+    (waits,) = status(story.shell).not_applied
+    assert waits.request.startswith("heal/customapp/ZoneAntiAffinity/mssql2016")
+    line = f"pull request 1 is merged ({waits.request}); next: "
+    assert shown(story) == line + "gitbot apply"
+    hold(story.shell, reason="smoke", by="ann")
+    assert shown(story) == f"stopped: smoke\n{line}gitbot resume --by NAME"
+    resume(story.shell, reason="", by="ann")
+    apply(story.shell)
+    assert "pull request" not in shown(story)
+
+
+def test_mode_observe_is_told_wherever_something_waits_for_it() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    story.merge()
+    story.commit(**{".gitbot.yaml": configuration("  mode: Observe\n")})
+    assert "stopped: mode Observe applies nothing" in shown(story)
+    assert "next: mode: Enforce in .gitbot.yaml" in shown(story)
+
+
+def cordoned(story: Story) -> None:
+    story.cluster.cordon("kni-worker5")
+    story.cluster.settle()
+
+
+def nothing(story: Story) -> None:
+    del story
+
+
+UNPLANNED: list[tuple[str, Callable[[Story], None], str]] = [
+    (REQUEST, nothing, "no plan for it is approved; next: gitbot propose"),
+    (REQUEST.replace("jumpbox", "ghost"), nothing, "ghost"),
+    (REQUEST.replace("kni-worker5", "kni-worker99"), nothing, "kni-worker99"),
+    (REQUEST, cordoned, "there is no plan: "),
+]
+
+
+@pytest.mark.parametrize(("text", "before", "words"), UNPLANNED)
+def test_a_request_without_an_approved_plan_is_named_with_its_reason(
+    text: str, before: Callable[[Story], None], words: str
+) -> None:
+    story = Story.begin(jump=text)
+    before(story)
+    (line,) = shown(story).splitlines()
+    assert line.startswith(f"{JUMP}: ")
+    assert words in line
+
+
+def test_a_request_with_an_open_pull_request_is_named_once() -> None:
+    story = Story.begin(jump=REQUEST)
+    propose(story.shell)
+    assert shown(story) == "pull request 1 is open: request-customapp-jump: 1 move"
+    story.forge.close_pull(1)
+    propose(story.shell)
+    assert shown(story) == f"{JUMP}: its plan was closed without a merge"
+
+
+def test_a_node_that_a_person_gives_back_names_the_command() -> None:
+    story = approved(drain=", done: Command", more="  returnHome: Never\n")
+    wait_until(story, START - LEAD)
+    apply(story.shell)
+    assert "gitbot returned" not in shown(story)
+    story.cluster.cordon("kni-worker")
+    apply(story.shell)
+    assert "  kni-worker: ready\n    next: gitbot returned kni-worker" in shown(story)
