@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.files import CONFIGURATION_FILE, ShippedTexts, read_plain_file
@@ -23,6 +24,25 @@ from gitbot.ports.repository import Repository
 from gitbot.settings import ForgeSettings, Settings, read_settings
 from gitbot.workflows.base import read_base
 from gitbot.workflows.shell import Progress, Shell, silent
+
+
+class LateCluster:
+    """The port of a cluster that is opened when it is asked something for the first time.
+
+    The first question raises ClusterError where kubeconfig and context lead to no cluster.
+    """
+
+    def __init__(self, name: str, opener: Callable[[], Cluster]) -> None:
+        self.name = name
+        self._opener = opener
+        self._opened: Cluster | None = None
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):
+            raise AttributeError(attribute)
+        if self._opened is None:
+            self._opened = self._opener()
+        return getattr(self._opened, attribute)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +64,21 @@ class Workspace:
     clusters: dict[str, Cluster] = field(default_factory=dict)
 
     def cluster(self, name: str) -> Cluster:
-        """The cluster of that name in the configuration, connected once."""
+        """The cluster of that name in the configuration, connected once, at its first use.
+
+        What needs only the repository works without any way to the cluster. Raises UsageError.
+        """
         if name not in self.clusters:
             settings = self.settings.cluster(name)
             if settings is None:
                 known = ", ".join(cluster.name for cluster in self.settings.clusters)
                 raise UsageError(f"there is no cluster {name} in the configuration: {known}")
-            self.clusters[name] = open_cluster(
-                name=name, kubeconfig=self.kubeconfig, context=self.context or settings.context
+            context = self.context or settings.context
+            late = LateCluster(
+                name,
+                lambda: open_cluster(name=name, kubeconfig=self.kubeconfig, context=context),
             )
+            self.clusters[name] = cast("Cluster", late)
         return self.clusters[name]
 
 
@@ -110,7 +136,7 @@ def open_workspace(
     InvalidInput (a configuration with errors).
     """
     clock = clock or SystemClock()
-    here = _settings(read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE))
+    here = settings_here(root)
     remote = _remote(root, here.forge)
     with tempfile.TemporaryDirectory(prefix="gitbot-mirror-") as folder:
         repository = GitRepository.clone(remote, Path(folder) / "mirror.git")
@@ -134,6 +160,14 @@ def open_workspace(
             context=context,
             clusters=clusters if clusters is not None else {},
         )
+
+
+def settings_here(root: Path) -> Settings:
+    """The configuration in a work tree: where forge and clusters are, and nothing more.
+
+    Raises UsageError and InvalidInput.
+    """
+    return _settings(read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE))
 
 
 def _settings(data: bytes) -> Settings:

@@ -44,7 +44,7 @@ def command(where: dict[str, str], max_runtime: int, output: str) -> int:
 
 
 def exit_code(result: ApplyResult) -> int:
-    """0 done or waiting, 1 a move failed, 2 something waits on what could not be read."""
+    """0 done or waiting, 1 a move failed, 2 what must be known could not be read."""
     if result.failed:
         return 1
     return 2 if result.unsure else 0

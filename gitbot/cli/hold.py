@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
 import click
 
-from gitbot.cli.running import by_option, running, running_options, say
+from gitbot.cli.running import by_option, cluster_alone, running, running_options, say
+from gitbot.errors import GitbotError
+
+if TYPE_CHECKING:
+    from gitbot.workflows.hold import HoldResult
 
 
 @click.command("hold")
@@ -15,13 +22,13 @@ from gitbot.cli.running import by_option, running, running_options, say
 def command(where: dict[str, str], reason: str, by: str, cancel_running: bool) -> int:
     """Set the stop flag: nothing starts until `gitbot resume`.
 
-    It is set in the ledger and, with cluster access, as ConfigMap gitbot/gitbot-hold; either one
+    It is set in the ledger and as ConfigMap gitbot/gitbot-hold, wherever it can be; either one
     alone suffices. With the forge down, `kubectl -n gitbot create configmap gitbot-hold` does it.
+    Exit code 2 where it can be set nowhere.
     """
-    from gitbot.workflows.hold import hold  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.hold import BY_HAND  # noqa: PLC0415 - keeps --help quick
 
-    with running(where) as shell:
-        result = hold(shell, reason=reason, by=by, cancel_running=cancel_running)
+    result = _hold(where, reason, by, cancel_running=cancel_running)
     places = [
         name
         for name, done in (("ledger", result.in_ledger), ("cluster", result.in_cluster))
@@ -29,9 +36,31 @@ def command(where: dict[str, str], reason: str, by: str, cancel_running: bool) -
     ]
     say(f"stopped (flag set in {' and '.join(places)}): {reason}")
     for trouble in result.trouble:
-        say(f"not set everywhere: {trouble}", err=True)
+        say(f"warning: not set {trouble}", err=True)
+    if not result.in_cluster:
+        say(f"to set it in the cluster too: {BY_HAND}", err=True)
     for name in result.deleted:
         say(f"deleted: {name}")
     for name in result.past_recall:
         say(f"past recall, KubeVirt was asked to abort: {name}")
+    if result.not_cancelled:
+        say(f"what runs was not cancelled {result.not_cancelled}", err=True)
+        return 2
     return 0
+
+
+def _hold(where: dict[str, str], reason: str, by: str, *, cancel_running: bool) -> HoldResult:
+    from gitbot.workflows.hold import hold, hold_cluster  # noqa: PLC0415 - keeps --help quick
+
+    with ExitStack() as stack:
+        try:
+            shell = stack.enter_context(running(where))
+        except GitbotError as error:
+            return hold_cluster(
+                lambda: cluster_alone(where),
+                unreached=str(error),
+                reason=reason,
+                by=by,
+                cancel_running=cancel_running,
+            )
+        return hold(shell, reason=reason, by=by, cancel_running=cancel_running)

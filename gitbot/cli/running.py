@@ -15,6 +15,7 @@ from gitbot.adapters.files import find_root
 from gitbot.model.instants import format_instant
 
 if TYPE_CHECKING:
+    from gitbot.ports.cluster import Cluster
     from gitbot.workflows.shell import Progress, Shell
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -65,6 +66,21 @@ def running(where: dict[str, str]) -> Iterator[Shell]:
     ) as workspace:
         cluster = pick_cluster(workspace.settings, where["cluster"])
         yield open_shell(workspace, cluster, progress=tell)
+
+
+def cluster_alone(where: dict[str, str]) -> Cluster:
+    """The cluster without repository and forge, as the work tree names it: for stopping only.
+
+    Raises UsageError, InvalidInput and ClusterError.
+    """
+    from gitbot.cli.checking import pick_cluster  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring import open_cluster, settings_here  # noqa: PLC0415
+
+    settings = settings_here(find_root(Path.cwd()))
+    name = pick_cluster(settings, where["cluster"])
+    named = settings.cluster(name)
+    context = where["context"] or (named.context if named else "")
+    return open_cluster(name=name, kubeconfig=where["kubeconfig"], context=context)
 
 
 def tell(progress: Progress) -> None:

@@ -63,8 +63,8 @@ class ApplyResult:
 
     @property
     def unsure(self) -> bool:
-        """Whether something approved waits because what must be known could not be read."""
-        return bool(self.waiting) and self.stop.startswith(UNKNOWN)
+        """Whether what must be known before anything starts could not be read."""
+        return self.stop.startswith(UNKNOWN)
 
     @property
     def failed(self) -> bool:

@@ -16,11 +16,15 @@ from gitbot.execution.state import (
     stop_flag,
 )
 from gitbot.model.ledger import HOLD_FILE, Entry, node_file, request_file
-from gitbot.model.objects import KubernetesObject, name_of, uid_of
+from gitbot.model.objects import name_of, uid_of
+from gitbot.ports.cluster import Cluster
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.journal import Journal
 from gitbot.workflows.shell import Shell
 
+CLUSTER_PLACE = "in the cluster"
+LEDGER_PLACE = "in the ledger"
+BY_HAND = "kubectl create configmap gitbot-hold -n gitbot --from-literal=reason=stop"
 PAST_RECALL = frozenset({"PreparingTarget", "TargetReady", "Running"})
 
 
@@ -29,7 +33,7 @@ class HoldResult:
     """Where the stop flag is set now, and what became of own unfinished migrations.
 
     `past_recall` are those that had begun to copy: their deletion asks KubeVirt to abort, which
-    may come too late.
+    may come too late. `not_cancelled` says why others were not deleted ("" where none remained).
     """
 
     in_ledger: bool
@@ -37,43 +41,90 @@ class HoldResult:
     trouble: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     past_recall: tuple[str, ...] = ()
+    not_cancelled: str = ""
 
 
 def hold(shell: Shell, *, reason: str, by: str, cancel_running: bool = False) -> HoldResult:
     """Set the stop flag in both places. One of them suffices; GitbotError where neither holds."""
     trouble: list[str] = []
-    in_cluster = _try(lambda: shell.cluster.set_hold_flag(f"{reason} ({by})"), trouble)
-    in_ledger = _try(lambda: _set_in_ledger(shell, state="set", reason=reason, by=by), trouble)
+    cluster = shell.cluster
+    in_cluster = _try(CLUSTER_PLACE, lambda: cluster.set_hold_flag(f"{reason} ({by})"), trouble)
+    in_ledger = _try(
+        LEDGER_PLACE, lambda: _set_in_ledger(shell, state="set", reason=reason, by=by), trouble
+    )
+    return _held(cluster, in_ledger, in_cluster, trouble, cancel_running=cancel_running)
+
+
+def hold_cluster(
+    opener: Callable[[], Cluster], *, unreached: str, reason: str, by: str, cancel_running: bool
+) -> HoldResult:
+    """Set the stop flag in the cluster alone; `unreached` says why the ledger cannot be reached."""
+    trouble = [f"{LEDGER_PLACE}: {unreached}"]
+    try:
+        cluster = opener()
+        cluster.set_hold_flag(f"{reason} ({by})")
+    except GitbotError as error:
+        raise _nowhere([*trouble, f"{CLUSTER_PLACE}: {error}"]) from error
+    return _held(cluster, False, True, trouble, cancel_running=cancel_running)
+
+
+def _held(
+    cluster: Cluster,
+    in_ledger: bool,
+    in_cluster: bool,
+    trouble: list[str],
+    *,
+    cancel_running: bool,
+) -> HoldResult:
     if not in_cluster and not in_ledger:
-        raise GitbotError(
-            "the stop flag is set nowhere: " + "; ".join(trouble),
-            hint="kubectl -n gitbot create configmap gitbot-hold --from-literal=reason=stop",
-        )
-    deleted, past = _cancel_running(shell) if cancel_running else ((), ())
+        raise _nowhere(trouble)
+    deleted: list[str] = []
+    past: list[str] = []
+    not_cancelled: list[str] = []
+    if cancel_running:
+        _try(CLUSTER_PLACE, lambda: _cancel_running(cluster, deleted, past), not_cancelled)
     return HoldResult(
         in_ledger=in_ledger,
         in_cluster=in_cluster,
         trouble=tuple(trouble),
-        deleted=deleted,
-        past_recall=past,
+        deleted=tuple(deleted),
+        past_recall=tuple(past),
+        not_cancelled="; ".join(not_cancelled),
     )
 
 
+def _nowhere(trouble: list[str]) -> GitbotError:
+    return GitbotError(f"the stop flag is set nowhere: {'; '.join(trouble)}", hint=BY_HAND)
+
+
 def resume(shell: Shell, *, reason: str, by: str) -> HoldResult:
-    """Take the stop flag away in both places; explicit and named."""
+    """Take the stop flag away in both places; explicit and named.
+
+    Nothing is taken away unless both can be read. GitbotError says in which place it remains.
+    """
     if not by:
         raise UsageError("resume needs a name", hint="say who resumes with --by")
-    trouble: list[str] = []
-    in_cluster = _try(lambda: shell.cluster.set_hold_flag(None), trouble)
-    _set_in_ledger(shell, state="resumed", reason=reason, by=by)
-    return HoldResult(in_ledger=False, in_cluster=not in_cluster, trouble=tuple(trouble))
+    try:
+        shell.ledger_store.read()
+        shell.cluster.hold_flag()
+        shell.cluster.set_hold_flag(None)
+    except GitbotError as error:
+        raise GitbotError(f"not resumed, the stop flag stays as it was: {error}") from error
+    try:
+        _set_in_ledger(shell, state="resumed", reason=reason, by=by)
+    except GitbotError as error:
+        raise GitbotError(
+            f"half resumed: taken away {CLUSTER_PLACE}, but a flag {LEDGER_PLACE} remains: {error}",
+            hint="everything stays stopped by it; run gitbot resume again",
+        ) from error
+    return HoldResult(in_ledger=False, in_cluster=False)
 
 
-def _try(action: Callable[[], None], trouble: list[str]) -> bool:
+def _try(place: str, action: Callable[[], None], trouble: list[str]) -> bool:
     try:
         action()
     except GitbotError as error:
-        trouble.append(str(error))
+        trouble.append(f"{place}: {error}")
         return False
     return True
 
@@ -95,21 +146,14 @@ def _set_in_ledger(shell: Shell, *, state: str, reason: str, by: str) -> None:
     journal.commit((entry,))
 
 
-def _cancel_running(shell: Shell) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _cancel_running(cluster: Cluster, deleted: list[str], past: list[str]) -> None:
     """Delete gitbot's own unfinished migrations; nobody else's."""
-    deleted: list[str] = []
-    past: list[str] = []
-    for migration in shell.cluster.list_migrations():
+    for migration in cluster.list_migrations():
         if not is_own(migration) or phase_of(migration) in FINAL_PHASES:
             continue
-        _delete(shell, migration)
+        cluster.delete_migration(name_of(migration), uid=uid_of(migration))
         late = phase_of(migration) in PAST_RECALL
         (past if late else deleted).append(str(name_of(migration)))
-    return tuple(deleted), tuple(past)
-
-
-def _delete(shell: Shell, migration: KubernetesObject) -> None:
-    shell.cluster.delete_migration(name_of(migration), uid=uid_of(migration))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

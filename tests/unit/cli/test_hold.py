@@ -1,0 +1,158 @@
+"""`gitbot hold` and `resume` where one of the two places of the stop flag is out of reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gitbot.cli import hold, resume
+from gitbot.errors import ClusterError, GitbotError, RepositoryError
+from gitbot.execution.state import stop_flag
+from gitbot.ports.cluster import Cluster
+from gitbot.wiring import LateCluster
+from gitbot.workflows.apply import ApplyResult, apply
+from gitbot.workflows.shell import Shell
+from tests.unit.workflows.doubles import Stage, a_move, a_plan
+
+HINT = "kubectl create configmap gitbot-hold -n gitbot --from-literal=reason="
+
+
+def no_kubeconfig() -> Cluster:
+    raise ClusterError("no kubeconfig")
+
+
+@pytest.fixture
+def stage() -> Stage:
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    return stage
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, shell: Shell | None, cluster: Cluster | None) -> None:
+    @contextmanager
+    def opened(where: dict[str, str]) -> Iterator[Shell]:
+        del where
+        if shell is None:
+            raise RepositoryError("git fetch failed")
+        late = cast("Cluster", LateCluster("prod", lambda: cluster or no_kubeconfig()))
+        yield replace(shell, cluster=late)
+
+    monkeypatch.setattr(hold, "running", opened)
+    monkeypatch.setattr(resume, "running", opened)
+    monkeypatch.setattr(hold, "cluster_alone", lambda _: cluster or no_kubeconfig())
+
+
+def call(command: Any, *arguments: str) -> Result:
+    return CliRunner().invoke(
+        command, [*arguments, "--by", "ann"], catch_exceptions=False, standalone_mode=False
+    )
+
+
+def test_without_the_remote_the_cluster_is_held(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, None, stage.cluster)
+    result = call(hold.command, "--reason", "smoke")
+    assert result.return_value == 0
+    assert result.stdout == "stopped (flag set in cluster): smoke\n"
+    assert result.stderr == "warning: not set in the ledger: git fetch failed\n"
+    assert stage.cluster.flag == "smoke (ann)"
+    assert apply(stage.shell).created == 0
+
+
+def test_without_the_cluster_the_ledger_is_held(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, stage.shell, None)
+    result = call(hold.command, "--reason", "smoke")
+    assert result.return_value == 0
+    assert result.stdout == "stopped (flag set in ledger): smoke\n"
+    assert "warning: not set in the cluster: no kubeconfig\n" in result.stderr
+    assert HINT in result.stderr
+    assert stage.cluster.flag is None
+    assert apply(stage.shell).created == 0
+
+
+def test_with_neither_it_fails_and_says_both(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, None, None)
+    with pytest.raises(GitbotError) as caught:
+        call(hold.command)
+    assert caught.value.exit_code == 2
+    words = str(caught.value)
+    assert "in the ledger: git fetch failed; in the cluster: no kubeconfig" in words
+    assert HINT in words
+    assert stage.cluster.flag is None
+
+
+def test_what_runs_is_cancelled_without_the_remote(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.cluster.stuck = {"one"}
+    apply(stage.shell, max_runtime=7)
+    serve(monkeypatch, None, stage.cluster)
+    assert "deleted: " in call(hold.command, "--cancel-running").stdout
+    assert stage.cluster.list_migrations() == ()
+
+
+def test_what_could_not_be_cancelled_is_not_clean(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, stage.shell, None)
+    result = call(hold.command, "--cancel-running")
+    assert result.return_value == 2
+    assert "what runs was not cancelled in the cluster: no kubeconfig" in result.stderr
+
+
+def test_resume_without_the_cluster_takes_nothing_away(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(monkeypatch, stage.shell, stage.cluster)
+    call(hold.command)
+    serve(monkeypatch, stage.shell, None)
+    with pytest.raises(GitbotError, match=r"not resumed, .*: no kubeconfig"):
+        call(resume.command)
+    assert stop_flag(stage.store.read(), "prod")
+    assert stage.cluster.flag is not None
+
+
+def test_a_half_resume_says_what_remains(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RepositoryError("push refused")
+
+    serve(monkeypatch, stage.shell, stage.cluster)
+    call(hold.command)
+    before: Callable[..., None] = stage.store.before_append
+    stage.store.before_append = refuse
+    with pytest.raises(GitbotError, match=r"half resumed: .* in the ledger remains: push refused"):
+        call(resume.command)
+    assert stop_flag(stage.store.read(), "prod")
+    stage.store.before_append = before
+    assert call(resume.command).stdout == "resumed by ann\n"
+    assert apply(stage.shell).created == 1
+
+
+def test_a_cluster_is_opened_when_it_is_asked_something() -> None:
+    late = LateCluster("prod", no_kubeconfig)
+    assert late.name == "prod"
+    with pytest.raises(ClusterError, match="no kubeconfig"):
+        late.snapshot()
+
+
+@pytest.mark.parametrize(
+    ("stop", "unsure"),
+    [
+        ("the API server's clock is 99 s away from ours (at most 30)", True),
+        ("the stop flag cannot be read: connection refused", True),
+        ("held by hand", False),
+        ("", False),
+    ],
+)
+def test_a_pass_that_could_not_read_is_unsure_with_nothing_approved(
+    stop: str, unsure: bool
+) -> None:
+    assert ApplyResult(stop=stop).unsure is unsure
