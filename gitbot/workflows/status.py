@@ -33,6 +33,7 @@ from gitbot.workflows.unapplied import (
     not_planned,
 )
 
+NOTHING = "nothing is approved: "
 RECENT = 86_400  # seconds for which a finished request is still listed
 
 
@@ -107,7 +108,8 @@ def status(shell: Shell, *, request: str = "") -> StatusResult:
         unplanned=_unplanned(seen, records, nodes),
         pulls=pulls,
         refused=tuple(
-            f"pull request {item.pull_request}: {item.reason}; next: gitbot propose"
+            f"pull request {item.pull_request}: {NOTHING}"
+            f"{item.reason.removeprefix(NOTHING)}; next: gitbot propose"
             for item in seen.approvals.refused
         ),
         not_applied=not_applied(seen, shell.cluster_name),
