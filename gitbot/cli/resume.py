@@ -19,6 +19,6 @@ def command(where: dict[str, str], reason: str, by: str) -> int:
     from gitbot.workflows.hold import resume  # noqa: PLC0415 - keeps --help quick
 
     with running(where) as shell:
-        resume(shell, reason=reason, by=by)
-    say(f"resumed by {by}")
+        result = resume(shell, reason=reason, by=by)
+    say(f"resumed by {by}" if result.was_set else "nothing was stopped")
     return 0

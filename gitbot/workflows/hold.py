@@ -42,6 +42,7 @@ class HoldResult:
     deleted: tuple[str, ...] = ()
     past_recall: tuple[str, ...] = ()
     not_cancelled: str = ""
+    was_set: bool = True  # of resume: whether there was anything to take away
 
 
 def hold(shell: Shell, *, reason: str, by: str, cancel_running: bool = False) -> HoldResult:
@@ -105,8 +106,8 @@ def resume(shell: Shell, *, reason: str, by: str) -> HoldResult:
     if not by:
         raise UsageError("resume needs a name", hint="say who resumes with --by")
     try:
-        shell.ledger_store.read()
-        shell.cluster.hold_flag()
+        in_ledger = bool(stop_flag(shell.ledger_store.read(), shell.cluster_name))
+        was_set = shell.cluster.hold_flag() is not None or in_ledger
         shell.cluster.set_hold_flag(None)
     except GitbotError as error:
         raise GitbotError(f"not resumed, the stop flag stays as it was: {error}") from error
@@ -117,7 +118,7 @@ def resume(shell: Shell, *, reason: str, by: str) -> HoldResult:
             f"half resumed: taken away {CLUSTER_PLACE}, but a flag {LEDGER_PLACE} remains: {error}",
             hint="everything stays stopped by it; run gitbot resume again",
         ) from error
-    return HoldResult(in_ledger=False, in_cluster=False)
+    return HoldResult(in_ledger=False, in_cluster=False, was_set=was_set)
 
 
 def _try(place: str, action: Callable[[], None], trouble: list[str]) -> bool:

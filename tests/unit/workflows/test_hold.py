@@ -26,6 +26,14 @@ def test_hold_stops_and_resume_goes_on(stage: Stage) -> None:
     assert apply(stage.shell).states == {"succeeded": 2}
 
 
+def test_resume_knows_whether_anything_was_stopped(stage: Stage) -> None:
+    assert not resume(stage.shell, reason="", by="ann").was_set
+    stage.cluster.flag = ""
+    assert resume(stage.shell, reason="", by="ann").was_set
+    hold(stage.shell, reason="smoke", by="ann")
+    assert resume(stage.shell, reason="", by="ann").was_set
+
+
 @pytest.mark.parametrize("where", ["ledger", "cluster"])
 def test_either_flag_alone_suffices(stage: Stage, where: str) -> None:
     hold(stage.shell, reason="smoke", by="ann")
