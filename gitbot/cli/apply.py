@@ -14,6 +14,7 @@ from gitbot.model.instants import format_instant
 if TYPE_CHECKING:
     from gitbot.workflows.apply import ApplyResult
 
+_NOTHING = "nothing is approved: "
 
 max_runtime_option = click.option(
     "--max-runtime",
@@ -68,7 +69,8 @@ def _lines(result: ApplyResult) -> list[str]:
         until = f" until {format_instant(item.until)}" if item.until else ""
         lines.append(f"waits: {item.vm} ({item.request}, move {item.move}): {item.reason}{until}")
     lines += [
-        f"pull request {item.pull_request}: {item.reason}" for item in result.approvals.refused
+        f"pull request {item.pull_request}: {_NOTHING}{item.reason.removeprefix(_NOTHING)}"
+        for item in result.approvals.refused
     ]
     lines += [
         f"proposed anew: {item.group} of {item.request}: {item.reasons[0]}" for item in result.stale
