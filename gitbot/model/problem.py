@@ -105,15 +105,6 @@ class ReturnHome:
     homes: Mapping[NamespacedName, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovedMoves:
-    """Moves fixed by an approved plan, to be judged again as they are (revalidation)."""
-
-    request: Request
-    moves: tuple[tuple[NamespacedName, str], ...]  # VM and target node, in order
-    pin: Pin = Pin.NODE
-
-
 Goal = MoveVms | EmptyNodes | HealRule | ReturnHome
 
 
