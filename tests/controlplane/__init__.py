@@ -1,0 +1,1 @@
+"""The real Kubernetes control plane under the tests: build, start, play its nodes, compare."""
