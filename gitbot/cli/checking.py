@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gitbot.workflows.check import CheckResult, Engine, Sources
 
 F = TypeVar("F", bound=Callable[..., Any])
-FORMATS = ("table", "wide", "json", "yaml", "markdown", "sarif", "junit", "github")
+FORMATS = ("table", "wide", "json", "yaml", "markdown", "sarif", "junit", "github", "html")
 LEDGER_BRANCHES = ("gitbot/ledger", "origin/gitbot/ledger")
 
 

@@ -23,6 +23,8 @@ def shown(result: CheckResult, output: str, *, colour: bool) -> str:
             return reports.junit(result.all_findings)
         case "github":
             return reports.github(result.all_findings)
+        case "html":
+            return _page(result)
     if result.review is None:
         if output in {"json", "yaml"}:
             return reports.json_findings(result.all_findings)
@@ -38,3 +40,13 @@ def shown(result: CheckResult, output: str, *, colour: bool) -> str:
             return markdown(result.review.diff)
         case _:
             return terminal(result.review.diff, colour=colour, wide=output == "wide")
+
+
+def _page(result: CheckResult) -> str:
+    from gitbot.adapters.files import ShippedTexts  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports.html import html, html_refusal  # noqa: PLC0415 - jinja2 only where used
+
+    templates = ShippedTexts().templates()
+    if result.review is None:
+        return html_refusal(result.cluster or "unknown", result.all_findings, templates=templates)
+    return html(result.review.diff, templates=templates)

@@ -1,0 +1,216 @@
+"""The picture of the HTML report as plain geometry: touched nodes, who leaves and who arrives.
+
+One row a node, grouped by zone: what leaves it on the left, what arrives on the right, one line
+for each move between them. Above 40 nodes, or 120 moves, one row a zone and one line for each pair
+of zones. Whole pixels; the template draws it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gitbot.reports import inert
+from gitbot.reports.diff import Diff, DiffNode, counted
+from gitbot.reports.picture import MAX_ARROWS, MAX_NODES
+
+WIDTH = 960
+_SIDE = 380  # of one card
+_HEAD = 26
+_CHIP = 22
+_GAP = 8
+_BAND = 30  # the line with the zone's name
+_LETTERS = 44  # that fit in a chip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """One VM (or a number of them) that leaves or arrives, at the top left corner of its box."""
+
+    text: str
+    x: int
+    y: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One node, or one zone, before and after: top left corner and height of both halves."""
+
+    title: str
+    before: str
+    after: str
+    y: int
+    height: int
+    leaving: tuple[Chip, ...]
+    arriving: tuple[Chip, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """A zone's name above its cards."""
+
+    title: str
+    y: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One move: from the right edge of a leaving chip to the left edge of an arriving one."""
+
+    y1: int
+    y2: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """The whole picture."""
+
+    height: int
+    bands: tuple[Band, ...]
+    cards: tuple[Card, ...]
+    lines: tuple[Line, ...]
+    by_zone: bool
+    width: int = WIDTH
+    side: int = _SIDE
+    chip_height: int = _CHIP - 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """What a card is made of; leaving and arriving as keys of the lines."""
+
+    title: str
+    zone: str
+    before: str
+    after: str
+    leaving: tuple[str, ...]
+    arriving: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Edge:
+    key: str
+    source: str
+    to: str
+    title: str
+
+
+def board(diff: Diff) -> Board | None:
+    """The picture, None where nothing moves."""
+    if not diff.nodes:
+        return None
+    by_zone = len(diff.nodes) > MAX_NODES or len(diff.plan.moves) > MAX_ARROWS
+    rows, edges = _zone_rows(diff) if by_zone else _node_rows(diff)
+    return _laid_out(rows, edges, by_zone=by_zone)
+
+
+def _node_rows(diff: Diff) -> tuple[list[_Row], list[_Edge]]:
+    edges = [
+        _Edge(
+            key=str(move.vm.namespaced_name),
+            source=move.source.node,
+            to=move.to.node,
+            title=f"{move.vm.namespaced_name}: {move.source.node} to {move.to.node}, "
+            f"wave {move.wave + 1}",
+        )
+        for move in diff.plan.moves
+    ]
+    return [_node_row(node, edges) for node in diff.nodes], edges
+
+
+def _node_row(node: DiffNode, edges: Sequence[_Edge]) -> _Row:
+    return _Row(
+        title=node.name,
+        zone=node.zone,
+        before=counted(len(node.before), "VM"),
+        after=counted(len(node.after), "VM"),
+        leaving=tuple(edge.key for edge in edges if edge.source == node.name),
+        arriving=tuple(edge.key for edge in edges if edge.to == node.name),
+    )
+
+
+def _zone_rows(diff: Diff) -> tuple[list[_Row], list[_Edge]]:
+    amounts = Counter((move.source.zone, move.to.zone) for move in diff.plan.moves)
+    edges = [
+        _Edge(
+            key=f"{counted(amount, 'VM')} from {_zone(source)} to {_zone(to)}",
+            source=source,
+            to=to,
+            title=f"{counted(amount, 'VM')} from {_zone(source)} to {_zone(to)}",
+        )
+        for (source, to), amount in sorted(amounts.items())
+    ]
+    rows = []
+    for zone in sorted({node.zone for node in diff.nodes}):
+        nodes = [node for node in diff.nodes if node.zone == zone]
+        touched = counted(len(nodes), "touched node")
+        rows.append(
+            _Row(
+                title=_zone(zone),
+                zone="",
+                before=f"{touched}, {counted(sum(len(n.before) for n in nodes), 'VM')}",
+                after=f"{touched}, {counted(sum(len(n.after) for n in nodes), 'VM')}",
+                leaving=tuple(edge.key for edge in edges if edge.source == zone),
+                arriving=tuple(edge.key for edge in edges if edge.to == zone),
+            )
+        )
+    return rows, edges
+
+
+def _laid_out(rows: Sequence[_Row], edges: Sequence[_Edge], *, by_zone: bool) -> Board:
+    bands: list[Band] = []
+    cards: list[Card] = []
+    y = 0
+    zone: str | None = None
+    for row in rows:
+        if not by_zone and row.zone != zone:
+            zone = row.zone
+            bands.append(Band(title=_zone(zone), y=y))
+            y += _BAND
+        card = _card(row, y)
+        cards.append(card)
+        y += card.height + _GAP
+    return Board(
+        height=y,
+        bands=tuple(bands),
+        cards=tuple(cards),
+        lines=tuple(_lines(cards, edges)),
+        by_zone=by_zone,
+    )
+
+
+def _card(row: _Row, y: int) -> Card:
+    most = max(len(row.leaving), len(row.arriving))
+    return Card(
+        title=inert.plain(row.title),
+        before=row.before,
+        after=row.after,
+        y=y,
+        height=_HEAD + most * _CHIP + (6 if most else 0),
+        leaving=tuple(_chips(row.leaving, 12, y)),
+        arriving=tuple(_chips(row.arriving, WIDTH - _SIDE + 12, y)),
+    )
+
+
+def _chips(keys: Sequence[str], x: int, y: int) -> Iterator[Chip]:
+    for index, key in enumerate(keys):
+        text = inert.plain(key)
+        short = text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
+        yield Chip(text=short, x=x, y=y + _HEAD + index * _CHIP, detail=text)
+
+
+def _lines(cards: Sequence[Card], edges: Sequence[_Edge]) -> Iterator[Line]:
+    middle = _CHIP // 2 - 2
+    leaving = {chip.detail: chip.y + middle for card in cards for chip in card.leaving}
+    arriving = {chip.detail: chip.y + middle for card in cards for chip in card.arriving}
+    for edge in edges:
+        key = inert.plain(edge.key)
+        if key in leaving and key in arriving:
+            yield Line(y1=leaving[key], y2=arriving[key], title=inert.plain(edge.title))
+
+
+def _zone(zone: str) -> str:
+    return f"zone {inert.plain(zone)}" if zone else "no zone"

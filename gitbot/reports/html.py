@@ -1,0 +1,117 @@
+"""The placement diff as one self-contained HTML page: no script, no address, light and dark.
+
+The page opens from disk and as an artefact of a run; its policy forbids it to load anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
+
+from gitbot.errors import GitbotError
+from gitbot.model.findings import Finding
+from gitbot.model.instants import format_instant
+from gitbot.model.plan import Outcome
+from gitbot.reports import inert
+from gitbot.reports.board import board
+from gitbot.reports.diff import Diff, DiffState, by_reasons, counted, what_to_do
+from gitbot.reports.timeline import timeline
+
+PAGE = "report.html.j2"
+STYLE = "report.css.j2"
+PARTS = (PAGE, "report_pictures.html.j2", "report_tables.html.j2", STYLE)
+_TONES = {
+    DiffState.DENIED: "bad",
+    DiffState.BLOCKED: "bad",
+    DiffState.WARNING: "careful",
+    DiffState.READY: "good",
+    DiffState.NOTHING: "good",
+}
+
+
+def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
+    """The page of a plan."""
+    plan = diff.plan
+    return _rendered(
+        templates,
+        {
+            "cluster": plan.cluster,
+            "state": str(diff.state),
+            "tone": _TONES[diff.state],
+            "diff": diff,
+            "plan": plan,
+            "findings": diff.said,
+            "board": board(diff),
+            "timeline": timeline(diff),
+            "age_minutes": max(0, diff.now - plan.snapshot.taken_at) // 60,
+            "loud_checks": [
+                (move, check)
+                for move in plan.moves
+                for check in move.checks
+                if check.outcome is not Outcome.PASS
+            ],
+        },
+    )
+
+
+def html_refusal(cluster: str, findings: Sequence[Finding], *, templates: Mapping[str, str]) -> str:
+    """The page where the texts have errors, so that nothing was planned."""
+    return _rendered(
+        templates,
+        {
+            "cluster": cluster,
+            "state": "not planned: the texts have errors",
+            "tone": "bad",
+            "diff": None,
+            "findings": findings,
+            "board": None,
+            "timeline": None,
+        },
+    )
+
+
+def _rendered(templates: Mapping[str, str], values: Mapping[str, Any]) -> str:
+    missing = [name for name in PARTS if name not in templates]
+    if missing:
+        raise GitbotError(
+            f"template {missing[0]} is missing",
+            hint="templates/ ships with gitbot: reinstall it, or put the file back",
+        )
+    try:
+        return _compiled(tuple((name, templates[name]) for name in PARTS)).render(dict(values))
+    except TemplateError as error:
+        raise GitbotError(
+            f"template {PAGE} cannot be rendered: {error}",
+            hint="put the shipped report templates back",
+        ) from error
+
+
+@lru_cache(maxsize=4)
+def _compiled(parts: tuple[tuple[str, str], ...]) -> Template:
+    environment = ImmutableSandboxedEnvironment(
+        loader=DictLoader(dict(parts)),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_inert,
+    )
+    environment.filters |= {
+        "instant": format_instant,
+        "counted": counted,
+        "what_to_do": what_to_do,
+        "by_reasons": by_reasons,
+    }
+    return environment.get_template(PAGE)
+
+
+def _inert(value: object) -> object:
+    """Text of people and clusters with what hides or reorders made visible; markup is escaped."""
+    if isinstance(value, Markup):
+        return Markup(inert.lines(str(value)))  # noqa: S704 - it was safe before
+    return inert.lines(value) if isinstance(value, str) else value
