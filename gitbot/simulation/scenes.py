@@ -57,7 +57,7 @@ def customapp(
     cluster = SimulatedCluster(seed=seed, start_time=start_time, dials=settings, name="iberia")
     strategy = "LiveMigrate" if live_migratable else "None"
     cluster.load([kubevirt(evictionStrategy=strategy)])
-    cluster.apply([*_nodes(), namespace(NAMESPACE)])
+    cluster.apply([*nodes(), namespace(NAMESPACE)])
     if jumpbox:
         cluster.set_dials(prefer=("kni-worker",))
         cluster.apply([_jumpbox()])
@@ -69,10 +69,11 @@ def customapp(
     return cluster
 
 
-def _nodes() -> list[dict[str, Any]]:
+def nodes() -> list[dict[str, Any]]:
+    """One control plane node and six workers in three zones, every second one fast."""
     control_plane = {"node-role.kubernetes.io/control-plane": ""}
     taint = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
-    nodes = [
+    made = [
         node(
             "kni-control-plane",
             labels={**control_plane, REGION: "iberia"},
@@ -85,8 +86,8 @@ def _nodes() -> list[dict[str, Any]]:
         if index % 2:
             labels["performance"] = "high"
         name = "kni-worker" if index == 0 else f"kni-worker{index + 1}"
-        nodes.append(node(name, labels=labels, cpu="16", memory="64Gi"))
-    return nodes
+        made.append(node(name, labels=labels, cpu="16", memory="64Gi"))
+    return made
 
 
 def _apart(labels: Mapping[str, str]) -> dict[str, Any]:
