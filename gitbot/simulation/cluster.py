@@ -85,6 +85,7 @@ class SimulatedCluster:
             events=Recorder(store=store, now=now, source="default-scheduler"),
         )
         self.owners = owners(store=store, view=view, writer=writer, now=now)
+        self.migrations = Migrations(store=store, view=view, writer=writer(), now=now)
         self.instances = Instances(store=store, view=view, writer=writer(), now=now, dials=dials)
         self.engine = Engine(
             store=store,
@@ -97,7 +98,7 @@ class SimulatedCluster:
                 *self.owners,
                 self.instances,
                 Evacuations(store=store, view=view, writer=writer(), now=now),
-                Migrations(store=store, view=view, writer=writer(), now=now),
+                self.migrations,
                 scheduler,
                 Kubelet(store=store, now=now, dials=dials),
                 Handler(

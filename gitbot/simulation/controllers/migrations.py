@@ -12,7 +12,11 @@ from gitbot.simulation.store import Change, Key, Store, controller_of, key_of
 
 
 class Migrations:
-    """Reconciles VirtualMachineInstanceMigrations."""
+    """Reconciles VirtualMachineInstanceMigrations.
+
+    `waits_for` says of each migration why nothing goes on: what virt-controller writes at most in
+    its own log.
+    """
 
     kinds = frozenset({MIGRATION, VMI, "Pod"})
 
@@ -23,6 +27,7 @@ class Migrations:
         self._view = view
         self._writer = writer
         self._now = now
+        self.waits_for: dict[Key, str] = {}
 
     def touched(self, change: Change) -> Iterable[Key]:
         """The migration; the migrations of a changed VMI or pod; the queue when a slot is free."""
@@ -50,5 +55,14 @@ class Migrations:
         """One pass over one migration."""
         migration = self._store.find(MIGRATION, key)
         if migration is None:
+            self.waits_for.pop(key, None)
             return None
-        return self._writer.carry_out(key, reconcile_migration(self._view, migration, self._now()))
+        answer = reconcile_migration(self._view, migration, self._now())
+        self.waits_for[key] = answer.waits_for
+        return self._writer.carry_out(key, answer, self._waits(key))
+
+    def _waits(self, key: Key) -> Callable[[str], None]:
+        def note(why: str) -> None:
+            self.waits_for[key] = why
+
+        return note

@@ -65,8 +65,16 @@ class Writer:
         self._events = Recorder(store=api.store, now=now, source=source)
         self._refusals: dict[tuple[str, str], int] = {}
 
-    def carry_out(self, key: tuple[str, str], answer: Reconciled) -> int | None:
-        """Returns after how many seconds to ask again, None for "when something changes"."""
+    def carry_out(
+        self,
+        key: tuple[str, str],
+        answer: Reconciled,
+        waits: Callable[[str], None] = lambda _: None,
+    ) -> int | None:
+        """Returns after how many seconds to ask again, None for "when something changes".
+
+        `waits` hears why nothing goes on after a refusal.
+        """
         for write in answer.writes:
             try:
                 self._write(write)
@@ -76,6 +84,7 @@ class Writer:
                 if isinstance(write, Create) and write.refused is not None:
                     after = write.refused(refusal.message)
                     self.carry_out((key[0], f"{key[1]}/refused"), after)
+                    waits(after.waits_for)
                     return after.requeue_after or self._back_off(key)
                 return self._back_off(key)
         self._refusals.pop(key, None)

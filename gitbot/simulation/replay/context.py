@@ -1,0 +1,109 @@
+"""What the records of one file share: KubeVirt settings, nodes, namespaces, classes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gitbot.errors import UsageError
+from gitbot.simulation.building import node
+
+NAME = "context.json.gz"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Named parts that records refer to, in the recorder's form."""
+
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    nodes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    namespaces: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    runtime_classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    priority_classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def kubevirt(self, settings: str) -> dict[str, Any]:
+        """The KubeVirt object of a named setting; UsageError where it is not there."""
+        if settings not in self.settings:
+            known = ", ".join(sorted(self.settings)) or "none"
+            raise UsageError(
+                f"the context has no settings {settings!r}; found {known}",
+                hint=f"put the {NAME} of the recording beside the file or name it with --context",
+            )
+        found = self.settings[settings]
+        return kubevirt_object(found.get("spec") or {}, found.get("annotations") or {})
+
+    def cluster_objects(self) -> list[dict[str, Any]]:
+        """Nodes and classes as objects."""
+        made = [recorded_node(name, state) for name, state in sorted(self.nodes.items())]
+        for name, state in sorted(self.priority_classes.items()):
+            made.append(_class("scheduling.k8s.io/v1", "PriorityClass", name, state))
+        for name, state in sorted(self.runtime_classes.items()):
+            made.append(_class("node.k8s.io/v1", "RuntimeClass", name, state))
+        return made
+
+
+def _class(api_version: str, kind: str, name: str, state: Mapping[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **state}
+
+
+def kubevirt_object(
+    spec: Mapping[str, Any], annotations: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """A deployed KubeVirt with this spec."""
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "KubeVirt",
+        "metadata": {
+            "name": "kubevirt",
+            "namespace": "kubevirt",
+            "annotations": dict(annotations or {}),
+        },
+        "spec": dict(spec),
+        "status": {"phase": "Deployed"},
+    }
+
+
+def recorded_node(name: str, state: Mapping[str, Any]) -> dict[str, Any]:
+    """A node with recorded labels, taints and cordon; its size is not recorded: ample."""
+    made = node(name, cpu="1000", memory="10Ti", pods="1000", virtualization=False)
+    resources = dict(made["status"]["allocatable"])
+    resources |= {f"devices.kubevirt.io/{key}": "1k" for key in ("kvm", "tun", "vhost-net")}
+    spec: dict[str, Any] = {"taints": state["taints"]} if state.get("taints") else {}
+    if state.get("unschedulable"):
+        spec["unschedulable"] = True
+    conditions = [{**made["status"]["conditions"][0], "status": state.get("ready", "True")}]
+    status = {"allocatable": resources, "capacity": resources, "conditions": conditions}
+    metadata = {"name": name, "labels": dict(state.get("labels") or {})}
+    return {**made, "metadata": metadata, "spec": spec, "status": {**made["status"], **status}}
+
+
+def read_context(path: Path | None, beside: Path) -> Context:
+    """The context named by `path`, else the one beside the recording, else an empty one."""
+    where = path or beside.with_name(NAME)
+    if path is None and not where.exists():
+        return Context()
+    try:
+        data = where.read_bytes()
+        text = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+        found = json.loads(text)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise UsageError(f"{where}: no context of a recording: {error}") from error
+    parts = ("settings", "nodes", "namespaces", "runtimeClasses", "priorityClasses")
+    if not isinstance(found, dict):
+        raise UsageError(f"{where}: expected an object with {', '.join(parts)}")
+    given = [found.get(part) or {} for part in parts]
+    for part, value in zip(parts, given, strict=True):
+        if not isinstance(value, dict):
+            raise UsageError(f"{where}: {part}: expected an object, name by name")
+    return Context(
+        settings=given[0],
+        nodes=given[1],
+        namespaces=given[2],
+        runtime_classes=given[3],
+        priority_classes=given[4],
+    )
