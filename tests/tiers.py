@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.browser import chromium
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 FAST = "not slow and not controlplane and not forge and not browser and not long"
@@ -65,9 +67,14 @@ TIERS = (
                   tool("coverage", "report", "--format=total")),
     ),
     Tier(name="slow", commands=(pytest("-m", "slow", "--timeout=1800"),)),
+    Tier(
+        name="browser",
+        commands=(pytest("-m", "browser", "tests/browser"),),
+        missing=chromium.missing,
+    ),
     Tier(name="long", commands=((sys.executable, "-m", "mutmut", "run"),)),
 )  # fmt: skip
-GROUPS = {"fast": ("lint", "fast"), "all": ("lint", "fast", "slow")}
+GROUPS = {"fast": ("lint", "fast"), "all": ("lint", "fast", "slow", "browser")}
 
 
 def chosen(names: str) -> tuple[Tier, ...]:

@@ -1,0 +1,111 @@
+"""The HTML report in a real browser: it opens from disk, shows everything, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gitbot.adapters.files import ShippedTexts
+from gitbot.reports.html import html
+from tests.browser.chromium import Page, opened
+from tests.unit.reports.plans import HOLD, PLAN, move, vm
+from tests.unit.reports.test_diff import diff
+from tests.unit.reports.test_html import HOSTILE, moves
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+TEMPLATES = ShippedTexts().templates()
+LONG = "a-very-long-name-of-a-virtual-machine-" * 6
+SMALL = diff()
+LARGE = diff(replace(PLAN, moves=moves(300, 1)))
+ODD = diff(
+    replace(
+        PLAN,
+        moves=(replace(move(), vm=vm(HOSTILE), why=HOSTILE), move(2, name=LONG, source=4, to=6)),
+        holds=(replace(HOLD, reason=HOSTILE),),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with opened(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+@pytest.fixture(params=[SMALL, LARGE, ODD], ids=["small", "large", "odd"])
+def report(request: pytest.FixtureRequest, page: Page, tmp_path: Path) -> Page:
+    file = tmp_path / "report.html"
+    file.write_text(html(request.param, templates=TEMPLATES), encoding="utf-8")
+    page.complaints.clear()
+    page.open(file)
+    return page
+
+
+def luminance(page: Page, selector: str, field: str) -> float:
+    """Relative luminance (WCAG 2.2) of a colour as the browser computed it."""
+    text = page.value(f"getComputedStyle(document.querySelector('{selector}')).{field}")
+    channels = [int(part) / 255 for part in text.removeprefix("rgb(").rstrip(")").split(",")]
+    red, green, blue = (
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in channels
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(page: Page, ink: str, ground: str, field: str = "color") -> float:
+    first = luminance(page, ink, field)
+    second = luminance(page, ground, "backgroundColor")
+    return (max(first, second) + 0.05) / (min(first, second) + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everything_can_be_read(report: Page, scheme: str) -> None:
+    report.scheme(scheme)
+    ground = luminance(report, "body", "backgroundColor")
+    assert ground > 0.9 if scheme == "light" else ground < 0.1
+    for ink, on in (("body", "body"), ("th", "th"), (".note", "body"), (".state", "header")):
+        assert contrast(report, ink, on) >= 4.5, ink
+    assert contrast(report, "svg .name", "header", "fill") >= 4.5
+    assert len(report.screenshot()) > 10_000
+
+
+@pytest.mark.parametrize("width", [1600, 1000, 380])
+def test_the_page_never_scrolls_sideways(report: Page, width: int) -> None:
+    report.width(width)
+    assert report.value("document.documentElement.scrollWidth") <= width
+
+
+def test_nothing_is_loaded_and_nothing_complains(report: Page) -> None:
+    assert report.value("performance.getEntriesByType('resource').length") == 0
+    assert report.value("document.scripts.length") == 0
+    assert report.complaints == []
+
+
+def test_every_move_is_drawn_inside_its_picture(report: Page) -> None:
+    report.width(1100)
+    outside = """
+      (() => {
+        const svg = document.querySelector('svg.board').getBoundingClientRect();
+        return [...document.querySelectorAll('svg.board rect, svg.board path, svg.board text')]
+          .map(shape => shape.getBoundingClientRect())
+          .filter(box => box.left < svg.left - 1 || box.right > svg.right + 1
+                      || box.top < svg.top - 1 || box.bottom > svg.bottom + 1).length;
+      })()
+    """
+    assert report.value(outside) == 0
+    lines = report.value("document.querySelectorAll('svg.board path.move').length")
+    arrivals = report.value("document.querySelectorAll('svg.board g.arriving').length")
+    assert lines == arrivals > 0
+
+
+def test_text_stays_in_its_box(report: Page) -> None:
+    report.width(1100)
+    wider = """
+      [...document.querySelectorAll('svg.board g')].filter(chip =>
+        chip.querySelector('text').getBoundingClientRect().right >
+        chip.querySelector('rect').getBoundingClientRect().right + 1).length
+    """
+    assert report.value(wider) == 0
