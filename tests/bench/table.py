@@ -1,0 +1,72 @@
+"""What every benchmark gives back, and the one table that they are printed as."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_HEAD = ("what", "gitbot", "peer", "ratio", "goal", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One comparison, both sides taken in this run. `ratio` is peer over gitbot.
+
+    `goal` is the least ratio that is wanted, None where a figure is only told.
+    """
+
+    what: str
+    gitbot: str
+    peer: str = ""
+    ratio: float | None = None
+    goal: float | None = None
+
+    def cells(self) -> tuple[str, ...]:
+        """The row of the table."""
+        ratio = "" if self.ratio is None else f"{self.ratio:.1f}x"
+        goal = "" if self.goal is None else f">= {self.goal:g}x"
+        kept = self.ratio is None or self.goal is None or self.ratio >= self.goal
+        return self.what, self.gitbot, self.peer, ratio, goal, "" if kept else "MISSED"
+
+
+def ms(seconds: float) -> str:
+    """Seconds as people read them."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1000:.1f} ms" if seconds >= 0.001 else f"{seconds * 1e6:.0f} us"
+
+
+def machine() -> str:
+    """Where the figures were taken, and how busy the machine was."""
+    model = ""
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        lines = information.read_text().splitlines()
+        model = next((line.partition(":")[2] for line in lines if "model name" in line), "")
+    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+    python = ".".join(map(str, sys.version_info[:3]))
+    where = model.strip() or platform.machine()
+    return f"{os.cpu_count()} cores of {where}, Python {python}, load {load}"
+
+
+def show(figures: Iterable[Figure]) -> None:
+    """Print the table; each row as soon as it is known."""
+    print(machine())
+    print(_line(_HEAD))
+    for figure in figures:
+        print(_line(figure.cells()), flush=True)
+
+
+def together(*parts: Iterator[Figure]) -> Iterator[Figure]:
+    """One after the other."""
+    for part in parts:
+        yield from part
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    widths = (62, 18, 26, 9, 8, 0)
+    return " ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
