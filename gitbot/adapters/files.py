@@ -84,6 +84,10 @@ class ShippedTexts:
         """Policy path to text."""
         return _read_shipped("policies", {".yaml"})
 
+    def workflows(self) -> Mapping[str, str]:
+        """Name of a GitHub workflow file to its text, with the words that `init` replaces."""
+        return _read_shipped("templates/github", {".yml"})
+
 
 def _read_shipped(name: str, suffixes: set[str]) -> Mapping[str, str]:
     package = Path(__file__).resolve().parent.parent

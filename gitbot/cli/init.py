@@ -8,29 +8,50 @@ import click
 
 from gitbot.errors import UsageError
 
-_FORGES = {
-    "local": "{type: local, repository: origin, baseBranch: main}",
-    "github": "{type: github, repository: OWNER/NAME, baseBranch: main}",
-}
+_LOCAL = "{type: local, repository: origin, baseBranch: main}"
 
 
 @click.command("init")
 @click.argument("directory", required=False, default=".", metavar="[DIR]")
 @click.option(
     "--forge",
-    type=click.Choice(tuple(_FORGES)),
+    type=click.Choice(("local", "github")),
     default="local",
     show_default=True,
-    help="Where pull requests live; this version acts on local ones only.",
+    help="Where pull requests live. With github, the workflows are written too.",
 )
 @click.option("--cluster", default="prod", show_default=True, help="Name of the first cluster.")
-def command(directory: str, forge: str, cluster: str) -> None:
+@click.option("--repository", default="", metavar="OWNER/NAME", help="github: this repository.")
+@click.option(
+    "--action",
+    default="",
+    metavar="OWNER/NAME@COMMIT",
+    help="github: the repository that holds gitbot, pinned by its full commit.",
+)
+@click.option(
+    "--runs-on",
+    default="ubuntu-latest",
+    show_default=True,
+    metavar="LABELS",
+    help="github: the runner that reaches the cluster; several labels with commas.",
+)
+def command(
+    *, directory: str, forge: str, cluster: str, repository: str, action: str, runs_on: str
+) -> None:
     """Write a working example into DIR: configuration, one intent of each kind, a README.
+
+    With --forge github also the workflows that plan, show, apply, reconcile and answer comments.
 
     Never overwrites: with any of its files there already, nothing is written. Makes no Git
     repository: `git init` does, and a bare one to push to is the local forge.
     """
-    from gitbot.cli.init_files import example_files  # noqa: PLC0415 - keeps --help quick
+    from gitbot.adapters.files import ShippedTexts  # noqa: PLC0415 - keeps --help quick
+    from gitbot.cli.init_files import example_files  # noqa: PLC0415
+    from gitbot.cli.init_github import (  # noqa: PLC0415
+        GitHubChoices,
+        check_choices,
+        workflow_files,
+    )
     from gitbot.documents.formats import Refusal, dns_label  # noqa: PLC0415
 
     try:
@@ -40,7 +61,14 @@ def command(directory: str, forge: str, cluster: str) -> None:
             f"found the cluster name {cluster!r}, expected {refusal.expected}", hint=refusal.hint
         ) from refusal
     folder = Path(directory)
-    files = example_files(cluster=cluster, forge=_FORGES[forge])
+    if forge == "local":
+        files = example_files(cluster=cluster, forge=_LOCAL)
+    else:
+        choices = GitHubChoices(repository=repository, action=action, runner=runs_on)
+        check_choices(choices)
+        where = f"{{type: github, repository: {repository}, baseBranch: {choices.branch}}}"
+        files = example_files(cluster=cluster, forge=where, github=True)
+        files |= workflow_files(ShippedTexts().workflows(), choices, cluster=cluster)
     there = [path for path in files if (folder / path).exists() or (folder / path).is_symlink()]
     if there:
         raise UsageError(

@@ -14,6 +14,12 @@ from gitbot.errors import UsageError
 from gitbot.intents.registry import KINDS
 from gitbot.settings import read_settings
 
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+GITHUB = (
+    *("--forge", "github", "--repository", "acme/placement"),
+    *("--action", f"acme/gitbot@{COMMIT}"),
+)
+
 
 def run(*arguments: str) -> Result:
     result = CliRunner().invoke(command, list(arguments), standalone_mode=False)
@@ -30,15 +36,18 @@ def tree(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.parametrize("forge", ["local", "github"])
+@pytest.mark.parametrize(("forge", "options"), [("local", ()), ("github", GITHUB)])
 @pytest.mark.parametrize("cluster", ["prod", "lab-1"])
-def test_the_example_lints_clean(tmp_path: Path, forge: str, cluster: str) -> None:
-    run(str(tmp_path), "--forge", forge, "--cluster", cluster)
+def test_the_example_lints_clean(
+    tmp_path: Path, forge: str, options: tuple[str, ...], cluster: str
+) -> None:
+    run(str(tmp_path), *options, "--cluster", cluster)
     files = tree(tmp_path)
     assert lint(files) == ()
     settings, _ = read_settings(files[".gitbot.yaml"], ".gitbot.yaml")
     assert settings is not None
     assert (settings.forge.type, settings.clusters[0].name) == (forge, cluster)
+    assert (settings.forge.repository == "acme/placement") == (forge == "github")
 
 
 def test_it_holds_every_kind_that_people_write(tmp_path: Path) -> None:

@@ -1,0 +1,195 @@
+"""Second step of the action: run one gitbot command, and tell GitHub what came of it.
+
+Only the standard library. Every input comes through the environment; arguments are one a line and
+reach gitbot as they are, past any shell. What gitbot gets:
+
+    KUBECONFIG                        a private file with the kubeconfig, or the path that was given
+    GITHUB_TOKEN                      the token
+    GITBOT_GITHUB_APP_ID, _APP_KEY_FILE, _APP_INSTALLATION_ID
+                                      the GitHub App; the key in a private file
+
+The runner signals this process when a run is cancelled; the signal goes on to gitbot, which then
+has ten seconds to finish the step that it is in.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+PREFIX = "GITBOT_INPUT_"
+# what each command prints that a program reads; others print for people
+DOCUMENTS = {"apply": "json", "check": "github", "comment": "json", "doctor": "json",
+             "lint": "github", "propose": "json", "reconcile": "json"}  # fmt: skip
+SUMMARY_BYTES = 900_000  # GitHub refuses a step's summary above 1 MiB
+ANNOTATIONS = ("::error", "::warning", "::notice")
+
+
+def arguments(text: str) -> list[str]:
+    """One argument a line; empty lines count for nothing."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def program(install_from: str) -> str:
+    """The gitbot to run."""
+    if install_from == "path":
+        return shutil.which("gitbot") or "gitbot"
+    temporary = os.environ.get("RUNNER_TEMP") or tempfile.gettempdir()
+    return str(Path(temporary) / "gitbot-environment" / "bin" / "gitbot")
+
+
+def command_line(name: str, given: list[str], reports: Path) -> list[str]:
+    """Command and arguments, with a form that a program reads where none was asked for."""
+    line = [name, *given]
+    if name in DOCUMENTS and not any(item in {"-o", "--output"} for item in given):
+        line += ["-o", DOCUMENTS[name]]
+    if name == "check" and "--reports" not in given:
+        line += ["--reports", str(reports)]
+    return line
+
+
+def inner_environment(inputs: Mapping[str, str], private: Path) -> dict[str, str]:
+    """The environment of gitbot: this one without the inputs, with what stands for them."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
+    kubeconfig = inputs.get("KUBECONFIG", "")
+    if "\n" in kubeconfig.strip():
+        kept["KUBECONFIG"] = private_file(private / "kubeconfig", kubeconfig)
+    elif kubeconfig.strip():
+        kept["KUBECONFIG"] = kubeconfig.strip()
+    if inputs.get("TOKEN"):
+        kept["GITHUB_TOKEN"] = inputs["TOKEN"]
+    if inputs.get("APP_ID"):
+        kept["GITBOT_GITHUB_APP_ID"] = inputs["APP_ID"]
+        kept["GITBOT_GITHUB_APP_KEY_FILE"] = private_file(
+            private / "app.pem", inputs.get("APP_KEY", "")
+        )
+        if inputs.get("APP_INSTALLATION"):
+            kept["GITBOT_GITHUB_APP_INSTALLATION_ID"] = inputs["APP_INSTALLATION"]
+    return kept
+
+
+def private_file(path: Path, text: str) -> str:
+    """A file that nobody else reads."""
+    path.touch(mode=0o600)
+    path.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
+    return str(path)
+
+
+def call(line: list[str], environment: dict[str, str]) -> tuple[int, str]:
+    """Run gitbot; its talk goes to the log, what it prints comes back. Signals go on to it."""
+    child = subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, text=True,
+                             encoding="utf-8", errors="replace")  # fmt: skip
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        del frame
+        child.send_signal(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, pass_on)
+    printed, _ = child.communicate()
+    return child.returncode, printed
+
+
+def outputs(code: int, printed: str, reports: Path) -> dict[str, str]:
+    """The outputs of the action."""
+    document = read_json(printed)
+    plan = read_json(text_of(reports / "plan.json"))
+    found = {
+        "exit-code": str(code),
+        "digest": str(plan.get("digest") or document.get("digest") or ""),
+        "hand-over": "true" if hands_over(document) else "",
+        "start-pass": "true" if document.get("startPass") else "",
+        "reports": str(reports),
+    }
+    return {key: value.replace("\n", " ") for key, value in found.items()}
+
+
+def hands_over(document: dict[str, Any]) -> bool:
+    """Whether a pass ended with work left that somebody should go on with at once."""
+    applied = document.get("applied", document)
+    return isinstance(applied, dict) and bool(applied.get("unfinished"))
+
+
+def read_json(text: str) -> dict[str, Any]:
+    """The one object that the text is; empty where it is something else."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def text_of(path: Path) -> str:
+    """The text of a file; empty where there is none."""
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def summary(name: str, code: int, printed: str, reports: Path) -> str:
+    """What the run's page shows: the comment of a check, else the document as it is."""
+    comment = text_of(reports / "comment.md")
+    if comment:
+        return fit(comment)
+    fence = "`" * 12  # longer than any run of backticks that gitbot lets through
+    return f"### gitbot {name}: exit code {code}\n\n{fence}\n{fit(printed)}\n{fence}\n"
+
+
+def fit(text: str) -> str:
+    """The text, cut where GitHub would refuse all of it."""
+    data = text.encode()
+    if len(data) <= SUMMARY_BYTES:
+        return text
+    return data[:SUMMARY_BYTES].decode("utf-8", "ignore") + "\n... cut here\n"
+
+
+def append(variable: str, text: str) -> None:
+    """Add to one of the files that the runner reads; nothing outside of Actions."""
+    path = os.environ.get(variable)
+    if path:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+def main() -> int:
+    """Run the command; the exit code is gitbot's."""
+    inputs = {key.removeprefix(PREFIX): value for key, value in os.environ.items()
+              if key.startswith(PREFIX)}  # fmt: skip
+    temporary = os.environ.get("RUNNER_TEMP") or tempfile.gettempdir()
+    private = Path(tempfile.mkdtemp(prefix="gitbot-private-", dir=temporary))
+    reports = Path(tempfile.mkdtemp(prefix="gitbot-reports-", dir=temporary))
+    name = inputs.get("COMMAND", "").strip()
+    given = arguments(inputs.get("ARGUMENTS", ""))
+    line = [program(os.environ.get("GITBOT_INSTALL_FROM", "")), *command_line(name, given, reports)]
+    # nothing that gitbot quotes can act as a workflow command but its own annotations, made inert
+    word = secrets.token_hex(16)
+    print(f"::stop-commands::{word}", flush=True)
+    try:
+        code, printed = call(line, inner_environment(inputs, private))
+    except OSError as error:
+        code, printed = 2, ""
+        print(f"error: gitbot cannot be run: {error.strerror}")
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+    annotated = DOCUMENTS.get(name) == "github" and line[-1] != "json"
+    if not annotated:
+        print(printed, end="")
+    print(f"\n::{word}::", flush=True)
+    if annotated:
+        print("".join(f"{item}\n" for item in printed.splitlines() if item.startswith(ANNOTATIONS)))
+    found = outputs(code, printed, reports)
+    append("GITHUB_OUTPUT", "".join(f"{key}={value}\n" for key, value in found.items()))
+    append("GITHUB_STEP_SUMMARY", summary(name, code, printed, reports))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
