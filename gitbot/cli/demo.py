@@ -42,7 +42,7 @@ def command(folder: Path | None, serve: bool, factor: int, no_story: bool) -> No
     \b
     gitbot demo                  the story, in under a minute
     gitbot demo --serve          the story, then the cluster stays for kubectl
-    gitbot demo --dir /tmp/demo  keep repository and kubeconfig to look at
+    gitbot demo --dir /tmp/demo  keep repository, report and kubeconfig to look at
     gitbot demo --serve --no-story --factor 1
                                  a fresh cluster with your clock, for gitbot itself to act on
     """  # noqa: D301 - click reads the escape as "keep these lines as they are"
@@ -96,6 +96,7 @@ def _where_next(place: Path | None) -> None:
     gitbot = _program()
     click.echo("Where to look next:")
     if place is not None:
+        click.echo(f"  {place}/report.html      the plan as a page, with pictures")
         click.echo(f"  git -C {place}/placement.git log --oneline --graph main gitbot/ledger")
     click.echo(f"  {gitbot} demo --serve      the same, and the cluster stays for kubectl")
     click.echo(f"  {gitbot} init placement    a repository of your own to start from")

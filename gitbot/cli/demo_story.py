@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gitbot.adapters.files import ShippedTexts
 from gitbot.cli.demo_stage import CLUSTER, PERSON, Stage
 from gitbot.cli.demo_texts import RULE, request
 from gitbot.constraints.replay import replay
@@ -11,12 +12,14 @@ from gitbot.errors import Bug
 from gitbot.model.instants import format_instant
 from gitbot.ports.forge import MergeMethod, PullRequest, PullState
 from gitbot.reports import terminal
+from gitbot.reports.html import html
 from gitbot.wiring import open_shell
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.propose import propose
 from gitbot.workflows.publish import publish
 from gitbot.workflows.shell import Progress
 
+REPORT = "report.html"  # in the demo's folder
 BRANCH = "spread-the-databases"
 FOLDER = f"intents/{CLUSTER}/customapp"
 Say = Callable[[str], None]
@@ -85,6 +88,9 @@ def _show(stage: Stage, number: int, say: Say, *, colour: bool, refused: bool) -
     if check.diff is None:
         findings = "\n".join(map(str, check.findings))
         raise Bug(f"BUG: the demo's intents are invalid:\n{findings}")
+    (stage.folder / REPORT).write_text(
+        html(check.diff, templates=ShippedTexts().templates()), encoding="utf-8"
+    )
     say(terminal(check.diff, colour=colour))
     if check.fails() != refused:
         raise Bug("BUG: the demo's plan is not judged as it should be")
