@@ -9,7 +9,7 @@ PY := $(VENV)/bin/python
 # pip reads no configuration of the person for what gitbot installs, but keeps the machine's index.
 PIP := $(PY) -m pip --disable-pip-version-check --quiet --no-input
 
-.PHONY: help demo test lint format bench long wheel clean
+.PHONY: help demo test lint format bench long controlplane wheel clean
 
 help: ## Say what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ bench: $(VENV)/.development ## Run the benchmarks and print their figures
 
 long: $(VENV)/.development ## Mutation tests and full-size searches (hours)
 	@$(PY) -m tests.tiers --tiers long
+
+controlplane: $(VENV)/.development ## Build etcd, kube-apiserver, kube-scheduler, kube-controller-manager (needs Go)
+	@$(PY) -m tests.controlplane.build
 
 wheel: $(VENV)/.development ## Build the wheel into dist/
 	@$(PY) -m hatchling build -t wheel

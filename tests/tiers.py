@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.browser import chromium
+from tests.controlplane import build
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -49,6 +50,11 @@ def pytest(*arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", *arguments)
 
 
+def alone(*arguments: str) -> tuple[str, ...]:
+    """All tests in one process, which holds what is too big to be had twice."""
+    return (sys.executable, "-m", "pytest", "-q", "-n", "0", *arguments)
+
+
 LINT = Tier(
     name="lint",
     commands=(
@@ -72,9 +78,15 @@ TIERS = (
         commands=(pytest("-m", "browser", "tests/browser"),),
         missing=chromium.missing,
     ),
+    Tier(
+        name="controlplane",
+        commands=(alone("-m", "controlplane"),),
+        missing=build.missing,
+        prepare=((sys.executable, "-m", "tests.controlplane.build"),),
+    ),
     Tier(name="long", commands=((sys.executable, "-m", "mutmut", "run"),)),
 )  # fmt: skip
-GROUPS = {"fast": ("lint", "fast"), "all": ("lint", "fast", "slow", "browser")}
+GROUPS = {"fast": ("lint", "fast"), "all": ("lint", "fast", "slow", "controlplane", "browser")}
 
 
 def chosen(names: str) -> tuple[Tier, ...]:

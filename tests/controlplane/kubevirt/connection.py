@@ -80,9 +80,15 @@ class Connection:
         return answer.get("items") or [], answer["metadata"].get("resourceVersion", "")
 
     def watch(
-        self, path: str, version: str, stop: threading.Event
+        self,
+        path: str,
+        version: str,
+        stop: threading.Event,
+        selection: Mapping[str, str] | None = None,
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Types and objects of the changes after a version, until the server ends it or `stop`.
+
+        `selection` is a labelSelector or fieldSelector as for lists.
 
         Raises ApiError where the server has forgotten that version (410).
         """
@@ -91,6 +97,7 @@ class Connection:
             "resourceVersion": version,
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(WATCH_SECONDS),
+            **(selection or {}),
         }
         answer = self._open("GET", f"{path}?{urlencode(query)}", None, "", read=None)
         watcher = threading.Thread(target=_end_with, args=(answer, stop), daemon=True)
