@@ -65,9 +65,62 @@ class CommitStatus:
     target_url: str = ""
 
 
+class AnnotationLevel(StrEnum):
+    """How loud an annotation is, in GitHub's words."""
+
+    NOTICE = "notice"
+    WARNING = "warning"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """A message at a line of a file of the pull request. Lines count from 1."""
+
+    path: str
+    line: int
+    level: AnnotationLevel
+    message: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRun:
+    """A verdict on a commit with room for detail; `title` is its one line, as of a status.
+
+    Where a forge takes no check runs from this account, it is a commit status of that name with
+    the title as description. `summary` and `text` are Markdown, at most 65,535 characters each.
+    """
+
+    name: str
+    state: CheckState
+    title: str
+    summary: str = ""
+    text: str = ""
+    annotations: tuple[Annotation, ...] = ()
+    url: str = ""
+    time: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issue:
+    """One issue that is no pull request."""
+
+    number: int
+    title: str
+    body: str
+    author: str
+    is_open: bool = True
+    url: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """One pull request. Commits are full hex ids, times seconds UTC (0: not yet)."""
+    """One pull request. Commits are full hex ids, times seconds UTC (0: not yet).
+
+    `reviews` and `merged_by` are sure only in the answer of `get_pull`. The `branch` of another
+    repository is `owner:name`.
+    """
 
     number: int
     title: str
@@ -110,7 +163,7 @@ class Forge(Protocol):
     def list_pulls(
         self, *, state: PullState | None = None, branch: str = ""
     ) -> tuple[PullRequest, ...]:
-        """Pull requests by number, oldest first."""
+        """Pull requests by number, oldest first; `reviews` and `merged_by` may be missing."""
 
     def edit_pull(self, number: int, *, title: str, body: str) -> None:
         """Replace title and body."""
@@ -122,7 +175,10 @@ class Forge(Protocol):
         """Merge; refused (ConflictError) where the head is another one."""
 
     def approve_pull(self, number: int, *, reviewer: str) -> None:
-        """Record an approving review of the present head."""
+        """Record an approving review of the present head.
+
+        ForgeError where this account cannot speak for the reviewer.
+        """
 
     def set_labels(self, number: int, labels: tuple[str, ...]) -> None:
         """Replace the labels."""
@@ -130,11 +186,36 @@ class Forge(Protocol):
     def list_comments(self, number: int) -> tuple[Comment, ...]:
         """Comments, oldest first."""
 
+    def get_comment(self, number: int, comment: int) -> Comment:
+        """One comment on a pull request by its id."""
+
     def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
-        """Write the one sticky comment that holds the hidden marker, in place where it exists."""
+        """Write the one sticky comment that holds the hidden marker, in place where it exists.
+
+        Only an own comment is taken for it, whoever else writes the marker.
+        """
+
+    def can_write(self, account: str) -> bool:
+        """Whether an account may write to the repository now: write, maintain or admin."""
+
+    def set_check(self, commit: str, check: CheckRun) -> bool:
+        """Write a check run, or a commit status where no check run is allowed.
+
+        One that says the same already is not written again. Whether it was written. `time` is the
+        forge's own.
+        """
+
+    def list_checks(self, commit: str) -> tuple[CheckRun, ...]:
+        """The newest check run of each name with its annotations, by name; statuses are not."""
+
+    def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
+        """Write the one own issue that holds the hidden marker, in place where it exists.
+
+        A closed one is edited and stays closed.
+        """
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Write a commit status; an equal newest one is not written again."""
 
     def list_statuses(self, commit: str) -> tuple[CommitStatus, ...]:
-        """The newest status of each context, by context."""
+        """The newest state of each context, by context: statuses and check runs alike."""

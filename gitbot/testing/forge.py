@@ -7,8 +7,10 @@ from dataclasses import replace
 from gitbot.errors import ConflictError, ForgeError
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
+    CheckRun,
     Comment,
     CommitStatus,
+    Issue,
     MergeMethod,
     PullRequest,
     PullState,
@@ -35,6 +37,9 @@ class MemoryForge:
         self._pulls: dict[int, PullRequest] = {}
         self._comments: dict[int, list[Comment]] = {}
         self._statuses: dict[str, dict[str, CommitStatus]] = {}
+        self._checks: dict[str, dict[str, CheckRun]] = {}
+        self.issues: list[Issue] = []
+        self.readers: set[str] = set()
         self.writes = 0
 
     @property
@@ -147,13 +152,21 @@ class MemoryForge:
         """Comments, oldest first."""
         return tuple(self._comments.get(number, ()))
 
+    def get_comment(self, number: int, comment: int) -> Comment:
+        """One comment by its id."""
+        for found in self.list_comments(number):
+            if found.id == comment:
+                return found
+        raise ForgeError(f"there is no comment {comment} on pull request {number}")
+
     def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
-        """Write the one sticky comment that holds the hidden marker."""
+        """Write the one own comment that holds the hidden marker."""
+        self.get_pull(number)
         comments = self._comments.setdefault(number, [])
         text = body if marker in body else f"{marker}\n{body}"
         now = self._clock.now()
         for index, comment in enumerate(comments):
-            if marker in comment.body:
+            if marker in comment.body and comment.author == self.account:
                 if comment.body != text:
                     comments[index] = replace(comment, body=text, edited=now)
                     self.writes += 1
@@ -162,6 +175,38 @@ class MemoryForge:
         comments.append(comment)
         self.writes += 1
         return comment
+
+    def can_write(self, account: str) -> bool:
+        """Everybody but the `readers`."""
+        return account not in self.readers
+
+    def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
+        """Write the one own issue that holds the marker."""
+        text = body if marker in body else f"{marker}\n{body}"
+        for index, issue in enumerate(self.issues):
+            if marker in issue.body and issue.author == self.account:
+                if (issue.title, issue.body) != (title, text):
+                    self.issues[index] = replace(issue, title=title, body=text)
+                    self.writes += 1
+                return self.issues[index]
+        number = len(self.issues) + 1
+        self.issues.append(Issue(number=number, title=title, body=text, author=self.account))
+        self.writes += 1
+        return self.issues[-1]
+
+    def set_check(self, commit: str, check: CheckRun) -> bool:
+        """Write a check run; an equal newest one is not written again."""
+        known = self._checks.setdefault(commit, {})
+        newest = known.get(check.name)
+        if newest is not None and replace(newest, time=0) == replace(check, time=0):
+            return False
+        known[check.name] = replace(check, time=self._clock.now())
+        self.writes += 1
+        return True
+
+    def list_checks(self, commit: str) -> tuple[CheckRun, ...]:
+        """The newest check run of each name, by name."""
+        return tuple(check for _, check in sorted(self._checks.get(commit, {}).items()))
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Write a commit status; an equal newest one is not written again."""
@@ -173,8 +218,17 @@ class MemoryForge:
         self.writes += 1
 
     def list_statuses(self, commit: str) -> tuple[CommitStatus, ...]:
-        """The newest status of each context, by context."""
-        return tuple(status for _, status in sorted(self._statuses.get(commit, {}).items()))
+        """The newest state of each context, check runs included."""
+        found = dict(self._statuses.get(commit, {}))
+        for name, check in self._checks.get(commit, {}).items():
+            found[name] = CommitStatus(
+                context=name,
+                state=check.state,
+                description=check.title,
+                time=check.time,
+                target_url=check.url,
+            )
+        return tuple(status for _, status in sorted(found.items()))
 
     def _put(self, pull: PullRequest) -> None:
         self._pulls[pull.number] = pull

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gitbot.adapters.forges import local_conversation as said
 from gitbot.adapters.forges.local_codec import (
     decode_pull,
     decode_statuses,
@@ -25,8 +26,10 @@ from gitbot.adapters.git.state import RefState, move_ref
 from gitbot.errors import ConflictError, ForgeError
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
+    CheckRun,
     Comment,
     CommitStatus,
+    Issue,
     MergeMethod,
     PullRequest,
     PullState,
@@ -84,9 +87,14 @@ class LocalForge:
 
     def require_reviews(self, count: int) -> None:
         """Ask for that many approvals before a merge."""
-        self._change(
-            lambda _: {"settings.json": _dump({"reviewsRequired": count})}, "require reviews"
-        )
+        self._settings({"reviewsRequired": count}, "require reviews")
+
+    def _settings(self, wanted: Mapping[str, Any], message: str) -> None:
+        def change(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+            known = json.loads(files.get("settings.json", b"{}"))
+            return {"settings.json": _dump({**known, **wanted})}
+
+        self._change(change, message)
 
     def open_pull(
         self, *, branch: str, base_branch: str, title: str, body: str, labels: tuple[str, ...]
@@ -213,32 +221,79 @@ class LocalForge:
 
     def list_comments(self, number: int) -> tuple[Comment, ...]:
         """Comments, oldest first."""
-        return _comments(self._state.read()[1], number)
+        return said.comments(self._state.read()[1], number)
+
+    def get_comment(self, number: int, comment: int) -> Comment:
+        """One comment on a pull request by its id."""
+        for found in self.list_comments(number):
+            if found.id == comment:
+                return found
+        raise ForgeError(f"there is no comment {comment} on pull request {number}")
 
     def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
-        """Write the one comment that holds the marker."""
+        """Write the one own comment that holds the marker."""
         now = self._clock.now()
         written: list[Comment] = []
 
         def change(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
-            written.clear()
-            comments = list(_comments(files, number))
-            place = next((i for i, c in enumerate(comments) if marker in c.body), None)
-            if place is not None and comments[place].body == body:
-                written.append(comments[place])
-                return {}
-            if place is None:
-                identity = 1 + max((comment.id for comment in comments), default=0)
-                comments.append(Comment(id=identity, author=self._account, body=body, time=now))
-                place = len(comments) - 1
-            else:
-                comments[place] = replace(comments[place], body=body, edited=now)
-            written.append(comments[place])
-            return {_comments_path(number): _dump([_comment_json(c) for c in comments])}
+            comment, changed = said.with_comment(
+                files, number, marker=marker, body=body, account=self._account, now=now
+            )
+            written[:] = [comment]
+            return changed
 
         self.get_pull(number)
         self._change(change, f"comment on pull request {number}")
         return written[0]
+
+    def can_write(self, account: str) -> bool:
+        """Everybody may write, but those whom `refuse_writing` names."""
+        return account not in self._read_json("settings.json").get("readers", [])
+
+    def refuse_writing(self, *accounts: str) -> None:
+        """Name the accounts that may only read; those of before may write again."""
+        self._settings({"readers": sorted(set(accounts))}, "name the readers")
+
+    def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
+        """Write the one own issue that holds the marker."""
+        written: list[Issue] = []
+
+        def change(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+            issue, changed = said.with_issue(
+                files,
+                marker=marker,
+                title=title,
+                body=body,
+                account=self._account,
+                place=self._directory.name,
+            )
+            written[:] = [issue]
+            return changed
+
+        self._change(change, "write an issue")
+        return written[0]
+
+    def list_issues(self) -> tuple[Issue, ...]:
+        """Issues by number."""
+        return said.issues(self._state.read()[1])
+
+    def set_check(self, commit: str, check: CheckRun) -> bool:
+        """Write a check run, unless it says the same already."""
+        now = self._clock.now()
+        check_ref(commit)
+        written: list[bool] = []
+
+        def change(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+            changed = said.with_check(files, commit, check, now=now)
+            written[:] = [bool(changed)]
+            return changed
+
+        self._change(change, f"check {check.name}")
+        return written[0]
+
+    def list_checks(self, commit: str) -> tuple[CheckRun, ...]:
+        """The newest check run of each name."""
+        return said.checks(self._state.read()[1], check_ref(commit))
 
     def set_status(self, commit: str, status: CommitStatus) -> None:
         """Write the newest state of a context, unless it says the same already."""
@@ -256,9 +311,12 @@ class LocalForge:
         self._change(change, f"status {status.context}")
 
     def list_statuses(self, commit: str) -> tuple[CommitStatus, ...]:
-        """The newest status of each context."""
+        """The newest state of each context, check runs included."""
         files = self._state.read()[1]
-        return decode_statuses(files.get(f"statuses/{check_ref(commit)}.json", b"[]"))
+        statuses = decode_statuses(files.get(f"statuses/{check_ref(commit)}.json", b"[]"))
+        found = {status.context: status for status in statuses}
+        found |= {check.name: said.as_status(check) for check in said.checks(files, commit)}
+        return tuple(found[context] for context in sorted(found))
 
     def _with_head(self, pull: PullRequest) -> PullRequest:
         if pull.state is not PullState.OPEN:
@@ -307,26 +365,8 @@ def _pull_path(number: int) -> str:
     return f"pulls/{number:06d}.json"
 
 
-def _comments_path(number: int) -> str:
-    return f"comments/{number:06d}.json"
-
-
 def _pulls(files: Mapping[str, bytes]) -> tuple[PullRequest, ...]:
     return tuple(decode_pull(files[path]) for path in sorted(files) if path.startswith("pulls/"))
-
-
-def _comments(files: Mapping[str, bytes], number: int) -> tuple[Comment, ...]:
-    return tuple(Comment(**item) for item in json.loads(files.get(_comments_path(number), b"[]")))
-
-
-def _comment_json(comment: Comment) -> dict[str, Any]:
-    return {
-        "id": comment.id,
-        "author": comment.author,
-        "body": comment.body,
-        "time": comment.time,
-        "edited": comment.edited,
-    }
 
 
 def _dump(value: Any) -> bytes:

@@ -1,0 +1,273 @@
+"""Requests to GitHub's REST API under our own rules, with PyGithub as the one who signs and sends.
+
+Reads are repeated (bounded, and as GitHub asks); a write whose answer is lost is looked for before
+it is sent again. PyGithub's own pauses and retries are off: with them one lost answer to the POST
+of a comment arrives eleven times (PyGithub 2.10.0, GithubRetry).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from gitbot.adapters.forges.github.budget import Budget, Priority
+from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
+from gitbot.adapters.forges.github.refusals import Refused, Unanswered, refused
+from gitbot.errors import ForgeError
+from gitbot.ports.clock import Clock
+
+API_VERSION = "2022-11-28"
+TIMEOUT = 30  # seconds for one answer
+READS = 5  # times that a read is tried
+LOOKS = 3  # times that a write without an answer is looked for
+PAGE = 100  # items a page, GitHub's maximum
+MAX_PAGES = 1000
+_REMEMBERED = 2000  # answers kept for conditional requests
+_BROKEN = (500, 502, 503, 504)
+
+Json = Any
+Resolve = Callable[[], "Json | None"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A usable answer. `headers` with names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Json
+
+
+@dataclass(slots=True, kw_only=True)
+class Api:
+    """One account's way to one GitHub. `send` is PyGithub's requestJson, or a stand-in."""
+
+    credentials: Credentials
+    clock: Clock
+    send: Callable[..., tuple[int, dict[str, Any], str]]
+    budget: Budget = field(default_factory=Budget)
+    _etags: dict[str, tuple[str, Answer]] = field(default_factory=dict)
+
+    @classmethod
+    def connect(cls, credentials: Credentials, clock: Clock, budget: Budget | None = None) -> Api:
+        """Sign with PyGithub. Nothing is asked yet but, for an App, its installation by `app`."""
+        return cls(
+            credentials=credentials,
+            clock=clock,
+            send=_requester(credentials).requestJson,
+            budget=budget or Budget(),
+        )
+
+    def get(
+        self,
+        what: str,
+        path: str,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        priority: Priority = Priority.NORMAL,
+    ) -> Answer:
+        """Read one thing. Refused with the status GitHub gave; Unanswered after all tries."""
+        key = json.dumps([path, parameters or {}], sort_keys=True)
+        known = self._etags.get(key)
+        headers = {"If-None-Match": known[0]} if known else {}
+        last = "no answer"
+        for attempt in range(READS):
+            self._wait(priority, write=False)
+            try:
+                status, got, body = self._ask("GET", path, parameters, headers, None)
+            except OSError as error:  # requests' family of lost connections and timeouts
+                last = type(error).__name__
+            else:
+                if status == 304 and known:
+                    return known[1]
+                limited = self.budget.refused(status, got, body, now=self.clock.now())
+                if not limited and status not in _BROKEN:
+                    return self._remember(key, _answer(what, status, got, body))
+                last = f"{status}"
+                if limited:
+                    continue  # the budget knows how long to wait
+            if attempt < READS - 1:
+                self.clock.sleep(2**attempt)
+        raise Unanswered(f"GitHub did not let gitbot {what}: {last}", hint="try again later")
+
+    def pages(
+        self,
+        what: str,
+        path: str,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        key: str = "",
+        priority: Priority = Priority.NORMAL,
+    ) -> Iterator[Json]:
+        """All items of all pages; `key` names the list where it is inside an object."""
+        asked = {"per_page": PAGE, **(parameters or {})}
+        for _ in range(MAX_PAGES):
+            answer = self.get(what, path, parameters=asked, priority=priority)
+            items = answer.body.get(key) if key and isinstance(answer.body, dict) else answer.body
+            if not isinstance(items, list):
+                raise ForgeError(f"GitHub's answer is no list, so gitbot could not {what}")
+            yield from items
+            following = _next(answer.headers.get("link", ""))
+            if following is None:
+                return
+            asked = following
+        raise ForgeError(f"GitHub's answer has more than {MAX_PAGES} pages: could not {what}")
+
+    def write(
+        self,
+        what: str,
+        verb: str,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        resolve: Resolve,
+        priority: Priority = Priority.NORMAL,
+    ) -> Json:
+        """Write once. Where the answer is lost, `resolve` reads whether it was done.
+
+        `resolve` returns what a good answer would have held, None where it finds nothing; then,
+        after several looks, the write is sent a second and last time. Refused; Unanswered.
+        """
+        for attempt in (1, 2):
+            try:
+                return self._write_once(what, verb, path, body, priority)
+            except Unanswered:
+                found = self._look(resolve)
+                if found is not None:
+                    return found
+                if attempt == 2:
+                    raise
+        raise Unanswered(f"GitHub did not let gitbot {what}")
+
+    def _write_once(
+        self, what: str, verb: str, path: str, body: Mapping[str, Any], priority: Priority
+    ) -> Json:
+        for _ in range(READS):  # a refusal for too many requests says that nothing was done
+            self._wait(priority, write=True)
+            self.budget.wrote(self.clock.now())
+            try:
+                status, headers, text = self._ask(verb, path, None, {}, body)
+            except OSError as error:
+                raise Unanswered(
+                    f"no answer came when gitbot asked to {what}: {type(error).__name__}",
+                    hint="run again: what was done is found and not done twice",
+                ) from error
+            if not self.budget.refused(status, headers, text, now=self.clock.now()):
+                if status in _BROKEN:
+                    raise Unanswered(
+                        f"GitHub broke down ({status}) when asked to {what}",
+                        hint="run again: what was done is found and not done twice",
+                    )
+                return _answer(what, status, headers, text).body
+        raise ForgeError(
+            f"GitHub refuses to {what}: too many requests", hint="the next run goes on from here"
+        )
+
+    def _look(self, resolve: Resolve) -> Json | None:
+        """Read several times: what was just written may be listed only seconds later."""
+        for look in range(LOOKS):
+            self.clock.sleep(1 + look)
+            self._etags.clear()
+            found = resolve()
+            if found is not None:
+                return found
+        return None
+
+    def _wait(self, priority: Priority, *, write: bool) -> None:
+        seconds = self.budget.wait_for(priority, write=write, now=self.clock.now())
+        if seconds:
+            self.clock.sleep(seconds)
+
+    def _ask(
+        self,
+        verb: str,
+        path: str,
+        parameters: Mapping[str, Any] | None,
+        headers: Mapping[str, str],
+        body: Mapping[str, Any] | None,
+    ) -> tuple[int, dict[str, str], str]:
+        try:
+            status, got, text = self.send(
+                verb,
+                path,
+                parameters=dict(parameters or {}),
+                headers={"Accept": "application/vnd.github+json", **headers},
+                input=body,
+            )
+        except RuntimeError as error:  # PyGithub follows no redirect to another host or scheme
+            raise ForgeError(
+                f"GitHub sends gitbot elsewhere: {error}", hint="check GITHUB_API_URL"
+            ) from error
+        except OSError:
+            raise
+        except Exception as error:  # PyGithub's and PyJWT's families, while signing
+            raise _unsigned(error) from error
+        lowered = {name.lower(): str(value) for name, value in got.items()}
+        self.budget.learn(lowered)
+        return status, lowered, text
+
+    def _remember(self, key: str, answer: Answer) -> Answer:
+        etag = answer.headers.get("etag")
+        if etag:
+            if len(self._etags) >= _REMEMBERED:
+                self._etags.pop(next(iter(self._etags)))
+            self._etags[key] = (etag, answer)
+        return answer
+
+
+def _answer(what: str, status: int, headers: Mapping[str, str], body: str) -> Answer:
+    if not 200 <= status < 300:
+        raise refused(what, status, headers, body)
+    try:
+        value = json.loads(body) if body.strip() else None
+    except ValueError as error:
+        raise Unanswered(f"GitHub's answer is no JSON, so gitbot could not {what}") from error
+    return Answer(status=status, headers=headers, body=value)
+
+
+def _next(link: str) -> dict[str, Any] | None:
+    """The query of the next page in a Link header; None on the last page."""
+    for part in link.split(","):
+        address, _, relation = part.partition(";")
+        if 'rel="next"' in relation:
+            return dict(parse_qsl(urlsplit(address.strip(" <>")).query))
+    return None
+
+
+def _unsigned(error: Exception) -> ForgeError:
+    """A failure while an App's token was made; its text may hold what nobody should read."""
+    status = getattr(error, "status", 0)
+    if isinstance(status, int) and status:
+        return Refused(
+            f"GitHub gives the App no token ({status})",
+            status=status,
+            said="",
+            hint="check App id, key and installation; an owner may have suspended the App",
+        )
+    return ForgeError(
+        f"the App's key signs nothing: {type(error).__name__}",
+        hint="the key must be the App's private key in PEM format",
+    )
+
+
+def _requester(credentials: Credentials) -> Any:
+    from github import Auth, Github  # noqa: PLC0415 - a heavy client, used by one forge only
+
+    options: dict[str, Any] = {
+        "base_url": credentials.api_url,
+        "timeout": TIMEOUT,
+        "user_agent": "gitbot",
+        "retry": None,  # requests' default: no retries at all
+        "seconds_between_requests": 0,
+        "seconds_between_writes": 0,
+        "api_version": API_VERSION,
+    }
+    if credentials.kind is not CredentialKind.APP:
+        return Github(auth=Auth.Token(credentials.token), **options).requester
+    app = Auth.AppAuth(credentials.app_id, credentials.app_key)
+    if not credentials.installation:
+        return Github(auth=app, **options).requester
+    return Github(auth=app.get_installation_auth(credentials.installation), **options).requester

@@ -1,0 +1,102 @@
+"""One budget of requests for a whole run: what keeps VMs safe goes before what looks nice.
+
+GitHub's limits: 5,000 requests an hour of a token (15,000 for some Apps), and secondary ones, of
+which 80 content writes a minute and 500 an hour concern us (docs.github.com, "Rate limits for the
+REST API"). A refusal says when to come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from gitbot.errors import ForgeError
+from gitbot.model.instants import format_instant
+
+WRITES_A_MINUTE = 60  # of 80: others write with the same account
+WRITES_AN_HOUR = 400  # of 500
+MAX_WAIT = 120  # seconds that one request may wait before the run gives up and comes back later
+SECONDARY_PAUSE = 60  # seconds, where GitHub does not say how long
+_MINUTE, _HOUR = 60, 3600
+
+
+class Priority(IntEnum):
+    """What a request is for, most important first."""
+
+    SAFETY = 0  # what decides whether something may move, and what is said of what moves
+    NORMAL = 1  # plans, proposals and their comments
+    COSMETIC = 2  # labels, dashboard: left out where the budget runs low
+
+
+_KEPT = {Priority.SAFETY: 0.0, Priority.NORMAL: 0.1, Priority.COSMETIC: 0.25}
+
+
+class BudgetSpent(ForgeError):
+    """The request was not sent: the budget is kept for something more important, or is spent."""
+
+
+class Budget:
+    """What is left, as GitHub's answers said last. Times in seconds UTC."""
+
+    def __init__(self) -> None:
+        self.limit = 0  # 0: not yet known
+        self.remaining = 0
+        self.reset = 0
+        self.blocked_until = 0
+        self._writes: list[int] = []
+
+    def wait_for(self, priority: Priority, *, write: bool, now: int) -> int:
+        """Seconds to wait before a request may be sent. BudgetSpent where it is too long."""
+        until = self._free_at(priority, write=write, now=now)
+        if until <= now:
+            return 0
+        if priority is Priority.COSMETIC or until - now > MAX_WAIT:
+            raise BudgetSpent(
+                f"GitHub's rate limit leaves nothing for this until {format_instant(until)}",
+                hint="the next run goes on where this one stopped",
+            )
+        return until - now
+
+    def wrote(self, now: int) -> None:
+        """Count one content write."""
+        self._writes.append(now)
+
+    def learn(self, headers: Mapping[str, str]) -> None:
+        """Take over what an answer's headers (lower case) say."""
+        try:
+            limit = int(float(headers["x-ratelimit-limit"]))
+            remaining = int(float(headers["x-ratelimit-remaining"]))
+            reset = int(float(headers["x-ratelimit-reset"]))
+        except (KeyError, ValueError):
+            return
+        self.limit, self.remaining, self.reset = limit, remaining, reset
+
+    def refused(self, status: int, headers: Mapping[str, str], body: str, *, now: int) -> bool:
+        """Whether an answer is a refusal for too many requests; then `wait_for` waits for it."""
+        if status not in (403, 429):
+            return False
+        said = headers.get("retry-after", "")
+        spent = headers.get("x-ratelimit-remaining") == "0"
+        secondary = "secondary rate limit" in body or "abuse detection" in body
+        if not (said.isdecimal() or spent or secondary or status == 429):
+            return False
+        if said.isdecimal():
+            self.blocked_until = now + int(said)
+        elif spent:
+            self.blocked_until = max(self.reset, now + 1)
+        else:
+            self.blocked_until = now + SECONDARY_PAUSE
+        return True
+
+    def _free_at(self, priority: Priority, *, write: bool, now: int) -> int:
+        until = self.blocked_until
+        if self.limit and now < self.reset and self.remaining <= self.limit * _KEPT[priority]:
+            until = max(until, self.reset)
+        if write and priority is not Priority.SAFETY:
+            self._writes = [time for time in self._writes if now - time < _HOUR]
+            minute = [time for time in self._writes if now - time < _MINUTE]
+            if len(minute) >= WRITES_A_MINUTE:
+                until = max(until, minute[0] + _MINUTE)
+            if len(self._writes) >= WRITES_AN_HOUR:
+                until = max(until, self._writes[0] + _HOUR)
+        return until

@@ -1,0 +1,283 @@
+"""Check runs and commit statuses on one repository.
+
+A check run is identified by the digest of what it says (`external_id`), so a lost answer is found
+again and an equal verdict is not written twice. Annotations go in chunks of 50 (GitHub's limit a
+request); what a crash left out is added by the next call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gitbot.adapters.forges.github.api import Api
+from gitbot.adapters.forges.github.budget import Priority
+from gitbot.adapters.forges.github.decoding import check_of, status_of
+from gitbot.adapters.forges.github.refusals import Refused
+from gitbot.model.canonical import digest
+from gitbot.ports.forge import Annotation, AnnotationLevel, CheckRun, CheckState, CommitStatus
+
+CHUNK = 50  # annotations a request
+MAX_TEXT = 65_535  # characters of a summary or text
+MAX_DESCRIPTION = 140  # characters of a status
+MAX_TITLE = 255
+_CUT = "\n\n_Cut here: the comment and the command line have all._"
+_FINISHED = {
+    CheckState.SUCCESS: "success",
+    CheckState.FAILURE: "failure",
+    # could not be evaluated: a person has to look
+    CheckState.ERROR: "action_required",
+}
+
+
+@dataclass(slots=True, kw_only=True)
+class Checks:
+    """The verdicts on commits. `allowed` turns False at GitHub's first refusal."""
+
+    api: Api
+    root: str
+    allowed: bool
+    _written: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def set_check(self, commit: str, check: CheckRun) -> bool:
+        """Write a check run, or a commit status where check runs are refused."""
+        if self.allowed:
+            try:
+                return self._set_run(commit, check)
+            except Refused as error:
+                if not _only_apps(error):
+                    raise
+                self.allowed = False
+        status = CommitStatus(
+            context=check.name,
+            state=check.state,
+            description=check.title,
+            target_url=check.url,
+        )
+        return self.set_status(commit, status)
+
+    def list_checks(self, commit: str) -> tuple[CheckRun, ...]:
+        """The newest run of each name, with its annotations."""
+        newest = self._newest(commit)
+        return tuple(
+            replace(check_of(run), annotations=tuple(self._annotations(run)))
+            for _, run in sorted(newest.items())
+        )
+
+    def set_status(self, commit: str, status: CommitStatus) -> bool:
+        """Write a commit status unless the newest one says the same. Whether it was written."""
+        wanted = replace(status, description=_shortened(status.description, MAX_DESCRIPTION))
+        key = (commit, status.context)
+        identity = _status_identity(wanted)
+        if self._written.get(key) == identity or self._stands(commit, wanted):
+            self._written[key] = identity
+            return False
+        body = {
+            "state": str(wanted.state),
+            "context": wanted.context,
+            "description": wanted.description,
+            **({"target_url": wanted.target_url} if wanted.target_url else {}),
+        }
+        self.api.write(
+            f"set the status {wanted.context}",
+            "POST",
+            f"{self.root}/statuses/{commit}",
+            body,
+            resolve=lambda: {} if self._stands(commit, wanted) else None,
+            priority=Priority.SAFETY,
+        )
+        self._written[key] = identity
+        return True
+
+    def list_statuses(self, commit: str) -> tuple[CommitStatus, ...]:
+        """The newest state of each context, of statuses and of check runs."""
+        found = {status.context: status for status in self._statuses(commit)}
+        for name, run in self._newest(commit).items():
+            check = check_of(run)
+            found[name] = CommitStatus(
+                context=name,
+                state=check.state,
+                description=check.title,
+                time=check.time,
+                target_url=check.url,
+            )
+        return tuple(status for _, status in sorted(found.items()))
+
+    def _stands(self, commit: str, wanted: CommitStatus) -> bool:
+        return any(
+            _status_identity(status) == _status_identity(wanted)
+            for status in self._statuses(commit)
+            if status.context == wanted.context
+        )
+
+    def _statuses(self, commit: str) -> Iterator[CommitStatus]:
+        """Newest of each context: the list is newest first (docs, "List commit statuses")."""
+        seen: set[str] = set()
+        values = self.api.pages(
+            f"read the statuses of {commit[:12]}",
+            f"{self.root}/commits/{commit}/statuses",
+            priority=Priority.SAFETY,
+        )
+        for value in values:
+            status = status_of(value)
+            if status.context not in seen:
+                seen.add(status.context)
+                yield status
+
+    def _newest(self, commit: str, name: str = "") -> dict[str, Any]:
+        """The newest run of each name: the highest id."""
+        parameters = {"filter": "latest", **({"check_name": name} if name else {})}
+        runs = self.api.pages(
+            f"read the checks of {commit[:12]}",
+            f"{self.root}/commits/{commit}/check-runs",
+            parameters=parameters,
+            key="check_runs",
+            priority=Priority.SAFETY,
+        )
+        newest: dict[str, Any] = {}
+        for run in runs:
+            known = newest.get(str(run["name"]))
+            if known is None or int(run["id"]) > int(known["id"]):
+                newest[str(run["name"])] = run
+        return newest
+
+    def _annotations(self, run: Any) -> Iterator[Annotation]:
+        if not (run.get("output") or {}).get("annotations_count"):
+            return
+        path = f"{self.root}/check-runs/{run['id']}/annotations"
+        for value in self.api.pages("read annotations", path):
+            yield Annotation(
+                path=str(value["path"]),
+                line=int(value["start_line"]),
+                level=AnnotationLevel(str(value["annotation_level"])),
+                message=str(value["message"] or ""),
+                title=str(value.get("title") or ""),
+            )
+
+    def _set_run(self, commit: str, check: CheckRun) -> bool:
+        body = _run_body(commit, check)
+        identity = body["external_id"]
+        if self._written.get((commit, check.name)) == identity:
+            return False
+        present = self._newest(commit, check.name).get(check.name)
+        same = _says(present, identity)
+        chunks = _chunks(check.annotations)
+        if not same:
+            present = self._send(commit, check.name, body, present, chunks[0] if chunks else [])
+        self._add_annotations(present, body, chunks)
+        self._written[commit, check.name] = identity
+        return not same
+
+    def _send(
+        self, commit: str, name: str, body: dict[str, Any], present: Any, first: list[Any]
+    ) -> Any:
+        """Create a run, or bring an unfinished one without annotations to what holds now."""
+        output = {**body["output"], **({"annotations": first} if first else {})}
+        path, verb = f"{self.root}/check-runs", "POST"
+        if present is not None and _can_change(present):
+            path, verb = f"{path}/{present['id']}", "PATCH"
+        identity = body["external_id"]
+
+        def found() -> Any:
+            run = self._newest(commit, name).get(name)
+            return run if _says(run, identity) else None
+
+        return self.api.write(
+            f"write the check {name}",
+            verb,
+            path,
+            {**body, "output": output},
+            resolve=found,
+            priority=Priority.SAFETY,
+        )
+
+    def _add_annotations(self, run: Any, body: dict[str, Any], chunks: list[list[Any]]) -> None:
+        """The chunks that the run does not have yet; each is told by the count afterwards."""
+        path = f"{self.root}/check-runs/{run['id']}"
+        for number, chunk in enumerate(chunks):
+            wanted = number * CHUNK + len(chunk)
+            if int((run.get("output") or {}).get("annotations_count") or 0) >= wanted:
+                continue
+
+            def found(wanted: int = wanted) -> Any:
+                value = self.api.get("read a check", path).body
+                return value if int(value["output"]["annotations_count"]) >= wanted else None
+
+            run = self.api.write(
+                f"annotate the check {body['name']}",
+                "PATCH",
+                path,
+                {"output": {**body["output"], "annotations": chunk}},
+                resolve=found,
+            )
+
+
+def _run_body(commit: str, check: CheckRun) -> dict[str, Any]:
+    output = {
+        "title": _shortened(check.title, MAX_TITLE),
+        "summary": _cut(check.summary or check.title),
+        **({"text": _cut(check.text)} if check.text else {}),
+    }
+    state: dict[str, Any] = {"status": "in_progress"}
+    if check.state is not CheckState.PENDING:
+        state = {"status": "completed", "conclusion": _FINISHED[check.state]}
+    body = {
+        "name": check.name,
+        "head_sha": commit,
+        **state,
+        "output": output,
+        **({"details_url": check.url} if check.url else {}),
+    }
+    said = {**body, "annotations": [_annotation(item) for item in check.annotations]}
+    return {**body, "external_id": digest(said)}
+
+
+def _annotation(item: Annotation) -> dict[str, Any]:
+    return {
+        "path": item.path,
+        "start_line": max(1, item.line),
+        "end_line": max(1, item.line),
+        "annotation_level": str(item.level),
+        "message": item.message[:MAX_TEXT] or item.title,
+        **({"title": _shortened(item.title, MAX_TITLE)} if item.title else {}),
+    }
+
+
+def _chunks(annotations: tuple[Annotation, ...]) -> list[list[Any]]:
+    values = [_annotation(item) for item in annotations]
+    return [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
+
+
+def _says(run: Any, identity: str) -> bool:
+    """Whether a run says this; GitHub ends an unfinished one as stale after two weeks."""
+    return (
+        run is not None and run.get("external_id") == identity and run.get("conclusion") != "stale"
+    )
+
+
+def _can_change(run: Any) -> bool:
+    """Annotations of a run cannot be taken back, so one with some is replaced by a new run."""
+    count = (run.get("output") or {}).get("annotations_count")
+    return run.get("status") != "completed" and not count
+
+
+def _only_apps(error: Refused) -> bool:
+    """Whether GitHub takes no check runs from these credentials at all.
+
+    The words of a refusal: "You must authenticate via a GitHub App", "Resource not accessible by
+    personal access token", or 404 for a classic token.
+    """
+    return error.status in (403, 404) and "rate limit" not in error.said.lower()
+
+
+def _status_identity(status: CommitStatus) -> str:
+    return digest([str(status.state), status.description, status.target_url])
+
+
+def _shortened(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - len(_CUT)] + _CUT

@@ -1,0 +1,147 @@
+"""What gitbot says in comments and on its dashboard: one text for each marker, edited in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gitbot.adapters.forges.github.api import Api
+from gitbot.adapters.forges.github.budget import Priority
+from gitbot.adapters.forges.github.decoding import comment_of, issue_of
+from gitbot.adapters.forges.github.refusals import Refused
+from gitbot.ports.forge import Comment, Issue
+
+MAX_BODY = 65_536  # characters that GitHub takes
+_CUT = "\n\n_Cut here: the command line has all._\n"
+DASHBOARD = "gitbot/dashboard"  # the label by which the issue is found among many
+
+
+@dataclass(slots=True, kw_only=True)
+class Conversation:
+    """Comments and issues of one repository. `account` says who gitbot is."""
+
+    api: Api
+    root: str
+    account: Callable[[], str]
+    _known: dict[tuple[int, str], int] = field(default_factory=dict)
+    _issues: dict[str, int] = field(default_factory=dict)
+
+    def list_comments(self, number: int) -> tuple[Comment, ...]:
+        """Comments on an issue or pull request, oldest first."""
+        values = self.api.pages(
+            f"read the comments on {number}", f"{self.root}/issues/{number}/comments"
+        )
+        return tuple(sorted(map(comment_of, values), key=lambda item: item.id))
+
+    def get_comment(self, comment: int) -> Comment:
+        """One comment by its id."""
+        path = f"{self.root}/issues/comments/{comment}"
+        return comment_of(self.api.get(f"read comment {comment}", path).body)
+
+    def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
+        """The one own comment with the marker, edited in place; several become the oldest."""
+        text = _fitting(body if marker in body else f"{marker}\n{body}")
+        present = self._find(number, marker)
+        if present is None:
+            return self._create(number, marker, text)
+        if present.body == text:
+            return present
+        return self._edit(present, text)
+
+    def _create(self, number: int, marker: str, text: str) -> Comment:
+        def found() -> Comment | None:
+            return self._find(number, marker)
+
+        value = self.api.write(
+            f"comment on {number}",
+            "POST",
+            f"{self.root}/issues/{number}/comments",
+            {"body": text},
+            resolve=found,
+        )
+        comment = value if isinstance(value, Comment) else comment_of(value)
+        self._known[number, marker] = comment.id
+        return comment
+
+    def _edit(self, present: Comment, text: str) -> Comment:
+        def found() -> Comment | None:
+            comment = self.get_comment(present.id)
+            return comment if comment.body == text else None
+
+        value = self.api.write(
+            f"edit comment {present.id}",
+            "PATCH",
+            f"{self.root}/issues/comments/{present.id}",
+            {"body": text},
+            resolve=found,
+        )
+        return value if isinstance(value, Comment) else comment_of(value)
+
+    def _find(self, number: int, marker: str) -> Comment | None:
+        """The own comment of a marker; one just written is known though no list has it yet."""
+        own = self.account()
+        for comment in self.list_comments(number):
+            if marker in comment.body and comment.author == own:
+                self._known[number, marker] = comment.id
+                return comment
+        known = self._known.get((number, marker))
+        if known is None:
+            return None
+        try:
+            return self.get_comment(known)
+        except Refused as error:
+            if not error.absent:
+                raise
+            del self._known[number, marker]  # somebody deleted it
+            return None
+
+    def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
+        """The one own issue with the marker, edited in place; a closed one stays closed."""
+        text = _fitting(body if marker in body else f"{marker}\n{body}")
+        present = self._find_issue(marker)
+        if present is not None and (present.title, present.body) == (title, text):
+            return present
+        path, verb = f"{self.root}/issues", "POST"
+        wanted: dict[str, object] = {"title": title, "body": text}
+        if present is None:
+            wanted["labels"] = [DASHBOARD]
+        else:
+            path, verb = f"{path}/{present.number}", "PATCH"
+
+        def found() -> Issue | None:
+            issue = self._find_issue(marker)
+            return issue if issue is not None and issue.body == text else None
+
+        value = self.api.write(
+            "write the dashboard issue",
+            verb,
+            path,
+            wanted,
+            resolve=found,
+            priority=Priority.COSMETIC,
+        )
+        issue = value if isinstance(value, Issue) else issue_of(value)
+        self._issues[marker] = issue.number
+        return issue
+
+    def _find_issue(self, marker: str) -> Issue | None:
+        own = self.account()
+        values = self.api.pages(
+            "read the dashboard issue",
+            f"{self.root}/issues",
+            parameters={"labels": DASHBOARD, "state": "all"},
+            priority=Priority.COSMETIC,
+        )
+        found = [issue_of(value) for value in values if "pull_request" not in value]
+        mine = [issue for issue in found if issue.author == own and marker in issue.body]
+        if mine:
+            return min(mine, key=lambda issue: issue.number)
+        known = self._issues.get(marker)
+        if known is None:
+            return None
+        return issue_of(self.api.get("read an issue", f"{self.root}/issues/{known}").body)
+
+
+def _fitting(text: str) -> str:
+    """At most what GitHub takes, cut at the end: the digest stands in the first part."""
+    return text if len(text) <= MAX_BODY else text[: MAX_BODY - len(_CUT)] + _CUT

@@ -1,0 +1,139 @@
+"""What gitbot acts with on GitHub: read from the environment, never printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from gitbot.errors import UsageError
+
+PUBLIC_API = "https://api.github.com"
+TOKEN = "GITBOT_GITHUB_TOKEN"  # noqa: S105 - the name of a variable
+TOKEN_FILE = "GITBOT_GITHUB_TOKEN_FILE"  # noqa: S105 - the name of a variable
+APP_ID = "GITBOT_GITHUB_APP_ID"
+APP_KEY = "GITBOT_GITHUB_APP_KEY"
+APP_KEY_FILE = "GITBOT_GITHUB_APP_KEY_FILE"
+INSTALLATION = "GITBOT_GITHUB_APP_INSTALLATION_ID"
+ACCOUNT = "GITBOT_GITHUB_ACCOUNT"
+API_URL = "GITHUB_API_URL"
+ACTIONS_ACCOUNT = "github-actions[bot]"
+# https://github.blog/engineering/behind-githubs-new-authentication-token-formats
+_CLASSIC = ("ghp_", "gho_")
+_FINE_GRAINED = ("github_pat_", "ghu_")
+_INSTALLATION = ("ghs_",)
+
+
+class CredentialKind(StrEnum):
+    """Who acts. Only APP and ACTIONS may write check runs."""
+
+    APP = "GitHub App"
+    ACTIONS = "GITHUB_TOKEN of Actions"
+    CLASSIC = "classic personal token"
+    FINE_GRAINED = "fine-grained personal token"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """One way to act. `token` or `app_key` is a secret: neither is in the value's text.
+
+    `account` is the login that acts, "" where GitHub has to be asked; `installation` 0 where it is
+    looked up.
+    """
+
+    kind: CredentialKind
+    api_url: str
+    token: str = field(default="", repr=False)
+    app_id: str = ""
+    app_key: str = field(default="", repr=False)
+    installation: int = 0
+    account: str = ""
+
+    @property
+    def writes_checks(self) -> bool:
+        """Whether GitHub takes check runs from it at all."""
+        return self.kind in (CredentialKind.APP, CredentialKind.ACTIONS)
+
+    @property
+    def web_url(self) -> str:
+        """Where the pages and Git repositories of this GitHub are."""
+        if self.api_url == PUBLIC_API:
+            return "https://github.com"
+        return self.api_url.removesuffix("/api/v3")
+
+
+def read_credentials(
+    environment: Mapping[str, str], *, read_file: Callable[[str], str] | None = None
+) -> Credentials:
+    """The credentials of an environment: an App first, then gitbot's own token, then Actions'.
+
+    Raises UsageError that says what to set; never with a value in it.
+    """
+    read = read_file or _read_file
+    api_url = (environment.get(API_URL) or PUBLIC_API).rstrip("/")
+    account = environment.get(ACCOUNT, "")
+    if environment.get(APP_ID):
+        return _app(environment, api_url, read)
+    token = environment.get(TOKEN) or _in_file(environment, TOKEN_FILE, read)
+    token = token or environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN") or ""
+    if not token.strip():
+        raise UsageError(
+            "gitbot has nothing to act with on GitHub",
+            hint=f"set {APP_ID} and {APP_KEY_FILE} for a GitHub App, or GITHUB_TOKEN",
+        )
+    kind = _kind(token.strip(), environment)
+    if kind is CredentialKind.ACTIONS and not account:
+        account = ACTIONS_ACCOUNT
+    return Credentials(kind=kind, api_url=api_url, token=token.strip(), account=account)
+
+
+def _app(environment: Mapping[str, str], api_url: str, read: Callable[[str], str]) -> Credentials:
+    key = environment.get(APP_KEY) or _in_file(environment, APP_KEY_FILE, read)
+    if not key:
+        raise UsageError(
+            f"{APP_ID} is set without a key", hint=f"set {APP_KEY_FILE} to the App's .pem file"
+        )
+    if "PRIVATE KEY" not in key:
+        raise UsageError(
+            "the key of the GitHub App is no private key in PEM format",
+            hint="download it on the App's page: it begins with -----BEGIN",
+        )
+    installation = environment.get(INSTALLATION) or "0"
+    if not installation.isdecimal():
+        raise UsageError(f"{INSTALLATION} is no number")
+    return Credentials(
+        kind=CredentialKind.APP,
+        api_url=api_url,
+        app_id=environment[APP_ID],
+        app_key=key,
+        installation=int(installation),
+        account=environment.get(ACCOUNT, ""),
+    )
+
+
+def _kind(token: str, environment: Mapping[str, str]) -> CredentialKind:
+    if token.startswith(_INSTALLATION):
+        return CredentialKind.ACTIONS
+    if token.startswith(_FINE_GRAINED):
+        return CredentialKind.FINE_GRAINED
+    if token.startswith(_CLASSIC):
+        return CredentialKind.CLASSIC
+    # older servers give tokens without a prefix: those of a job are the job's own
+    actions = environment.get("GITHUB_ACTIONS") == "true"
+    return CredentialKind.ACTIONS if actions else CredentialKind.CLASSIC
+
+
+def _in_file(environment: Mapping[str, str], variable: str, read: Callable[[str], str]) -> str:
+    path = environment.get(variable)
+    if not path:
+        return ""
+    try:
+        return read(path).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise UsageError(f"{variable}: {path} cannot be read: {reason}") from error
+
+
+def _read_file(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")

@@ -1,0 +1,149 @@
+"""GitHub's JSON to the frozen values of the port. Nothing of PyGithub goes further in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gitbot.errors import ForgeError
+from gitbot.model.instants import parse_instant
+from gitbot.ports.forge import (
+    CheckRun,
+    CheckState,
+    Comment,
+    CommitStatus,
+    Issue,
+    PullRequest,
+    PullState,
+    Review,
+)
+
+GHOST = "ghost"  # GitHub's name for who deleted the account
+# What a reviewer says last counts; a comment says nothing about approval.
+_WORDS = {"APPROVED": True, "CHANGES_REQUESTED": False, "DISMISSED": False}
+_CONCLUSIONS = {
+    "success": CheckState.SUCCESS,
+    "neutral": CheckState.SUCCESS,
+    "skipped": CheckState.SUCCESS,
+    "failure": CheckState.FAILURE,
+}
+
+
+def login(user: Any) -> str:
+    """The account's name; a deleted one is GitHub's ghost."""
+    return str(user["login"]) if isinstance(user, dict) and user.get("login") else GHOST
+
+
+def instant(text: Any) -> int:
+    """Seconds UTC; 0 where there is none."""
+    return parse_instant(text) if text else 0
+
+
+def pull_of(value: Any) -> PullRequest:
+    """A pull request of an answer about one or about several (then without `merged_by`).
+
+    The branch of another repository is `owner:name`: it is never mistaken for one of ours.
+    """
+    head, base = value["head"], value["base"]
+    same = bool(head.get("repo")) and head["repo"]["id"] == base["repo"]["id"]
+    merged_at = instant(value.get("merged_at"))
+    state = PullState.MERGED if merged_at else PullState(value["state"])
+    return PullRequest(
+        number=int(value["number"]),
+        title=str(value["title"]),
+        body=str(value.get("body") or ""),
+        author=login(value.get("user")),
+        branch=str(head["ref"]) if same else str(head.get("label") or f"unknown:{head['ref']}"),
+        base_branch=str(base["ref"]),
+        head=str(head["sha"]),
+        state=state,
+        labels=tuple(sorted(str(label["name"]) for label in value.get("labels") or ())),
+        # before the merge this is only GitHub's trial merge
+        merge_commit=str(value.get("merge_commit_sha") or "") if merged_at else "",
+        merged_head=str(head["sha"]) if merged_at else "",
+        merged_by=login(value["merged_by"]) if merged_at and value.get("merged_by") else "",
+        merged_at=merged_at,
+        created_at=instant(value.get("created_at")),
+        closed_at=instant(value.get("closed_at")),
+        url=str(value.get("html_url") or ""),
+    )
+
+
+def reviews_of(values: list[Any], *, can_write: Callable[[str], bool]) -> tuple[Review, ...]:
+    """The reviews that say yes or no, oldest first; `can_write` is asked for approvals only."""
+    return tuple(
+        Review(
+            reviewer=login(value.get("user")),
+            approved=_WORDS[value["state"]],
+            commit=str(value.get("commit_id") or ""),
+            time=instant(value.get("submitted_at")),
+            can_write=_WORDS[value["state"]] and can_write(login(value.get("user"))),
+        )
+        for value in values
+        if value.get("state") in _WORDS
+    )
+
+
+def comment_of(value: Any) -> Comment:
+    """A comment; `edited` is 0 where it stands as it was written."""
+    time, edited = instant(value["created_at"]), instant(value["updated_at"])
+    return Comment(
+        id=int(value["id"]),
+        author=login(value.get("user")),
+        body=str(value.get("body") or ""),
+        time=time,
+        edited=edited if edited > time else 0,
+    )
+
+
+def issue_of(value: Any) -> Issue:
+    """An issue."""
+    return Issue(
+        number=int(value["number"]),
+        title=str(value["title"]),
+        body=str(value.get("body") or ""),
+        author=login(value.get("user")),
+        is_open=value["state"] == "open",
+        url=str(value.get("html_url") or ""),
+    )
+
+
+def status_of(value: Any) -> CommitStatus:
+    """A commit status."""
+    return CommitStatus(
+        context=str(value["context"]),
+        state=CheckState(value["state"]),
+        description=str(value.get("description") or ""),
+        time=instant(value.get("updated_at") or value.get("created_at")),
+        target_url=str(value.get("target_url") or ""),
+    )
+
+
+def check_of(value: Any) -> CheckRun:
+    """A check run without its annotations: those are asked for with one more request."""
+    output = value.get("output") or {}
+    return CheckRun(
+        name=str(value["name"]),
+        state=check_state(value),
+        title=str(output.get("title") or ""),
+        summary=str(output.get("summary") or ""),
+        text=str(output.get("text") or ""),
+        url=str(value.get("details_url") or ""),
+        time=instant(value.get("completed_at") or value.get("started_at")),
+    )
+
+
+def check_state(value: Any) -> CheckState:
+    """How a check run stands; what nobody decided (stale, timed out, cancelled) is an error."""
+    if value.get("status") != "completed":
+        return CheckState.PENDING
+    return _CONCLUSIONS.get(str(value.get("conclusion")), CheckState.ERROR)
+
+
+def text_of(value: Any, *path: str) -> str:
+    """A text inside an answer. ForgeError where it is not there."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(value, str):
+        raise ForgeError(f"GitHub's answer has no {'.'.join(path)}")
+    return value

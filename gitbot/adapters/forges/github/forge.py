@@ -1,0 +1,344 @@
+"""The Forge port on one GitHub repository."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from gitbot.adapters.forges.github.api import Api
+from gitbot.adapters.forges.github.budget import Priority
+from gitbot.adapters.forges.github.checks import Checks
+from gitbot.adapters.forges.github.conversation import Conversation
+from gitbot.adapters.forges.github.credentials import (
+    CredentialKind,
+    Credentials,
+    read_credentials,
+)
+from gitbot.adapters.forges.github.decoding import pull_of, reviews_of, text_of
+from gitbot.adapters.forges.github.protection import Protection
+from gitbot.adapters.forges.github.refusals import Refused
+from gitbot.errors import ConflictError, ForgeError, UsageError
+from gitbot.ports.clock import Clock
+from gitbot.ports.forge import (
+    CheckRun,
+    Comment,
+    CommitStatus,
+    Issue,
+    MergeMethod,
+    PullRequest,
+    PullState,
+)
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
+
+
+class GitHubForge:
+    """The Forge port over GitHub's REST API. `repository` is `owner/name`."""
+
+    def __init__(
+        self, api: Api, *, repository: str, base_branch: str, required_reviews: int | None = None
+    ) -> None:
+        self.api = api
+        self.repository = repository
+        self._root = f"/repos/{repository}"
+        self._account = api.credentials.account
+        self.protection = Protection(
+            api=api, root=self._root, branch=base_branch, required=required_reviews
+        )
+        self._checks = Checks(api=api, root=self._root, allowed=api.credentials.writes_checks)
+        self._conversation = Conversation(api=api, root=self._root, account=lambda: self.bot)
+
+    @classmethod
+    def connect(
+        cls,
+        *,
+        repository: str,
+        base_branch: str,
+        clock: Clock,
+        environment: Mapping[str, str] | None = None,
+        required_reviews: int | None = None,
+    ) -> GitHubForge:
+        """Open a repository with what the environment holds. Raises UsageError and ForgeError."""
+        credentials = read_credentials(os.environ if environment is None else environment)
+        return cls.of(
+            credentials,
+            repository=repository,
+            base_branch=base_branch,
+            clock=clock,
+            required_reviews=required_reviews,
+        )
+
+    @classmethod
+    def of(
+        cls,
+        credentials: Credentials,
+        *,
+        repository: str,
+        base_branch: str,
+        clock: Clock,
+        required_reviews: int | None = None,
+    ) -> GitHubForge:
+        """Open a repository with these credentials; an App's installation is looked up."""
+        check_repository(repository)
+        return cls(
+            Api.connect(installed(credentials, repository, clock), clock),
+            repository=repository,
+            base_branch=base_branch,
+            required_reviews=required_reviews,
+        )
+
+    @property
+    def bot(self) -> str:
+        """The account that gitbot acts as; asked once where the credentials do not say."""
+        if not self._account:
+            who = self.api.get("read who gitbot is", "/user", priority=Priority.SAFETY)
+            self._account = text_of(who.body, "login")
+        return self._account
+
+    @property
+    def reviews_required(self) -> int:
+        """How many approvals the base branch asks for, by rulesets and classic protection."""
+        return self.protection.reviews_required()
+
+    # Pull requests
+
+    def open_pull(
+        self, *, branch: str, base_branch: str, title: str, body: str, labels: tuple[str, ...]
+    ) -> PullRequest:
+        """Open a pull request; GitHub refuses a second one for a branch, so none is doubled."""
+        present = self._open_of(branch)
+        if present is None:
+            present = self._create(branch, base_branch, title, body)
+        missing = sorted({*labels} - {*present.labels})
+        if missing:
+            self.set_labels(present.number, (*present.labels, *missing))
+        return replace(present, labels=tuple(sorted({*present.labels, *labels})))
+
+    def _create(self, branch: str, base_branch: str, title: str, body: str) -> PullRequest:
+        def found() -> PullRequest | None:
+            return self._open_of(branch)
+
+        try:
+            value = self.api.write(
+                f"open a pull request for {branch}",
+                "POST",
+                f"{self._root}/pulls",
+                {"title": title, "head": branch, "base": base_branch, "body": body},
+                resolve=found,
+            )
+        except Refused as error:
+            if error.status != 422:
+                raise
+            present = found()  # it exists, though the first list did not have it yet
+            if present is None:
+                raise self._not_opened(branch, base_branch, error) from error
+            value = present
+        return value if isinstance(value, PullRequest) else pull_of(value)
+
+    def _not_opened(self, branch: str, base_branch: str, error: Refused) -> ForgeError:
+        if "PullRequest head invalid" in error.said:
+            return ForgeError(f"there is no branch {branch}", hint="push it first")
+        if "No commits between" in error.said:
+            return ForgeError(f"{branch} has nothing that {base_branch} lacks")
+        return error
+
+    def _open_of(self, branch: str) -> PullRequest | None:
+        found = self.list_pulls(state=PullState.OPEN, branch=branch)
+        return found[0] if found else None
+
+    def get_pull(self, number: int) -> PullRequest:
+        """One pull request with its reviews, each approval with the reviewer's right of now."""
+        path = f"{self._root}/pulls/{number}"
+        try:
+            value = self.api.get(f"read pull request {number}", path, priority=Priority.SAFETY).body
+        except Refused as error:
+            if error.status == 404 and self._is_reachable():
+                raise ForgeError(f"there is no pull request {number}") from error
+            raise
+        reviews = self.api.pages(
+            f"read the reviews of pull request {number}",
+            f"{path}/reviews",
+            priority=Priority.SAFETY,
+        )
+        said = reviews_of(list(reviews), can_write=self.can_write)
+        return replace(pull_of(value), reviews=said)
+
+    def _is_reachable(self) -> bool:
+        """Whether a 404 is about the thing, and not about the right to see the repository."""
+        self.api.get(f"read {self.repository}", self._root)
+        return True
+
+    def list_pulls(
+        self, *, state: PullState | None = None, branch: str = ""
+    ) -> tuple[PullRequest, ...]:
+        """Pull requests by number, without reviews and mergers."""
+        asked = {None: "all", PullState.OPEN: "open"}.get(state, "closed")
+        owner = self.repository.partition("/")[0]
+        head = {"head": f"{owner}:{branch}"} if branch else {}
+        values = self.api.pages(
+            "list pull requests",
+            f"{self._root}/pulls",
+            parameters={"state": asked, "sort": "created", "direction": "asc", **head},
+            priority=Priority.SAFETY,
+        )
+        pulls = {int(value["number"]): pull_of(value) for value in values}  # pages may overlap
+        return tuple(
+            pull
+            for _, pull in sorted(pulls.items())
+            if state in (None, pull.state) and branch in ("", pull.branch)
+        )
+
+    def edit_pull(self, number: int, *, title: str, body: str) -> None:
+        """Replace title and body."""
+        self._patch(number, f"edit pull request {number}", {"title": title, "body": body})
+
+    def close_pull(self, number: int) -> None:
+        """Close without merging; a closed one is left as it is."""
+        if self.get_pull(number).state is PullState.OPEN:
+            self._patch(number, f"close pull request {number}", {"state": "closed"})
+
+    def _patch(self, number: int, what: str, wanted: dict[str, Any]) -> None:
+        path = f"{self._root}/pulls/{number}"
+
+        def found() -> Any:
+            value = self.api.get(what, path).body
+            same = all((value.get(key) or "") == text for key, text in wanted.items())
+            return value if same else None
+
+        self.api.write(what, "PATCH", path, wanted, resolve=found)
+
+    def merge_pull(self, number: int, *, method: MergeMethod, expected_head: str) -> PullRequest:
+        """Merge the expected head; a lost answer is resolved by looking whether it is merged."""
+        what = f"merge pull request {number}"
+
+        def found() -> PullRequest | None:
+            pull = self.get_pull(number)
+            return pull if pull.state is PullState.MERGED else None
+
+        try:
+            self.api.write(
+                what,
+                "PUT",
+                f"{self._root}/pulls/{number}/merge",
+                {"sha": expected_head, "merge_method": str(method)},
+                resolve=found,
+            )
+        except Refused as error:
+            raise self._not_merged(number, expected_head, error) from error
+        for look in range(3):  # merged, but the pull request may say so only later
+            pull = self.get_pull(number)
+            if pull.state is PullState.MERGED:
+                return pull
+            self.api.clock.sleep(1 + look)
+        raise ForgeError(f"GitHub merged pull request {number} but does not show it", hint="wait")
+
+    def _not_merged(self, number: int, expected_head: str, error: Refused) -> Exception:
+        pull = self.get_pull(number)
+        if pull.state is not PullState.OPEN:
+            return ForgeError(f"pull request {number} is {pull.state}, not open")
+        if error.status == 409 or pull.head != expected_head:
+            return ConflictError(f"the head of pull request {number} is {pull.head} now")
+        return error
+
+    def approve_pull(self, number: int, *, reviewer: str) -> None:
+        """Approve as this account; nobody can approve for somebody else."""
+        if reviewer != self.bot:
+            raise ForgeError(f"{self.bot} cannot approve for {reviewer}")
+        head = self.get_pull(number).head
+
+        def found() -> Any:
+            reviews = self.get_pull(number).reviews
+            mine = [item for item in reviews if item.reviewer == reviewer and item.approved]
+            return {} if any(item.commit == head for item in mine) else None
+
+        self.api.write(
+            f"approve pull request {number}",
+            "POST",
+            f"{self._root}/pulls/{number}/reviews",
+            {"event": "APPROVE", "commit_id": head},
+            resolve=found,
+        )
+
+    def set_labels(self, number: int, labels: tuple[str, ...]) -> None:
+        """Replace the labels; GitHub makes those that the repository does not have."""
+        path = f"{self._root}/issues/{number}/labels"
+        wanted = sorted(set(labels))
+
+        def found() -> Any:
+            present = [str(item["name"]) for item in self.api.pages("read labels", path)]
+            return present if sorted(present) == wanted else None
+
+        self.api.write(
+            f"label pull request {number}",
+            "PUT",
+            path,
+            {"labels": wanted},
+            resolve=found,
+            priority=Priority.COSMETIC,
+        )
+
+    # What is said
+
+    def list_comments(self, number: int) -> tuple[Comment, ...]:
+        """Comments, oldest first."""
+        return self._conversation.list_comments(number)
+
+    def get_comment(self, number: int, comment: int) -> Comment:  # noqa: ARG002 - ids are global
+        """One comment by its id."""
+        return self._conversation.get_comment(comment)
+
+    def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
+        """The one own comment that holds the marker."""
+        return self._conversation.upsert_comment(number, marker=marker, body=body)
+
+    def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
+        """The one own issue that holds the marker."""
+        return self._conversation.upsert_issue(marker=marker, title=title, body=body)
+
+    def can_write(self, account: str) -> bool:
+        """Whether an account may write to the repository now."""
+        return self.protection.can_write(account)
+
+    def set_check(self, commit: str, check: CheckRun) -> bool:
+        """A check run; a commit status where this account may write none."""
+        return self._checks.set_check(commit, check)
+
+    def list_checks(self, commit: str) -> tuple[CheckRun, ...]:
+        """The newest check run of each name."""
+        return self._checks.list_checks(commit)
+
+    def set_status(self, commit: str, status: CommitStatus) -> None:
+        """A commit status, unless the newest says the same."""
+        self._checks.set_status(commit, status)
+
+    def list_statuses(self, commit: str) -> tuple[CommitStatus, ...]:
+        """The newest state of each context."""
+        return self._checks.list_statuses(commit)
+
+
+def check_repository(repository: str) -> str:
+    """The text itself where it is `owner/name`; UsageError if not."""
+    if not _REPOSITORY.fullmatch(repository) or repository.endswith(("/.", "/..")):
+        raise UsageError(
+            f"{repository!r} is no repository on GitHub",
+            hint="set forge.repository to owner/name",
+        )
+    return repository
+
+
+def installed(credentials: Credentials, repository: str, clock: Clock) -> Credentials:
+    """An App's credentials with its installation on the repository and its bot's name."""
+    if credentials.kind is not CredentialKind.APP:
+        return credentials
+    if credentials.installation and credentials.account:
+        return credentials
+    app = Api.connect(replace(credentials, installation=0), clock)
+    account = credentials.account or f"{text_of(app.get('read the App', '/app').body, 'slug')}[bot]"
+    installation = credentials.installation
+    if not installation:
+        path = f"/repos/{repository}/installation"
+        installation = int(app.get(f"find the App on {repository}", path).body["id"])
+    return replace(credentials, installation=installation, account=account)

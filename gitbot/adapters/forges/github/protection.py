@@ -1,0 +1,110 @@
+"""Who may write, and how many approvals the base branch asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from gitbot.adapters.forges.github.api import Api
+from gitbot.adapters.forges.github.budget import Priority
+from gitbot.adapters.forges.github.refusals import Refused
+from gitbot.errors import ForgeError
+
+_WRITERS = frozenset({"admin", "maintain", "write"})
+REMEMBERED = 60  # seconds that an answer about somebody's right is good for
+_UNPROTECTED = "branch not protected"
+
+
+@dataclass(slots=True, kw_only=True)
+class Protection:
+    """Rights on one repository. `required` is the configured count; None: GitHub is asked."""
+
+    api: Api
+    root: str
+    branch: str
+    required: int | None = None
+    _rights: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    _reviews: tuple[int, int] | None = None
+
+    def can_write(self, account: str) -> bool:
+        """Whether an account may write now; somebody unknown may not."""
+        now = self.api.clock.now()
+        known = self._rights.get(account)
+        if known is not None and now - known[0] < REMEMBERED:
+            return known[1]
+        may = self._permission(account) in _WRITERS
+        self._rights[account] = (now, may)
+        return may
+
+    def _permission(self, account: str) -> str:
+        """admin, write, read or none (maintain counts as write, triage as read)."""
+        path = f"{self.root}/collaborators/{quote(account, safe='')}/permission"
+        try:
+            answer = self.api.get(f"read what {account} may do", path, priority=Priority.SAFETY)
+        except Refused as error:
+            if error.status == 404:  # an account that is gone, or an App: no collaborator
+                return "none"
+            raise
+        return str(answer.body.get("permission") or "none")
+
+    def reviews_required(self) -> int:
+        """How many approvals a merge into the base branch needs: rulesets and classic protection.
+
+        ForgeError where it cannot be read: then nobody knows what an approval is.
+        """
+        if self.required is not None:
+            return self.required
+        now = self.api.clock.now()
+        if self._reviews is None or now - self._reviews[0] >= REMEMBERED:
+            self._reviews = (now, max(self.by_rulesets(), self._by_protection()))
+        return self._reviews[1]
+
+    def by_rulesets(self) -> int:
+        """Approvals that the active rulesets of the branch ask for."""
+        rules = self.api.pages(
+            f"read the rules of {self.branch}",
+            f"{self.root}/rules/branches/{quote(self.branch, safe='')}",
+            priority=Priority.SAFETY,
+        )
+        return max((_approvals(rule) for rule in rules), default=0)
+
+    def _by_protection(self) -> int:
+        branch = self.api.get(
+            f"read the branch {self.branch}",
+            f"{self.root}/branches/{quote(self.branch, safe='')}",
+            priority=Priority.SAFETY,
+        ).body
+        if not branch.get("protected"):
+            return 0
+        try:
+            return self.by_protection()
+        except Refused as error:
+            known = self.by_rulesets()
+            if known:
+                return known
+            raise ForgeError(
+                f"{self.branch} is protected, and how many approvals it needs cannot be read",
+                hint="give the App Administration: read, use a ruleset, or set "
+                "forge.requiredReviews in .gitbot.yaml",
+            ) from error
+
+    def by_protection(self) -> int:
+        """Approvals that the classic branch protection asks for; needs Administration: read."""
+        path = f"{self.root}/branches/{quote(self.branch, safe='')}/protection"
+        try:
+            body = self.api.get(
+                f"read the protection of {self.branch}", path, priority=Priority.SAFETY
+            ).body
+        except Refused as error:
+            if error.status == 404 and _UNPROTECTED in error.said.lower():
+                return 0
+            raise
+        asked = body.get("required_pull_request_reviews") or {}
+        return int(asked.get("required_approving_review_count") or 0)
+
+
+def _approvals(rule: Any) -> int:
+    if rule.get("type") != "pull_request":
+        return 0
+    return int((rule.get("parameters") or {}).get("required_approving_review_count") or 0)
