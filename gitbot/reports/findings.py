@@ -7,15 +7,20 @@ bytes. Every format escapes for itself.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from gitbot.model.canonical import short_digest
 from gitbot.model.findings import Finding, Severity, finding_json, sort_key
 from gitbot.reports import inert
 
 API_VERSION = "placement.gitbot.dev/v1alpha1"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+MAX_RESULTS = 5_000
+NO_FILE = ".gitbot.yaml"  # where a finding stands that belongs to no line of a file
+_RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
@@ -41,39 +46,78 @@ def json_findings(findings: Iterable[Finding]) -> str:
 
 
 def sarif(findings: Iterable[Finding], *, version: str = "") -> str:
-    """SARIF 2.1.0, as GitHub's code scanning reads it. Columns count in Unicode code points."""
-    ordered = _sorted(findings)
-    codes = sorted({finding.code for finding in ordered})
-    driver: dict[str, Any] = {
-        "name": "gitbot",
-        "rules": [{"id": code, "shortDescription": {"text": _title(code)}} for code in codes],
-    }
+    """SARIF 2.1.0, as GitHub's code scanning takes it. Columns count in Unicode code points.
+
+    GitHub refuses a whole file for one result without a place, and for rules without help
+    (SARIF Multitool 5.7, rule kind GHAS); it shows at most 5,000 results, so errors come first.
+    """
+    ordered = sorted(findings, key=lambda finding: (_RANKS[finding.severity], sort_key(finding)))
+    shown = sorted(ordered[:MAX_RESULTS], key=sort_key)
+    if len(ordered) > len(shown):
+        shown.append(_left_out(len(ordered) - len(shown)))
+    codes = sorted({finding.code for finding in shown})
+    driver: dict[str, Any] = {"name": "gitbot", "rules": [_sarif_rule(code) for code in codes]}
     if version:
         driver["semanticVersion"] = version
+    prints = _fingerprints(shown)
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "results": [_sarif_result(finding, codes.index(finding.code)) for finding in ordered],
+        "results": [
+            _sarif_result(finding, codes.index(finding.code), mark)
+            for finding, mark in zip(shown, prints, strict=True)
+        ],
     }
     document = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
 
 
-def _sarif_result(finding: Finding, index: int) -> dict[str, Any]:
+def _left_out(amount: int) -> Finding:
+    return Finding(
+        code="reports/left-out",
+        severity=Severity.WARNING,
+        message=f"{amount} more findings; code scanning shows no more than {MAX_RESULTS}",
+        hint="the command line has all (-o json)",
+    )
+
+
+def _sarif_rule(code: str) -> dict[str, Any]:
+    room, _, _ = code.partition("/")
+    return {
+        "id": code,
+        "shortDescription": {"text": f"{_title(code)}."},
+        "fullDescription": {"text": f"A finding of gitbot's room {room}: {_title(code)}."},
+        "help": {"text": f"docs/reference/findings.md of gitbot says what {code} means."},
+    }
+
+
+def _sarif_result(finding: Finding, index: int, fingerprint: str) -> dict[str, Any]:
     path = f"{finding.key_path}: " if finding.key_path else ""
-    result: dict[str, Any] = {
+    region = {"startLine": max(1, finding.line), "startColumn": max(1, finding.column)}
+    location = {
+        "artifactLocation": {"uri": _uri(finding.file or NO_FILE)},
+        "region": region if finding.file else {"startLine": 1, "startColumn": 1},
+    }
+    return {
         "ruleId": finding.code,
         "ruleIndex": index,
         "level": str(finding.severity),
         "message": {"text": inert.lines(f"{path}{_message(finding)}")},
+        "locations": [{"physicalLocation": location}],
+        "partialFingerprints": {"primaryLocationLineHash": fingerprint},
     }
-    if finding.file:
-        location: dict[str, Any] = {"artifactLocation": {"uri": _uri(finding.file)}}
-        if finding.line:
-            region = {"startLine": finding.line, "startColumn": max(1, finding.column)}
-            location["region"] = region
-        result["locations"] = [{"physicalLocation": location}]
-    return result
+
+
+def _fingerprints(findings: Iterable[Finding]) -> list[str]:
+    """One identity a finding that a moved line does not change: hash, colon, count of equals."""
+    seen: Counter[str] = Counter()
+    prints = []
+    for finding in findings:
+        said = [finding.code, finding.file, finding.key_path, finding.message]
+        digest = short_digest(json.dumps(said), 16)
+        seen[digest] += 1
+        prints.append(f"{digest}:{seen[digest]}")
+    return prints
 
 
 def _uri(path: str) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from junitparser import JUnitXml
 from sarif_pydantic import Sarif  # type: ignore[import-untyped]
@@ -61,7 +62,29 @@ def test_sarif_is_valid_and_says_where() -> None:
         "artifactLocation": {"uri": "intents/iberia/db%2C%201.yaml"},
         "region": {"startLine": 12, "startColumn": 5},
     }
-    assert "locations" not in run["results"][0]
+    assert run["results"][0]["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": ".gitbot.yaml"},
+        "region": {"startLine": 1, "startColumn": 1},
+    }
+
+
+def test_sarif_fingerprints_survive_a_moved_line_and_are_never_shared() -> None:
+    moved = replace(ERROR, line=99)
+
+    def prints(*findings: Finding) -> list[str]:
+        run = json.loads(report.sarif(findings))["runs"][0]
+        return [item["partialFingerprints"]["primaryLocationLineHash"] for item in run["results"]]
+
+    assert prints(ERROR) == prints(moved)
+    assert len(set(prints(ERROR, ERROR, WARNING))) == 3
+
+
+def test_sarif_shows_errors_first_where_they_are_too_many() -> None:
+    many = [replace(WARNING, message=f"warning {number}") for number in range(report.MAX_RESULTS)]
+    results = json.loads(report.sarif([*many, ERROR]))["runs"][0]["results"]
+    assert len(results) == report.MAX_RESULTS + 1
+    assert [item["level"] for item in results].count("error") == 1
+    assert results[-1]["message"]["text"].startswith("1 more findings; code scanning shows")
 
 
 def test_junit_fails_on_errors_only() -> None:
