@@ -9,10 +9,10 @@ PY := $(VENV)/bin/python
 # pip reads no configuration of the person for what gitbot installs, but keeps the machine's index.
 PIP := $(PY) -m pip --disable-pip-version-check --quiet --no-input
 
-.PHONY: help demo test lint format bench long controlplane wheel clean
+.PHONY: help demo test lint format bench long controlplane controlplane-up controlplane-down wheel clean
 
 help: ## Say what can be done
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(PY):
 	@for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -57,6 +57,12 @@ long: $(VENV)/.development ## Mutation tests and full-size searches (hours)
 
 controlplane: $(VENV)/.development ## Build etcd, kube-apiserver, kube-scheduler, kube-controller-manager (needs Go)
 	@$(PY) -m tests.controlplane.build
+
+controlplane-up: $(VENV)/.development ## Start a real control plane for yourself, with nodes and the VMs of customapp
+	@$(PY) -m tests.controlplane.person up
+
+controlplane-down: $(VENV)/.development ## End it
+	@$(PY) -m tests.controlplane.person down
 
 wheel: $(VENV)/.development ## Build the wheel into dist/
 	@$(PY) -m hatchling build -t wheel

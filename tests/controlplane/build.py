@@ -56,7 +56,7 @@ def cache_folder(environment: Mapping[str, str]) -> Path:
     home = environment.get("HOME") or ""
     if not base and home:
         base = str(Path(home, ".cache"))
-    wanted = Path(base or "/nonexistent", "gitbot", "controlplane")
+    wanted = Path(base or "/dev/null", "gitbot", "controlplane")
     try:
         wanted.mkdir(parents=True, exist_ok=True)
         if os.access(wanted, os.W_OK):

@@ -1,0 +1,64 @@
+"""A whole cluster in one object: control plane, kubelets, KubeVirt; and the scenes on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from gitbot.model.objects import KubernetesObject
+from gitbot.simulation.building import namespace
+from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.scenes import NAMESPACE, cache, customapp
+from tests.controlplane import build
+from tests.controlplane.kubelet import Kubelets
+from tests.controlplane.kubevirt.connection import Connection, path_of
+from tests.controlplane.plane import ControlPlane
+
+SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
+
+
+class Stage:
+    """Use it as a context. `say` is told in one line what happens."""
+
+    def __init__(self, *, folder: Path, context: str, say: Callable[[str], None]) -> None:
+        self.plane = ControlPlane(build.programs(), folder=folder, context=context)
+        self._say = say
+        self._ends = ExitStack()
+        self.admin: Connection
+        self.kubelets: Kubelets
+
+    def __enter__(self) -> Self:
+        with ExitStack() as ends:
+            self._say("starting etcd, kube-apiserver, kube-scheduler, kube-controller-manager")
+            ends.enter_context(self.plane)
+            self.admin = self.plane.connection()
+            self.kubelets = Kubelets(self.plane.connection("kubelets", groups=["system:masters"]))
+            self.kubelets.start()
+            ends.callback(self.kubelets.stop)
+            self._ends = ends.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.close()
+
+    def customapp(self) -> None:
+        """The nodes of scene customapp, with its databases, caches and application servers."""
+        scene = customapp(step=0)
+        nodes = [_fresh(node) for node in scene.list("Node")]
+        self._say(f"{len(nodes)} nodes")
+        self.kubelets.add(*nodes)
+        self.create(namespace(NAMESPACE))
+        self.create(cache())
+
+    def create(self, obj: KubernetesObject) -> KubernetesObject:
+        """Create an object as an administrator."""
+        path = path_of(BY_KIND[obj["kind"]], obj["metadata"].get("namespace", ""))
+        return self.admin.request("POST", path, obj)
+
+
+def _fresh(obj: KubernetesObject) -> KubernetesObject:
+    """An object without what a server adds."""
+    metadata = {key: obj["metadata"][key] for key in obj["metadata"] if key not in SERVER_FIELDS}
+    return {**obj, "metadata": metadata}
