@@ -11,31 +11,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitbot.model.objects import at
-
-Schema = Mapping[str, Any]
-
-STRING: Schema = {"type": "string"}
-INTEGER: Schema = {"type": "integer"}
-BOOLEAN: Schema = {"type": "boolean"}
-ANY: Schema = {"x-kubernetes-preserve-unknown-fields": True}
-OPEN: Schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-
-
-def fields(*, required: tuple[str, ...] = (), **properties: Schema) -> Schema:
-    """An object with these fields and no other."""
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
-    return {**schema, "required": list(required)} if required else schema
-
-
-def list_of(items: Schema) -> Schema:
-    """An array."""
-    return {"type": "array", "items": items}
-
-
-def map_of(values: Schema) -> Schema:
-    """An object with free keys."""
-    return {"type": "object", "additionalProperties": values}
-
+from gitbot.simulation.instance_schema import (
+    INSTANCE_SPEC,
+    INSTANCE_STATUS,
+    LABEL_SELECTOR,
+    TEMPLATE,
+)
+from gitbot.simulation.schema_parts import (
+    BOOLEAN,
+    INT_OR_STRING,
+    INTEGER,
+    OPEN,
+    STRING,
+    Schema,
+    fields,
+    list_of,
+    map_of,
+    opened,
+)
 
 METADATA = fields(
     name=STRING,
@@ -70,7 +63,24 @@ def _kind(**properties: Schema) -> Schema:
     return {"type": "object", "properties": {**common, **properties}}
 
 
-_OPEN_KIND = _kind(spec=OPEN, status=OPEN)
+_MIGRATIONS = fields(
+    allowAutoConverge=BOOLEAN,
+    allowPostCopy=BOOLEAN,
+    allowWorkloadDisruption=BOOLEAN,
+    bandwidthPerMigration=INT_OR_STRING,
+    completionTimeoutPerGiB=INTEGER,
+    disableTLS=BOOLEAN,
+    matchSELinuxLevelOnMigration=BOOLEAN,
+    maxDowntimeMs=INTEGER,
+    network=STRING,
+    nodeDrainTaintKey=STRING,
+    parallelMigrationsPerCluster=INTEGER,
+    parallelOutboundMigrationsPerNode=INTEGER,
+    progressTimeout=INTEGER,
+    unsafeMigrationOverride=BOOLEAN,
+    utilityVolumesTimeout=INTEGER,
+)
+KUBEVIRT_SPEC = opened(configuration=opened(migrations=_MIGRATIONS, evictionStrategy=STRING))
 SCHEMAS: Mapping[str, Schema] = {
     "ConfigMap": _kind(data=map_of(STRING), binaryData=map_of(STRING), immutable=BOOLEAN),
     "VirtualMachineInstanceMigration": _kind(
@@ -88,7 +98,7 @@ SCHEMAS: Mapping[str, Schema] = {
             allowAutoConverge=BOOLEAN,
             allowPostCopy=BOOLEAN,
             allowWorkloadDisruption=BOOLEAN,
-            bandwidthPerMigration=ANY,
+            bandwidthPerMigration=INT_OR_STRING,
             completionTimeoutPerGiB=INTEGER,
             maxDowntimeMs=INTEGER,
             experimental=OPEN,
@@ -104,16 +114,25 @@ SCHEMAS: Mapping[str, Schema] = {
             runStrategy=STRING,
             instancetype=OPEN,
             preference=OPEN,
-            template=OPEN,
+            template=TEMPLATE,
             dataVolumeTemplates=list_of(OPEN),
             updateVolumesStrategy=STRING,
+            required=("template",),
         ),
         status=OPEN,
     ),
-    "VirtualMachineInstance": _OPEN_KIND,
+    "VirtualMachineInstance": _kind(spec=INSTANCE_SPEC, status=INSTANCE_STATUS),
     "VirtualMachineInstanceReplicaSet": _kind(
-        spec=fields(replicas=INTEGER, paused=BOOLEAN, selector=OPEN, template=OPEN), status=OPEN
+        spec=fields(
+            replicas=INTEGER,
+            paused=BOOLEAN,
+            selector=LABEL_SELECTOR,
+            template=TEMPLATE,
+            required=("selector", "template"),
+        ),
+        status=OPEN,
     ),
+    "KubeVirt": _kind(spec=KUBEVIRT_SPEC, status=OPEN),
 }
 
 
@@ -144,7 +163,7 @@ def schema_of(kind: str) -> Schema:
 
 def prune(value: Any, schema: Schema, path: str = "") -> tuple[Any, list[str], list[str]]:
     """The value without unknown fields; the paths of unknown fields; type errors as text."""
-    if value is None or schema.get("x-kubernetes-preserve-unknown-fields"):
+    if value is None or not _says_something(schema):
         return value, [], []
     expected = schema["type"]
     if not _has_type(value, expected):
@@ -155,6 +174,14 @@ def prune(value: Any, schema: Schema, path: str = "") -> tuple[Any, list[str], l
     if expected == "object":
         return _prune_object(value, schema, path)
     return value, [], []
+
+
+def _says_something(schema: Schema) -> bool:
+    """Whether a schema forbids anything: quantities and open values without fields do not."""
+    if schema.get("x-kubernetes-int-or-string"):
+        return False
+    opened = schema.get("x-kubernetes-preserve-unknown-fields")
+    return not opened or "properties" in schema
 
 
 def _has_type(value: Any, expected: str) -> bool:
@@ -188,6 +215,9 @@ def _prune_object(value: Any, schema: Schema, path: str) -> tuple[Any, list[str]
     for name, item in value.items():
         inner = properties.get(name, schema.get("additionalProperties"))
         where = f"{path}.{name}" if path else name
+        if inner is None and schema.get("x-kubernetes-preserve-unknown-fields"):
+            kept[name] = item
+            continue
         if inner is None:
             unknown.append(where)
             continue

@@ -92,7 +92,7 @@ def test_an_object_that_no_controller_can_digest_is_survived(cluster: SimulatedC
         assert ask(face, pods, method="POST", body=torn)[0] == 422
         assert ask(face, pods, method="POST", body=born)[0] == 201
         path = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
-        assert ask(face, path, method="POST", body=odd)[0] == 500
+        assert ask(face, path, method="POST", body=odd)[0] == 422
         path = "/apis/apps/v1/namespaces/default/deployments"
         assert ask(face, path, method="POST", body=bad)[0] == 201
         with face.lock:
