@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from gitbot.kubevirt import names
 from gitbot.kubevirt.configuration import (
@@ -19,7 +20,7 @@ from gitbot.kubevirt.configuration import (
 )
 from gitbot.kubevirt.memory_overhead import dedicated, vcpus_of
 from gitbot.model.objects import Json, KubernetesObject, annotations_of, at, labels_of
-from gitbot.model.quantities import units_of, whole
+from gitbot.model.quantities import milli, units_of, whole
 from gitbot.model.selectors import LabelSelector
 
 EPHEMERAL_STORAGE = 50_000_000
@@ -122,7 +123,13 @@ def _cpu(
     if not total:
         return {}, {}
     limited = {"cpu": total * 1000} if _wants_cpu_limit(kubevirt, limits, around) else {}
-    return {"cpu": -(-total * 1000 // ratio)}, limited
+    return {"cpu": _shared(total, ratio)}, limited
+
+
+def _shared(cpus: int, ratio: int) -> int:
+    """Milli CPUs of `cpus` overcommitted by `ratio`: upstream divides and prints binary floats."""
+    share = cpus / ratio
+    return milli(f"{share * 1000!r}m" if share < 1 else repr(share))
 
 
 def _wants_cpu_limit(kubevirt: KubernetesObject, limits: Amounts, around: Surroundings) -> bool:
@@ -188,6 +195,28 @@ def _memory_limit_ratio(namespace: KubernetesObject) -> float:
     except (KeyError, ValueError):
         return _DEFAULT_LIMIT_RATIO
     return ratio if ratio >= 1.0 else _DEFAULT_LIMIT_RATIO
+
+
+def resource_claims(vmi: KubernetesObject, kubevirt: KubernetesObject) -> list[dict[str, Any]]:
+    """What the compute container takes from the pod's resource claims: devices managed by DRA."""
+    devices: Json = at(vmi, "spec", "domain", "devices", default={})
+    kinds = (("gpus", "GPUsWithDRA"), ("hostDevices", "HostDevicesWithDRA"))
+    asked = [
+        device
+        for kind, needed in kinds
+        if gate(kubevirt, needed)
+        for device in devices.get(kind) or ()
+        if not device.get("deviceName")
+    ]
+    if gate(kubevirt, "NetworkDevicesWithDRA"):
+        networks = at(vmi, "spec", "networks", default=[])
+        asked.extend(network.get("resourceClaim") or {} for network in networks)
+    named = {"name": "claimName", "request": "requestName"}
+    return [
+        {ours: claim[theirs] for ours, theirs in named.items() if claim.get(theirs)}
+        for claim in asked
+        if claim.get("claimName")
+    ]
 
 
 def _plugin_devices(vmi: KubernetesObject, kubevirt: KubernetesObject) -> Iterator[str]:

@@ -77,7 +77,7 @@ def init_containers(
         found.extend(
             container(f"volume{name}", *_disk_resources(vmi, kubevirt))
             for name in disks
-            if name not in known_images
+            if name not in known_images and "@sha256:" not in disks[name]
         )
     elif disks:
         full = dedicated(vmi) or guaranteed(vmi)
@@ -90,12 +90,17 @@ def init_containers(
     return found
 
 
-def container_disks(vmi: KubernetesObject) -> list[str]:
-    """The names of the volumes that are container disks; `kernel-boot-volume` where one boots."""
+def container_disks(vmi: KubernetesObject) -> dict[str, str]:
+    """The volumes that are container disks and their images; `kernel-boot-volume` is one too."""
     volumes = at(vmi, "spec", "volumes", default=[])
-    found = [volume["name"] for volume in volumes if volume.get("containerDisk") is not None]
-    if at(vmi, "spec", "domain", "firmware", "kernelBoot", "container") is not None:
-        found.append("kernel-boot-volume")
+    found = {
+        volume["name"]: str(at(volume, "containerDisk", "image", default=""))
+        for volume in volumes
+        if volume.get("containerDisk") is not None
+    }
+    kernel = at(vmi, "spec", "domain", "firmware", "kernelBoot", "container")
+    if kernel is not None:
+        found["kernel-boot-volume"] = str(kernel.get("image", ""))
     return found
 
 
@@ -147,10 +152,11 @@ def _sidecar_resources(vmi: KubernetesObject, kubevirt: KubernetesObject) -> tup
 
 
 def _sidecar_count(vmi: KubernetesObject, kubevirt: KubernetesObject) -> int:
-    return sum(1 for _ in _hook_sidecars(vmi)) + sum(1 for _ in _network_sidecars(vmi, kubevirt))
+    return sum(1 for _ in hook_sidecars(vmi)) + sum(1 for _ in _network_sidecars(vmi, kubevirt))
 
 
-def _hook_sidecars(vmi: KubernetesObject) -> Iterator[Any]:
+def hook_sidecars(vmi: KubernetesObject) -> Iterator[Any]:
+    """The sidecars that the VMI asks for by annotation; none where its text is no JSON list."""
     text = annotations_of(vmi).get(names.HOOK_SIDECARS, "[]")
     try:
         listed = json.loads(text)

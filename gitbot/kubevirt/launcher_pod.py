@@ -10,11 +10,16 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gitbot.kubevirt import names
-from gitbot.kubevirt.compute_resources import Surroundings, compute_resources
+from gitbot.kubevirt.compute_resources import (
+    Surroundings,
+    compute_resources,
+    resource_claims,
+)
 from gitbot.kubevirt.configuration import gate, setting
 from gitbot.kubevirt.containers import (
     container,
     helper_containers,
+    hook_sidecars,
     init_containers,
     quantities,
 )
@@ -61,6 +66,7 @@ def launcher_pod(
     optional |= {"affinity": affinity, "runtimeClassName": runtime_class or None}
     optional["resourceClaims"] = _resource_claims(vmi)
     optional["subdomain"] = at(vmi, "spec", "subdomain")
+    optional["securityContext"] = _security_context(kubevirt)
     spec |= {key: value for key, value in optional.items() if value}
     return {
         "apiVersion": "v1",
@@ -88,11 +94,28 @@ def controller_of(owner: KubernetesObject) -> dict[str, Any]:
     }
 
 
+def _security_context(kubevirt: KubernetesObject) -> dict[str, Any] | None:
+    """Only the seccomp profile: without one a namespace of level restricted refuses the pod."""
+    profile: Json = setting(
+        kubevirt, "seccompConfiguration", "virtualMachineInstanceProfile", "customProfile",
+        default={},
+    )  # fmt: skip
+    if profile.get("localhostProfile") is not None:
+        local = {"type": "Localhost", "localhostProfile": profile["localhostProfile"]}
+        return {"seccompProfile": local}
+    if profile.get("runtimeDefaultProfile"):
+        return {"seccompProfile": {"type": "RuntimeDefault"}}
+    return None
+
+
 def _containers(
     vmi: KubernetesObject, kubevirt: KubernetesObject, overhead: int, around: Surroundings
 ) -> list[dict[str, Any]]:
     requests, limits = compute_resources(vmi, kubevirt, overhead, around)
     compute = container("compute", quantities(requests), quantities(limits))
+    claims = resource_claims(vmi, kubevirt)
+    if claims:
+        compute["resources"]["claims"] = claims
     return [compute, *helper_containers(vmi, kubevirt)]
 
 
@@ -103,8 +126,10 @@ def _name(obj: KubernetesObject) -> str:
 def _labels(vmi: KubernetesObject) -> dict[str, str]:
     name = _name(vmi)
     digest = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:8]
+    injected = annotations_of(vmi).get(names.ISTIO_INJECT)
     return {
         **labels_of(vmi),
+        **({} if injected is None else {names.ISTIO_INJECT: injected}),
         names.APP: "virt-launcher",
         names.CREATED_BY: uid_of(vmi),
         names.VM_NAME: _hostname(vmi),
@@ -141,12 +166,29 @@ def claim_of(volume: Json) -> str:
 def _volumes(vmi: KubernetesObject) -> list[dict[str, Any]]:
     """Only claims: they tie the pod to where its storage can be reached."""
     found = []
+    hotplugged = hotplugged_volumes(vmi)
     for volume in at(vmi, "spec", "volumes", default=[]):
-        hotplugged = at(volume, "persistentVolumeClaim", "hotpluggable")
-        if claim_of(volume) and not hotplugged:
-            source: dict[str, Any] = {"claimName": claim_of(volume)}
-            found.append({"name": volume["name"], "persistentVolumeClaim": source})
-    return found
+        backing = at(volume, "ephemeral", "persistentVolumeClaim", "claimName", default="")
+        claim = claim_of(volume) or str(backing)
+        if claim and volume["name"] not in hotplugged:
+            found.append(_claim_volume(volume["name"], claim))
+    sidecars = (str(at(sidecar, "pvc", "name", default="")) for sidecar in hook_sidecars(vmi))
+    return [*found, *(_claim_volume(claim, claim) for claim in sidecars if claim)]
+
+
+def _claim_volume(name: str, claim: str) -> dict[str, Any]:
+    return {"name": name, "persistentVolumeClaim": {"claimName": claim}}
+
+
+def hotplugged_volumes(vmi: KubernetesObject) -> frozenset[str]:
+    """The names of volumes that were plugged in while the guest ran: another pod holds them."""
+    statuses = at(vmi, "status", "volumeStatus", default=[])
+    named = {item["name"] for item in statuses if item.get("hotplugVolume") is not None}
+    for volume in at(vmi, "spec", "volumes", default=[]):
+        kinds = ("dataVolume", "persistentVolumeClaim")
+        if any(at(volume, kind, "hotpluggable") for kind in kinds):
+            named.add(volume["name"])
+    return frozenset(named)
 
 
 def _reservations(vmi: KubernetesObject, claims: Mapping[str, KubernetesObject]) -> Sequence[str]:

@@ -33,6 +33,7 @@ EVEN_PARITY = "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity"
 MEMORY_LIMIT_RATIO = "alpha.kubevirt.io/auto-memory-limits-ratio"
 HOOK_SIDECARS = "hooks.kubevirt.io/hookSidecars"
 RESERVATION = "pr.kubevirt.io/"
+ISTIO_INJECT = "sidecar.istio.io/inject"
 
 OBSOLETE_HOST_MODEL = "node-labeller.kubevirt.io/obsolete-host-model"
 CPU_MANAGER = "kubevirt.io/cpumanager"

@@ -64,6 +64,9 @@ def _required_labels(vmi: KubernetesObject, kubevirt: KubernetesObject) -> Itera
         yield f"{names.TSC_FREQUENCY}{frequency}"
     if at(domain, "cpu", "realtime") is not None:
         yield "kubevirt.io/realtime"
+    architecture = at(vmi, "spec", "architecture")
+    if architecture == "s390x" and domain.get("launchSecurity") is not None:
+        yield "kubevirt.io/s390-pv"
     yield from _security_labels(at(domain, "launchSecurity", default={}))
 
 

@@ -14,7 +14,7 @@ from gitbot.kubevirt.pods import current_pod
 from gitbot.kubevirt.reconcile import Create, Reconciled, RecordEvent, Update
 from gitbot.kubevirt.target_pod import target_pod
 from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, condition_of, name_of
+from gitbot.model.objects import Json, KubernetesObject, at, condition_of, name_of
 
 QUOTA_CONDITION = "migrationRejectedByResourceQuota"
 _RETRY = 5  # seconds; virt-controller doubles its delay from milliseconds up to 1000 s
@@ -30,10 +30,9 @@ def why_no_target(
 
     It says so in its own log alone; the migration stays Pending for good.
     """
-    if not gate(kubevirt, "ImageVolume") and container_disks(vmi) and source_pod is not None:
-        missing = _without_digest(vmi, source_pod)
-        if missing:
-            return f"no image digest of container disk {missing} in the source pod's status"
+    unfit = _cannot_render(vmi, kubevirt, source_pod)
+    if unfit:
+        return f"failed to render launch manifest: {unfit}"
     if source_node is None:
         node, name = at(vmi, "status", "nodeName", default=""), name_of(vmi).name
         return f'node "{node}" associated with vmi "{name}" does not exist'
@@ -43,16 +42,64 @@ def why_no_target(
     return ""
 
 
-def _without_digest(vmi: KubernetesObject, source_pod: KubernetesObject) -> str:
-    statuses = at(source_pod, "status", "containerStatuses")
-    if statuses is None:
+def _cannot_render(
+    vmi: KubernetesObject, kubevirt: KubernetesObject, source_pod: KubernetesObject | None
+) -> str:
+    unknown = _without_digest(vmi, kubevirt, source_pod)
+    if unknown:
+        return (
+            "can not proceed with the migration when no reproducible image digest can be "
+            f"detected: {unknown}"
+        )
+    refused = _not_permitted(vmi, kubevirt)
+    if refused:
+        return refused
+    known: Json = setting(kubevirt, "network", "binding", default={})
+    for interface in at(vmi, "spec", "domain", "devices", "interfaces", default=[]):
+        binding = at(interface, "binding", "name")
+        if binding is not None and binding not in known:
+            return f"couldn't find configuration for network binding: {binding}"
+    return ""
+
+
+def _not_permitted(vmi: KubernetesObject, kubevirt: KubernetesObject) -> str:
+    """Devices that the cluster does not list, where it lists any."""
+    permitted: Json | None = setting(kubevirt, "permittedHostDevices")
+    if permitted is None:
         return ""
-    if not any("imageID" in status for status in statuses):
-        return ""  # a snapshot does not keep it: nothing can be said
-    images = {status.get("name"): str(status.get("imageID", "")) for status in statuses}
-    for disk in container_disks(vmi):
-        if "@sha256:" not in images.get(f"volume{disk}", ""):
-            return disk
+    listed = {
+        device.get("resourceName")
+        for kind in ("pciHostDevices", "mediatedDevices", "usb")
+        for device in permitted.get(kind) or ()
+    }
+    devices: Json = at(vmi, "spec", "domain", "devices", default={})
+    kinds = (("gpus", "GPU", "GPUsWithDRA"), ("hostDevices", "HostDevice", "HostDevicesWithDRA"))
+    return " ".join(
+        f"{word} {device.get('deviceName', '')} is not permitted in permittedHostDevices "
+        "configuration"
+        for kind, word, by_claim in kinds
+        for device in devices.get(kind) or ()
+        if device.get("deviceName") not in listed
+        and not (gate(kubevirt, by_claim) and device.get("claimName"))
+    )
+
+
+def _without_digest(
+    vmi: KubernetesObject, kubevirt: KubernetesObject, source_pod: KubernetesObject | None
+) -> str:
+    """The container disk whose image's digest the source pod does not tell, in KubeVirt's words."""
+    statuses = list(at(source_pod, "status", "containerStatuses", default=[]))
+    if gate(kubevirt, "ImageVolume"):
+        statuses += at(source_pod, "status", "initContainerStatuses", default=[])
+    images = {
+        str(status.get("name")): str(status["imageID"])
+        for status in statuses
+        if "imageID" in status
+    }  # a snapshot does not keep it: then nothing can be said
+    for disk, image in container_disks(vmi).items():
+        told = images.get(f"volume{disk}")
+        if told is not None and "@sha256:" not in told:
+            return f'failed to identify image digest for container "{image}" with id "{told}"'
     return ""
 
 

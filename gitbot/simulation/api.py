@@ -19,6 +19,7 @@ from gitbot.model.pod import Pod
 from gitbot.simulation.defaults import with_defaults
 from gitbot.simulation.disruption import check_budgets
 from gitbot.simulation.patching import json_patch, merge_patch, strategic_patch
+from gitbot.simulation.pod_checks import check_pod
 from gitbot.simulation.quota import check_quota
 from gitbot.simulation.resources import BY_KIND, Resource
 from gitbot.simulation.schemas import missing_fields, prune, schema_of
@@ -104,6 +105,7 @@ class Api:
         )
         admitted = self.admission.admit(self._defaulted(stripped), None, user=asked.user)
         if resource.kind == "Pod":
+            check_pod(self.store, admitted)
             check_quota(self.store, admitted)
         if not asked.dry_run:
             return Answer(object=self.store.create(admitted), warnings=warnings)

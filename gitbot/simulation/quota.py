@@ -6,10 +6,11 @@ Source: k8s.io/apiserver admission plugin ResourceQuota, pkg/quota/v1/evaluator/
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from gitbot.model.objects import Json, KubernetesObject, at
 from gitbot.model.quantities import units_of
-from gitbot.simulation.status import ApiError
+from gitbot.simulation.pod_checks import containers_of, forbidden
 from gitbot.simulation.store import Store
 
 _COUNTS = ("pods", "count/pods")
@@ -38,49 +39,47 @@ def _check_named(quota: KubernetesObject, hard: Json, pod: KubernetesObject) -> 
         name
         for name in hard
         if name not in _COUNTS
-        and not all(_amount(container, name) is not None for container in _containers(pod))
+        and not all(_amount(container, name) is not None for _, container in containers_of(pod))
     )
     if missing:
-        containers = ",".join(str(container["name"]) for container in _containers(pod))
-        text = f"failed quota: {quota['metadata']['name']}: must specify {','.join(missing)}"
-        raise _forbidden(pod, f"{text} for: {containers}")
+        listed = []
+        for name in missing:
+            lacking = [
+                item["name"] for _, item in containers_of(pod) if _amount(item, name) is None
+            ]
+            listed.append(f"{name} for: {','.join(sorted(lacking))}")
+        text = f"failed quota: {quota['metadata']['name']}: must specify {'; '.join(listed)}"
+        raise forbidden(pod, text)
 
 
 def _check_amounts(
     quota: KubernetesObject, hard: Json, pod: KubernetesObject, others: Iterable[KubernetesObject]
 ) -> None:
     listed = list(others)
+    counted: Json = at(quota, "status", "used", default={})
     exceeded = []
     for name in sorted(hard):
         asked = _usage(pod, name)
         used = sum(_usage(other, name) for other in listed)
+        shown = _text(name, used, listed)
+        if name in counted:
+            used, shown = units_of(_unit(name), counted[name]), str(counted[name])
         if used + asked > units_of(_unit(name), hard[name]):
-            exceeded.append((name, _text(name, asked), _text(name, used), str(hard[name])))
+            exceeded.append((name, _text(name, asked, [pod]), shown, str(hard[name])))
     if not exceeded:
         return
     requested, used_text, limited = (
         ",".join(f"{item[0]}={item[place]}" for item in exceeded) for place in (1, 2, 3)
     )
     name = quota["metadata"]["name"]
-    raise _forbidden(
+    raise forbidden(
         pod,
         f"exceeded quota: {name}, requested: {requested}, used: {used_text}, limited: {limited}",
     )
 
 
-def _forbidden(pod: KubernetesObject, why: str) -> ApiError:
-    metadata = pod["metadata"]
-    name = metadata.get("name") or metadata.get("generateName", "")
-    return ApiError(f'pods "{name}" is forbidden: {why}', code=403, reason="Forbidden")
-
-
 def _ended(pod: KubernetesObject) -> bool:
     return at(pod, "status", "phase") in ("Succeeded", "Failed")
-
-
-def _containers(pod: KubernetesObject) -> list[Json]:
-    containers: list[Json] = at(pod, "spec", "containers", default=[])
-    return containers
 
 
 def _unit(name: str) -> str:
@@ -89,18 +88,43 @@ def _unit(name: str) -> str:
 
 def _amount(container: Json, name: str) -> int | None:
     """What one container asks of a quota's resource, in milli cpu or whole units."""
+    value = _given(container, name)
+    return None if value is None else units_of(_unit(_SHORT.get(name, name)), value)
+
+
+def _given(container: Json, name: str) -> Any:
     side, _, resource = _SHORT.get(name, name).partition(".")
     value = at(container, "resources", side, resource)
     if value is None and side == "requests":
         value = at(container, "resources", "limits", resource)
-    return None if value is None else units_of(resource, value)
+    return value
 
 
 def _usage(pod: KubernetesObject, name: str) -> int:
     if name in _COUNTS:
         return 1  # units of pods
-    return sum(_amount(container, name) or 0 for container in _containers(pod))
+    running, starting = 0, 0
+    for path, container in containers_of(pod):
+        amount = _amount(container, name) or 0
+        if "initContainers" not in path or container.get("restartPolicy") == "Always":
+            running += amount
+        else:
+            starting = max(starting, running + amount)
+    return max(running, starting)
 
 
-def _text(name: str, amount: int) -> str:
-    return f"{amount}m" if _unit(name) == "cpu" else str(amount)
+def _text(name: str, amount: int, pods: Iterable[KubernetesObject]) -> str:
+    """An amount as the API server prints a sum: in the notation of its first part."""
+    if name in _COUNTS:
+        return str(amount)
+    if _unit(name) == "cpu":
+        return f"{amount}m" if amount % 1000 else str(amount // 1000)
+    parts = (_given(item, name) for pod in pods for _, item in containers_of(pod))
+    first = next((str(part) for part in parts if part is not None), "")
+    step, units = (1024, "KMGTPE") if first.endswith("i") else (1000, "kMGTPE")
+    unit = ""
+    for letter in units:
+        if not amount or amount % step:
+            break
+        amount, unit = amount // step, letter
+    return f"{amount}{unit}{'i' if unit and step == 1024 else ''}"

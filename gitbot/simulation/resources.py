@@ -67,6 +67,7 @@ def _kubevirt(kind: str, *short: str, status: bool = True) -> Resource:
 RESOURCES: tuple[Resource, ...] = (
     _core("ConfigMap", "configmaps", "cm"),
     _core("Event", "events", "ev"),
+    _core("LimitRange", "limitranges", "limits"),
     _core("Namespace", "namespaces", "ns", namespaced=False, status=True),
     _core("Node", "nodes", "no", namespaced=False, status=True),
     _core("PersistentVolume", "persistentvolumes", "pv", namespaced=False, status=True),

@@ -83,6 +83,7 @@ def bad_request(message: str) -> ApiError:
 def invalid(resource: Resource, name: str, causes: Sequence[tuple[str, str, str]]) -> ApiError:
     """422 Invalid; causes are (field, reason, message)."""
     text = ", ".join(f"{field}: {message}" for field, _, message in causes)
+    text = f"[{text}]" if len(causes) > 1 else text
     qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     return ApiError(
         f'{qualified} "{name}" is invalid: {text}',

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from gitbot.model.canonical import short_digest
 from gitbot.model.instants import format_instant, parse_instant
 from gitbot.model.objects import KubernetesObject, at, condition_of
 from gitbot.simulation.dials import Dials
@@ -78,6 +79,11 @@ def is_ready(node: KubernetesObject | None) -> bool:
     return ready is not None and ready.get("status") == "True"
 
 
+def _digest(image: str) -> str:
+    """A made-up digest of an image, as a container runtime tells it."""
+    return image if "@sha256:" in image else f"{image}@sha256:{short_digest(image, 64)}"
+
+
 def running_status(pod: KubernetesObject, now: int) -> dict[str, Any]:
     """The status of a pod whose containers have started."""
     text = format_instant(now)
@@ -91,7 +97,7 @@ def running_status(pod: KubernetesObject, now: int) -> dict[str, Any]:
         {
             "name": container["name"],
             "image": container.get("image", ""),
-            "imageID": container.get("image", ""),
+            "imageID": _digest(container.get("image", "")),
             "ready": True,
             "started": True,
             "restartCount": 0,

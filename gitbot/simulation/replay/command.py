@@ -71,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _player(given: argparse.Namespace) -> Player:
+    del given
     return replay_target_pod
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gitbot.kubevirt.launcher_pod import claim_of
 from gitbot.model.objects import annotations_of, at, labels_of, name_of
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.replay.context import Context
@@ -90,15 +91,16 @@ class Scene:
         return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
     def _load_claims(self) -> None:
-        labels = [labels_of(self._record[key]) for key in ("source_pod", "vmi")]
-        kept = sorted({key for found in labels for key in found if key.startswith(_RESERVATION)})
+        labels = labels_of(self._record["source_pod"])
+        keys = sorted(key for key in labels if key.startswith(_RESERVATION))
+        reserved = _reserved(self._record["vmi"])
         for claim in self._record.get("pvcs") or ():
             made = self._named("v1", "PersistentVolumeClaim", claim["name"])
             made["spec"] = {key: claim[key] for key in ("volumeMode", "accessModes")}
             made["status"] = {"phase": "Bound"}
             stored = self.cluster.store.create(made)
-            if claim.get("shared") and kept:
-                self._uids[kept.pop(0).removeprefix(_RESERVATION)] = stored["metadata"]["uid"]
+            if claim["name"] in reserved and keys:
+                self._uids[keys.pop(0).removeprefix(_RESERVATION)] = stored["metadata"]["uid"]
 
     def _load(self, obj: Mapping[str, Any]) -> None:
         """Put an object there as it is; its UID becomes ours, wherever it is named."""
@@ -218,6 +220,15 @@ class Scene:
         if found_difference is None and log and not _says(said, log):
             return Difference(name=name, field="controller_log", recorded=log[-1], ours=said)
         return found_difference
+
+
+def _reserved(vmi: Mapping[str, Any]) -> set[str]:
+    """The claims behind disks with a SCSI reservation."""
+    volumes = {volume["name"]: volume for volume in at(vmi, "spec", "volumes", default=[])}
+    disks = at(vmi, "spec", "domain", "devices", "disks", default=[])
+    return {
+        claim_of(volumes.get(disk["name"], {})) for disk in disks if at(disk, "lun", "reservation")
+    }
 
 
 def _started(container: Mapping[str, Any], digest: bool) -> dict[str, Any]:

@@ -21,6 +21,13 @@ UNMATCHED: Object = {
 }
 
 
+NO_DIGEST = (
+    "failed to render launch manifest: can not proceed with the migration when no reproducible "
+    'image digest can be detected: failed to identify image digest for container "fedora" with id '
+    '"fedora"'
+)
+
+
 def with_disk() -> Object:
     made = vmi()
     made["spec"]["volumes"] = [{"name": "root", "containerDisk": {"image": "fedora"}}]
@@ -38,7 +45,7 @@ def pod_with(image: str | None) -> Object:
         (vmi(), KUBEVIRT, None, ""),
         (vmi(selinuxContext=""), KUBEVIRT, None, "SELinux context not set on VMI status"),
         (vmi(selinuxContext=""), UNMATCHED, None, ""),
-        (with_disk(), KUBEVIRT, pod_with("fedora"), ""),
+        (with_disk(), KUBEVIRT, pod_with("fedora"), NO_DIGEST),
         (with_disk(), NO_IMAGE_VOLUME, pod_with("fedora@sha256:1"), ""),
         (with_disk(), NO_IMAGE_VOLUME, pod_with(None), ""),  # a snapshot does not keep it
         (with_disk(), NO_IMAGE_VOLUME, {"status": {}}, ""),
@@ -46,7 +53,7 @@ def pod_with(image: str | None) -> Object:
             with_disk(),
             NO_IMAGE_VOLUME,
             pod_with("fedora"),
-            "no image digest of container disk root in the source pod's status",
+            NO_DIGEST,
         ),
     ],
 )

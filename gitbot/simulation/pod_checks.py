@@ -1,0 +1,137 @@
+"""What the API server refuses of a pod: labels it cannot be, and admission plugins on by default.
+
+Sources: Kubernetes 1.36, pkg/apis/core/validation, plugin/pkg/admission/{runtimeclass,limitranger}
+and pod-security-admission, each only as far as a launcher pod can run into it: hugepages, the
+nodeSelector, the seccomp rule of level restricted, most and least of a LimitRange.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gitbot.model.label_syntax import label_key_problems, label_value_problems
+from gitbot.model.objects import Json, KubernetesObject, at, labels_of
+from gitbot.model.quantities import units_of, whole
+from gitbot.simulation.resources import BY_KIND
+from gitbot.simulation.status import ApiError, invalid
+from gitbot.simulation.store import Store
+
+_ENFORCE = "pod-security.kubernetes.io/enforce"
+_PROFILES = ("RuntimeDefault", "Localhost")
+
+
+def check_pod(store: Store, pod: KubernetesObject) -> None:
+    """Raise 403 where a plugin refuses the pod, 422 where the pod itself is wrong."""
+    _check_runtime_class(store, pod)
+    _check_security(store, pod)
+    _check_limit_ranges(store, pod)
+    causes = [*_hugepages(pod), *_node_selector(at(pod, "spec", "nodeSelector", default={}))]
+    if causes:
+        raise invalid(BY_KIND["Pod"], _name(pod), causes)
+
+
+def _name(pod: KubernetesObject) -> str:
+    metadata = pod["metadata"]
+    return str(metadata.get("name") or metadata.get("generateName", ""))
+
+
+def forbidden(pod: KubernetesObject, why: str) -> ApiError:
+    """403 by an admission plugin."""
+    return ApiError(f'pods "{_name(pod)}" is forbidden: {why}', code=403, reason="Forbidden")
+
+
+def containers_of(pod: KubernetesObject) -> Iterator[tuple[str, Json]]:
+    """The containers of a pod with the paths to them, init containers first."""
+    for kind in ("initContainers", "containers"):
+        for index, item in enumerate(at(pod, "spec", kind, default=[])):
+            yield f"spec.{kind}[{index}]", item
+
+
+def _node_selector(selector: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    field, reason = "spec.nodeSelector", "FieldValueInvalid"
+    for key, value in sorted(selector.items()):
+        for problem in label_key_problems(key):
+            yield field, reason, f'Invalid value: "{key}": {problem}'
+        for problem in label_value_problems(value):
+            yield field, reason, f'Invalid value: "{value}": {problem}'
+
+
+def _hugepages(pod: KubernetesObject) -> Iterator[tuple[str, str, str]]:
+    """Hugepages are asked for in whole pages."""
+    listed = sorted(containers_of(pod), key=lambda item: "initContainers" in item[0])
+    for path, item in listed:
+        for side in ("limits", "requests"):
+            for name, value in sorted(at(item, "resources", side, default={}).items()):
+                page = name.removeprefix("hugepages-")
+                if page != name and whole(value) % whole(page):
+                    text = f"{value} is not positive integer multiple of {name}"
+                    where = f"{path}.resources.{side}[{name}]"
+                    yield where, "FieldValueInvalid", f'Invalid value: "{value}": {text}'
+
+
+def _check_runtime_class(store: Store, pod: KubernetesObject) -> None:
+    found = store.find("RuntimeClass", ("", at(pod, "spec", "runtimeClassName", default="")))
+    asked: Mapping[str, str] = at(pod, "spec", "nodeSelector", default={})
+    for key, value in sorted(at(found, "scheduling", "nodeSelector", default={}).items()):
+        if asked.get(key, value) != value:
+            raise forbidden(
+                pod,
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                f"pod.spec.nodeSelector[{key}] = {asked[key]}",
+            )
+
+
+def _check_security(store: Store, pod: KubernetesObject) -> None:
+    namespace = store.find("Namespace", ("", pod["metadata"].get("namespace", "")))
+    labels = labels_of(namespace or {})
+    if labels.get(_ENFORCE) != "restricted" or _is_confined(pod["spec"]):
+        return
+    wrong = [item["name"] for _, item in containers_of(pod) if not _is_confined(item)]
+    if not wrong:
+        return
+    version = labels.get(f"{_ENFORCE}-version", "latest")
+    names = ", ".join(f'"{name}"' for name in wrong)
+    plural = "s" if len(wrong) > 1 else ""
+    raise forbidden(
+        pod,
+        f'violates PodSecurity "restricted:{version}": seccompProfile (pod or container{plural} '
+        f"{names} must set securityContext.seccompProfile.type to "
+        '"RuntimeDefault" or "Localhost")',
+    )
+
+
+def _is_confined(part: Json) -> bool:
+    return at(part, "securityContext", "seccompProfile", "type") in _PROFILES
+
+
+def _check_limit_ranges(store: Store, pod: KubernetesObject) -> None:
+    for found in store.all("LimitRange", pod["metadata"].get("namespace", "")):
+        wrong = [
+            text
+            for limit in at(found, "spec", "limits", default=[])
+            if limit.get("type") == "Container"
+            for _, item in containers_of(pod)
+            for text in _outside(limit, item)
+        ]
+        if wrong:
+            raise forbidden(pod, wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
+
+
+def _outside(limit: Json, container: Json) -> Iterable[str]:
+    kind = limit["type"]
+    requests: Json = at(container, "resources", "requests", default={})
+    limits: Json = at(container, "resources", "limits", default={})
+    for name, least in sorted((limit.get("min") or {}).items()):
+        text = f"minimum {name} usage per {kind} is {least}"
+        if name not in requests:
+            yield f"{text}.  No request is specified"
+        elif units_of(name, requests[name]) < units_of(name, least):
+            yield f"{text}, but request is {requests[name]}"
+    for name, most in sorted((limit.get("max") or {}).items()):
+        text = f"maximum {name} usage per {kind} is {most}"
+        asked: Any = limits.get(name)
+        if asked is None:
+            yield f"{text}.  No limit is specified"
+        elif units_of(name, asked) > units_of(name, most):
+            yield f"{text}, but limit is {asked}"
