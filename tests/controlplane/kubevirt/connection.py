@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +23,17 @@ READ_SECONDS = 60.0
 WATCH_SECONDS = 3600
 TRIES = 4  # of a request that reached nobody
 POOL = 32
+JSON = "application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """One answer. `body` is {} where the server sent no JSON object; header names are small."""
+
+    code: int
+    body: dict[str, Any]
+    data: bytes
+    headers: Mapping[str, str]
 
 
 def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
@@ -63,16 +75,32 @@ class Connection:
         content_type: str = "application/json",
     ) -> dict[str, Any]:
         """The decoded answer. Raises ApiError for every answer of 400 and above."""
-        answer = self._send(method, path, body, query or {}, content_type)
-        decoded = _decoded(answer.data)
-        if answer.status >= 400:
+        answer = self.answer(method, path, body, query=query, content_type=content_type)
+        if answer.code >= 400:
             raise ApiError(
-                str(decoded.get("message") or answer.data[:300]),
-                code=answer.status,
-                reason=str(decoded.get("reason") or ""),
-                details=decoded.get("details") or {},
+                str(answer.body.get("message") or answer.data[:300]),
+                code=answer.code,
+                reason=str(answer.body.get("reason") or ""),
+                details=answer.body.get("details") or {},
             )
-        return decoded
+        return answer.body
+
+    def answer(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+        accept: str = JSON,
+    ) -> Answer:
+        """Whatever the server answers, refusals too."""
+        found = self._send(method, path, body, query or {}, content_type, accept)
+        headers = {key.lower(): value for key, value in found.headers.items()}
+        return Answer(
+            code=found.status, body=_decoded(found.data), data=found.data, headers=headers
+        )
 
     def list(self, path: str, query: Mapping[str, str] | None = None) -> tuple[list[Any], str]:
         """All items of a collection, and its resourceVersion."""
@@ -110,16 +138,22 @@ class Connection:
             answer.close()
 
     def _send(
-        self, method: str, path: str, body: Any, query: Mapping[str, str], content_type: str
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        query: Mapping[str, str],
+        content_type: str,
+        accept: str,
     ) -> urllib3.BaseHTTPResponse:
         url = f"{path}?{urlencode(query)}" if query else path
         data = None if body is None else json.dumps(body).encode()
         for _ in range(TRIES - 1):
             try:
-                return self._open(method, url, data, content_type, read=READ_SECONDS, whole=True)
+                return self._open(method, url, data, content_type, accept=accept, whole=True)
             except urllib3.exceptions.NewConnectionError:
                 time.sleep(0.25)  # the server has only just begun, or is about to go
-        return self._open(method, url, data, content_type, read=READ_SECONDS, whole=True)
+        return self._open(method, url, data, content_type, accept=accept, whole=True)
 
     def _open(
         self,
@@ -128,10 +162,11 @@ class Connection:
         data: bytes | None,
         content_type: str,
         *,
-        read: float | None,
+        accept: str = JSON,
+        read: float | None = READ_SECONDS,
         whole: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        headers = {"Accept": "application/json", "User-Agent": "kubevirt-controllers"}
+        headers = {"Accept": accept, "User-Agent": "kubevirt-controllers"}
         if content_type and data is not None:
             headers["Content-Type"] = content_type
         if self._user:
