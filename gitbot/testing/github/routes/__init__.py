@@ -1,0 +1,49 @@
+"""The operations: one file a subject, one row a path of GitHub's description."""
+
+from __future__ import annotations
+
+from gitbot.testing.github.calls import Route
+from gitbot.testing.github.problems import Problem
+from gitbot.testing.github.routes import (
+    actions,
+    apps,
+    branches,
+    check_runs,
+    contents,
+    git_data,
+    issues,
+    labels,
+    people,
+    pulls,
+    reviews,
+    rulesets,
+    statuses,
+)
+
+ROUTES: tuple[Route, ...] = (
+    *actions.ROUTES,
+    *apps.ROUTES,
+    *branches.ROUTES,
+    *check_runs.ROUTES,
+    *contents.ROUTES,
+    *git_data.ROUTES,
+    *issues.ROUTES,
+    *labels.ROUTES,
+    *people.ROUTES,
+    *pulls.ROUTES,
+    *reviews.ROUTES,
+    *rulesets.ROUTES,
+    *statuses.ROUTES,
+)
+
+
+def find_route(method: str, path: str) -> tuple[Route, dict[str, str]]:
+    """The row that fits, and its parameters. Raises Problem: 501 for what the double lacks."""
+    parts = path.strip("/").split("/")
+    fitting = [(route, found) for route in ROUTES if (found := route.match(parts)) is not None]
+    asked = "GET" if method == "HEAD" else method
+    here = [(route, found) for route, found in fitting if route.method == asked]
+    if here:  # the most literal path wins: /pulls/comments before /pulls/{pull_number}
+        return min(here, key=lambda row: row[0].path.count("{"))
+    words = "does not answer this method" if fitting else "knows no such operation"
+    raise Problem(501, f"the GitHub double {words}: {method} {path}")

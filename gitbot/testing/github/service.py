@@ -1,0 +1,322 @@
+"""The whole service: accounts, tokens, repositories, and one request in, one answer out."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from gitbot.errors import RepositoryError
+from gitbot.ports.clock import Clock
+from gitbot.testing.github import pushes
+from gitbot.testing.github.calls import Answer, Call, Request, Route
+from gitbot.testing.github.events import Event
+from gitbot.testing.github.faults import Fault, Trouble
+from gitbot.testing.github.limits import Limits
+from gitbot.testing.github.links import Links
+from gitbot.testing.github.problems import Problem
+from gitbot.testing.github.routes import find_route
+from gitbot.testing.github.state import (
+    Account,
+    App,
+    Installation,
+    Principal,
+    Repository,
+    State,
+)
+from gitbot.testing.github.storage import BareRepository
+from gitbot.testing.github.tokens import principal_of
+
+NOBODY = Principal(kind="nobody")
+ACTIONS_APP = App(id=15368, slug="github-actions", owner="github")
+
+
+class Dropped(Exception):
+    """The connection closes without an answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One request and its answer, for whoever watches. `route` is None where nothing fits."""
+
+    request: Request
+    principal: Principal
+    route: Route | None
+    answer: Answer
+    time: int
+
+
+class GitHub:
+    """GitHub's state and rules. Not safe for several threads: the server takes turns.
+
+    `folder` holds the bare repositories. Addresses in answers start with `api` and `html`; the
+    server sets them to its own.
+    """
+
+    def __init__(self, folder: Path, *, clock: Clock) -> None:
+        self.folder = folder
+        self.clock = clock
+        self.links = Links(api="http://localhost/api/v3", html="http://localhost")
+        self.state = State()
+        self.faults: list[Fault] = []
+        self.events: list[Event] = []
+        self.journal: list[Exchange] = []
+        self.watchers: list[Callable[[Exchange], None]] = []
+        self.limits = Limits()
+        self._past: State | None = None
+        self._answers: dict[str, Answer] = {}
+        for login, kind in (
+            ("github", "Organization"),
+            ("ghost", "User"),
+            ("web-flow", "User"),
+            ("github-actions[bot]", "Bot"),
+            ("github-merge-queue[bot]", "Bot"),
+        ):
+            self.add_account(login, kind=kind)
+        self.state.apps[ACTIONS_APP.id] = copy.deepcopy(ACTIONS_APP)
+
+    # -- what a test arranges ---------------------------------------------------------------
+
+    def new_id(self) -> int:
+        """A number that nothing else has."""
+        self.state.last_id += 1
+        return self.state.last_id
+
+    def add_account(self, login: str, *, kind: str = "User") -> Account:
+        """A person, organization or bot; the same one where it exists."""
+        known = self.state.accounts.get(login)
+        if known is None:
+            known = self.state.accounts[login] = Account(login=login, id=self.new_id(), kind=kind)
+        return known
+
+    def add_repository(
+        self, full_name: str, *, private: bool = False, branch: str = "main"
+    ) -> Repository:
+        """An empty repository; its owner is made where there is none."""
+        owner, _, name = full_name.partition("/")
+        self.add_account(owner, kind="Organization")
+        git = BareRepository.create(self.folder / owner / f"{name}.git", branch=branch)
+        return self._keep(full_name, git, private=private, branch=branch)
+
+    def fork(self, full_name: str, owner: str) -> Repository:
+        """A person's fork."""
+        upstream = self.repository(full_name)
+        self.add_account(owner)
+        name = f"{owner}/{upstream.name}"
+        git = upstream.git.copy_to(self.folder / owner / f"{upstream.name}.git")
+        made = self._keep(name, git, private=upstream.private, branch=upstream.default_branch)
+        made.parent = upstream.full_name
+        made.collaborators[owner] = "admin"
+        return made
+
+    def _keep(
+        self, full_name: str, git: BareRepository, *, private: bool, branch: str
+    ) -> Repository:
+        owner, _, name = full_name.partition("/")
+        made = Repository(
+            id=self.new_id(),
+            owner=owner,
+            name=name,
+            git=git,
+            created=self.clock.now(),
+            private=private,
+            default_branch=branch,
+        )
+        made.refs = git.refs()
+        self.state.repositories[full_name.lower()] = made
+        return made
+
+    def repository(self, full_name: str) -> Repository:
+        """A repository by `owner/name`."""
+        return self.state.repositories[full_name.lower()]
+
+    def add_collaborator(self, full_name: str, login: str, role: str = "write") -> None:
+        """Give a person a role: read, triage, write, maintain or admin."""
+        self.add_account(login)
+        self.repository(full_name).collaborators[login] = role
+
+    def add_app(
+        self, slug: str, *, owner: str, public_key: str, permissions: Mapping[str, str]
+    ) -> App:
+        """Register an App; `public_key` is PEM."""
+        self.add_account(owner)
+        self.add_account(f"{slug}[bot]", kind="Bot")
+        made = App(
+            id=self.new_id(),
+            slug=slug,
+            owner=owner,
+            public_key=public_key,
+            permissions=dict(permissions),
+        )
+        self.state.apps[made.id] = made
+        return made
+
+    def install(self, app: App, account: str, *repositories: str) -> Installation:
+        """Install an App on an account, for the named repositories or for all."""
+        made = Installation(
+            id=self.new_id(), app_id=app.id, account=account, repositories=repositories
+        )
+        self.state.installations[made.id] = made
+        return made
+
+    def personal_token(self, login: str, *, expires: int = 0) -> str:
+        """A personal access token of a person."""
+        self.add_account(login)
+        return self.new_token("ghp", Principal(kind="user", login=login, expires=expires))
+
+    def job_token(
+        self, full_name: str, permissions: Mapping[str, str], *, run_id: int = 0, hours: int = 6
+    ) -> str:
+        """The GITHUB_TOKEN of a job with these permissions."""
+        principal = Principal(
+            kind="job",
+            login="github-actions[bot]",
+            permissions=tuple(sorted({"metadata": "read", **permissions}.items())),
+            expires=self.clock.now() + hours * 3600,
+            repository=self.repository(full_name).full_name,
+            app_id=ACTIONS_APP.id,
+            run_id=run_id,
+        )
+        return self.new_token("ghs", principal)
+
+    def new_token(self, prefix: str, principal: Principal) -> str:
+        """A token that nobody could guess, the same in every run."""
+        seed = f"{prefix} {self.new_id()} {principal.login}"
+        token = f"{prefix}_{hashlib.sha256(seed.encode()).hexdigest()[:36]}"
+        self.state.tokens[token] = principal
+        return token
+
+    # -- questions ----------------------------------------------------------------------------
+
+    def role(self, repository: Repository, login: str) -> str:
+        """The role of somebody; the owner is admin, everybody reads what is public."""
+        if login == repository.owner:
+            return "admin"
+        return repository.collaborators.get(login) or ("none" if repository.private else "read")
+
+    def installed(self, installation_id: int, repository: Repository) -> bool:
+        """Whether an installation covers a repository."""
+        found = self.state.installations.get(installation_id)
+        return (
+            found is not None
+            and found.account == repository.owner
+            and (not found.repositories or repository.full_name in found.repositories)
+        )
+
+    def publish(self, event: Event) -> None:
+        """Let something have happened."""
+        self.events.append(event)
+
+    # -- one request --------------------------------------------------------------------------
+
+    def ask(self, token: str, method: str, path: str, body: Any = None, **query: str) -> Answer:
+        """One request without HTTP, as a test's own hand; troubles do not touch it."""
+        request = Request(method=method, path=path, query=query, body=body, token=token)
+        pushes.notice(self)
+        return self._answer(request, self.state, self.links)[0]
+
+    def handle(self, request: Request, links: Links) -> Answer:
+        """One request from outside. Raises Dropped where the connection shall close."""
+        pushes.notice(self)
+        fault = next((f for f in self.faults if f.takes(request.method, request.path)), None)
+        if fault is not None:
+            early = _early(fault, self.clock.now())
+            if early is not None:
+                return self._watched(request, early, None, NOBODY)
+        stale = fault is not None and fault.trouble is Trouble.STALE and self._past is not None
+        reads = request.method in ("GET", "HEAD")
+        before = None if reads else self._view()
+        answer, route, principal = self._answer(
+            request, self._past if stale and self._past is not None else self.state, links
+        )
+        if before is not None and answer.code < 400:
+            self._past = before
+        answer = self._watched(request, answer, route, principal)
+        return answer if fault is None else _late(fault, answer)
+
+    def _view(self) -> State | None:
+        wanted = any(f.trouble is Trouble.STALE and f.times > 0 for f in self.faults)
+        return copy.deepcopy(self.state) if wanted else None
+
+    def _answer(
+        self, request: Request, state: State, links: Links
+    ) -> tuple[Answer, Route | None, Principal]:
+        now = self.clock.now()
+        route: Route | None = None
+        principal = NOBODY
+        try:
+            principal = principal_of(self.state, request.token, now)
+            limited = self.limits.take(request.token or "anonymous", now)
+            route, parameters = find_route(request.method, request.path)
+            call = Call(
+                github=self,
+                state=state,
+                request=request,
+                principal=principal,
+                parameters=parameters,
+                links=links,
+                now=now,
+            )
+            if route.permission:
+                call.needs(call.repository, route.permission, route.level)
+            result = route.handler(call)
+        except Problem as problem:
+            return (
+                Answer(code=problem.code, body=problem.body, headers=problem.headers),
+                route,
+                principal,
+            )
+        except RepositoryError as failure:
+            return Answer(code=500, body={"message": f"git: {failure}"}), route, principal
+        answer = result if isinstance(result, Answer) else Answer(code=route.success, body=result)
+        return replace(answer, headers={**limited, **answer.headers}), route, principal
+
+    def _watched(
+        self, request: Request, answer: Answer, route: Route | None, principal: Principal
+    ) -> Answer:
+        exchange = Exchange(
+            request=request, principal=principal, route=route, answer=answer, time=self.clock.now()
+        )
+        self.journal.append(exchange)
+        for watcher in self.watchers:
+            watcher(exchange)
+        return answer
+
+
+def _early(fault: Fault, now: int) -> Answer | None:
+    match fault.trouble:
+        case Trouble.REFUSE:
+            return Answer(code=fault.status, body={"message": "Server Error"})
+        case Trouble.DROP:
+            raise Dropped
+        case Trouble.SECONDARY:
+            message = "You have exceeded a secondary rate limit. Please wait a few minutes."
+            problem = Problem(403, message)
+            return Answer(
+                code=403, body=problem.body, headers={"Retry-After": str(fault.retry_after)}
+            )
+        case Trouble.PRIMARY:
+            problem = Problem(403, "API rate limit exceeded for user ID 1.")
+            headers = {
+                "X-RateLimit-Limit": "5000",
+                "X-RateLimit-Remaining": "0",
+                "X-RateLimit-Reset": str(now + fault.retry_after),
+                "X-RateLimit-Resource": "core",
+            }
+            return Answer(code=403, body=problem.body, headers=headers)
+    return None
+
+
+def _late(fault: Fault, answer: Answer) -> Answer:
+    match fault.trouble:
+        case Trouble.LOSE:
+            return Answer(code=fault.status, body={"message": "Server Error"})
+        case Trouble.DROP_AFTER:
+            raise Dropped
+        case Trouble.NO_JSON:
+            text = answer.text()
+            return replace(answer, body=text[: len(text) // 2])
+    return answer
