@@ -96,7 +96,7 @@ class Connection:
         accept: str = JSON,
     ) -> Answer:
         """Whatever the server answers, refusals too."""
-        found = self._send(method, path, body, query or {}, content_type, accept)
+        found = self._send(method, path, body, query or {}, content_type, accept=accept)
         headers = {key.lower(): value for key, value in found.headers.items()}
         return Answer(
             code=found.status, body=_decoded(found.data), data=found.data, headers=headers
@@ -144,6 +144,7 @@ class Connection:
         body: Any,
         query: Mapping[str, str],
         content_type: str,
+        *,
         accept: str,
     ) -> urllib3.BaseHTTPResponse:
         url = f"{path}?{urlencode(query)}" if query else path
