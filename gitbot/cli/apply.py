@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitbot.cli.options import output_option
-from gitbot.cli.running import running, running_options, say
+from gitbot.cli.running import running, running_options, say, stopping
 from gitbot.model.instants import format_instant
 
 if TYPE_CHECKING:
@@ -25,27 +25,40 @@ max_runtime_option = click.option(
     help="End the pass after so many seconds; the next one goes on.",
 )
 
+wait_option = click.option(
+    "--wait-for-opening",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Wait for an opening that comes within so many seconds.",
+)
+
 
 @click.command("apply")
 @max_runtime_option
+@wait_option
 @output_option(("table", "json"), "table")
 @running_options
-def command(where: dict[str, str], max_runtime: int, output: str) -> int:
+def command(where: dict[str, str], max_runtime: int, wait_for_opening: int, output: str) -> int:
     """Carry out everything that is approved, open now and unfinished, whoever merged it.
 
     Goes on until nothing more can start. What waits for its window waits: exit code 0. A second
-    run does nothing. Exit code 1 where a move failed.
+    run does nothing. Exit code 1 where a move failed, 130 where somebody asked it to end: what was
+    begun stands in the ledger, and the next run goes on.
     """
     from gitbot.workflows.apply import apply  # noqa: PLC0415 - keeps --help quick
 
-    with running(where) as shell:
-        result = apply(shell, max_runtime=max_runtime)
+    with stopping() as stop, running(where) as shell:
+        result = apply(stop.of(shell), max_runtime=max_runtime, wait_for_opening=wait_for_opening)
     show(result, output)
     return exit_code(result)
 
 
 def exit_code(result: ApplyResult) -> int:
-    """0 done or waiting, 1 a move failed, 2 what must be known could not be read."""
+    """0 done or waiting, 1 a move failed, 2 what must be known could not be read, 130 ended."""
+    if result.interrupted:
+        return 130
     if result.failed:
         return 1
     return 2 if result.unsure else 0
@@ -79,6 +92,10 @@ def _lines(result: ApplyResult) -> list[str]:
         lines.append(f"{result.in_flight} under way; run again to follow them")
     if result.stop:
         lines.append(f"stopped: {result.stop}")
+    if result.interrupted:
+        lines.append("ended as asked: the next run goes on")
+    elif result.unfinished:
+        lines.append("the time of this pass is over: run again to go on")
     return lines
 
 
@@ -92,6 +109,8 @@ def apply_json(result: ApplyResult) -> dict[str, object]:
         "states": dict(result.states),
         "inFlight": result.in_flight,
         "stop": result.stop,
+        "unfinished": result.unfinished,
+        "interrupted": result.interrupted,
         "waiting": [
             {
                 "request": item.request,

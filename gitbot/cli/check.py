@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from gitbot.cli.checking import FORMATS, Asked, asking_options, colour, fail_on_option, run_check
 from gitbot.cli.options import output_option
+from gitbot.cli.report_files import write_reports
 from gitbot.cli.showing import shown
+
+if TYPE_CHECKING:
+    from gitbot.workflows.check import CheckResult
 
 
 @click.command("check")
@@ -14,35 +20,62 @@ from gitbot.cli.showing import shown
     "--pull-request", type=click.IntRange(min=1), metavar="N", help="Check an open pull request."
 )
 @click.option(
+    "--head", metavar="COMMIT", help="Check the open pull requests whose newest commit is this one."
+)
+@click.option(
     "--publish",
     is_flag=True,
-    help="With --pull-request: write comment, statuses and the record of what was shown.",
+    help="With --pull-request or --head: write comment, statuses and the record of what was shown.",
+)
+@click.option(
+    "--reports",
+    metavar="DIR",
+    help="Write comment.md, plan.json, findings.sarif, junit.xml and report.html there as well.",
 )
 @output_option(FORMATS, "table")
 @fail_on_option
 @asking_options
 def command(
-    asked: Asked, output: str, fail_on: str, pull_request: int | None, publish: bool
+    *,
+    asked: Asked,
+    output: str,
+    fail_on: str,
+    pull_request: int | None,
+    head: str | None,
+    publish: bool,
+    reports: str | None,
 ) -> int:
     """Check intents as CI does: lint, plan, replay of the plan, policies.
 
     With --base (and --rev) a pull request is checked: the requests that merging it would add or
     change are planned, what its windows and rules would do is shown beside. --pull-request does
     the same for an open pull request of the forge, from its commits alone, never a checkout;
-    what --publish shows there is what merging it approves.
+    what --publish shows there is what merging it approves. --head finds the pull request by its
+    newest commit, for CI systems that name no more than that.
 
     Exit code 1 for invalid intents, a policy that denies, a hold on something asked for, and a
     breach that the plan would add or make worse. A breach that stood before is a warning.
     """
-    if pull_request is None:
-        if publish:
-            raise click.UsageError("--publish needs --pull-request N")
-        result = run_check(asked)
-    else:
-        if asked.rev or asked.base:
-            raise click.UsageError("--pull-request names head and base itself")
-        from gitbot.cli.pulls import run_pull  # noqa: PLC0415 - forge and Git only where used
+    results = _results(asked, pull_request=pull_request, head=head, publish=publish)
+    for result in results:
+        if reports:
+            write_reports(result, reports)
+        click.echo(shown(result, output, colour=colour()), nl=False)
+    return 1 if any(result.fails(on_warning=fail_on == "warning") for result in results) else 0
 
-        result = run_pull(asked, pull_request, publish=publish)
-    click.echo(shown(result, output, colour=colour()), nl=False)
-    return 1 if result.fails(on_warning=fail_on == "warning") else 0
+
+def _results(
+    asked: Asked, *, pull_request: int | None, head: str | None, publish: bool
+) -> tuple[CheckResult, ...]:
+    if pull_request is None and head is None:
+        if publish:
+            raise click.UsageError("--publish needs --pull-request N or --head COMMIT")
+        return (run_check(asked),)
+    if pull_request is not None and head is not None:
+        raise click.UsageError("give --pull-request or --head, not both")
+    if asked.rev or asked.base:
+        name = "--head" if head else "--pull-request"
+        raise click.UsageError(f"{name} names head and base itself")
+    from gitbot.cli.pulls import run_pulls  # noqa: PLC0415 - forge and Git only where used
+
+    return run_pulls(asked, number=pull_request, head=head or "", publish=publish)

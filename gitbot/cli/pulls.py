@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from gitbot.adapters.files import find_root
 from gitbot.cli.checking import Asked, pick_cluster, published_snapshot
 from gitbot.cli.options import load_snapshot
-from gitbot.errors import ClusterError
+from gitbot.cli.running import say
+from gitbot.errors import ClusterError, UsageError
 
 if TYPE_CHECKING:
     from gitbot.model.cluster import ClusterSnapshot
     from gitbot.ports.cluster import Cluster
     from gitbot.workflows.check import CheckResult
+    from gitbot.workflows.shell import Shell
 
 
 class Moment:
@@ -39,8 +42,10 @@ class NoCluster:
         raise ClusterError(f"no cluster is read here but its snapshot, and {name} was asked for")
 
 
-def run_pull(asked: Asked, number: int, *, publish: bool) -> CheckResult:
-    """Check an open pull request; with `publish` write comment, statuses and record."""
+def run_pulls(
+    asked: Asked, *, number: int | None, head: str, publish: bool
+) -> tuple[CheckResult, ...]:
+    """Check one open pull request, or those at a commit; with `publish` say so on them."""
     from gitbot.constraints.replay import replay  # noqa: PLC0415 - numpy only where used
     from gitbot.wiring import open_shell, open_workspace  # noqa: PLC0415
     from gitbot.workflows import publish as pulls  # noqa: PLC0415
@@ -61,8 +66,32 @@ def run_pull(asked: Asked, number: int, *, publish: bool) -> CheckResult:
         if snapshot is not None:
             workspace.clusters[cluster] = cast("Cluster", NoCluster())
         shell = open_shell(workspace, cluster)
+        numbers = (number,) if number is not None else _at_head(shell, head)
         if publish:
-            return pulls.publish(shell, number=number, replay=replay, snapshot=snapshot).check
-        pull = shell.forge.get_pull(number)
+            return tuple(
+                pulls.publish(shell, number=each, replay=replay, snapshot=snapshot).check
+                for each in numbers
+            )
         ledger = shell.ledger_store.read()
-        return pulls.check_pull(shell, ledger, pull, replay=replay, snapshot=snapshot)
+        return tuple(
+            pulls.check_pull(
+                shell, ledger, shell.forge.get_pull(each), replay=replay, snapshot=snapshot
+            )
+            for each in numbers
+        )
+
+
+def _at_head(shell: Shell, head: str) -> tuple[int, ...]:
+    """The open pull requests to the base branch whose newest commit this is; often one or none."""
+    from gitbot.ports.forge import PullState  # noqa: PLC0415 - keeps --help quick
+
+    if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", head):
+        raise UsageError(f"found --head {head!r}, expected the 40 digits of a commit")
+    found = tuple(
+        pull.number
+        for pull in shell.forge.list_pulls(state=PullState.OPEN)
+        if pull.head == head and pull.base_branch == shell.base_branch
+    )
+    if not found:
+        say(f"no open pull request has {head[:12]} as its newest commit: nothing to do", err=True)
+    return found

@@ -1,16 +1,23 @@
-"""`gitbot reconcile`: look, propose, apply, in one pass."""
+"""`gitbot reconcile`: look, propose, apply, in one pass or again and again."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from gitbot.cli import apply as apply_command
 from gitbot.cli import propose as propose_command
 from gitbot.cli.options import output_option
-from gitbot.cli.running import running, running_options, say
-from gitbot.errors import GitbotError
+from gitbot.cli.running import running, running_options, say, stopping
+
+if TYPE_CHECKING:
+    from gitbot.errors import GitbotError
+    from gitbot.workflows.reconcile import ReconcileResult
+    from gitbot.workflows.shell import Shell
 
 
 @click.command("reconcile")
@@ -21,44 +28,105 @@ from gitbot.errors import GitbotError
     default=300,
     show_default=True,
     metavar="SECONDS",
-    help="With --watch: how long to rest between passes.",
+    help="With --watch: the longest rest between passes; openings and merges end it.",
+)
+@click.option(
+    "--health-file",
+    default="",
+    metavar="FILE",
+    help="With --watch: a file whose time is the heartbeat and whose line begins with ok or "
+    "failing.",
 )
 @apply_command.max_runtime_option
+@apply_command.wait_option
 @output_option(("table", "json"), "table")
 @running_options
-def command(where: dict[str, str], watch: bool, every: int, max_runtime: int, output: str) -> int:
+def command(
+    *,
+    where: dict[str, str],
+    watch: bool,
+    every: int,
+    health_file: str,
+    max_runtime: int,
+    wait_for_opening: int,
+    output: str,
+) -> int:
     """Look at the cluster, plan open pull requests again, propose, and apply: what a schedule runs.
 
-    On an unchanged world a second run writes nothing.
+    On an unchanged world a second run writes nothing. With --watch it also plans pull requests that
+    nobody has shown yet, waits out whatever is out of reach, and ends with 130 when asked to.
     """
+    if watch:
+        return _watch(
+            where, every=every, max_runtime=max_runtime, health_file=health_file, output=output
+        )
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.reconcile import reconcile  # noqa: PLC0415
 
-    with running(where) as shell:
-        while True:
-            try:
-                result = reconcile(shell, max_runtime=max_runtime, pack=write_snapshot)
-            except GitbotError as error:
-                if not watch:
-                    raise
-                say(f"error: {error}; trying again in {every} s", err=True)
-                shell.clock.sleep(every)
-                continue
-            if output == "json":
-                click.echo(
-                    json.dumps(
-                        {
-                            "apiVersion": "placement.gitbot.dev/v1alpha1",
-                            "kind": "ReconcileResult",
-                            "proposed": propose_command.propose_json(result.proposed),
-                            "applied": apply_command.apply_json(result.applied),
-                        },
-                        indent=2,
-                    )
-                )
-            else:
-                propose_command.show(result.proposed, output)
-                apply_command.show(result.applied, output)
-            if not watch:
-                return apply_command.exit_code(result.applied)
-            shell.clock.sleep(every)
+    with stopping() as stop, running(where) as shell:
+        result = reconcile(
+            stop.of(shell),
+            max_runtime=max_runtime,
+            pack=write_snapshot,
+            wait_for_opening=wait_for_opening,
+        )
+    show(result, output)
+    return apply_command.exit_code(result.applied)
+
+
+def _watch(
+    where: dict[str, str], *, every: int, max_runtime: int, health_file: str, output: str
+) -> int:
+    from gitbot.adapters.clock import SystemClock  # noqa: PLC0415 - keeps --help quick
+    from gitbot.adapters.signals import StoppableClock  # noqa: PLC0415
+    from gitbot.cli.health import HealthFile  # noqa: PLC0415
+    from gitbot.snapshot import write_snapshot  # noqa: PLC0415
+    from gitbot.workflows.watch import watch  # noqa: PLC0415
+
+    health = HealthFile(health_file)
+    with stopping(health.beat) as stop:
+        clock = StoppableClock(SystemClock(), stop.stop, health.beat)
+
+        @contextmanager
+        def opener() -> Iterator[Shell]:
+            with running(where) as shell:
+                yield stop.of(shell)
+
+        def passed(result: ReconcileResult) -> None:
+            health.good(clock.now())
+            show(result, output)
+
+        def troubled(error: GitbotError, seconds: int) -> None:
+            health.failing(clock.now(), str(error))
+            say(f"error: {error}; trying again in {seconds} s", err=True)
+
+        watch(
+            opener,
+            clock=clock,
+            interrupted=stop.stop.asked,
+            every=every,
+            max_runtime=max_runtime,
+            pack=write_snapshot,
+            on_pass=passed,
+            on_trouble=troubled,
+        )
+    return 130
+
+
+def show(result: ReconcileResult, output: str) -> None:
+    """Print what a pass did."""
+    if output == "json":
+        click.echo(json.dumps(reconcile_json(result), indent=2))
+        return
+    propose_command.show(result.proposed, output)
+    apply_command.show(result.applied, output)
+
+
+def reconcile_json(result: ReconcileResult) -> dict[str, object]:
+    """The published document of kind ReconcileResult."""
+    return {
+        "apiVersion": "placement.gitbot.dev/v1alpha1",
+        "kind": "ReconcileResult",
+        "proposed": propose_command.propose_json(result.proposed),
+        "applied": apply_command.apply_json(result.applied),
+    }

@@ -6,15 +6,18 @@ import functools
 import getpass
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from gitbot.adapters.files import find_root
+from gitbot.errors import Bug, GitbotError, Interrupted
 from gitbot.model.instants import format_instant
 
 if TYPE_CHECKING:
+    from gitbot.adapters.signals import Stop
     from gitbot.ports.cluster import Cluster
     from gitbot.workflows.shell import Progress, Shell
 
@@ -66,6 +69,37 @@ def running(where: dict[str, str]) -> Iterator[Shell]:
     ) as workspace:
         cluster = pick_cluster(workspace.settings, where["cluster"])
         yield open_shell(workspace, cluster, progress=tell)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopping:
+    """A run that ends at its next safe point when somebody asks; it calls `beat` while it rests."""
+
+    stop: Stop
+    beat: Callable[[], None] | None = None
+
+    def of(self, shell: Shell) -> Shell:
+        """The shell whose rests end, and which begins nothing more, when somebody asks."""
+        from gitbot.adapters.signals import StoppableClock  # noqa: PLC0415 - keeps --help quick
+
+        clock = StoppableClock(shell.clock, self.stop, self.beat)
+        return replace(shell, clock=clock, interrupted=self.stop.asked)
+
+
+@contextmanager
+def stopping(beat: Callable[[], None] | None = None) -> Iterator[Stopping]:
+    """SIGINT and SIGTERM ask the run inside to end. Interrupted where only they made it fail."""
+    from gitbot.adapters.signals import stop_on_signals  # noqa: PLC0415 - keeps --help quick
+
+    with stop_on_signals() as stop:
+        try:
+            yield Stopping(stop=stop, beat=beat)
+        except Bug:
+            raise
+        except GitbotError as error:
+            if stop.asked():  # the signal reached a child such as git as well
+                raise Interrupted(f"ended as asked: {error}") from error
+            raise
 
 
 def cluster_alone(where: dict[str, str]) -> Cluster:

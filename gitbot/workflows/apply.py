@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from gitbot.errors import ConflictError, GitbotError, RepositoryError
+from gitbot.errors import ConflictError, GitbotError
 from gitbot.execution.facts import FINAL_PHASES, phase_of
 from gitbot.execution.next_steps import next_steps
 from gitbot.execution.state import stop_flag
@@ -24,20 +24,18 @@ from gitbot.execution.values import (
 )
 from gitbot.model.ledger import FINAL_STATES, Entry, Ledger, MoveState
 from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, name_of, uid_of
+from gitbot.model.objects import KubernetesObject, at
 from gitbot.workflows.approvals import Approvals, read_approvals
 from gitbot.workflows.effects import do_effect
 from gitbot.workflows.feedback import write_refusals, write_statuses
-from gitbot.workflows.journal import Journal
+from gitbot.workflows.journal import LOST_RACES, Journal
+from gitbot.workflows.pauses import base_head, wait_for_opening_at, wait_for_progress
 from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Base, Shell
 
-POLL = 5  # seconds between looks while something is under way
-LOOK_ANYWAY = 30  # seconds after which the cluster is read whole although no phase changed
 ASK_FORGE = 60  # seconds after which the forge is asked again although nothing was merged
 MAX_SKEW = 30  # seconds between the API server's clock and ours
 MAX_RUNTIME = 3600
-LOST_RACES = 8
 UNREADABLE = "the stop flag cannot be read"
 SKEWED = "the API server's clock is"
 UNKNOWN = (UNREADABLE, SKEWED)
@@ -45,7 +43,11 @@ UNKNOWN = (UNREADABLE, SKEWED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyResult:
-    """What one pass did. `states` counts the moves that ended in it, by state."""
+    """What one pass did. `states` counts the moves that ended in it, by state.
+
+    `unfinished` says that only the time of the pass was over: another one has work at once.
+    `interrupted` says that somebody asked it to end; nothing is lost, the next pass goes on.
+    """
 
     created: int = 0
     entries: int = 0
@@ -54,6 +56,8 @@ class ApplyResult:
     stale: tuple[Stale, ...] = ()
     in_flight: int = 0
     stop: str = ""
+    unfinished: bool = False
+    interrupted: bool = False
     approvals: Approvals = field(default_factory=lambda: Approvals(approved=(), refused=()))
 
     @property
@@ -89,20 +93,34 @@ class _Pass:
     lost: int = 0
 
 
-def apply(shell: Shell, *, max_runtime: int = MAX_RUNTIME, start: bool = True) -> ApplyResult:
+def apply(
+    shell: Shell,
+    *,
+    max_runtime: int = MAX_RUNTIME,
+    start: bool = True,
+    wait_for_opening: int = 0,
+) -> ApplyResult:
     """One pass: until nothing more can start or end, or `max_runtime` seconds are over.
 
-    With `start` False nothing new is started: what is under way is observed and recalled.
+    With `start` False nothing new is started: what is under way is observed and recalled. An
+    opening within `wait_for_opening` seconds is waited for: the next pass may come late.
     """
     run = _begin(shell, ends_at=shell.clock.now() + max_runtime, start=start)
     while True:
         again = _turn(run, start=start)
-        if not again or shell.clock.now() >= run.ends_at:
+        opening = 0 if again else opens_soon(run, wait_for_opening)
+        more = (again or opening > 0) and not shell.interrupted()
+        if not more or shell.clock.now() >= run.ends_at:
             break
-        _wait(run)
+        if opening:
+            run.judged = False  # what was judged may have changed until then
+            wait_for_opening_at(opening, shell, run.journal, ends_at=run.ends_at)
+        else:
+            wait_for_progress(shell, ends_at=run.ends_at)
     run.journal.commit(())
-    write_statuses(shell, run.approvals.approved, run.journal.ledger, run.steps.waiting)
-    write_refusals(shell, run.approvals.refused)
+    if not shell.interrupted():  # a run that is ended has few seconds left: the next one says it
+        write_statuses(shell, run.approvals.approved, run.journal.ledger, run.steps.waiting)
+        write_refusals(shell, run.approvals.refused)
     return ApplyResult(
         created=run.created,
         entries=run.journal.written,
@@ -111,8 +129,17 @@ def apply(shell: Shell, *, max_runtime: int = MAX_RUNTIME, start: bool = True) -
         stale=run.steps.stale,
         in_flight=run.steps.in_flight,
         stop=run.stop,
+        unfinished=more,
+        interrupted=shell.interrupted(),
         approvals=run.approvals,
     )
+
+
+def opens_soon(run: _Pass, within: int) -> int:
+    """When the next move that waits for its time may start, if that is within so many seconds."""
+    now = run.shell.clock.now()
+    times = [item.until for item in run.steps.waiting if now < item.until <= now + within]
+    return min(times) if times and not run.stop else 0
 
 
 def _begin(shell: Shell, *, ends_at: int, start: bool) -> _Pass:
@@ -133,14 +160,6 @@ def _begin(shell: Shell, *, ends_at: int, start: bool) -> _Pass:
     return run
 
 
-def base_head(shell: Shell) -> str:
-    """The present commit of the protected base branch."""
-    head = shell.repository.resolve(shell.base_branch)
-    if head is None:
-        raise RepositoryError(f"there is no branch {shell.base_branch}")
-    return head
-
-
 def _turn(run: _Pass, *, start: bool) -> bool:
     """One step: read, decide, write, act. Whether it is worth looking again in this pass."""
     shell = run.shell
@@ -153,6 +172,8 @@ def _turn(run: _Pass, *, start: bool) -> bool:
     _refresh_approvals(run, ledger)
     run.stop = stop_reason(run, start=start)
     view = _view(run)
+    if shell.interrupted():
+        return False
     steps = next_steps(view)
     if steps.effects and run.journal.wait_for_turn():
         return True  # nothing is done on a look that has grown old: look again
@@ -241,6 +262,8 @@ def _may_still(run: _Pass) -> str:
 def _act(run: _Pass, steps: Steps) -> bool:
     acted = False
     for effect in steps.effects:
+        if run.shell.interrupted():  # what stands intended in the ledger is done by the next pass
+            return acted
         if not isinstance(effect, DeleteMigration | LabelNode):
             stop = _may_still(run)
             if stop:
@@ -289,28 +312,3 @@ def _with_events(shell: Shell, entry: Entry) -> Entry:
 
 def _warns(event: KubernetesObject) -> bool:
     return str(at(event, "type")) == "Warning"
-
-
-def _stages(run: _Pass) -> list[tuple[str, str, str]]:
-    """What of the migrations can make a difference to the next step."""
-    return [
-        (str(name_of(item)), uid_of(item), _stage(phase_of(item)))
-        for item in run.shell.cluster.list_migrations()
-    ]
-
-
-def _stage(phase: str) -> str:
-    """Not begun (it may be recalled), being prepared, copying, or the phase in which it ended."""
-    if phase in {"", "Pending"}:
-        return ""
-    return phase if phase in {"Running", *FINAL_PHASES} else "prepared"
-
-
-def _wait(run: _Pass) -> None:
-    """Let time pass until a migration begins, copies or ends, or the next whole look is due."""
-    clock = run.shell.clock
-    before, since = _stages(run), clock.now()
-    while clock.now() - since < LOOK_ANYWAY and clock.now() < run.ends_at:
-        clock.sleep(min(POLL, run.ends_at - clock.now()))
-        if _stages(run) != before:
-            return

@@ -19,7 +19,7 @@ from gitbot.model.ledger import HOLD_FILE, Entry, node_file, request_file
 from gitbot.model.objects import name_of, uid_of
 from gitbot.ports.cluster import Cluster
 from gitbot.workflows.apply import ApplyResult, apply
-from gitbot.workflows.journal import Journal
+from gitbot.workflows.journal import Journal, retried
 from gitbot.workflows.shell import Shell
 
 CLUSTER_PLACE = "in the cluster"
@@ -131,6 +131,11 @@ def _try(place: str, action: Callable[[], None], trouble: list[str]) -> bool:
 
 
 def _set_in_ledger(shell: Shell, *, state: str, reason: str, by: str) -> None:
+    """Nobody who writes more often keeps the flag from being set."""
+    retried(lambda: _set_once(shell, state=state, reason=reason, by=by))
+
+
+def _set_once(shell: Shell, *, state: str, reason: str, by: str) -> None:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     is_set = bool(stop_flag(ledger, shell.cluster_name))
@@ -168,6 +173,15 @@ class CancelResult:
 
 def cancel(shell: Shell, *, request: str, reason: str, by: str) -> CancelResult:
     """End one request: what has not started is withdrawn, its own migrations are deleted."""
+    record = retried(lambda: _cancelled(shell, request=request, reason=reason, by=by))
+    past = _past_recall(shell, record)
+    applied = apply(shell, start=False)
+    after = fold_requests(shell.ledger_store.read(), shell.cluster_name)[request]
+    return CancelResult(record=after, applied=applied, past_recall=past)
+
+
+def _cancelled(shell: Shell, *, request: str, reason: str, by: str) -> RequestRecord:
+    """Write that a request is cancelled; its record as it was before."""
     journal = Journal(shell.ledger_store, shell.clock)
     records = fold_requests(journal.read(), shell.cluster_name)
     record = records.get(request)
@@ -190,10 +204,7 @@ def cancel(shell: Shell, *, request: str, reason: str, by: str) -> CancelResult:
                 ),
             )
         )
-    past = _past_recall(shell, record)
-    applied = apply(shell, start=False)
-    after = fold_requests(shell.ledger_store.read(), shell.cluster_name)[request]
-    return CancelResult(record=after, applied=applied, past_recall=past)
+    return record
 
 
 def _past_recall(shell: Shell, record: RequestRecord) -> tuple[str, ...]:
@@ -207,6 +218,10 @@ def _past_recall(shell: Shell, record: RequestRecord) -> tuple[str, ...]:
 
 def returned(shell: Shell, *, node: str, by: str) -> tuple[str, str]:
     """Record that a node is back (done: Command); returns window and occurrence."""
+    return retried(lambda: _returned(shell, node=node, by=by))
+
+
+def _returned(shell: Shell, *, node: str, by: str) -> tuple[str, str]:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     prefix = f"nodes/{shell.cluster_name}/"

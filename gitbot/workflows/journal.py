@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
+from gitbot.errors import ConflictError
 from gitbot.model.ledger import Entry, Ledger
 from gitbot.ports.clock import Clock
 from gitbot.ports.ledger import LedgerStore
 
 PUSHES = 6
 MINUTE = 60
+LOST_RACES = 8
+
+T = TypeVar("T")
+
+
+def retried(decide: Callable[[], T]) -> T:
+    """Read, decide and write, again where somebody else wrote first; ConflictError in the end.
+
+    `decide` must read everything anew, so that what it writes is right on top of what it lost to.
+    """
+    for _ in range(LOST_RACES):
+        try:
+            return decide()
+        except ConflictError:
+            continue
+    return decide()
 
 
 class Journal:

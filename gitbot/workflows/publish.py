@@ -24,7 +24,7 @@ from gitbot.workflows.approvals import read_approvals
 from gitbot.workflows.base import CONFIGURATION
 from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
 from gitbot.workflows.feedback import context_of, set_status
-from gitbot.workflows.journal import Journal
+from gitbot.workflows.journal import Journal, retried
 from gitbot.workflows.past import past_of, reservations
 from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Shell
@@ -48,6 +48,12 @@ def publish(
     shell: Shell, *, number: int, replay: Replay, snapshot: ClusterSnapshot | None = None
 ) -> PublishResult:
     """Plan one open pull request on the result of merging it, and say so on it."""
+    return retried(lambda: _publish(shell, number=number, replay=replay, snapshot=snapshot))
+
+
+def _publish(
+    shell: Shell, *, number: int, replay: Replay, snapshot: ClusterSnapshot | None
+) -> PublishResult:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     pull = shell.forge.get_pull(number)
@@ -238,12 +244,23 @@ def statuses_of(shell: Shell, outcome: CheckResult) -> tuple[CommitStatus, ...]:
     )
 
 
+def _stands(record: PullRecord, pull: PullRequest, base: str, now: int) -> bool:
+    """Whether what was shown last is about this head on this base, and lives long enough."""
+    same = (record.head, record.base) == (pull.head, base)
+    return same and not (record.digest and _is_due(record, now))
+
+
 def refresh_pulls(
-    shell: Shell, *, replay: Replay, snapshot: ClusterSnapshot | None = None
+    shell: Shell,
+    *,
+    replay: Replay,
+    snapshot: ClusterSnapshot | None = None,
+    every: bool = False,
 ) -> tuple[PublishResult, ...]:
     """Plan again the open pull requests of people that were shown before, where it is due.
 
-    Due: somebody pushed, the base moved on, or the plan expires soon.
+    Due: somebody pushed, the base moved on, or the plan expires soon. With `every` also those that
+    were never shown.
     """
     ledger = shell.ledger_store.read()
     base = shell.repository.commit(shell.base_branch).id
@@ -251,10 +268,9 @@ def refresh_pulls(
     for pull in shell.forge.list_pulls(state=PullState.OPEN):
         own = pull.author == shell.forge.bot and pull.branch.startswith("gitbot/")
         records = fold_pull(ledger, pull.number, cluster=shell.cluster_name)
-        if own or pull.base_branch != shell.base_branch or not records:
+        if own or pull.base_branch != shell.base_branch or not (records or every):
             continue
-        same = (records[-1].head, records[-1].base) == (pull.head, base)
-        if same and not (records[-1].digest and _is_due(records[-1], shell.clock.now())):
+        if records and _stands(records[-1], pull, base, shell.clock.now()):
             continue
         results.append(publish(shell, number=pull.number, replay=replay, snapshot=snapshot))
     return tuple(results)

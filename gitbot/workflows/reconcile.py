@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply, base_head
+from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
+from gitbot.workflows.journal import retried
+from gitbot.workflows.pauses import base_head
 from gitbot.workflows.propose import ProposeResult, propose
 from gitbot.workflows.publish import PublishResult, refresh_pulls
 from gitbot.workflows.shell import Shell
@@ -38,19 +40,26 @@ class ReconcileResult:
 
 
 def reconcile(
-    shell: Shell, *, max_runtime: int = MAX_RUNTIME, pack: Pack | None = None
+    shell: Shell,
+    *,
+    max_runtime: int = MAX_RUNTIME,
+    pack: Pack | None = None,
+    wait_for_opening: int = 0,
+    every_pull: bool = False,
 ) -> ReconcileResult:
     """Snapshot, publish it, plan open pull requests again, propose, apply, propose what is left.
 
-    `pack` turns a snapshot into its file; without it none is published.
+    `pack` turns a snapshot into its file; without it none is published. With `every_pull` open
+    pull requests that nobody has shown yet are planned too; else those are another run's.
     """
     snapshot = shell.cluster.snapshot()
     published = pack is not None and publish_snapshot(shell, snapshot, pack)
     base = shell.read_base(base_head(shell))
-    pulls = refresh_pulls(shell, replay=base.replay, snapshot=snapshot)
-    proposed = propose(shell, snapshot=snapshot)
-    applied = apply(shell, max_runtime=max_runtime)
-    after = propose(shell) if not applied.did_nothing else ProposeResult()
+    pulls = refresh_pulls(shell, replay=base.replay, snapshot=snapshot, every=every_pull)
+    proposed = retried(lambda: propose(shell, snapshot=snapshot))
+    applied = apply(shell, max_runtime=max_runtime, wait_for_opening=wait_for_opening)
+    over = applied.did_nothing or applied.interrupted
+    after = ProposeResult() if over else retried(lambda: propose(shell))
     return ReconcileResult(
         snapshot_published=published,
         pulls=pulls,

@@ -9,6 +9,7 @@ from gitbot.model.plan_json import API_VERSION
 
 _TEXT = {"type": "string"}
 _COUNT = {"type": "integer", "minimum": 0}
+_FLAG = {"type": "boolean"}
 _INSTANT = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"}
 _MAYBE_INSTANT = {"anyOf": [_INSTANT, {"const": ""}]}
 
@@ -46,6 +47,8 @@ def apply_schema() -> dict[str, Any]:
         states={"type": "object", "additionalProperties": _COUNT},
         inFlight=_COUNT,
         stop=_TEXT,
+        unfinished=_FLAG,
+        interrupted=_FLAG,
         waiting=_list(waiting),
         stale=_list(_object(request=_TEXT, group=_TEXT, reasons=_list(_TEXT))),
         refused=_list(_object(pullRequest=_COUNT, reason=_TEXT)),

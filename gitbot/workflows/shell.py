@@ -64,11 +64,17 @@ def silent(progress: Progress) -> None:
     del progress
 
 
+def never() -> bool:
+    """Nobody asks to end."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shell:
     """The ports of one run on one cluster. `read_base` reads the base branch at a commit.
 
     `several` says that the configuration has more clusters, so that statuses must name theirs.
+    `interrupted` says that somebody asked to end: what is begun is written down, nothing is begun.
     """
 
     cluster_name: str
@@ -82,6 +88,7 @@ class Shell:
     read_base: Callable[[str], Base]
     progress: Callable[[Progress], None] = field(default=silent)
     several: bool = False
+    interrupted: Callable[[], bool] = field(default=never)
 
     def say(self, text: str, *, request: str = "", vm: str = "", state: str = "") -> None:
         """Show progress."""

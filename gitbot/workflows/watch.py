@@ -1,0 +1,85 @@
+"""Watch: pass after pass, with rests between, where no schedule of a CI system calls.
+
+Polls only: nothing calls in. A rest ends at the next opening, when something is merged, held or
+cancelled, or when its time is over. Trouble (forge, Git or cluster out of reach) is waited out with
+growing rests and everything opened anew; only a bug ends the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from gitbot.errors import Bug, GitbotError
+from gitbot.ports.clock import Clock
+from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult
+from gitbot.workflows.journal import Journal
+from gitbot.workflows.pauses import LOOK_ANYWAY, base_head, wait_for_change
+from gitbot.workflows.reconcile import Pack, ReconcileResult, reconcile
+from gitbot.workflows.shell import Shell
+
+FIRST_REST = 10  # seconds after the first trouble; doubled up to LONGEST_REST
+LONGEST_REST = 600
+
+
+def watch(
+    opener: Callable[[], AbstractContextManager[Shell]],
+    *,
+    clock: Clock,
+    interrupted: Callable[[], bool],
+    every: int,
+    max_runtime: int = MAX_RUNTIME,
+    pack: Pack | None = None,
+    on_pass: Callable[[ReconcileResult], None],
+    on_trouble: Callable[[GitbotError, int], None],
+) -> None:
+    """Run until interrupted. `on_trouble` gets the error and the seconds until the next try."""
+    troubles = 0
+
+    def passed(result: ReconcileResult) -> None:
+        nonlocal troubles
+        troubles = 0
+        on_pass(result)
+
+    while not interrupted():
+        try:
+            with opener() as shell:
+                _passes(shell, every=every, max_runtime=max_runtime, pack=pack, on_pass=passed)
+        except Bug:
+            raise
+        except GitbotError as error:
+            if interrupted():
+                return
+            rest = min(FIRST_REST * 2**troubles, LONGEST_REST)
+            troubles = min(troubles + 1, 16)
+            on_trouble(error, rest)
+            clock.sleep(rest)
+
+
+def _passes(
+    shell: Shell,
+    *,
+    every: int,
+    max_runtime: int,
+    pack: Pack | None,
+    on_pass: Callable[[ReconcileResult], None],
+) -> None:
+    """Passes with what is open, until interrupted or until the configuration is another one."""
+    settings = shell.read_base(base_head(shell)).settings
+    while not shell.interrupted():
+        result = reconcile(shell, max_runtime=max_runtime, pack=pack, every_pull=True)
+        on_pass(result)
+        if shell.interrupted() or shell.read_base(base_head(shell)).settings != settings:
+            return
+        rest(shell, result.applied, every=every)
+
+
+def rest(shell: Shell, applied: ApplyResult, *, every: int) -> None:
+    """Let time pass until the next look is worth it."""
+    if applied.unfinished:
+        return
+    now = shell.clock.now()
+    openings = [item.until for item in applied.waiting if item.until > now]
+    until = min([now + every, *openings])
+    journal = Journal(shell.ledger_store, shell.clock)
+    wait_for_change(shell, journal, until=until, look=min(LOOK_ANYWAY, every))
