@@ -141,6 +141,12 @@ class ForgeSettings(Value):
         description="github: owner/name; local: path or remote name of a bare repository.",
     )
     base_branch: Branch = Field(default="main", description="Protected branch of the intents.")
+    required_reviews: int | None = Field(
+        default=None,
+        ge=0,
+        le=10,
+        description="Approvals that a merge needs; default: what the branch's rules say.",
+    )
 
 
 class ProposalSettings(Value):

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.files import CONFIGURATION_FILE, ShippedTexts, read_plain_file
 from gitbot.adapters.git.ledger import GitLedgerStore
-from gitbot.adapters.git.process import Git, check_ref
+from gitbot.adapters.git.process import Git, check_ref, no_access
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.constraints.replay import replay
 from gitbot.errors import InvalidInput, RepositoryError, UsageError
@@ -24,6 +24,9 @@ from gitbot.ports.repository import Repository
 from gitbot.settings import ForgeSettings, Settings, read_settings
 from gitbot.workflows.base import read_base
 from gitbot.workflows.shell import Progress, Shell, silent
+
+if TYPE_CHECKING:
+    from gitbot.adapters.forges.github.opening import GitHub
 
 
 class LateCluster:
@@ -137,9 +140,12 @@ def open_workspace(
     """
     clock = clock or SystemClock()
     here = settings_here(root)
-    remote = _remote(root, here.forge)
+    github = _github(root, here.forge, clock)
+    remote = github.remote if github else _remote(root, here.forge)
     with tempfile.TemporaryDirectory(prefix="gitbot-mirror-") as folder:
-        repository = GitRepository.clone(remote, Path(folder) / "mirror.git")
+        repository = GitRepository.clone(
+            remote, Path(folder) / "mirror.git", access=github.access if github else no_access
+        )
         base_branch = here.forge.base_branch
         base = repository.resolve(base_branch)
         if base is None:
@@ -149,11 +155,14 @@ def open_workspace(
         data = repository.read_blob(base, CONFIGURATION_FILE)
         if data is None:
             raise UsageError(f"{base_branch} of {remote} has no {CONFIGURATION_FILE}")
+        settings = _settings(data)
+        if github:
+            github.forge.require_reviews(settings.forge.required_reviews)
         yield Workspace(
-            settings=_settings(data),
+            settings=settings,
             base=base,
             repository=repository,
-            forge=_forge(here.forge, remote, clock, account),
+            forge=github.forge if github else _local_forge(remote, clock, account),
             ledger=GitLedgerStore(repository),
             clock=clock,
             kubeconfig=kubeconfig,
@@ -180,11 +189,11 @@ def _settings(data: bytes) -> Settings:
 def _remote(root: Path, forge: ForgeSettings) -> str:
     """Where the intents repository is: a path as written, or the address of a remote's name."""
     named = forge.repository
-    if forge.type == "local" and ("/" in named or (root / named).is_dir()):
+    if "/" in named or (root / named).is_dir():
         return str((root / named).resolve())
-    name = check_ref(named) if forge.type == "local" else "origin"
-    code, address = Git(root).attempt(["config", "--get", f"remote.{name}.url"])
-    if code != 0 or not address:
+    name = check_ref(named)
+    address = _address(root, name)
+    if not address:
         raise UsageError(
             f"{root} has no remote {name}",
             hint="run gitbot in a clone of the intents repository, or set forge.repository",
@@ -192,14 +201,29 @@ def _remote(root: Path, forge: ForgeSettings) -> str:
     return str((root / address).resolve()) if (root / address).exists() else address
 
 
-def _forge(settings: ForgeSettings, remote: str, clock: Clock, account: str) -> Forge:
-    if settings.type == "local":
-        from gitbot.adapters.forges.local import LocalForge  # noqa: PLC0415 - one forge a run
+def _address(root: Path, name: str) -> str:
+    """The address of a remote of the work tree; "" where there is none."""
+    code, address = Git(root).attempt(["config", "--get", f"remote.{name}.url"])
+    return address if code == 0 else ""
 
-        directory = Path(remote)
-        inner = directory / ".git"
-        return LocalForge(inner if inner.is_dir() else directory, clock=clock, account=account)
-    raise UsageError(
-        "this version speaks to the local forge only",
-        hint="set forge.type to local and forge.repository to a bare repository",
+
+def _local_forge(remote: str, clock: Clock, account: str) -> Forge:
+    from gitbot.adapters.forges.local import LocalForge  # noqa: PLC0415 - one forge a run
+
+    directory = Path(remote)
+    inner = directory / ".git"
+    return LocalForge(inner if inner.is_dir() else directory, clock=clock, account=account)
+
+
+def _github(root: Path, forge: ForgeSettings, clock: Clock) -> GitHub | None:
+    """GitHub with the credentials of the environment; None where the forge is another one."""
+    if forge.type != "github":
+        return None
+    from gitbot.adapters.forges.github.opening import open_github  # noqa: PLC0415 - one forge a run
+
+    return open_github(
+        named=forge.repository,
+        origin=_address(root, "origin"),
+        base_branch=forge.base_branch,
+        clock=clock,
     )

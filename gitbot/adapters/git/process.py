@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import git
@@ -19,6 +20,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 # git check-ref-format, a little stricter: no control characters, no option look-alikes.
 _BAD_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$|/\.|\.lock(/|$)|^@$")
 _TIMEOUT_SECONDS = 120
+_PROTOCOLS = "file:https:ssh"
+_TALKING = frozenset({"fetch", "push", "ls-remote"})  # the commands that need a way in
 
 _CONFIGURATION = {
     "core.hooksPath": "/dev/null",
@@ -35,18 +38,38 @@ _CONFIGURATION = {
 }
 
 
-def hardened_environment() -> dict[str, str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How to get into a remote: configuration that may hold a secret, never printed.
+
+    It goes through the environment of the one process that talks, never through arguments.
+    """
+
+    configuration: Mapping[str, str] = field(default_factory=dict, repr=False)
+    protocols: str = _PROTOCOLS
+
+
+NO_ACCESS = Access()
+
+
+def no_access() -> Access:
+    """Whatever the machine itself may do: files, SSH keys."""
+    return NO_ACCESS
+
+
+def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
     """Environment variables that take a person's and the system's Git configuration out."""
+    configuration = {**_CONFIGURATION, **access.configuration}
     environment = {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_TERMINAL_PROMPT": "0",
-        "GIT_ALLOW_PROTOCOL": "file:https:ssh",
+        "GIT_ALLOW_PROTOCOL": access.protocols,
         "GIT_OPTIONAL_LOCKS": "0",
         "LC_ALL": "C",
-        "GIT_CONFIG_COUNT": str(len(_CONFIGURATION)),
+        "GIT_CONFIG_COUNT": str(len(configuration)),
     }
-    for number, (key, value) in enumerate(_CONFIGURATION.items()):
+    for number, (key, value) in enumerate(configuration.items()):
         environment[f"GIT_CONFIG_KEY_{number}"] = key
         environment[f"GIT_CONFIG_VALUE_{number}"] = value
     return environment
@@ -68,10 +91,14 @@ def check_ref(rev: str) -> str:
 
 
 class Git:
-    """Git commands in one repository directory. Output is bytes; failures are RepositoryError."""
+    """Git commands in one repository directory. Output is bytes; failures are RepositoryError.
 
-    def __init__(self, directory: Path) -> None:
+    `access` is asked before each command that talks to a remote: a token may live an hour only.
+    """
+
+    def __init__(self, directory: Path, *, access: Callable[[], Access] = no_access) -> None:
         self.directory = directory
+        self._access = access
         self._environment = hardened_environment()
 
     def run(
@@ -114,12 +141,15 @@ class Git:
         environment: Mapping[str, str] | None,
     ) -> tuple[int, bytes, bytes]:
         runner = git.Git(str(self.directory))
+        own = self._environment
+        if arguments[0] in _TALKING and self._access is not no_access:
+            own = hardened_environment(self._access())
         try:
             # the wrapper ends its process when it is collected: keep it until the answer is here
             wrapper = runner.execute(
                 ["git", *arguments],
                 as_process=True,
-                env={**self._environment, **(environment or {})},
+                env={**own, **(environment or {})},
                 istream=subprocess.PIPE,
                 shell=False,
             )

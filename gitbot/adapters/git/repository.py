@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gitbot.adapters.git.objects import list_tree, read_blobs
-from gitbot.adapters.git.process import Git, check_ref, is_commit_id
+from gitbot.adapters.git.process import Access, Git, check_ref, is_commit_id, no_access
 from gitbot.adapters.git.writing import commit_tree, write_tree
 from gitbot.errors import ConflictError, RepositoryError
 from gitbot.ports.repository import Commit
@@ -22,8 +22,16 @@ class GitRepository:
     time: nothing lives in it that the remote does not have.
     """
 
-    def __init__(self, directory: Path, *, remote: str, name: str, email: str) -> None:
-        self._git = Git(directory)
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        remote: str,
+        name: str,
+        email: str,
+        access: Callable[[], Access] = no_access,
+    ) -> None:
+        self._git = Git(directory, access=access)
         self._remote = remote
         self._identity = {"name": name, "email": email}
         self._refs: dict[str, str] = {}  # full ref name to commit id, as of the last fetch or push
@@ -39,15 +47,19 @@ class GitRepository:
         *,
         name: str = "gitbot",
         email: str = "gitbot@placement.gitbot.dev",
+        access: Callable[[], Access] = no_access,
     ) -> GitRepository:
-        """Make (or take over) the bare mirror in `directory` and fetch. `remote`: path or URL."""
+        """Make (or take over) the bare mirror in `directory` and fetch. `remote`: path or URL.
+
+        `access` says how to get into the remote.
+        """
         if remote.startswith("-"):
             raise RepositoryError(f"{remote!r} is no repository")
         directory.mkdir(parents=True, exist_ok=True)
         git = Git(directory)
         if not (directory / "HEAD").exists():
             git.run(["init", "--bare", "--quiet", "--template=", "."])
-        repository = cls(directory, remote=remote, name=name, email=email)
+        repository = cls(directory, remote=remote, name=name, email=email, access=access)
         repository.fetch()
         return repository
 

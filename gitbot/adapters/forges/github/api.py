@@ -48,18 +48,28 @@ class Api:
     credentials: Credentials
     clock: Clock
     send: Callable[..., tuple[int, dict[str, Any], str]]
+    secret: Callable[[], str] = field(default=lambda: "", repr=False)
     budget: Budget = field(default_factory=Budget)
     _etags: dict[str, tuple[str, Answer]] = field(default_factory=dict)
 
     @classmethod
     def connect(cls, credentials: Credentials, clock: Clock, budget: Budget | None = None) -> Api:
         """Sign with PyGithub. Nothing is asked yet but, for an App, its installation by `app`."""
+        requester = _requester(credentials)
         return cls(
             credentials=credentials,
             clock=clock,
-            send=_requester(credentials).requestJson,
+            send=requester.requestJson,
+            secret=lambda: str(requester.auth.token),
             budget=budget or Budget(),
         )
+
+    def token(self) -> str:
+        """The token to push with; that of an App is made anew before its hour is over."""
+        try:
+            return self.secret()
+        except Exception as error:
+            raise _unsigned(error) from error
 
     def get(
         self,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +10,7 @@ from gitbot.adapters.forges.github.api import Api
 from gitbot.adapters.forges.github.budget import Priority
 from gitbot.adapters.forges.github.checks import Checks
 from gitbot.adapters.forges.github.conversation import Conversation
-from gitbot.adapters.forges.github.credentials import (
-    CredentialKind,
-    Credentials,
-    read_credentials,
-)
+from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.decoding import pull_of, reviews_of, text_of
 from gitbot.adapters.forges.github.protection import Protection
 from gitbot.adapters.forges.github.refusals import Refused
@@ -38,38 +32,14 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 class GitHubForge:
     """The Forge port over GitHub's REST API. `repository` is `owner/name`."""
 
-    def __init__(
-        self, api: Api, *, repository: str, base_branch: str, required_reviews: int | None = None
-    ) -> None:
+    def __init__(self, api: Api, *, repository: str, base_branch: str) -> None:
         self.api = api
         self.repository = repository
         self._root = f"/repos/{repository}"
         self._account = api.credentials.account
-        self.protection = Protection(
-            api=api, root=self._root, branch=base_branch, required=required_reviews
-        )
+        self.protection = Protection(api=api, root=self._root, branch=base_branch)
         self._checks = Checks(api=api, root=self._root, allowed=api.credentials.writes_checks)
         self._conversation = Conversation(api=api, root=self._root, account=lambda: self.bot)
-
-    @classmethod
-    def connect(
-        cls,
-        *,
-        repository: str,
-        base_branch: str,
-        clock: Clock,
-        environment: Mapping[str, str] | None = None,
-        required_reviews: int | None = None,
-    ) -> GitHubForge:
-        """Open a repository with what the environment holds. Raises UsageError and ForgeError."""
-        credentials = read_credentials(os.environ if environment is None else environment)
-        return cls.of(
-            credentials,
-            repository=repository,
-            base_branch=base_branch,
-            clock=clock,
-            required_reviews=required_reviews,
-        )
 
     @classmethod
     def of(
@@ -79,7 +49,6 @@ class GitHubForge:
         repository: str,
         base_branch: str,
         clock: Clock,
-        required_reviews: int | None = None,
     ) -> GitHubForge:
         """Open a repository with these credentials; an App's installation is looked up."""
         check_repository(repository)
@@ -87,8 +56,11 @@ class GitHubForge:
             Api.connect(installed(credentials, repository, clock), clock),
             repository=repository,
             base_branch=base_branch,
-            required_reviews=required_reviews,
         )
+
+    def require_reviews(self, count: int | None) -> None:
+        """Take the configured number of approvals; with None GitHub is asked."""
+        self.protection.required = count
 
     @property
     def bot(self) -> str:
