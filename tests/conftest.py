@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ("tests.controlplane.fixtures",)
+pytest_plugins = ("tests.controlplane.fixtures", "tests.controlplane.kubevirt.fixtures")
 
 
 @pytest.fixture(autouse=True)

@@ -133,7 +133,7 @@ RESOURCES: tuple[Resource, ...] = (
         group="migrations.kubevirt.io",
         version="v1alpha1",
         namespaced=False,
-        categories=("all",),
+        status=True,
         custom=True,
     ),
     Resource(kind="RuntimeClass", plural="runtimeclasses", group="node.k8s.io", namespaced=False),
