@@ -160,7 +160,7 @@ def append(variable: str, text: str) -> None:
 
 
 def main() -> int:
-    """Run the command; the exit code is gitbot's."""
+    """Run the command; the exit code is gitbot's, or 0 for findings that are only reported."""
     inputs = {key.removeprefix(PREFIX): value for key, value in os.environ.items()
               if key.startswith(PREFIX)}  # fmt: skip
     temporary = os.environ.get("RUNNER_TEMP") or tempfile.gettempdir()
@@ -188,7 +188,7 @@ def main() -> int:
     found = outputs(code, printed, reports)
     append("GITHUB_OUTPUT", "".join(f"{key}={value}\n" for key, value in found.items()))
     append("GITHUB_STEP_SUMMARY", summary(name, code, printed, reports))
-    return code
+    return 0 if code == 1 and inputs.get("FINDINGS") == "report" else code
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""The composite action, run as GitHub runs it."""

@@ -1,0 +1,140 @@
+"""A pass that waits for an opening, that runs out of time, and that is asked to end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gitbot.errors import ConflictError
+from gitbot.execution.values import Terms
+from gitbot.model.instants import Interval
+from gitbot.workflows.apply import apply
+from gitbot.workflows.hold import hold
+from gitbot.workflows.journal import LOST_RACES, retried
+from tests.unit.workflows.doubles import NOW, Stage, a_move, a_plan
+
+
+def a_stage(*, opens_in: int) -> Stage:
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+    opens = NOW + opens_in
+    stage.base.terms_by_request["request/db/one"] = Terms(
+        allowed=(Interval(start=opens, end=opens + 3600),)
+    )
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    return stage
+
+
+@pytest.mark.parametrize(
+    ("opens_in", "wait", "moved"),
+    [(900, 1200, True), (1199, 1200, True), (1201, 1200, False), (900, 0, False)],
+)
+def test_an_opening_is_waited_for_only_when_it_is_near(
+    opens_in: int, wait: int, moved: bool
+) -> None:
+    stage = a_stage(opens_in=opens_in)
+    result = apply(stage.shell, wait_for_opening=wait)
+    assert (stage.cluster.where()["one"] == "c") is moved
+    assert not result.unfinished
+    if moved:
+        created = [item for item in stage.store.read().entries if item.state == "created"]
+        assert created[0].time >= NOW + opens_in
+    else:
+        assert stage.clock.present == NOW  # no time was spent
+
+
+def test_a_pass_whose_time_ends_before_the_opening_hands_over() -> None:
+    stage = a_stage(opens_in=900)
+    result = apply(stage.shell, max_runtime=600, wait_for_opening=1200)
+    assert result.unfinished
+    assert stage.clock.present == NOW + 600
+    assert stage.cluster.creates() == []
+    successor = apply(stage.shell, max_runtime=600, wait_for_opening=1200)
+    assert stage.cluster.where()["one"] == "c"
+    assert not successor.unfinished
+
+
+def test_a_pass_whose_time_ends_while_a_move_runs_hands_over() -> None:
+    stage = a_stage(opens_in=0)
+    stage.cluster.seconds = 500
+    assert apply(stage.shell, max_runtime=100).unfinished
+    assert not apply(stage.shell, max_runtime=3600).unfinished
+    assert len(stage.cluster.creates()) == 1
+
+
+def test_what_waits_for_no_time_is_not_handed_over() -> None:
+    stage = a_stage(opens_in=86_400)
+    assert not apply(stage.shell, max_runtime=60, wait_for_opening=1200).unfinished
+
+
+def test_a_hold_set_while_waiting_for_the_opening_stops_it() -> None:
+    stage = a_stage(opens_in=900)
+
+    def in_ten_minutes() -> None:
+        if stage.clock.present == NOW + 600:
+            hold(stage.shell, reason="storage is slow", by="ann")
+
+    stage.clock.listeners.append(in_ten_minutes)
+    result = apply(stage.shell, wait_for_opening=1200)
+    assert "storage is slow" in result.stop
+    assert stage.cluster.creates() == []
+
+
+def test_what_was_judged_before_the_wait_is_judged_again_at_the_opening() -> None:
+    stage = a_stage(opens_in=900)
+
+    def vm_moves_away() -> None:
+        if stage.clock.present == NOW + 600:
+            stage.cluster.instances["one"]["status"]["nodeName"] = "c"
+
+    stage.clock.listeners.append(vm_moves_away)
+    result = apply(stage.shell, wait_for_opening=1200)
+    assert stage.cluster.creates() == []
+    assert result.states == {"obsolete": 1}
+
+
+@pytest.mark.parametrize("after", [0, 1, 3, 7, 11])
+def test_a_pass_that_is_asked_to_end_begins_nothing_and_the_next_one_goes_on(after: int) -> None:
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"})
+    stage.approve(
+        a_plan(a_move("one", "a", "c"), a_move("two", "a", "c", number=2, wave=1)),
+    )
+    asked_at = stage.clock.present + after
+    shell = replace(stage.shell, interrupted=lambda: stage.clock.present >= asked_at)
+    result = apply(shell)
+    assert result.interrupted
+    assert not result.unfinished  # a person ended it: no successor is started
+    creates = len(stage.cluster.creates())
+    assert stage.clock.present <= asked_at + 5
+    apply(stage.shell)
+    assert stage.cluster.where() == {"one": "c", "two": "c"}
+    assert len(stage.cluster.creates()) == 2 >= creates
+
+
+def test_a_lost_race_is_run_again_but_not_for_ever() -> None:
+    tries: list[int] = []
+
+    def lost() -> None:
+        tries.append(1)
+        raise ConflictError("somebody else moved gitbot/ledger first")
+
+    with pytest.raises(ConflictError):
+        retried(lost)
+    assert len(tries) == LOST_RACES + 1
+
+
+def test_hold_is_set_although_another_run_writes_at_the_same_time() -> None:
+    stage = a_stage(opens_in=0)
+    lost = 3
+    append = stage.store.append
+
+    def racing(*arguments: object) -> object:
+        nonlocal lost
+        if lost:
+            lost -= 1
+            raise ConflictError("somebody else moved gitbot/ledger first")
+        return append(*arguments)  # type: ignore[arg-type]
+
+    stage.store.append = racing  # type: ignore[method-assign, assignment]
+    assert hold(stage.shell, reason="stop", by="ann").in_ledger
+    assert apply(stage.shell).stop

@@ -1,0 +1,130 @@
+"""`reconcile --watch`: passes, rests, trouble, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from gitbot.errors import Bug, ForgeError, GitbotError
+from gitbot.workflows.reconcile import ReconcileResult
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.watch import LONGEST_REST, watch
+from tests.unit.workflows.story import REQUEST, RULE, Story, configuration
+
+
+@dataclass
+class Watched:
+    """A watch over a story that ends after so many passes, or at an instant."""
+
+    story: Story
+    passes: int = 3
+    ends_at: int = 0
+    opened: int = 0
+    failures: list[GitbotError] = field(default_factory=list)
+    results: list[ReconcileResult] = field(default_factory=list)
+    troubles: list[tuple[str, int]] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+
+    def over(self) -> bool:
+        if self.ends_at and self.story.port.now() >= self.ends_at:
+            return True
+        return len(self.results) >= self.passes
+
+    @contextmanager
+    def opener(self) -> Iterator[Shell]:
+        self.opened += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        yield replace(self.story.shell, interrupted=self.over)
+
+    def on_pass(self, result: ReconcileResult) -> None:
+        self.times.append(self.story.port.now())
+        self.results.append(result)
+
+    def run(self, *, every: int = 300) -> None:
+        watch(
+            self.opener,
+            clock=self.story.port,
+            interrupted=self.over,
+            every=every,
+            on_pass=self.on_pass,
+            on_trouble=lambda error, rest: self.troubles.append((str(error), rest)),
+        )
+
+
+@pytest.fixture
+def story() -> Story:
+    return Story.begin(db=RULE)
+
+
+def test_it_rests_between_passes_and_opens_everything_once(story: Story) -> None:
+    watched = Watched(story)
+    watched.run(every=300)
+    assert watched.opened == 1
+    gaps = [
+        later - earlier for earlier, later in zip(watched.times, watched.times[1:], strict=False)
+    ]
+    assert gaps == [300, 300]
+    assert all(result.did_nothing for result in watched.results[1:])
+
+
+def test_a_merge_ends_the_rest(story: Story) -> None:
+    watched = Watched(story, passes=2)
+    asked: list[int] = []
+
+    def on_pass(result: ReconcileResult) -> None:
+        Watched.on_pass(watched, result)
+        if not asked:
+            story.merge()
+            asked.append(story.port.now())
+
+    watched.on_pass = on_pass  # type: ignore[method-assign]
+    watched.run(every=86_400)
+    assert watched.results[1].applied.states == {"succeeded": 1}
+
+
+def test_pull_requests_that_nobody_has_shown_are_planned(story: Story) -> None:
+    pull = story.open(jump=REQUEST)
+    watched = Watched(story, passes=2)
+    watched.run()
+    assert [item.pull.number for item in watched.results[0].pulls] == [pull.number]
+    assert watched.results[1].pulls == ()
+
+
+def test_trouble_is_waited_out_with_growing_rests(story: Story) -> None:
+    watched = Watched(story, passes=1)
+    watched.failures = [ForgeError(f"out of reach {number}") for number in range(9)]
+    watched.run()
+    assert [rest for _, rest in watched.troubles] == [10, 20, 40, 80, 160, 320] + [LONGEST_REST] * 3
+    assert watched.opened == 10
+    assert len(watched.results) == 1
+
+
+def test_a_bug_ends_it(story: Story) -> None:
+    watched = Watched(story)
+    watched.failures = [Bug("BUG: impossible")]
+    with pytest.raises(Bug):
+        watched.run()
+
+
+def test_another_configuration_is_opened_anew(story: Story) -> None:
+    watched = Watched(story, passes=3)
+
+    def on_pass(result: ReconcileResult) -> None:
+        Watched.on_pass(watched, result)
+        if len(watched.results) == 1:
+            text = configuration("  snapshotMaxAge: PT45M\n")
+            story.repository.write_commit(
+                branch="main",
+                expected=story.repository.resolve("main"),
+                files={".gitbot.yaml": text.encode()},
+                message="longer",
+                time=story.port.now(),
+            )
+
+    watched.on_pass = on_pass  # type: ignore[method-assign]
+    watched.run()
+    assert watched.opened == 2
