@@ -10,10 +10,11 @@ from typing import Self
 from gitbot.model.objects import KubernetesObject
 from gitbot.simulation.building import namespace
 from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.scenes import NAMESPACE, cache, customapp
+from gitbot.simulation.scenes import NAMESPACE, application, cache, customapp, database
 from tests.controlplane import build
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.kubevirt.connection import Connection, path_of
+from tests.controlplane.kubevirt.installation import KubeVirt
 from tests.controlplane.plane import ControlPlane
 
 SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
@@ -28,6 +29,7 @@ class Stage:
         self._ends = ExitStack()
         self.admin: Connection
         self.kubelets: Kubelets
+        self.kubevirt: KubeVirt
 
     def __enter__(self) -> Self:
         with ExitStack() as ends:
@@ -37,6 +39,8 @@ class Stage:
             self.kubelets = Kubelets(self.plane.connection("kubelets", groups=["system:masters"]))
             self.kubelets.start()
             ends.callback(self.kubelets.stop)
+            self._say("KubeVirt: CRDs, policies, webhooks, controllers")
+            self.kubevirt = ends.enter_context(KubeVirt(self.admin))
             self._ends = ends.pop_all()
         return self
 
@@ -50,7 +54,9 @@ class Stage:
         self._say(f"{len(nodes)} nodes")
         self.kubelets.add(*nodes)
         self.create(namespace(NAMESPACE))
-        self.create(cache())
+        self._say("databases, caches and application servers")
+        for workload in (database(final=True), cache(), application()):
+            self.create(workload)
 
     def create(self, obj: KubernetesObject) -> KubernetesObject:
         """Create an object as an administrator."""
