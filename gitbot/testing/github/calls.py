@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 from gitbot.testing.github.links import Links
 from gitbot.testing.github.problems import Problem, no_access, not_found
@@ -183,22 +185,31 @@ class Route:
     level: str = ""
     success: int = 200
 
-    def match(self, parts: Sequence[str]) -> dict[str, str] | None:
-        """The parameters, if the path fits; the last of some takes slashes too."""
-        wanted = self.path.strip("/").split("/")
-        greedy = wanted[-1] in ("{ref}", "{path}", "{branch}", "{basehead}")
-        if len(parts) < len(wanted) or (len(parts) > len(wanted) and not greedy):
+    def match(self, path: str) -> dict[str, str] | None:
+        """The parameters, if a path (still quoted) fits; names of refs and files take slashes."""
+        found = _pattern(self.path).fullmatch(path)
+        if found is None:
             return None
-        found: dict[str, str] = {}
-        for index, name in enumerate(wanted):
-            if not name.startswith("{"):
-                if name != parts[index]:
-                    return None
-            elif greedy and index == len(wanted) - 1:
-                found[name[1:-1]] = "/".join(parts[index:])
-            else:
-                found[name[1:-1]] = parts[index]
-        return found
+        return {name: unquote(value) for name, value in found.groupdict().items()}
+
+    @property
+    def literal(self) -> tuple[int, int]:
+        """How much of the path is text: the larger, the better a fit."""
+        return -self.path.count("{"), len(_PARAMETER.sub("", self.path))
+
+
+_PARAMETER = re.compile(r"\{(\w+)\}")
+_WITH_SLASHES = ("ref", "path", "branch", "basehead")
+
+
+@functools.cache
+def _pattern(path: str) -> re.Pattern[str]:
+    def group(found: re.Match[str]) -> str:
+        name = found.group(1)
+        kind = ".*" if name == "path" else ".+" if name in _WITH_SLASHES else "[^/]+"
+        return f"(?P<{name}>{kind})"
+
+    return re.compile(_PARAMETER.sub(group, path))
 
 
 def route(

@@ -179,7 +179,7 @@ class _Connection(BaseHTTPRequestHandler):
             return Answer(code=400, body=problem.body)
         request = Request(
             method=self.command,
-            path=unquote(path),
+            path=path,
             query=dict(parse_qsl(query, keep_blank_values=True)),
             body=data,
             token=self._token(),

@@ -39,11 +39,10 @@ ROUTES: tuple[Route, ...] = (
 
 def find_route(method: str, path: str) -> tuple[Route, dict[str, str]]:
     """The row that fits, and its parameters. Raises Problem: 501 for what the double lacks."""
-    parts = path.strip("/").split("/")
-    fitting = [(route, found) for route in ROUTES if (found := route.match(parts)) is not None]
+    fitting = [(route, found) for route in ROUTES if (found := route.match(path)) is not None]
     asked = "GET" if method == "HEAD" else method
     here = [(route, found) for route, found in fitting if route.method == asked]
-    if here:  # the most literal path wins: /pulls/comments before /pulls/{pull_number}
-        return min(here, key=lambda row: row[0].path.count("{"))
+    if here:  # /pulls/comments before /pulls/{pull_number}
+        return max(here, key=lambda row: row[0].literal)
     words = "does not answer this method" if fitting else "knows no such operation"
     raise Problem(501, f"the GitHub double {words}: {method} {path}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import unquote
 
 from gitbot.testing.github import merging
 from gitbot.testing.github.calls import Answer, Call, number_in, route
@@ -34,7 +33,7 @@ def _list(call: Call) -> Answer:
 
 def _find(call: Call) -> tuple[Repository, Label]:
     repository = call.repository
-    wanted = unquote(call.parameters["name"]).lower()
+    wanted = call.parameters["name"].lower()
     for label in repository.labels.values():
         if label.name.lower() == wanted:
             return repository, label
@@ -130,7 +129,7 @@ def _clear(call: Call) -> Answer:
 
 def _remove(call: Call) -> list[JSON]:
     repository, issue = _issue(call, "triage")
-    wanted = unquote(call.parameters["name"]).lower()
+    wanted = call.parameters["name"].lower()
     kept = [name for name in issue.labels if name.lower() != wanted]
     if kept == issue.labels:
         raise not_found()
