@@ -1,0 +1,1 @@
+"""What an administrator applies: rights, the Deployment, rulesets."""

@@ -1,0 +1,153 @@
+"""The rights in deploy/rbac are those that the adapter uses, no more and no less."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.transport import Transport
+from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
+from gitbot.model.names import NamespacedName
+from gitbot.simulation.http import kubeconfig_text
+from gitbot.snapshot.resources import LISTED
+from tests.contracts.cluster_scene import migration
+from tests.contracts.cluster_server import Reply, ScriptedServer, Seen
+
+FOLDER = Path(__file__).parents[3] / "deploy" / "rbac"
+FILES = sorted(path.name for path in FOLDER.glob("[0-9o]*.yaml"))
+WRITES = {"create", "update", "patch", "delete", "deletecollection", "bind", "escalate"}
+ONE = NamespacedName(namespace="apps", name="one")
+VERBS = {"POST": "create", "PATCH": "patch", "DELETE": "delete"}
+Right = tuple[str, str, str]  # group, resource, verb
+
+
+def objects(name: str) -> list[Mapping[str, Any]]:
+    return list(read_kubernetes_yaml((FOLDER / name).read_bytes(), name))
+
+
+def rights(name: str) -> set[Right]:
+    return {
+        (group, resource, verb)
+        for obj in objects(name)
+        for rule in obj.get("rules", ())
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def right_of(seen: Seen) -> Right | None:
+    """What RBAC is asked for a request; None for paths that every account may read."""
+    found = re.fullmatch(
+        r"/(?:api/v1|apis/(?P<group>[^/]+)/[^/]+)(?:/namespaces/[^/]+(?=/))?/(?P<plural>[a-z]+)"
+        r"(?P<name>/[^/]+)?",
+        seen.path,
+    )
+    if found is None:
+        assert seen.path in ("/version", "/apis")
+        return None
+    verb = VERBS.get(seen.method) or ("get" if found["name"] else "list")
+    return (found["group"] or "", found["plural"], verb)
+
+
+def asked(tmp_path: Path, *calls: Callable[[KubernetesCluster], object]) -> set[Right]:
+    """The rights that calls of the port need, as an API server sees them."""
+
+    def stored(seen: Seen) -> Reply | None:
+        if seen.method == "POST" and seen.path.endswith("migrations"):
+            metadata = {**seen.body["metadata"], "uid": "u"}
+            return Reply(code=201, body={**seen.body, "metadata": metadata})
+        absent = seen.method == "PATCH" and "configmaps" in seen.path
+        return Reply(code=404, body={"kind": "Status"}) if absent else None
+
+    with ScriptedServer(stored) as server:
+        config = tmp_path / "kubeconfig"
+        config.write_text(json.dumps(json.loads(kubeconfig_text(server=server.url, context="p"))))
+        cluster = KubernetesCluster(transport=Transport(kubeconfig=str(config)))
+        for call in calls:
+            call(cluster)
+        return {right for seen in server.seen if (right := right_of(seen)) is not None}
+
+
+def test_the_reader_has_what_reading_asks_for_and_nothing_else(tmp_path: Path) -> None:
+    used = asked(
+        tmp_path,
+        lambda cluster: cluster.snapshot(),
+        lambda cluster: cluster.server_time(),
+        lambda cluster: cluster.list_migrations(),
+        lambda cluster: cluster.get_migration(ONE),
+        lambda cluster: cluster.get_instance(ONE),
+        lambda cluster: cluster.list_events(ONE),
+        lambda cluster: cluster.hold_flag(),
+    )
+    assert used == rights("20-reader.yaml")
+    assert {(each.group, each.plural, "list") for each in LISTED} <= used
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [
+        (
+            "30-mover.yaml",
+            (
+                lambda cluster: cluster.create_migration(migration("one")),
+                lambda cluster: cluster.delete_migration(ONE, uid="u"),
+            ),
+        ),
+        (
+            "40-holder.yaml",
+            (
+                lambda cluster: cluster.hold_flag(),
+                lambda cluster: cluster.set_hold_flag("why"),
+                lambda cluster: cluster.set_hold_flag(None),
+            ),
+        ),
+        ("optional-cordon.yaml", (lambda cluster: cluster.set_unschedulable("n", True),)),
+        (
+            "optional-node-labels.yaml",
+            (lambda cluster: cluster.patch_node_labels("n", {"placement.gitbot.dev/window": "w"}),),
+        ),
+    ],
+)
+def test_each_role_has_what_its_calls_ask_for(
+    tmp_path: Path, name: str, calls: tuple[Callable[[KubernetesCluster], object], ...]
+) -> None:
+    assert asked(tmp_path, *calls) == rights(name)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_file_writes_a_vm_or_reads_a_secret(name: str) -> None:
+    for group, resource, verb in rights(name):
+        assert resource not in ("secrets", "*")
+        assert group != "*"
+        assert verb != "*"
+        if verb in WRITES:
+            assert resource in ("virtualmachineinstancemigrations", "configmaps", "nodes")
+        if resource == "nodes" and verb in WRITES:
+            assert name.startswith("optional-")
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_only_the_mover_writes_and_only_people_stop(name: str) -> None:
+    found = objects(name)
+    roles = {obj["metadata"]["name"] for obj in found if obj["kind"].endswith("Role")}
+    bound = {
+        obj["roleRef"]["name"]: {subject["name"] for subject in obj["subjects"]}
+        for obj in found
+        if obj["kind"].endswith("RoleBinding")
+    }
+    assert set(bound) == (set() if name == "40-holder.yaml" else roles)
+    accounts = (
+        {"gitbot-mover"} if rights(name) & _writing(name) else {"gitbot-reader", "gitbot-mover"}
+    )
+    assert all(names == accounts for names in bound.values())
+
+
+def _writing(name: str) -> set[Right]:
+    return {right for right in rights(name) if right[2] in WRITES}
