@@ -6,8 +6,9 @@ is decided in room `snapshot`). Kinds without an object are absent from `objects
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, name_of
@@ -45,19 +46,33 @@ class ClusterSnapshot:
     """Cluster state at one moment.
 
     `taken_at` is in seconds UTC. `objects` maps a kind of `KINDS` to its objects, sorted by
-    (namespace, name) in code points. `digest` covers cluster, kinds and objects, not the time.
+    (namespace, name) in code points. `digest` covers cluster, kinds and objects, not the time;
+    where `digest_later` is given in its stead, it is taken when it is first asked for.
     `absent_kinds` are optional kinds that the cluster does not serve: they count as "none".
     """
 
     cluster: str
     taken_at: int
-    objects: Mapping[str, tuple[KubernetesObject, ...]]
-    digest: str
+    objects: Mapping[str, Sequence[KubernetesObject]]
+    digest: str = ""
     kubernetes_version: str = ""
     resource_version: str = ""
     absent_kinds: tuple[str, ...] = ()
+    digest_later: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
-    def of(self, kind: str) -> tuple[KubernetesObject, ...]:
+    def __post_init__(self) -> None:
+        if self.digest_later is not None and not self.digest:
+            object.__delattr__(self, "digest")
+
+    if not TYPE_CHECKING:  # the checker sees the field
+
+        def __getattr__(self, name: str) -> str:
+            if name != "digest" or self.digest_later is None:
+                raise AttributeError(f"a ClusterSnapshot has no {name}")
+            object.__setattr__(self, "digest", self.digest_later())
+            return self.digest
+
+    def of(self, kind: str) -> Sequence[KubernetesObject]:
         """All objects of a kind, sorted by (namespace, name)."""
         return self.objects.get(kind, ())
 

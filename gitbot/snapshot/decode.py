@@ -61,6 +61,15 @@ def decode_object(kind: str, data: bytes) -> KubernetesObject:
         raise SnapshotError(f"a {kind} cannot be read: {error}") from error
 
 
+def kept_annotations(annotations: Mapping[str, Any]) -> dict[str, Any]:
+    """Of an object's annotations those that a snapshot keeps; empty where it keeps none."""
+    return {
+        key: _images_alone(value) if key == HOOK_SIDECARS else value
+        for key, value in annotations.items()
+        if key in ANNOTATIONS or key.startswith(ANNOTATION_PREFIXES)
+    }
+
+
 def decode_events(data: bytes) -> tuple[KubernetesObject, ...]:
     """The Events of one page of a list answer. Raises SnapshotError where it is torn."""
     return decode_page("Event", data).objects
@@ -100,12 +109,22 @@ def sorted_json(value: Any) -> bytes:
 _PLAIN = msgspec.json.Decoder(float_hook=str)
 
 
-@functools.cache
-def _struct_of(kind: str) -> type[msgspec.Struct]:
+def mask_of(kind: str) -> Mapping[str, Mask]:
+    """The mask of a whole object of a kind."""
     masks = {**MASKS, "Event": EVENT}
     if kind not in masks:
         raise Bug(f"BUG: no mask for kind {kind}")
-    struct: type[msgspec.Struct] = _type_of(kind, {"metadata": METADATA, **masks[kind]})
+    return {"metadata": METADATA, **masks[kind]}
+
+
+def api_version_of(kind: str) -> str:
+    """The apiVersion that objects of a kind have in a snapshot."""
+    return _API_VERSIONS[kind]
+
+
+@functools.cache
+def _struct_of(kind: str) -> type[msgspec.Struct]:
+    struct: type[msgspec.Struct] = type_of(kind, mask_of(kind))
     return struct
 
 
@@ -122,29 +141,35 @@ def _plain_mapping(value: Any) -> Any:
 
 @functools.cache
 def _page_decoder(kind: str) -> Any:
+    return msgspec.json.Decoder(list_type_of(kind, _struct_of(kind)), float_hook=str)
+
+
+def list_type_of(kind: str, item: Any) -> Any:
+    """The type of a list answer with items of a type: kind, items, metadata; each may be None."""
     metadata = msgspec.defstruct(
         "ListMeta",
         [("continue_", str | None, None), ("resourceVersion", str | None, None)],
         rename={"continue_": "continue"},
     )
-    item = _struct_of(kind)
-    page = msgspec.defstruct(
+    return msgspec.defstruct(
         f"{kind}List",
         [
             ("kind", str | None, None),
-            ("items", list[item] | None, None),  # type: ignore[valid-type]
+            ("items", list[item] | None, None),
             ("metadata", metadata | None, None),
         ],
     )
-    return msgspec.json.Decoder(page, float_hook=str)
 
 
-def _type_of(name: str, mask: Mask) -> Any:
+def type_of(name: str, mask: Mask) -> Any:
+    """The type that decodes just what a mask keeps; a type in a mask's place stands for itself."""
     match mask:
         case None:
             return Any
+        case type():
+            return mask
         case [item]:
-            return list[_type_of(name, item)]  # type: ignore[misc]
+            return list[type_of(name, item)]  # type: ignore[misc]
         case Mapping():
             return msgspec.defstruct(
                 name.replace(".", "_"),
@@ -157,8 +182,8 @@ def _type_of(name: str, mask: Mask) -> Any:
 
 
 def _optional(name: str, mask: Mask) -> Any:
-    inner = _type_of(name, mask)
-    return inner if inner is Any else inner | None
+    inner = type_of(name, mask)
+    return inner if inner in (Any, msgspec.Raw) else inner | None
 
 
 def _plain(kind: str, struct: msgspec.Struct) -> KubernetesObject:
@@ -178,12 +203,7 @@ def _filter_annotations(holder: dict[str, Any]) -> None:
     metadata = holder.get("metadata")
     if not metadata or "annotations" not in metadata:
         return
-    annotations = metadata["annotations"]
-    kept = {
-        key: _images_alone(value) if key == HOOK_SIDECARS else value
-        for key, value in annotations.items()
-        if key in ANNOTATIONS or key.startswith(ANNOTATION_PREFIXES)
-    }
+    kept = kept_annotations(metadata["annotations"])
     if kept:
         metadata["annotations"] = kept
     else:

@@ -36,7 +36,7 @@ def write_snapshot(snapshot: ClusterSnapshot) -> bytes:
         "kubernetesVersion": snapshot.kubernetes_version,
         "resourceVersion": snapshot.resource_version,
         "absentKinds": list(snapshot.absent_kinds),
-        "objects": dict(snapshot.objects),
+        "objects": {kind: tuple(items) for kind, items in snapshot.objects.items()},
     }
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)
     data = packer.compress(sorted_json(document)) + packer.flush()

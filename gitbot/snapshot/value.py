@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from gitbot.errors import SnapshotError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, at, name_of
 from gitbot.snapshot.decode import prune, sorted_json
+from gitbot.snapshot.pages import FINISHED
 from gitbot.snapshot.resources import RESOURCES
+from gitbot.snapshot.rows import Rows
 
 HOLD_NAME = NamespacedName(namespace="gitbot", name="gitbot-hold")
-_FINISHED = frozenset({"Succeeded", "Failed"})
 
 
 def from_objects(
@@ -69,11 +70,42 @@ def from_pruned(
     )
 
 
-def digest_of(cluster: str, objects: Mapping[str, tuple[KubernetesObject, ...]]) -> str:
-    """`sha256:` over cluster, kinds and objects; not over time, versions or absent kinds."""
+def from_rows(
+    cluster: str,
+    rows: Mapping[str, Rows],
+    taken_at: int,
+    *,
+    kubernetes_version: str = "",
+    resource_version: str = "",
+    absent_kinds: Iterable[str] = (),
+) -> ClusterSnapshot:
+    """The same of what was read page by page; its digest is taken when it is first asked for."""
+    kept: dict[str, Sequence[KubernetesObject]] = {
+        kind: rows[kind] for kind in sorted(rows) if rows[kind]
+    }
+    return ClusterSnapshot(
+        cluster=cluster,
+        taken_at=taken_at,
+        objects=kept,
+        digest_later=lambda: digest_of(cluster, kept),
+        kubernetes_version=kubernetes_version,
+        resource_version=resource_version,
+        absent_kinds=tuple(sorted(absent_kinds)),
+    )
+
+
+def digest_of(cluster: str, objects: Mapping[str, Iterable[KubernetesObject]]) -> str:
+    """`sha256:` over cluster, kinds and objects; not over time, versions or absent kinds.
+
+    It is that of the sorted JSON of each kind's objects as one list, taken piece by piece.
+    """
     state = hashlib.sha256(sorted_json(cluster))
     for kind in sorted(objects):
-        state.update(sorted_json({kind: objects[kind]}))
+        state.update(b"{%s:[" % sorted_json(kind))
+        held = objects[kind]
+        for number, obj in enumerate(held.passing() if isinstance(held, Rows) else held):
+            state.update((b"," if number else b"") + sorted_json(obj))
+        state.update(b"]}")
     return "sha256:" + state.hexdigest()
 
 
@@ -111,7 +143,7 @@ def _belongs(kind: str, obj: KubernetesObject, name: NamespacedName) -> bool:
     if kind == "ConfigMap":
         return name == HOLD_NAME
     if kind == "Pod":
-        return at(obj, "status", "phase", default="") not in _FINISHED
+        return at(obj, "status", "phase", default="") not in FINISHED
     return True
 
 

@@ -212,7 +212,7 @@ def _view(run: _Pass) -> View:
         ledger=run.journal.seen,
         approved=run.approvals.approved,
         problem=run.base.problem(snapshot, now),
-        migrations=snapshot.of("VirtualMachineInstanceMigration"),
+        migrations=tuple(snapshot.of("VirtualMachineInstanceMigration")),
         replay=run.base.replay,
         stop=run.stop,
         judge_groups=not run.judged,

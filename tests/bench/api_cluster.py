@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-PAGE = 1000
+PAGE = 250
 ZONES = ("zone-a", "zone-b", "zone-c")
 GIB = (4, 8, 16, 32, 64)
 _HEX = "0123456789abcdef"
@@ -283,7 +283,7 @@ def _container(vm: str, namespace: str, uid: str, gib: int) -> dict[str, Any]:
 
 
 def _pod_managed(draw: random.Random, labels: list[str]) -> list[Any]:
-    mounts = {
+    mounts: dict[str, Any] = {
         f'k:{{"mountPath":"/var/run/kubevirt/{name}"}}': {
             ".": {},
             "f:mountPath": {},
@@ -298,7 +298,7 @@ def _pod_managed(draw: random.Random, labels: list[str]) -> list[Any]:
         "f:volumeMounts": {".": {}, **mounts},
     }
     console = {".": {}, **_fields(list(_CONSOLE))}
-    volumes = {
+    volumes: dict[str, Any] = {
         f'k:{{"name":"{name}"}}': {".": {}, "f:emptyDir": {}, "f:name": {}} for name in _EMPTY_DIRS
     }
     spec = {
@@ -308,7 +308,7 @@ def _pod_managed(draw: random.Random, labels: list[str]) -> list[Any]:
         **_fields(["hostname", "nodeSelector", "restartPolicy", "schedulerName", "tolerations"]),
         "f:volumes": {".": {}, **volumes},
     }
-    owner = {f'k:{{"uid":"{_uid(draw)}"}}': {}}
+    owner: dict[str, Any] = {f'k:{{"uid":"{_uid(draw)}"}}': {}}
     metadata = {"f:labels": _fields(labels), "f:ownerReferences": {".": {}, **owner}}
     conditions = {
         f'k:{{"type":"{kind}"}}': {".": {}, **_fields(["lastTransitionTime", "status", "type"])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gitbot.adapters.kubernetes.refusals import refuse
@@ -11,10 +12,14 @@ from gitbot.errors import ClusterError, SnapshotError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.objects import KubernetesObject
 from gitbot.snapshot.decode import decode_page
+from gitbot.snapshot.pages import KindReader, PageEnd
 from gitbot.snapshot.resources import LISTED, Resource
-from gitbot.snapshot.value import from_pruned
+from gitbot.snapshot.rows import Rows
+from gitbot.snapshot.value import from_rows
 
-PAGE = 1000
+PAGE = 250
+"""Objects asked for at once: of the largest, nodes with their images, about 6 MB."""
+
 RESTARTS = 3
 """How often a read starts from scratch where the server has forgotten its resourceVersion."""
 
@@ -31,7 +36,7 @@ class _Reading:
 
     resource_version: str = ""
     taken_at: int = 0
-    objects: dict[str, list[KubernetesObject]] = field(default_factory=dict)
+    rows: dict[str, Rows] = field(default_factory=dict)
 
 
 def read_cluster(transport: Transport, name: str) -> ClusterSnapshot:
@@ -48,9 +53,9 @@ def read_cluster(transport: Transport, name: str) -> ClusterSnapshot:
             reading = _read_all(transport, chosen)
         except _Gone:
             continue
-        return from_pruned(
+        return from_rows(
             name,
-            reading.objects,
+            reading.rows,
             reading.taken_at,
             kubernetes_version=version,
             resource_version=reading.resource_version,
@@ -67,10 +72,18 @@ def list_all(
 ) -> tuple[KubernetesObject, ...]:
     """All objects of one resource, pruned, in the server's order."""
     for _ in range(RESTARTS):
+        found: list[KubernetesObject] = []
+
+        def take(body: bytes, found: list[KubernetesObject] = found) -> PageEnd:
+            page = decode_page(resource.kind, body)
+            found.extend(page.objects)
+            return PageEnd(token=page.token, resource_version=page.resource_version)
+
         try:
-            return tuple(_list(transport, resource, version, _Reading()))
+            _list(transport, resource, version, _Reading(), take)
         except _Gone:
             continue
+        return tuple(found)
     raise SnapshotError(f"the list of {resource.kind} expired {RESTARTS} times while it was read")
 
 
@@ -80,13 +93,20 @@ def _read_all(transport: Transport, chosen: dict[str, str]) -> _Reading:
     for resource in sorted(LISTED, key=lambda each: each.kind != "Node"):
         version = chosen[resource.kind]
         if version:
-            reading.objects[resource.kind] = _list(transport, resource, version, reading)
+            kind = KindReader(resource.kind)
+            _list(transport, resource, version, reading, kind.add)
+            reading.rows[resource.kind] = kind.rows()
     return reading
 
 
 def _list(
-    transport: Transport, resource: Resource, version: str, reading: _Reading
-) -> list[KubernetesObject]:
+    transport: Transport,
+    resource: Resource,
+    version: str,
+    reading: _Reading,
+    take: Callable[[bytes], PageEnd],
+) -> None:
+    """Give every page of a list to `take`."""
     query = {"limit": str(PAGE)}
     if resource.kind == "Pod":
         query["fieldSelector"] = _UNFINISHED
@@ -95,16 +115,15 @@ def _list(
     answer = transport.read(path, query | exact if reading.resource_version else query)
     if answer.status == 400 and reading.resource_version:
         answer = transport.read(path, query)  # a server that keeps this resource elsewhere
-    found: list[KubernetesObject] = []
     while True:
         _check(answer, resource)
-        page = decode_page(resource.kind, answer.body)
-        found.extend(page.objects)
+        page = take(answer.body)
         if not reading.resource_version:
             reading.resource_version = page.resource_version
             reading.taken_at = _date(answer)
         if not page.token:
-            return found
+            return
+        del answer  # one page at a time is held
         answer = transport.read(path, query | {"continue": page.token})
 
 

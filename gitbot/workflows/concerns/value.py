@@ -63,7 +63,7 @@ class Scene:
     def facts(self) -> ClusterFacts:
         """The cluster by name."""
         return ClusterFacts.of(
-            self.problem, self.problem.snapshot.of("VirtualMachineInstanceMigration")
+            self.problem, tuple(self.problem.snapshot.of("VirtualMachineInstanceMigration"))
         )
 
 
