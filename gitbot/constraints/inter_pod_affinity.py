@@ -66,6 +66,16 @@ class InterPodAffinity:
     def whole(self) -> None:
         """Never."""
 
+    @property
+    def idle(self) -> bool:
+        """Whether kube-scheduler skips the plugin: nobody has a required term about the pod."""
+        mine = self._required or self._anti
+        return not mine and not any(
+            term.topology_key in self._state.nodes[number].labels
+            for term, numbers in self._existing
+            for number in numbers
+        )
+
     @cached_property
     def _companions(self) -> _Places:
         """The pods that match all required affinity terms at once."""

@@ -43,6 +43,21 @@ FILTERS: tuple[Callable[[State, Pod], Filter | None], ...] = (
     inter_pod_affinity.prepare,
 )
 
+PLUGINS = (
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "PodTopologySpread",
+    "InterPodAffinity",
+)
+
 SCORERS: tuple[Scorer, ...] = (
     Scorer(plugin="TaintToleration", weight=3, score=taints.score),
     Scorer(plugin="NodeAffinity", weight=2, score=node_affinity.score),

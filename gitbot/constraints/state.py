@@ -28,7 +28,9 @@ class State:
     """The mutable part of a world. Node numbers index `columns.nodes`.
 
     `used[resource]` has shape (nodes,): what placed pods request, `pods` counted, and the two
-    scored sums with kube-scheduler's defaults for containers without requests.
+    scored sums with kube-scheduler's defaults for containers without requests. `nominated` are
+    the pods that wait for the node which preemption promised them, sorted by name; `late` names
+    those of them that are taken to be there already.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -44,6 +46,8 @@ class State:
         self.disks: Buckets[int, NamespacedName] = Buckets()
         self.anti = TermIndex()
         self.scoring = TermIndex()
+        self.nominated: tuple[Pod, ...] = ()
+        self.late: frozenset[NamespacedName] = frozenset()
         self._selected: dict[LabelSelector, tuple[tuple[Pod, int], ...]] = {}
 
     @property
@@ -67,6 +71,7 @@ class State:
         copy.ports, copy.claims = self.ports.fork(), self.claims.fork()
         copy.csi, copy.disks = self.csi.fork(), self.disks.fork()
         copy.anti, copy.scoring = self.anti.fork(), self.scoring.fork()
+        copy.nominated, copy.late = self.nominated, self.late
         copy._selected = dict(self._selected)
         return copy
 

@@ -43,6 +43,8 @@ class Storage:
         if not volume_name:
             return self._to_be_provisioned(claim, namespace, name)
         volume = self.volumes.get(volume_name)
+        if volume is None:
+            return self._to_be_provisioned(claim, namespace, name)
         driver = at(volume, "spec", "csi", "driver", default="")
         handle = at(volume, "spec", "csi", "volumeHandle", default="")
         return (driver, handle) if driver and handle else None
@@ -53,10 +55,11 @@ class Storage:
 
     def _attach(self, attachment: Json) -> None:
         name = at(attachment, "spec", "source", "persistentVolumeName", default="")
-        csi = at(self.volumes.get(name), "spec", "csi", default={})
-        if csi.get("driver") and csi.get("volumeHandle"):
-            place = (at(attachment, "spec", "nodeName", default=""), csi["driver"])
-            self._attached.setdefault(place, set()).add(csi["volumeHandle"])
+        handle = at(self.volumes.get(name), "spec", "csi", "volumeHandle", default="")
+        driver = at(attachment, "spec", "attacher", default="")
+        if driver and handle:
+            place = (at(attachment, "spec", "nodeName", default=""), driver)
+            self._attached.setdefault(place, set()).add(handle)
 
     def _to_be_provisioned(self, claim: Json, namespace: str, name: str) -> tuple[str, str] | None:
         """An unbound claim counts for the driver of its class, under a name of its own."""
@@ -75,10 +78,9 @@ def _limits(csi_node: Json) -> dict[str, int]:
 
 
 def is_bound(claim: Json) -> bool:
-    """Whether a claim is bound for good: volume named and binding completed."""
+    """Whether a claim is bound for good: volume named and binding completed, whatever its phase."""
     named = bool(at(claim, "spec", "volumeName", default=""))
-    completed = "pv.kubernetes.io/bind-completed" in annotations_of(claim)
-    return named and (completed or at(claim, "status", "phase", default="") == "Bound")
+    return named and "pv.kubernetes.io/bind-completed" in annotations_of(claim)
 
 
 def waits_for_consumer(claim: Json, storage: Storage) -> bool:

@@ -23,14 +23,17 @@ _TEXT = "node(s) didn't match pod topology spread constraints"
 def counted(state: State, pod: Pod, constraint: SpreadConstraint) -> Numbers:
     """Node numbers of the placed pods that a constraint counts, one entry a pod.
 
-    Pods of the same namespace that are not terminating; an empty selector counts none.
+    Pods of the same namespace that are not terminating; an empty selector counts none. Nominated
+    pods are held to neither.
     """
-    if constraint.selector.everything:
+    every = constraint.selector.everything
+    if every and not state.late:
         return np.zeros(0, dtype=np.int64)
     numbers = [
         number
         for other, number in state.select(constraint.selector)
-        if other.namespace == pod.namespace and not other.terminating
+        if other.namespace == pod.namespace
+        and (other.name in state.late or not (every or other.terminating))
     ]
     return np.array(numbers, dtype=np.int64)
 

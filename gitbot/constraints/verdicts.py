@@ -47,8 +47,8 @@ class NodeVerdict:
 
     @property
     def resolvable(self) -> bool:
-        """Whether eviction of other pods could make every rejection go away."""
-        return all(item.resolvable for item in self.rejections)
+        """Whether kube-scheduler would try preemption on the node: what it reports decides."""
+        return self.reported is None or self.reported.resolvable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

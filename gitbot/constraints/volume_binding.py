@@ -5,30 +5,24 @@ CSIStorageCapacity is not read: a class that can provision is taken to have room
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 
 from gitbot.constraints.state import State
 from gitbot.constraints.storage import (
-    access_modes,
-    allowed_topologies,
     is_bound,
     required_terms,
     waits_for_consumer,
 )
 from gitbot.constraints.verdicts import Rejection
+from gitbot.constraints.volume_matching import reaches, unbindable
 from gitbot.model.columns import Mask
 from gitbot.model.node import Node
-from gitbot.model.objects import Json, annotations_of, at, labels_of, name_of
+from gitbot.model.objects import Json, at, name_of
 from gitbot.model.pod import Pod
-from gitbot.model.quantities import nanos
-from gitbot.model.selectors import LabelSelector
 
 _PLUGIN = "VolumeBinding"
-_SELECTED_NODE = "volume.kubernetes.io/selected-node"
-_NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
 class VolumeBinding:
@@ -47,37 +41,45 @@ class VolumeBinding:
                 found.append((name, claim))
         return found
 
+    @cached_property
+    def _unbound(self) -> list[Json]:
+        return [claim for _, claim in self._claims if not is_bound(claim)]
+
     def whole(self) -> Rejection | None:
         """A claim that is missing, lost, being deleted, or unbound without waiting for a pod."""
-        text = self._refusal()
+        texts = (self._refusal(volume) for volume in self._pod.volumes)
+        text = next((text for text in texts if text), "")
+        storage = self._state.facts.storage
+        if not text and any(not waits_for_consumer(claim, storage) for claim in self._unbound):
+            text = "pod has unbound immediate PersistentVolumeClaims"
         if not text:
             return None
         return Rejection(plugin=_PLUGIN, reasons=(text,), resolvable=False, early=True)
 
-    def _refusal(self) -> str:
-        storage = self._state.facts.storage
-        known = dict(self._claims)
-        for volume in self._pod.volumes:
-            name = self._pod.claim_of(volume)
-            if name and name not in known:
-                if volume.get("ephemeral"):
-                    return (
-                        "waiting for ephemeral volume controller to create the "
-                        f'persistentvolumeclaim "{name}"'
-                    )
-                return f'persistentvolumeclaim "{name}" not found'
-        for name, claim in self._claims:
-            if at(claim, "status", "phase") == "Lost":
-                volume_name = at(claim, "spec", "volumeName", default="")
-                return (
-                    f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume '
-                    f'"{volume_name}"'
-                )
-            if at(claim, "metadata", "deletionTimestamp"):
-                return f'persistentvolumeclaim "{name}" is being deleted'
-        unbound = [claim for _, claim in self._claims if not is_bound(claim)]
-        if any(not waits_for_consumer(claim, storage) for claim in unbound):
-            return "pod has unbound immediate PersistentVolumeClaims"
+    def _refusal(self, volume: Json) -> str:
+        """What kube-scheduler has against the claim of one volume of the pod."""
+        name = self._pod.claim_of(volume)
+        if not name:
+            return ""
+        claim = self._state.facts.storage.claim(self._pod.namespace, name)
+        if claim is None:
+            missing = f'persistentvolumeclaim "{name}"'
+            if volume.get("ephemeral") is None:
+                return f"{missing} not found"
+            return f"waiting for ephemeral volume controller to create the {missing}"
+        if at(claim, "status", "phase") == "Lost":
+            volume_name = at(claim, "spec", "volumeName", default="")
+            return (
+                f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume '
+                f'"{volume_name}"'
+            )
+        if at(claim, "metadata", "deletionTimestamp"):
+            return f'persistentvolumeclaim "{name}" is being deleted'
+        if volume.get("ephemeral") is not None and not _owned(claim, self._pod):
+            return (
+                f"PVC {self._pod.namespace}/{name} was not created for pod {self._pod.name} "
+                "(pod is not owner)"
+            )
         return ""
 
     def mask(self) -> Mask:
@@ -90,9 +92,10 @@ class VolumeBinding:
             if volume is None:
                 return self._state.columns.nowhere()
             mask &= self._reachable(volume)
-        if any(not is_bound(claim) for _, claim in self._claims):
+        if self._unbound:
+            storage = self._state.facts.storage
             for number in np.flatnonzero(mask):
-                mask[number] = not self._unbindable(self._state.nodes[number])
+                mask[number] = not unbindable(self._unbound, storage, self._state.nodes[number])
         return mask
 
     def _reachable(self, volume: Json) -> Mask:
@@ -107,27 +110,16 @@ class VolumeBinding:
             matched = columns.everywhere()
             for requirement in term.expressions:
                 matched &= columns.label(requirement.key).where(requirement.accepts)
-            for requirement in term.fields:  # the check asks a node without a name
-                matched &= requirement.accepts("")
             mask |= matched
         return mask
 
     def reject(self, node: int) -> Rejection | None:
         """A node from where a volume cannot be reached, or where a claim cannot be bound."""
         found = self._state.nodes[node]
-        reasons: dict[str, str] = {}
-        for name, claim in self._claims:
-            if not is_bound(claim):
-                continue
-            volume = self._state.facts.storage.volume_of(claim)
-            if volume is None:
-                reasons[_NO_VOLUME] = f"claim {name} is bound to a volume that does not exist"
-            elif not reaches(volume, found):
-                where = f"volume {name_of(volume).name} of claim {name}"
-                reasons[_NO_AFFINITY] = f"{where} cannot be reached from the node"
-        unbindable = self._unbindable(found)
-        if unbindable:
-            reasons[_NO_MATCH] = unbindable
+        reasons = self._unreachable(found)
+        text = unbindable(self._unbound, self._state.facts.storage, found)
+        if text:
+            reasons[_NO_MATCH] = text
         if not reasons:
             return None
         return Rejection(
@@ -137,82 +129,31 @@ class VolumeBinding:
             details=tuple(reasons[text] for text in sorted(reasons)),
         )
 
-    def _unbindable(self, node: Node) -> str:
-        """The first unbound claim that finds neither a volume nor a class on the node."""
-        taken: set[str] = set()
-        pending = []
+    def _unreachable(self, node: Node) -> dict[str, str]:
+        """The reason and the words of the first bound claim whose volume the node cannot reach."""
         for name, claim in self._claims:
-            if is_bound(claim):
+            if not is_bound(claim):
                 continue
-            selected = annotations_of(claim).get(_SELECTED_NODE, "")
-            if selected and selected != node.name:
-                return f"claim {name} is being provisioned for node {selected}"
-            volume = None if selected else self._match(claim, node, taken)
+            volume = self._state.facts.storage.volume_of(claim)
             if volume is None:
-                pending.append((name, claim))
-            else:
-                taken.add(name_of(volume).name)
-        bad = (name for name, claim in pending if not self._provisions(claim, node))
-        name = next(bad, "")
-        return f"claim {name} finds no volume and no class for the node" if name else ""
+                return {_NO_VOLUME: f"claim {name} is bound to a volume that does not exist"}
+            if not reaches(volume, node):
+                where = f"volume {name_of(volume).name} of claim {name}"
+                return {_NO_AFFINITY: f"{where} cannot be reached from the node"}
+        return {}
 
-    def _match(self, claim: Json, node: Node, taken: set[str]) -> Json | None:
-        """The smallest available volume that fits a claim and the node."""
-        fits = [
-            volume
-            for volume in self._state.facts.storage.volumes.values()
-            if name_of(volume).name not in taken and _fits(volume, claim) and reaches(volume, node)
-        ]
-        return min(fits, key=_order, default=None)
 
-    def _provisions(self, claim: Json, node: Node) -> bool:
-        class_name = at(claim, "spec", "storageClassName", default="")
-        storage_class = self._state.facts.storage.classes.get(class_name)
-        provisioner = at(storage_class, "provisioner", default="")
-        if not provisioner or provisioner == _NO_PROVISIONER:
-            return False
-        terms = allowed_topologies(storage_class)
-        return not terms or any(term.matches(node.labels, node.name) for term in terms)
+def _owned(claim: Json, pod: Pod) -> bool:
+    """Whether a generic ephemeral volume's claim was made for this pod."""
+    references: list[Json] = at(claim, "metadata", "ownerReferences", default=[])
+    return any(item.get("controller") and item.get("uid") == pod.uid for item in references)
 
 
 _NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 _NO_AFFINITY = "node(s) didn't match PersistentVolume's node affinity"
 _NO_MATCH = "node(s) didn't find available persistent volumes to bind"
-_order: Callable[[Json], tuple[int, str]] = lambda volume: (  # noqa: E731 - a sort key
-    nanos(at(volume, "spec", "capacity", "storage", default="0")),
-    name_of(volume).name,
-)
-
-
-def reaches(volume: Json, node: Node) -> bool:
-    """Whether a volume's node affinity accepts a node's labels; matchFields see no name."""
-    terms = required_terms(volume)
-    return terms is None or any(term.matches(node.labels, "") for term in terms)
 
 
 def prepare(state: State, pod: Pod) -> VolumeBinding | None:
     """None where the pod has no claims."""
     return VolumeBinding(state, pod) if pod.claims else None
-
-
-def _fits(volume: Json, claim: Json) -> bool:
-    """Class, phase, mode, selector, access modes and size."""
-    spec, wanted = volume.get("spec") or {}, claim.get("spec") or {}
-    if at(volume, "metadata", "deletionTimestamp"):
-        return False
-    if (spec.get("volumeMode") or "Filesystem") != (wanted.get("volumeMode") or "Filesystem"):
-        return False
-    size = nanos(at(spec, "capacity", "storage", default="0"))
-    if size < nanos(at(wanted, "resources", "requests", "storage", default="0")):
-        return False
-    reference = spec.get("claimRef")
-    if reference:
-        mine = (reference.get("namespace"), reference.get("name"))
-        return bool(mine == (name_of(claim).namespace, name_of(claim).name))
-    selector = wanted.get("selector")
-    return (
-        at(volume, "status", "phase", default="Available") == "Available"
-        and (spec.get("storageClassName") or "") == (wanted.get("storageClassName") or "")
-        and (selector is None or LabelSelector.of(selector).matches(labels_of(volume)))
-        and access_modes(wanted) <= access_modes(spec)
-    )

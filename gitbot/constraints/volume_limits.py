@@ -13,7 +13,7 @@ from gitbot.model.pod import Pod
 class VolumeLimits:
     """Distinct CSI volumes on the node plus the new ones stay within the driver's limit.
 
-    A volume that is on the node already is not counted again.
+    A volume that a pod on the node uses already is not counted again.
     """
 
     def __init__(self, state: State, pod: Pod) -> None:
@@ -61,8 +61,9 @@ class VolumeLimits:
             limit = limits.get(driver)
             if limit is None:
                 continue
-            attached = {*self._state.csi.get((node, driver)), *storage.attached(name, driver)}
-            new = handles - attached
+            held = self._state.csi.get((node, driver))
+            attached = {*held, *storage.attached(name, driver)}
+            new = handles - held.keys()  # one that is attached without a pod counts twice in 1.36
             if new and len(attached) + len(new) > limit:
                 return (
                     f"driver {driver}: {len(attached)} volumes attached, {len(new)} more, "

@@ -26,19 +26,23 @@ class VolumeRestrictions:
 
     def whole(self) -> Rejection | None:
         """A claim that does not exist."""
-        for volume in self._pod.volumes:
-            name = at(volume, "persistentVolumeClaim", "claimName", default="")
-            if name and self._state.facts.storage.claim(self._pod.namespace, name) is None:
+        for name in self._pod.direct_claims:
+            if self._state.facts.storage.claim(self._pod.namespace, name) is None:
                 text = f'persistentvolumeclaim "{name}" not found'
                 return Rejection(plugin=_PLUGIN, reasons=(text,), resolvable=False, early=True)
         return None
+
+    @property
+    def idle(self) -> bool:
+        """Whether kube-scheduler skips the plugin: no inline disk and no claim in use."""
+        return not self._disks and not self._taken
 
     @cached_property
     def _taken(self) -> tuple[str, ...]:
         """Who uses a ReadWriteOncePod claim of the pod."""
         storage, namespace = self._state.facts.storage, self._pod.namespace
         lines = []
-        for claim in sorted(set(self._pod.claims)):
+        for claim in sorted(set(self._pod.direct_claims)):
             found = storage.claim(namespace, claim)
             modes = at(found, "spec", "accessModes", default=())
             users = self._state.claims.get((namespace, claim))

@@ -8,9 +8,10 @@ from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
 from gitbot.model.columns import Mask
 from gitbot.model.node import Node
-from gitbot.model.objects import labels_of
+from gitbot.model.objects import at, labels_of
 from gitbot.model.pod import Pod
 
+_PLUGIN = "VolumeZone"
 _BETA = "failure-domain.beta.kubernetes.io/"
 _CURRENT = "topology.kubernetes.io/"
 _KEYS = tuple(prefix + word for prefix in (_BETA, _CURRENT) for word in ("zone", "region"))
@@ -22,15 +23,28 @@ class VolumeZone:
     def __init__(self, state: State, pod: Pod) -> None:
         self._state, self._pod = state, pod
 
-    def whole(self) -> None:
-        """Never."""
+    def whole(self) -> Rejection | None:
+        """A claim that names a volume which does not exist."""
+        storage = self._state.facts.storage
+        for name in self._pod.direct_claims:
+            claim = storage.claim(self._pod.namespace, name)
+            volume = at(claim, "spec", "volumeName", default="")
+            if volume and volume not in storage.volumes:
+                return Rejection(
+                    plugin=_PLUGIN,
+                    reasons=(f'persistentvolume "{volume}" not found',),
+                    resolvable=False,
+                    early=True,
+                    details=(f"claim {name} is bound to volume {volume}, which does not exist",),
+                )
+        return None
 
     @cached_property
     def _demands(self) -> list[tuple[str, str, frozenset[str]]]:
         """Volume, key and allowed values."""
         storage = self._state.facts.storage
         found = []
-        for name in sorted(set(self._pod.claims)):
+        for name in sorted(set(self._pod.direct_claims)):
             claim = storage.claim(self._pod.namespace, name)
             volume = storage.volume_of(claim) if claim is not None else None
             if volume is None:
@@ -61,7 +75,7 @@ class VolumeZone:
         if not miss:
             return None
         return Rejection(
-            plugin="VolumeZone",
+            plugin=_PLUGIN,
             reasons=("node(s) had no available volume zone",),
             resolvable=False,
             details=(miss,),
@@ -84,4 +98,4 @@ class VolumeZone:
 
 def prepare(state: State, pod: Pod) -> VolumeZone | None:
     """None where the pod has no claims."""
-    return VolumeZone(state, pod) if pod.claims else None
+    return VolumeZone(state, pod) if pod.direct_claims else None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from gitbot.constraints.facts import Facts
 from gitbot.constraints.filter import Filter
 from gitbot.constraints.made import LastMade, Made
-from gitbot.constraints.registry import FILTERS, SCORERS
+from gitbot.constraints.nominated import crowded
+from gitbot.constraints.registry import FILTERS, PLUGINS, SCORERS
 from gitbot.constraints.scorer import total_scores
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Judgement, NodeScore, NodeVerdict, Rejection
@@ -25,10 +27,14 @@ _pod = Made(Pod.from_object, most=_MOST_PODS)
 
 def _placed(snapshot: ClusterSnapshot) -> State:
     state = State(Facts(snapshot))
+    nominated = []
     for obj in snapshot.of("Pod"):
         pod = _pod(obj)
         if pod.node:
             state.add(pod, pod.node)
+        elif pod.nominated and not pod.finished:
+            nominated.append(pod)
+    state.nominated = tuple(sorted(nominated, key=lambda pod: pod.name))
     return state
 
 
@@ -131,6 +137,10 @@ class World:
             result &= prepared.mask()
             if not result.any():
                 break
+        if self._state.nominated and result.any():
+            for number, filters in self._crowded(pod):
+                if any(item.reject(number) is not None for item in filters):
+                    result[number] = False
         return result
 
     def check(self, pod: Pod, node: str) -> tuple[Rejection, ...]:
@@ -141,14 +151,18 @@ class World:
         number = self._state.columns.index[node]
         prepared = self._prepare(pod)
         whole = _whole(prepared)
-        return _rejections(prepared, number, whole)
+        first = dict(self._crowded(pod)).get(number, ())
+        return _rejections(prepared, number, whole, first)
 
     def judge(self, pod: Pod) -> Judgement:
         """The verdict of every node, with every plugin that rejects it and its reasons."""
         prepared = self._prepare(pod)
         whole = _whole(prepared)
+        first = dict(self._crowded(pod))
         verdicts = tuple(
-            NodeVerdict(node=name, rejections=_rejections(prepared, number, whole))
+            NodeVerdict(
+                node=name, rejections=_rejections(prepared, number, whole, first.get(number, ()))
+            )
             for number, name in enumerate(self._state.columns.names)
         )
         return Judgement(pod=pod.name, nodes=verdicts, whole=whole)
@@ -178,6 +192,10 @@ class World:
             for resource, amount in sorted(self._state.nodes[number].allocatable.items())
         }
 
+    def _crowded(self, pod: Pod) -> Iterator[tuple[int, list[Filter]]]:
+        """The nodes that nominated pods wait for, each with the filters of its first pass."""
+        return crowded(self._state, pod) if self._state.nominated else iter(())
+
     def _prepare(self, pod: Pod) -> list[Filter]:
         prepared = (prepare(self._state, pod) for prepare in FILTERS)
         return [item for item in prepared if item is not None]
@@ -188,10 +206,23 @@ def _whole(prepared: list[Filter]) -> Rejection | None:
 
 
 def _rejections(
-    prepared: list[Filter], number: int, whole: Rejection | None
+    prepared: list[Filter], number: int, whole: Rejection | None, first: Iterable[Filter]
 ) -> tuple[Rejection, ...]:
-    found = (item.reject(number) for item in prepared)
-    rejections = tuple(item for item in found if item is not None)
-    if whole is None or any(item.plugin == whole.plugin for item in rejections):
-        return rejections
-    return (whole, *rejections)
+    """All of one node in plugin order, after the refusal of the whole pod if there is one.
+
+    `first` are the filters that see the nominated pods there.
+    """
+    before = _said(first, number)
+    found = {**_said(prepared, number), **before}
+    if whole is not None:
+        found.pop(whole.plugin, None)
+    elif before:  # there is no second pass where the first one fails
+        plugin = next(iter(before))
+        found[plugin] = replace(found[plugin], early=True)
+    ordered = sorted(found.values(), key=lambda item: PLUGINS.index(item.plugin))
+    return tuple(ordered) if whole is None else (whole, *ordered)
+
+
+def _said(filters: Iterable[Filter], number: int) -> dict[str, Rejection]:
+    found = (item.reject(number) for item in filters)
+    return {item.plugin: item for item in found if item is not None}

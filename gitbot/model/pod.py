@@ -46,6 +46,7 @@ class Pod:
     scheduler: str = "default-scheduler"
     gates: tuple[str, ...] = ()
     estimated: bool = False
+    nominated: str = ""  # the node that it waits for after preemption
 
     @property
     def namespace(self) -> str:
@@ -57,12 +58,22 @@ class Pod:
         """Names of the PersistentVolumeClaims that it mounts, generic ephemeral ones included."""
         return tuple(claim for volume in self.volumes if (claim := self.claim_of(volume)))
 
+    @property
+    def direct_claims(self) -> tuple[str, ...]:
+        """Names of the claims that its volumes name themselves, in their order."""
+        named = (
+            at(item, "persistentVolumeClaim", "claimName", default="") for item in self.volumes
+        )
+        return tuple(str(claim) for claim in named if claim)
+
     def claim_of(self, volume: Json) -> str:
         """The claim behind one volume; "" where there is none."""
         direct = at(volume, "persistentVolumeClaim", "claimName", default="")
         if direct:
             return str(direct)
-        return f"{self.name.name}-{volume.get('name', '')}" if volume.get("ephemeral") else ""
+        if volume.get("ephemeral") is None:
+            return ""
+        return f"{self.name.name}-{volume.get('name', '')}"
 
     @classmethod
     def from_object(cls, obj: KubernetesObject, *, estimated: bool = False) -> Pod:
@@ -98,6 +109,7 @@ class Pod:
             scheduler=spec.get("schedulerName") or "default-scheduler",
             gates=tuple(item.get("name", "") for item in spec.get("schedulingGates") or ()),
             estimated=estimated,
+            nominated=at(obj, "status", "nominatedNodeName", default=""),
         )
 
 

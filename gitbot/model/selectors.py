@@ -164,11 +164,11 @@ class NodeSelectorTerm:
 
     def matches(self, labels: Mapping[str, str], name: str) -> bool:
         """Whether a node with these labels and this name satisfies it."""
-        return (
-            self.usable
-            and all(item.accepts(labels.get(item.key)) for item in self.expressions)
-            and all(item.accepts(name) for item in self.fields)
-        )
+        return self.matches_labels(labels) and all(item.accepts(name) for item in self.fields)
+
+    def matches_labels(self, labels: Mapping[str, str]) -> bool:
+        """The same where no name is known: fields are not asked then."""
+        return self.usable and all(item.accepts(labels.get(item.key)) for item in self.expressions)
 
     @property
     def pinned_names(self) -> frozenset[str] | None:

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	corev1 "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -102,7 +103,11 @@ func (w *world) nameAll(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 			if err != nil {
 				return err
 			}
-			if !plugin.Filter(ctx, state, pod, node).IsSuccess() {
+			rejects, err := w.rejects(ctx, plugin, state, pod, node)
+			if err != nil {
+				return err
+			}
+			if rejects {
 				all = append(all, filter)
 			}
 		}
@@ -112,6 +117,25 @@ func (w *world) nameAll(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		}
 	}
 	return nil
+}
+
+// rejects asks one filter with the pods that are nominated for the node, then without them.
+func (w *world) rejects(ctx context.Context, plugin fwk.FilterPlugin, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (bool, error) {
+	if !plugin.Filter(ctx, state, pod, node).IsSuccess() {
+		return true, nil
+	}
+	waiting := w.profile.NominatedPodsForNode(node.Node().Name)
+	crowdedNode, crowdedState := node.Snapshot(), state.Clone()
+	for _, other := range waiting {
+		if corev1.PodPriority(other.GetPod()) < corev1.PodPriority(pod) || other.GetPod().UID == pod.UID {
+			continue
+		}
+		crowdedNode.AddPodInfo(other)
+		if status := w.profile.RunPreFilterExtensionAddPod(ctx, crowdedState, pod, other, crowdedNode); !status.IsSuccess() {
+			return false, status.AsError()
+		}
+	}
+	return len(waiting) > 0 && !plugin.Filter(ctx, crowdedState, pod, crowdedNode).IsSuccess(), nil
 }
 
 func (w *world) score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, verdict *Verdict) {

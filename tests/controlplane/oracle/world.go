@@ -54,8 +54,13 @@ func newWorld(scenario *Scenario) (*world, error) {
 
 func (w *world) build(ctx context.Context) error {
 	active := []*v1.Pod{}
+	known := map[string]bool{}
+	for _, node := range w.cluster.nodes {
+		known[node.Name] = true
+	}
 	for _, pod := range w.cluster.placed {
-		if pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+		finished := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+		if !finished && known[pod.Spec.NodeName] {
 			active = append(active, pod)
 		}
 	}

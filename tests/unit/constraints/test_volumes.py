@@ -129,7 +129,13 @@ def test_an_ephemeral_volume_waits_for_its_claim() -> None:
     judgement = judge([], new)
     assert judgement.whole is not None
     assert 'create the persistentvolumeclaim "new-scratch"' in judgement.whole.reasons[0]
-    assert judge([claim("new-scratch", "v"), volume()], new).feasible == ("a-1", "b-1", "bare")
+    foreign = claim("new-scratch", "v")
+    judgement = judge([foreign, volume()], new)
+    assert judgement.whole is not None
+    assert "pod is not owner" in judgement.whole.reasons[0]
+    owner = {"kind": "Pod", "name": "new", "uid": "uid-new", "controller": True}
+    own = {**foreign, "metadata": {**foreign["metadata"], "ownerReferences": [owner]}}
+    assert judge([own, volume()], new).feasible == ("a-1", "b-1", "bare")
 
 
 @pytest.mark.parametrize(
@@ -138,14 +144,14 @@ def test_an_ephemeral_volume_waits_for_its_claim() -> None:
         (volume(), ("a-1", "b-1", "bare")),
         (volume(terms=on(ZONE, "a")), ("a-1",)),
         (volume(terms=[*on(ZONE, "a"), *on(HOSTNAME, "bare")]), ("a-1", "bare")),
-        # matchFields see a node without a name
+        # matchFields are not asked: the check knows no name
         (
             volume(
                 terms=[
                     {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a-1"]}]}
                 ]
             ),
-            (),
+            ("a-1", "b-1", "bare"),
         ),
         (volume(labels={ZONE: "b"}), ("b-1", "bare")),
         (volume(labels={ZONE: "a__b"}), ("a-1", "b-1", "bare")),
@@ -161,8 +167,9 @@ def test_a_bound_volume_is_reached_from_some_nodes(
 
 def test_a_volume_that_is_gone_or_far_away_is_named() -> None:
     gone = judge([claim(volume="v")]).nodes[0].rejections
-    assert [item.plugin for item in gone] == ["VolumeBinding"]
-    assert gone[0].details == ("claim disk is bound to a volume that does not exist",)
+    assert [item.plugin for item in gone] == ["VolumeZone", "VolumeBinding"]
+    assert gone[0].reasons == ('persistentvolume "v" not found',)
+    assert gone[1].details == ("claim disk is bound to a volume that does not exist",)
     far = judge([claim(volume="v"), volume(terms=on(ZONE, "b"))]).at("a-1")
     assert far is not None
     assert far.rejections[0].reasons == ("node(s) didn't match PersistentVolume's node affinity",)
@@ -283,7 +290,11 @@ def test_a_node_attaches_so_many_volumes_of_a_driver() -> None:
     attachment = {
         "kind": "VolumeAttachment",
         "metadata": {"name": "x"},
-        "spec": {"nodeName": "a-1", "source": {"persistentVolumeName": "v"}},
+        "spec": {
+            "attacher": "csi.example.com",
+            "nodeName": "a-1",
+            "source": {"persistentVolumeName": "v"},
+        },
     }
     assert "a-1" not in judge([*limits, *claims, attachment], user("two")).feasible
 

@@ -1,0 +1,1 @@
+"""gitbot's verdicts against kube-scheduler's: random scenarios, the oracle, recorded vectors."""

@@ -1,0 +1,94 @@
+"""What `gitbot explain` says of a scenario against what the oracle says: every difference in words.
+
+Compared exactly: feasible nodes, for each node the plugin that kube-scheduler reports with its
+code and reasons, all plugins that reject it, normalised scores and totals, the predicted nodes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from gitbot.constraints.explanation import Explainer, Explanation, explanation_json
+from gitbot.model.names import NamespacedName
+from gitbot.snapshot import read_snapshot
+
+Object = dict[str, Any]
+
+
+def explainer_of(objects: list[Object], judged: list[Object]) -> Explainer:
+    """As `gitbot explain --snapshot` reads a List of these objects; judged pods wait in it."""
+    items = {"apiVersion": "v1", "kind": "List", "items": [*objects, *judged]}
+    return Explainer(read_snapshot([("objects.json", json.dumps(items).encode())], 0))
+
+
+def stored_cluster(scenario: Object, result: Object) -> list[Object]:
+    """The objects of a scenario with pods as kube-apiserver stores them."""
+    if not scenario.get("admit"):
+        return list(scenario["objects"])
+    others = [item for item in scenario["objects"] if item["kind"] != "Pod"]
+    return [*others, *result.get("placed", ())]
+
+
+def differences(scenario: Object, result: Object) -> Iterator[str]:
+    """Every difference, "" free; pods that kube-apiserver refuses are not judged."""
+    judged = result.get("judged", []) if scenario.get("admit") else scenario["judge"]
+    explainer = explainer_of(stored_cluster(scenario, result), judged)
+    for pod, verdict in zip(judged, result["results"], strict=True):
+        metadata = pod["metadata"]
+        name = NamespacedName(namespace=metadata["namespace"], name=metadata["name"])
+        for line in _compare(explainer.pod(name), verdict):
+            yield f"{scenario['name']} {name}: {line}"
+
+
+def _compare(explanation: Explanation, verdict: Object) -> Iterator[str]:
+    if verdict.get("error"):
+        return
+    found = explanation_json(explanation)
+    if sorted(found["feasible"]) != sorted(verdict["feasible"]):
+        yield f"feasible: found {found['feasible']}, expected {verdict['feasible']}"
+    yield from _rejections(explanation, verdict)
+    if not verdict.get("scoreError"):
+        yield from _scores(found, verdict)
+
+
+def _rejections(explanation: Explanation, verdict: Object) -> Iterator[str]:
+    whole = verdict.get("whole")
+    if (explanation.judgement.whole is not None) != (whole is not None):
+        yield f"whole: found {explanation.judgement.whole}, expected {whole}"
+        return
+    for node in explanation.judgement.nodes:
+        expected = whole or (verdict.get("rejected") or {}).get(node.node)
+        reported = node.reported
+        said = None
+        if reported is not None:
+            code = "unschedulable" if reported.resolvable else "unresolvable"
+            said = (reported.plugin, code, list(reported.reasons))
+        wanted = expected and (expected["plugin"], expected["code"], expected["reasons"])
+        if said != wanted:
+            yield f"{node.node}: found {said}, expected {wanted}"
+        elif expected and not whole:
+            plugins = [item.plugin for item in node.rejections]
+            every = expected.get("all") or [expected["plugin"]]
+            if plugins != every:
+                yield f"{node.node}: plugins: found {plugins}, expected {every}"
+
+
+def _scores(found: Object, verdict: Object) -> Iterator[str]:
+    normalised = verdict.get("normalised") or {}
+    nodes = {item["name"]: item for item in found["nodes"]}
+    totals: dict[str, int] = {}
+    for place, name in enumerate(verdict["feasible"] if normalised else ()):
+        expected = {plugin: scores[place] for plugin, scores in normalised.items()}
+        totals[name] = verdict["total"][place]
+        if name in nodes and nodes[name]["scores"] != expected:
+            yield f"{name}: scores: found {nodes[name]['scores']}, expected {expected}"
+        elif name in nodes and nodes[name]["total"] != totals[name]:
+            yield f"{name}: total: found {nodes[name]['total']}, expected {totals[name]}"
+    if totals:
+        best = [name for name in sorted(totals) if totals[name] == max(totals.values())]
+        predicted = found["predicted"]
+        told = predicted["tied"] or [predicted["node"]]
+        if told != best:
+            yield f"predicted: found {told}, expected {best}"
