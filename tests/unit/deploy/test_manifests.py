@@ -1,0 +1,129 @@
+"""The Deployment, the image and the rulesets say what gitbot needs, and no more."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.cli.reconcile import command
+from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
+from gitbot.settings import read_settings
+from gitbot.workflows.approvals import concern_branch
+from gitbot.workflows.reconcile import snapshot_branch
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+KUBECTL = Path(sys.executable).parent / "kubectl"
+
+
+@cache
+def rendered(folder: str) -> tuple[Mapping[str, Any], ...]:
+    done = subprocess.run(
+        [str(KUBECTL), "kustomize", str(DEPLOY / folder)], check=True, capture_output=True
+    )
+    return tuple(read_kubernetes_yaml(done.stdout, folder))
+
+
+def one(kind: str) -> Mapping[str, Any]:
+    (found,) = (item for item in rendered(".") if item["kind"] == kind)
+    return found
+
+
+def test_everything_renders_and_what_is_namespaced_is_in_the_namespace_of_gitbot() -> None:
+    kinds = [str(item["kind"]) for item in rendered(".")]
+    assert {"Namespace", "ServiceAccount", "ClusterRole", "Deployment", "ConfigMap"} <= set(kinds)
+    clusterwide = ("Namespace", "ClusterRole", "ClusterRoleBinding")
+    for item in rendered("."):
+        expected = None if item["kind"] in clusterwide else "gitbot"
+        assert item["metadata"].get("namespace") == expected
+
+
+def test_the_pod_is_restricted_and_never_doubled() -> None:
+    spec = one("Deployment")["spec"]
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    assert pod["serviceAccountName"] == "gitbot-mover"
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    assert "ports" not in container  # nothing calls in
+    writable = [item["mountPath"] for item in container["volumeMounts"] if not item.get("readOnly")]
+    assert writable == ["/tmp"]
+
+
+def test_its_arguments_are_those_of_the_command() -> None:
+    (container,) = one("Deployment")["spec"]["template"]["spec"]["containers"]
+    name, *arguments = container["args"]
+    assert name == command.name
+    parsed = command.make_context(name, list(arguments)).params
+    assert parsed["watch"] is True
+    probes = (container["livenessProbe"], container["readinessProbe"])
+    assert all(parsed["health_file"] in " ".join(probe["exec"]["command"]) for probe in probes)
+
+
+def test_its_configuration_is_valid_once_the_repository_is_named() -> None:
+    text = one("ConfigMap")["data"][".gitbot.yaml"]
+    settings, findings = read_settings(text.encode(), ".gitbot.yaml")
+    assert settings is not None, findings
+    assert settings.forge.type == "github"
+    assert settings.forge.repository == "OWNER/NAME"
+
+
+def test_the_image_is_locked_and_runs_as_nobody() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    assert "--require-hashes -r requirements/runtime.txt" in text
+    assert "USER 65532:65532" in text
+    pod = one("Deployment")["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsUser"] == 65532
+    for line in text.splitlines():
+        if line.startswith(("COPY", "FROM", "ARG")):
+            assert "://" not in line
+
+
+def ruleset(name: str) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((DEPLOY / "github" / name).read_text())
+    return value
+
+
+def matches(pattern: str, ref: str) -> bool:
+    """fnmatch as GitHub says it: * stops at a slash, **/ spans folders (or none)."""
+    text = re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*")
+    return re.fullmatch(text, ref) is not None
+
+
+@pytest.mark.parametrize(
+    ("branch", "covered"),
+    [
+        ("gitbot/ledger", True),
+        (snapshot_branch("prod"), True),
+        (concern_branch("prod", "drain-scu-firmware-20261206T210000Z"), True),
+        ("main", False),
+        ("gitbot", False),
+        ("feature/gitbot/x", False),
+    ],
+)
+def test_only_the_app_touches_every_branch_of_gitbot(branch: str, covered: bool) -> None:
+    rules = ruleset("ruleset.json")
+    (pattern,) = rules["conditions"]["ref_name"]["include"]
+    assert matches(pattern, f"refs/heads/{branch}") is covered
+    assert {rule["type"] for rule in rules["rules"]} == {"creation", "update", "deletion"}
+    assert [actor["actor_type"] for actor in rules["bypass_actors"]] == ["Integration"]
+
+
+def test_nobody_rewrites_the_ledger() -> None:
+    rules = ruleset("ruleset-ledger.json")
+    assert rules["conditions"]["ref_name"]["include"] == ["refs/heads/gitbot/ledger"]
+    assert {rule["type"] for rule in rules["rules"]} == {"deletion", "non_fast_forward"}
+    assert rules["bypass_actors"] == []
