@@ -18,6 +18,8 @@ from pathlib import Path
 
 from tests.browser import chromium
 from tests.controlplane import build
+from tests.forge import npm
+from tests.forge import npm
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -76,7 +78,8 @@ TIERS = (
     Tier(
         name="browser",
         commands=(pytest("-m", "browser", "tests/browser"),),
-        missing=chromium.missing,
+        missing=lambda: chromium.missing() or npm.missing(),
+        prepare=((sys.executable, "-m", "tests.forge.npm"),),
     ),
     Tier(
         name="controlplane",
@@ -84,9 +87,18 @@ TIERS = (
         missing=build.missing,
         prepare=((sys.executable, "-m", "tests.controlplane.build"),),
     ),
+    Tier(
+        name="forge",
+        commands=(pytest("-m", "forge", "tests/forge"),),
+        missing=npm.missing,
+        prepare=((sys.executable, "-m", "tests.forge.npm"),),
+    ),
     Tier(name="long", commands=((sys.executable, "-m", "mutmut", "run"),)),
 )  # fmt: skip
-GROUPS = {"fast": ("lint", "fast"), "all": ("lint", "fast", "slow", "controlplane", "browser")}
+GROUPS = {
+    "fast": ("lint", "fast"),
+    "all": ("lint", "fast", "slow", "controlplane", "browser", "forge"),
+}
 
 
 def chosen(names: str) -> tuple[Tier, ...]:
