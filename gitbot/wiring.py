@@ -140,7 +140,7 @@ def open_workspace(
     """
     clock = clock or SystemClock()
     here = settings_here(root)
-    github = _github(root, here.forge, clock)
+    github = _github(root, here.forge)
     remote = github.remote if github else _remote(root, here.forge)
     with tempfile.TemporaryDirectory(prefix="gitbot-mirror-") as folder:
         repository = GitRepository.clone(
@@ -215,8 +215,11 @@ def _local_forge(remote: str, clock: Clock, account: str) -> Forge:
     return LocalForge(inner if inner.is_dir() else directory, clock=clock, account=account)
 
 
-def _github(root: Path, forge: ForgeSettings, clock: Clock) -> GitHub | None:
-    """GitHub with the credentials of the environment; None where the forge is another one."""
+def _github(root: Path, forge: ForgeSettings) -> GitHub | None:
+    """GitHub with the credentials of the environment; None where the forge is another one.
+
+    What waits for GitHub waits in real time, whatever the clock of the run says.
+    """
     if forge.type != "github":
         return None
     from gitbot.adapters.forges.github.opening import open_github  # noqa: PLC0415 - one forge a run
@@ -225,5 +228,5 @@ def _github(root: Path, forge: ForgeSettings, clock: Clock) -> GitHub | None:
         named=forge.repository,
         origin=_address(root, "origin"),
         base_branch=forge.base_branch,
-        clock=clock,
+        clock=SystemClock(),
     )

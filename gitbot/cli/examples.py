@@ -9,6 +9,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gitbot check --base main --snapshot cluster.json.gz",
         "gitbot check --pull-request 1 --publish",
     ),
+    "comment": ("gitbot comment --issue 12 --comment 2034567890",),
     "explain": (
         "gitbot explain vm/jumpbox -n customapp --snapshot cluster.json.gz",
         "kubectl get nodes,pods,vmi,vm -A -o yaml | gitbot explain jumpbox --snapshot -",

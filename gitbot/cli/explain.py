@@ -72,7 +72,7 @@ def command(
     snapshot = load_snapshot(access, now=now)
     explainer = Explainer(snapshot)
     selector = dict(_pair(text) for text in added)
-    wanted = [_resolve(explainer, text, namespace) for text in subjects]
+    wanted = [resolve(explainer, text, namespace) for text in subjects]
     if all_pending:
         everywhere = all_namespaces or not namespace
         wanted += [
@@ -94,7 +94,8 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
-def _resolve(explainer: Explainer, text: str, namespace: str) -> tuple[str, NamespacedName]:
+def resolve(explainer: Explainer, text: str, namespace: str) -> tuple[str, NamespacedName]:
+    """Kind (`vm` or `pod`) and name of a subject; UsageError where there is none, or several."""
     prefix, slash, name = text.rpartition("/")
     kind = _KINDS.get(prefix.lower()) if slash else "vm"
     if kind is None or not name:

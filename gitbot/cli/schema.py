@@ -17,6 +17,7 @@ _INTENTS = "gitbot.intents.schema:json_schema"
 SCHEMAS: dict[str, str] = {
     "ApplyResult": "gitbot.workflows.schemas:apply_schema",
     "ClusterSnapshot": "gitbot.snapshot.schema:snapshot_schema",
+    "CommentResult": "gitbot.workflows.schemas:comment_schema",
     "Configuration": "gitbot.settings:json_schema",
     "Explanation": "gitbot.constraints.explanation:schema",
     "FindingList": "gitbot.model.plan_schema:finding_list_schema",

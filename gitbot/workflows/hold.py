@@ -15,6 +15,7 @@ from gitbot.execution.state import (
     fold_requests,
     stop_flag,
 )
+from gitbot.model.instants import format_instant
 from gitbot.model.ledger import HOLD_FILE, Entry, node_file, request_file
 from gitbot.model.objects import name_of, uid_of
 from gitbot.ports.cluster import Cluster
@@ -121,6 +122,24 @@ def resume(shell: Shell, *, reason: str, by: str) -> HoldResult:
     return HoldResult(in_ledger=False, in_cluster=False, was_set=was_set)
 
 
+def resume_ledger(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
+    """Take away the flag in the ledger alone; whether there was one. The cluster is not asked.
+
+    Refused (UsageError) where the flag was set after `said_at` (seconds UTC): who resumed could
+    not know of it.
+    """
+    ledger = shell.ledger_store.read()
+    marks = [entry for entry in ledger.of(HOLD_FILE) if entry.cluster in ("", shell.cluster_name)]
+    if marks and marks[-1].state == "set" and marks[-1].time > said_at:
+        raise UsageError(
+            f"the stop flag was set anew at {format_instant(marks[-1].time)}: {marks[-1].reason}",
+            hint="say again that all may go on",
+        )
+    was_set = bool(stop_flag(ledger, shell.cluster_name))
+    _set_in_ledger(shell, state="resumed", reason=reason, by=by)
+    return was_set
+
+
 def _try(place: str, action: Callable[[], None], trouble: list[str]) -> bool:
     try:
         action()
@@ -173,15 +192,15 @@ class CancelResult:
 
 def cancel(shell: Shell, *, request: str, reason: str, by: str) -> CancelResult:
     """End one request: what has not started is withdrawn, its own migrations are deleted."""
-    record = retried(lambda: _cancelled(shell, request=request, reason=reason, by=by))
+    record = note_cancelled(shell, request=request, reason=reason, by=by)
     past = _past_recall(shell, record)
     applied = apply(shell, start=False)
     after = fold_requests(shell.ledger_store.read(), shell.cluster_name)[request]
     return CancelResult(record=after, applied=applied, past_recall=past)
 
 
-def _cancelled(shell: Shell, *, request: str, reason: str, by: str) -> RequestRecord:
-    """Write that a request is cancelled; its record as it was before."""
+def note_cancelled(shell: Shell, *, request: str, reason: str, by: str) -> RequestRecord:
+    """Write down that a request shall end; the next pass ends it. Its record as it was."""
     journal = Journal(shell.ledger_store, shell.clock)
     records = fold_requests(journal.read(), shell.cluster_name)
     record = records.get(request)

@@ -73,6 +73,23 @@ def reconcile_schema() -> dict[str, Any]:
     )
 
 
+def comment_schema() -> dict[str, Any]:
+    """The schema of `gitbot comment -o json`."""
+    from gitbot.workflows.comments.answer import Outcome  # noqa: PLC0415 - a schema is light
+    from gitbot.workflows.comments.grammar import Verb  # noqa: PLC0415
+
+    return _document(
+        "CommentResult",
+        "What became of one comment. With startPass somebody should start a pass now.",
+        number=_COUNT,
+        comment=_COUNT,
+        verb={"enum": ["", *(str(verb) for verb in Verb)]},
+        outcome={"enum": [str(outcome) for outcome in Outcome]},
+        text=_TEXT,
+        startPass=_FLAG,
+    )
+
+
 def status_schema() -> dict[str, Any]:
     """The schema of `gitbot status -o json`."""
     move = _object(

@@ -1,0 +1,131 @@
+"""The grammar of `/gitbot ...`: a verb, at most one name, at most one cluster. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gitbot.model.names import NamespacedName
+
+MAX_LINE = 300  # characters of a command; longer is no command
+_OPENERS = ("/gitbot", "gitbot")
+# names as Kubernetes has them; ids as the ledger has them
+_NAME = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
+_VM = re.compile(rf"(?:vm/)?(?:({_NAME})/)?({_NAME})")
+_NODE = re.compile(_NAME)
+_CLUSTER = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_REQUEST = re.compile(r"(?:request|drain|return|heal)(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,252}){1,4}")
+
+
+class Verb(StrEnum):
+    """Everything that a comment can ask for."""
+
+    PLAN = "plan"
+    STATUS = "status"
+    EXPLAIN = "explain"
+    HOLD = "hold"
+    RESUME = "resume"
+    CANCEL = "cancel"
+    APPLY = "apply"
+    RETURNED = "returned"
+    HELP = "help"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command. `cluster` "" means all; the other fields are set where the verb takes them."""
+
+    verb: Verb
+    cluster: str = ""
+    vm: NamespacedName | None = None
+    request: str = ""
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misunderstood:
+    """What was addressed to gitbot and is no command; `reason` quotes none of it."""
+
+    reason: str
+
+
+def parse(body: str) -> Command | Misunderstood | None:
+    """The command of a comment; None where it does not begin with `/gitbot`, or `gitbot VERB`.
+
+    The first line alone is the command; what follows is for people. A namespace "" in `vm` means
+    that the comment named none.
+    """
+    line = body.lstrip("\ufeff \t\r\n").split("\n", 1)[0].strip()
+    words = line.split()
+    if not words or words[0].lower() not in _OPENERS:
+        return None
+    is_asked = words[0].startswith("/")
+    if len(line) > MAX_LINE:
+        return Misunderstood(reason=f"a command is at most {MAX_LINE} characters long")
+    words, cluster = _without_cluster(words[1:])
+    if cluster is None:
+        return Misunderstood(reason="--cluster takes the name of a cluster")
+    if not words:
+        return Command(verb=Verb.HELP)
+    verb = next((item for item in Verb if item == words[0].lower()), None)
+    if verb is None:  # without the slash it may be a sentence about gitbot
+        return Misunderstood(reason="there is no such command") if is_asked else None
+    return _with_name(verb, words[1:], cluster)
+
+
+def _without_cluster(words: list[str]) -> tuple[list[str], str | None]:
+    """The words without `--cluster NAME`; None where no good name follows."""
+    if "--cluster" not in words:
+        return words, ""
+    place = words.index("--cluster")
+    name = words[place + 1] if place + 1 < len(words) else ""
+    rest = words[:place] + words[place + 2 :]
+    return rest, name if _CLUSTER.fullmatch(name) else None
+
+
+def _with_name(verb: Verb, names: list[str], cluster: str) -> Command | Misunderstood:
+    match verb, names:
+        case Verb.EXPLAIN, [name] if found := _VM.fullmatch(name):
+            vm = NamespacedName(namespace=found.group(1) or "", name=found.group(2))
+            return Command(verb=verb, cluster=cluster, vm=vm)
+        case Verb.CANCEL | Verb.STATUS, [name] if _REQUEST.fullmatch(name):
+            return Command(verb=verb, cluster=cluster, request=name)
+        case Verb.RETURNED, [name] if _NODE.fullmatch(name):
+            return Command(verb=verb, cluster=cluster, node=name)
+        case ((Verb.EXPLAIN | Verb.CANCEL | Verb.RETURNED), _):
+            return Misunderstood(reason=f"{verb} takes one name: {_USAGE[verb]}")
+        case _, []:
+            return Command(verb=verb, cluster=cluster)
+        case Verb.STATUS, _:
+            return Misunderstood(reason=f"status takes the id of a request: {_USAGE[verb]}")
+    return Misunderstood(reason=f"{verb} takes no further words")
+
+
+_USAGE: dict[Verb, str] = {
+    Verb.PLAN: "/gitbot plan",
+    Verb.STATUS: "/gitbot status [REQUEST]",
+    Verb.EXPLAIN: "/gitbot explain [NAMESPACE/]VM",
+    Verb.HOLD: "/gitbot hold",
+    Verb.RESUME: "/gitbot resume",
+    Verb.CANCEL: "/gitbot cancel REQUEST",
+    Verb.APPLY: "/gitbot apply",
+    Verb.RETURNED: "/gitbot returned NODE",
+    Verb.HELP: "/gitbot help",
+}
+MEANINGS: dict[Verb, str] = {
+    Verb.PLAN: "plan this pull request again",
+    Verb.STATUS: "what runs, what waits and for what, what failed",
+    Verb.EXPLAIN: "where the VM could run, and why not elsewhere",
+    Verb.HOLD: "stop everything, now",
+    Verb.RESUME: "take the stop flag away",
+    Verb.CANCEL: "end one request for ever",
+    Verb.APPLY: "start a pass, on a merged pull request",
+    Verb.RETURNED: "say that a node is back from its maintenance",
+    Verb.HELP: "this list",
+}
+
+
+def usage(verb: Verb) -> str:
+    """How a verb is written."""
+    return _USAGE[verb]

@@ -1,0 +1,137 @@
+"""What each verb does on one cluster: the same workflows as on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from gitbot.errors import GitbotError, UsageError
+from gitbot.execution.values import Replay
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.instants import format_instant
+from gitbot.model.names import NamespacedName
+from gitbot.ports.forge import PullState
+from gitbot.reports import inert
+from gitbot.workflows.comments.grammar import Command, Verb
+from gitbot.workflows.hold import hold, note_cancelled, resume_ledger, returned
+from gitbot.workflows.publish import publish
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.status import StatusResult, status
+
+IN_CLUSTER = "kubectl -n gitbot delete configmap gitbot-hold"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What came of a command on one cluster: Markdown `text`, and plain `lines` below it."""
+
+    text: str
+    lines: str = ""
+    ok: bool = True
+    start_pass: bool = False
+
+
+def do(
+    shell: Shell,
+    command: Command,
+    *,
+    by: str,
+    said_at: int,
+    number: int,
+    status: Callable[[StatusResult], str],
+    explain: Callable[[ClusterSnapshot, NamespacedName], str],
+    replay: Replay,
+) -> Done:
+    """Carry out one command. GitbotError where it cannot be."""
+    why = f"comment on {number}"
+    match command.verb:
+        case Verb.PLAN:
+            return _plan(shell, number, replay)
+        case Verb.STATUS:
+            return _status(shell, command.request, status)
+        case Verb.EXPLAIN:
+            return _explain(shell, command.vm, explain)
+        case Verb.HOLD:
+            return _hold(shell, reason=why, by=by)
+        case Verb.RESUME:
+            return _resume(shell, reason=why, by=by, said_at=said_at)
+        case Verb.CANCEL:
+            note_cancelled(shell, request=command.request, reason=why, by=by)
+            text = f"{inert.code(command.request)} ends: what has not started is withdrawn"
+            return Done(text=text, start_pass=True)
+        case Verb.APPLY:
+            return _apply(shell, number)
+        case Verb.RETURNED:
+            window, occurrence = returned(shell, node=command.node, by=by)
+            place = inert.code(f"{window}/{occurrence}")
+            return Done(text=f"{inert.code(command.node)} is back ({place})", start_pass=True)
+        case Verb.HELP:
+            return Done(text="")
+        case _:
+            assert_never(command.verb)
+
+
+def _plan(shell: Shell, number: int, replay: Replay) -> Done:
+    result = publish(shell, number=number, replay=replay, snapshot=shell.cluster.snapshot())
+    diff = result.check.diff
+    words = diff.counts if diff is not None else "nothing was planned"
+    if not result.wrote:
+        return Done(text=f"nothing changed: {inert.markdown(words)}")
+    return Done(text=f"planned again: {inert.markdown(words)}; see gitbot's comment and checks")
+
+
+def _status(shell: Shell, request: str, say: Callable[[StatusResult], str]) -> Done:
+    taken = format_instant(shell.cluster.snapshot().taken_at)
+    result = status(shell, request=request)
+    return Done(text=f"as the ledger says, on the cluster of {taken}", lines=say(result))
+
+
+def _explain(
+    shell: Shell,
+    vm: NamespacedName | None,
+    say: Callable[[ClusterSnapshot, NamespacedName], str],
+) -> Done:
+    if vm is None:
+        raise UsageError("explain needs the name of a VM")
+    snapshot = shell.cluster.snapshot()
+    taken = format_instant(snapshot.taken_at)
+    return Done(text=f"on the cluster of {taken}", lines=say(snapshot, vm))
+
+
+def _hold(shell: Shell, *, reason: str, by: str) -> Done:
+    result = hold(shell, reason=reason, by=by)
+    places = "ledger and cluster" if result.in_cluster else "ledger"
+    return Done(
+        text=f"stopped (flag set in {places}): nothing starts until `/gitbot resume`. What is "
+        "copying goes on; `gitbot hold --cancel-running` on the command line ends it"
+    )
+
+
+def _resume(shell: Shell, *, reason: str, by: str, said_at: int) -> Done:
+    was_set = resume_ledger(shell, reason=reason, by=by, said_at=said_at)
+    words = "the stop flag is taken away" if was_set else "no stop flag was set"
+    return Done(
+        text=f"{words} in the ledger. One in the cluster is not seen from here: "
+        f"{inert.code(IN_CLUSTER)} or `gitbot resume` takes it away",
+        start_pass=was_set,
+    )
+
+
+def _apply(shell: Shell, number: int) -> Done:
+    try:
+        pull = shell.forge.get_pull(number)
+    except GitbotError as error:
+        raise UsageError("this is no pull request", hint="say it on a merged one") from error
+    match pull.state:
+        case PullState.OPEN:
+            return Done(text="merge first: a merge is what approves the plan")
+        case PullState.CLOSED:
+            return Done(text="this was closed without a merge: nothing of it is approved")
+        case PullState.MERGED:
+            return Done(
+                text="a pass is started; its outcome is the status of this pull request's "
+                "newest commit",
+                start_pass=True,
+            )
+    assert_never(pull.state)
