@@ -88,8 +88,11 @@ class MemoryForge:
     def list_pulls(
         self, *, state: PullState | None = None, branch: str = ""
     ) -> tuple[PullRequest, ...]:
-        """Pull requests by number."""
-        pulls = [self.get_pull(number) for number in sorted(self._pulls)]
+        """Pull requests by number; reviews and mergers are missing, as the port allows."""
+        pulls = [
+            replace(self.get_pull(number), reviews=(), merged_by="")
+            for number in sorted(self._pulls)
+        ]
         return tuple(
             pull
             for pull in pulls

@@ -216,7 +216,9 @@ class GitHub:
         """One request without HTTP, as a test's own hand; troubles do not touch it."""
         request = Request(method=method, path=path, query=query, body=body, token=token)
         pushes.notice(self)
-        return self._answer(request, self.state, self.links)[0]
+        answer, route, principal = self._answer(request, self.state, self.links)
+        self._watched(request, answer, route, principal)
+        return answer
 
     def handle(self, request: Request, links: Links) -> Answer:
         """One request from outside. Raises Dropped where the connection shall close."""
@@ -225,7 +227,8 @@ class GitHub:
         if fault is not None:
             early = _early(fault, self.clock.now())
             if early is not None:
-                return self._watched(request, early, None, NOBODY)
+                self.journal.append(self._watched(request, early, None, NOBODY))
+                return early
         stale = fault is not None and fault.trouble is Trouble.STALE and self._past is not None
         reads = request.method in ("GET", "HEAD")
         before = None if reads else self._view()
@@ -234,7 +237,7 @@ class GitHub:
         )
         if before is not None and answer.code < 400:
             self._past = before
-        answer = self._watched(request, answer, route, principal)
+        self.journal.append(self._watched(request, answer, route, principal))
         return answer if fault is None else _late(fault, answer)
 
     def _view(self) -> State | None:
@@ -276,14 +279,13 @@ class GitHub:
 
     def _watched(
         self, request: Request, answer: Answer, route: Route | None, principal: Principal
-    ) -> Answer:
+    ) -> Exchange:
         exchange = Exchange(
             request=request, principal=principal, route=route, answer=answer, time=self.clock.now()
         )
-        self.journal.append(exchange)
         for watcher in self.watchers:
             watcher(exchange)
-        return answer
+        return exchange
 
 
 def _early(fault: Fault, now: int) -> Answer | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
 from dataclasses import dataclass
@@ -67,8 +68,8 @@ def serve(github: GitHub, request: GitRequest) -> Answer:
     if refused is not None:
         return refused
     pushes.notice(github)
-    refusal = _refusal(repository, by, request.body) if service == "git-receive-pack" else ""
-    answer = _backend(repository, service, request, by, refusal)
+    commands = _commands(request) if service == "git-receive-pack" else []
+    answer = _backend(repository, service, request, by, commands)
     pushes.notice(github, by)
     return answer
 
@@ -107,10 +108,10 @@ def _refused(
     return Answer(code=403, body=text, headers=_TEXT)
 
 
-def _refusal(repository: Repository, by: Principal, body: bytes) -> str:
+def _refusal(repository: Repository, by: Principal, commands: list[Command]) -> str:
     """Why the whole push is refused; empty where it is not."""
     present = repository.git.refs()
-    for old, new, ref in _commands(body):
+    for old, new, ref in commands:
         if not ref.startswith("refs/heads/"):
             continue
         branch = ref.removeprefix("refs/heads/")
@@ -122,21 +123,25 @@ def _refusal(repository: Repository, by: Principal, body: bytes) -> str:
     return ""
 
 
-def _fast_forward_only(repository: Repository, by: Principal, body: bytes) -> list[str]:
+def _fast_forward_only(repository: Repository, by: Principal, commands: list[Command]) -> list[str]:
     """Refs that exist and must only go forward; whether they do is seen when the objects came."""
     heads = "refs/heads/"
     return [
         ref
-        for old, new, ref in _commands(body)
+        for old, new, ref in commands
         if NOBODY not in (old, new)
         and ref.startswith(heads)
         and protection.fast_forward_only(repository, ref.removeprefix(heads), by=by)
     ]
 
 
-def _commands(body: bytes) -> list[tuple[str, str, str]]:
+Command = tuple[str, str, str]
+
+
+def _commands(request: GitRequest) -> list[Command]:
     """What a push asks for: old id, new id, ref. The body starts with these as pkt-lines."""
-    commands = []
+    body = gzip.decompress(request.body) if request.encoding == "gzip" else request.body
+    commands: list[Command] = []
     place = 0
     while place + 4 <= len(body):
         size = int(body[place : place + 4], 16)
@@ -151,7 +156,11 @@ def _commands(body: bytes) -> list[tuple[str, str, str]]:
 
 
 def _backend(
-    repository: Repository, service: str, request: GitRequest, by: Principal, refusal: str
+    repository: Repository,
+    service: str,
+    request: GitRequest,
+    by: Principal,
+    commands: list[Command],
 ) -> Answer:
     folder = repository.git.directory
     _install_hook(folder)
@@ -169,8 +178,8 @@ def _backend(
         "GIT_PROTOCOL": request.protocol,
         "REMOTE_USER": by.login or "anonymous",
         "REMOTE_ADDR": "127.0.0.1",
-        "GITHUB_REFUSAL": refusal,
-        "GITHUB_FAST_FORWARD_ONLY": " ".join(_fast_forward_only(repository, by, request.body)),
+        "GITHUB_REFUSAL": _refusal(repository, by, commands),
+        "GITHUB_FAST_FORWARD_ONLY": " ".join(_fast_forward_only(repository, by, commands)),
     }
     number = int(environment["GIT_CONFIG_COUNT"])
     environment["GIT_CONFIG_COUNT"] = str(number + 1)  # the later one wins: our own hook runs
