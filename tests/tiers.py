@@ -19,7 +19,6 @@ from pathlib import Path
 from tests.browser import chromium
 from tests.controlplane import build
 from tests.forge import npm
-from tests.forge import npm
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
