@@ -7,7 +7,7 @@ never changed in place; callers get the stored objects themselves and must not c
 from __future__ import annotations
 
 import copy
-import re
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -18,6 +18,7 @@ from gitbot.model.objects import KubernetesObject, at
 from gitbot.model.pod import Pod
 from gitbot.simulation.defaults import with_defaults
 from gitbot.simulation.disruption import check_budgets
+from gitbot.simulation.object_checks import check_changed, check_new, check_patched, wrong_types
 from gitbot.simulation.patching import json_patch, merge_patch, strategic_patch
 from gitbot.simulation.pod_checks import check_pod
 from gitbot.simulation.quota import check_quota
@@ -27,16 +28,15 @@ from gitbot.simulation.status import (
     ApiError,
     already_exists,
     bad_request,
-    conflict,
     invalid,
     not_found,
+    precondition_failed,
 )
 from gitbot.simulation.store import Key, Store, key_of, with_metadata
 
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
 CONTROLLER = "system:serviceaccount:kubevirt:kubevirt-controller"
 ADMIN = "kubernetes-admin"
-_NAME = re.compile(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")
 
 
 class Admission(Protocol):
@@ -95,7 +95,7 @@ class Api:
         """Create an object. Raises ApiError 400, 404 (namespace), 409, 422."""
         asked = asked or Asked()
         resource = resource_of(obj)
-        self._check_form(resource, obj, namespace)
+        check_new(resource, obj, namespace)
         placed = _placed(resource, obj, namespace)
         self._check_namespace(resource, placed)
         checked, warnings = _checked(resource, placed, asked)
@@ -123,6 +123,7 @@ class Api:
         old = self.store.get(resource.kind, _key(resource, obj))
         checked, warnings = _checked(resource, obj, asked)
         new = _parts_to_write(resource, old, checked, subresource)
+        check_changed(resource, old, new)
         admitted = self.admission.admit(new, old, user=asked.user)
         stored = admitted if asked.dry_run else self.store.replace(admitted)
         return Answer(object=stored, warnings=warnings)
@@ -142,11 +143,11 @@ class Api:
             return self.create(patch, namespace=key[0], asked=asked)
         old = self.store.get(kind, key)
         patched = _PATCHES[how](old, copy.deepcopy(patch))
-        if at(patched, "metadata", "name") != key[1]:
-            raise bad_request("the name of the object does not match the name on the URL")
+        check_patched(BY_KIND[kind], old, patched)
         sent = at(patch, "metadata", "resourceVersion") if isinstance(patch, Mapping) else None
         if sent is None:
             patched = with_metadata(patched, resourceVersion=old["metadata"]["resourceVersion"])
+        check_strict_patch(BY_KIND[kind], patched, asked)
         return self.update(patched, subresource=subresource, asked=asked)
 
     def delete(
@@ -163,10 +164,7 @@ class Api:
         wanted = options.get("preconditions") or {}
         for field, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
             if wanted.get(field) and wanted[field] != old["metadata"][field]:
-                why = f"Precondition failed: {what} in precondition: {wanted[field]}, "
-                raise conflict(
-                    resource, key[1], f"{why}{what} in object meta: {old['metadata'][field]}"
-                )
+                raise precondition_failed(resource, old, what, wanted[field])
         if asked.dry_run or options.get("dryRun"):
             return old
         if options.get("propagationPolicy") == "Orphan":
@@ -206,24 +204,6 @@ class Api:
         if resource.namespaced and self.store.find("Namespace", ("", namespace)) is None:
             raise not_found(BY_KIND["Namespace"], namespace)
 
-    @staticmethod
-    def _check_form(resource: Resource, obj: KubernetesObject, namespace: str) -> None:
-        metadata = obj["metadata"]
-        inside = metadata.get("namespace") or ""
-        if namespace and inside and inside != namespace:
-            raise bad_request(
-                f"the namespace of the provided object does not match the namespace sent on the "
-                f"request ({inside!r}, {namespace!r})"
-            )
-        name = metadata.get("name") or metadata.get("generateName")
-        if not name:
-            message = "Required value: name or generateName is required"
-            raise invalid(resource, "", [("metadata.name", "FieldValueRequired", message)])
-        full = metadata.get("name")
-        if full and not (_NAME.match(full) and len(full) <= 253):
-            message = f'Invalid value: "{full}": a lowercase RFC 1123 subdomain is required'
-            raise invalid(resource, full, [("metadata.name", "FieldValueInvalid", message)])
-
 
 def resource_of(obj: Any) -> Resource:
     """The resource of an object by kind and apiVersion; raises 400 for any other."""
@@ -256,10 +236,7 @@ def _checked(
     """The object without unknown fields and the warnings; 400 for them under Strict."""
     kept, unknown, wrong = prune(obj, schema_of(resource.kind))
     if wrong:
-        causes = [
-            (text.split(":")[0], "FieldValueTypeInvalid", text.split(": ", 1)[1]) for text in wrong
-        ]
-        raise invalid(resource, str(at(obj, "metadata", "name", default="")), causes)
+        raise wrong_types(resource, obj, wrong)
     texts = tuple(f'unknown field "{path}"' for path in unknown)
     if texts and asked.validation == "Strict":
         raise ApiError(
@@ -269,6 +246,23 @@ def _checked(
             reason="BadRequest",
         )
     return kept, texts if asked.validation == "Warn" else ()
+
+
+def check_strict_patch(resource: Resource, patched: Mapping[str, Any], asked: Asked | None) -> None:
+    """422 for a patch that brings unknown fields, under Strict: of patches it is no 400."""
+    if asked is None or asked.validation != "Strict":
+        return
+    _, unknown, _ = prune(patched, schema_of(resource.kind))
+    if unknown:
+        texts = ", ".join(f'unknown field "{path}"' for path in unknown)
+        message = f"Invalid value: {json.dumps(patched)}: strict decoding error: {texts}"
+        cause = {"reason": "FieldValueInvalid", "message": message, "field": "patch"}
+        raise ApiError(
+            f' "" is invalid: patch: {message}',
+            code=422,
+            reason="Invalid",
+            details={"causes": [cause]},
+        )
 
 
 def check_required(resource: Resource, obj: KubernetesObject) -> None:

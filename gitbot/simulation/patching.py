@@ -94,7 +94,10 @@ def _merge_list(old: Sequence[Any], patch: Sequence[Any], merge_key: str) -> lis
 def json_patch(value: Any, operations: Any) -> Any:
     """RFC 6902; raises 422 where a test fails or a path is missing, 400 where it is malformed."""
     if not isinstance(operations, list):
-        raise bad_request("a JSON patch is a list of operations")
+        raise bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type "
+            "[]handlers.jsonPatchOp"
+        )
     for operation in operations:
         value = _operate(value, operation)
     return value
@@ -120,12 +123,14 @@ def _operate(value: Any, operation: Mapping[str, Any]) -> Any:
             moved = _look(value, source)
             return _edit(_edit(value, source, "remove", None), path, "add", moved)
         case other:
-            raise bad_request(f"unknown JSON patch operation {other!r}")
+            raise _unprocessable(f"unknown JSON patch operation {other!r}")
 
 
-def _unprocessable(message: str) -> ApiError:
+def _unprocessable(cause: str) -> ApiError:
+    """422; the real server keeps the cause to itself, here it stands in the details."""
     return ApiError(
-        f"the server rejected our request due to an error in our request: {message}",
+        "the server rejected our request due to an error in our request",
+        details={"causes": [{"message": cause}]},
         code=422,
         reason="Invalid",
     )

@@ -9,6 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+_COUNTED = frozenset(
+    {
+        "CustomResourceDefinition",
+        "DaemonSet",
+        "Deployment",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "Pod",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+    }
+)
+"""Built-in kinds that have a generation (kube-apiserver 1.36); custom ones all have."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
@@ -28,6 +45,11 @@ class Resource:
     def api_version(self) -> str:
         """`v1` or `group/version`."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def counted(self) -> bool:
+        """Whether the API server counts `metadata.generation` of this resource."""
+        return self.custom or self.kind in _COUNTED
 
     @property
     def singular(self) -> str:

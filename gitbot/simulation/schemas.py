@@ -153,7 +153,7 @@ REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 def missing_fields(kind: str, obj: Mapping[str, Any]) -> list[str]:
     """The paths of required fields that an object lacks."""
-    return [".".join(path) for path in REQUIRED.get(kind, ()) if at(obj, *path) is None]
+    return [".".join(path) for path in REQUIRED.get(kind, ()) if at(obj, *path) in (None, [])]
 
 
 def schema_of(kind: str) -> Schema:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gitbot.model.objects import KubernetesObject, at, labels_of
+from gitbot.simulation.resources import Resource
 from gitbot.simulation.status import bad_request
 
 Match = Callable[[KubernetesObject], bool]
@@ -47,14 +48,48 @@ def _requirement(part: str) -> Callable[[Mapping[str, str]], bool]:
     raise bad_request(f"unable to parse requirement: {part!r} in a label selector")
 
 
-def field_match(text: str) -> Match:
-    """The predicate of a field selector text (equality only); raises 400 elsewhere."""
+_METADATA = frozenset({"metadata.name", "metadata.namespace"})
+FIELDS: Mapping[str, frozenset[str]] = {
+    "Event": _METADATA
+    | {f"involvedObject.{name}" for name in ("kind", "namespace", "name", "uid", "apiVersion")}
+    | {f"involvedObject.{name}" for name in ("resourceVersion", "fieldPath")}
+    | {"reason", "reportingComponent", "source", "type"},
+    "Namespace": frozenset({"metadata.name", "status.phase"}),
+    "Node": frozenset({"metadata.name", "spec.unschedulable"}),
+    "Pod": _METADATA
+    | {f"spec.{name}" for name in ("nodeName", "restartPolicy", "schedulerName", "hostNetwork")}
+    | {"spec.serviceAccountName", "status.phase", "status.podIP", "status.podIPs"}
+    | {"status.nominatedNodeName"},
+    "ReplicaSet": _METADATA | {"status.replicas"},
+    "ReplicationController": _METADATA | {"status.replicas"},
+}
+"""Fields that lists may select by (k8s.io/kubernetes pkg/apis, AddFieldLabelConversionsFor...)."""
+
+
+def _check_field(resource: Resource, label: str) -> None:
+    """Raise 400 for a field that lists of the resource cannot select by."""
+    if label in FIELDS.get(resource.kind, _METADATA):
+        return
+    if resource.custom or resource.kind in FIELDS:
+        raise bad_request(f"field label not supported: {label}")
+    raise bad_request(
+        f'"{label}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+    )
+
+
+def field_match(text: str, resource: Resource | None = None) -> Match:
+    """The predicate of a field selector text (equality only); raises 400 elsewhere.
+
+    With a resource only the fields that the API server knows for it may be named.
+    """
     wanted: list[tuple[tuple[str, ...], bool, str]] = []
     for part in _split(text):
         found = _EQUAL.match(part)
         if not found:
-            raise bad_request(f"invalid field selector requirement: {part!r}")
+            raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
         path, operator, value = found.groups()
+        if resource is not None:
+            _check_field(resource, path)
         wanted.append((tuple(path.split(".")), operator != "!=", value))
 
     def holds(obj: KubernetesObject) -> bool:

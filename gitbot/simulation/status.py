@@ -5,7 +5,7 @@ Codes, reasons and messages follow k8s.io/apimachinery/pkg/api/errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gitbot.errors import ClusterRefused
@@ -30,7 +30,7 @@ class ApiError(ClusterRefused):
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,
-            "details": self.details,
+            **({"details": self.details} if self.details else {}),
             "code": self.code,
         }
 
@@ -70,6 +70,34 @@ def conflict(resource: Resource, name: str, why: str) -> ApiError:
     )
 
 
+def precondition_failed(
+    resource: Resource, stored: Mapping[str, Any], what: str, wanted: str
+) -> ApiError:
+    """409 for a precondition of a delete; `what` is UID or ResourceVersion."""
+    found = stored["metadata"]["uid" if what == "UID" else "resourceVersion"]
+    since = "deleted and then recreated" if what == "UID" else "modified"
+    name = stored["metadata"]["name"]
+    return ApiError(
+        f'Operation cannot be fulfilled on {resource.kind} "{name}": the {what} in the '
+        f"precondition ({wanted}) does not match the {what} in record ({found}). The object might "
+        f"have been {since}",
+        code=409,
+        reason="Conflict",
+        details={"name": name, "kind": resource.kind},
+    )
+
+
+def wrong_options(kind: str, field: str, reason: str, message: str) -> ApiError:
+    """422 for a parameter of a request: `kind` is CreateOptions, PatchOptions, ListOptions ..."""
+    cause = {"reason": reason, "message": message, "field": field}
+    return ApiError(
+        f'{kind}.meta.k8s.io "" is invalid: {field}: {message}',
+        code=422,
+        reason="Invalid",
+        details={"group": "meta.k8s.io", "kind": kind, "causes": [cause]},
+    )
+
+
 STALE = (
     "the object has been modified; please apply your changes to the latest version and try again"
 )
@@ -90,9 +118,9 @@ def invalid(resource: Resource, name: str, causes: Sequence[tuple[str, str, str]
         code=422,
         reason="Invalid",
         details={
-            "name": name,
+            **({"name": name} if name else {}),
+            **({"group": resource.group} if resource.group else {}),
             "kind": resource.kind,
-            "group": resource.group,
             "causes": [
                 {"reason": reason, "message": message, "field": field}
                 for field, reason, message in causes

@@ -163,7 +163,8 @@ class Store:
             (digits[:8], digits[8:12], "4" + digits[13:16], "a" + digits[17:20], digits[20:])
         )
         metadata["creationTimestamp"] = format_instant(self._now())
-        metadata.setdefault("generation", 1)
+        if BY_KIND[obj["kind"]].counted:
+            metadata.setdefault("generation", 1)
         return {**obj, "metadata": metadata}
 
     def _draw(self, what: str) -> int:
@@ -195,7 +196,7 @@ class Store:
         if uid and uid != old["metadata"]["uid"]:
             why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
             raise conflict(resource, key[1], why + old["metadata"]["uid"])
-        new = self._carry_over(old, obj)
+        new = self._carry_over(resource, old, obj)
         if new == old:
             return old
         metadata = new["metadata"]
@@ -225,8 +226,13 @@ class Store:
         return not metadata.get("finalizers") and not waits
 
     @staticmethod
-    def _carry_over(old: KubernetesObject, obj: KubernetesObject) -> dict[str, Any]:
-        """Keep what a write can never change; count the generation when the spec changes."""
+    def _carry_over(
+        resource: Resource, old: KubernetesObject, obj: KubernetesObject
+    ) -> dict[str, Any]:
+        """Keep what a write can never change; count the generation when the spec changes.
+
+        Of a custom resource without status subresource the status counts as well.
+        """
         kept = {
             name: old["metadata"].get(name)
             for name in (
@@ -238,8 +244,11 @@ class Store:
                 "resourceVersion",
             )
         }
+        if not resource.counted:
+            return with_metadata(obj, **kept, generation=old["metadata"].get("generation"))
         generation = old["metadata"].get("generation", 1)
-        if obj.get("spec") != old.get("spec"):
+        parts = ("spec",) if resource.status or not resource.custom else ("spec", "status")
+        if any(obj.get(part) != old.get(part) for part in parts):
             generation += 1
         return with_metadata(obj, **kept, generation=generation)
 

@@ -15,7 +15,7 @@ from gitbot.simulation.http.routes import Route
 from gitbot.simulation.http.tables import partial, table
 from gitbot.simulation.resources import Resource
 from gitbot.simulation.selectors import Match, field_match, label_match
-from gitbot.simulation.status import ApiError, bad_request, gone
+from gitbot.simulation.status import ApiError, bad_request, gone, wrong_options
 from gitbot.simulation.store import Store
 
 Form = Literal["objects", "table", "metadata"]
@@ -45,7 +45,7 @@ def wanted_of(accept: str, query: Query) -> Wanted:
 def matcher(route: Route, query: Query) -> Match:
     """The predicate of a list or watch: namespace, name and selectors."""
     labels = label_match(query.get("labelSelector", ""))
-    fields = field_match(query.get("fieldSelector", ""))
+    fields = field_match(query.get("fieldSelector", ""), route.resource)
 
     def holds(obj: KubernetesObject) -> bool:
         metadata = obj["metadata"]
@@ -83,7 +83,9 @@ class Pages:
         try:
             page = int(json.loads(base64.urlsafe_b64decode(token))["page"])
         except (binascii.Error, ValueError, KeyError, TypeError):
-            raise bad_request(f"continue key is not valid: {token!r}") from None
+            raise bad_request(
+                f"invalid continue token: continue key is not valid: {token!r}"
+            ) from None
         if page not in self._rest:
             raise gone(
                 "The provided continue parameter is too old to display a consistent list result. "
@@ -100,7 +102,7 @@ def list_answer(
     *, store: Store, pages: Pages, route: Route, query: Query, wanted: Wanted, now: int
 ) -> dict[str, Any]:
     """The body of a list request."""
-    limit = _number(query, "limit")
+    limit = _limit(query)
     if query.get("continue"):
         version, objects = pages.resume(query["continue"])
     else:
@@ -141,8 +143,13 @@ def _list(
         "kind": f"{resource.kind}List",
         "apiVersion": resource.api_version,
         "metadata": metadata,
-        "items": list(objects),
+        "items": list(objects) if resource.custom else [_without_type(obj) for obj in objects],
     }
+
+
+def _without_type(obj: KubernetesObject) -> dict[str, Any]:
+    """An item of a list of a built-in kind: only custom resources repeat their kind."""
+    return {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
 
 
 def one_answer(obj: KubernetesObject, wanted: Wanted, now: int) -> Mapping[str, Any]:
@@ -182,18 +189,34 @@ def _version(store: Store, query: Query) -> int:
 
     Raises 504 for a version that is not there yet, as the API server does after its wait.
     """
-    asked = _number(query, "resourceVersion")
+    text, match = query.get("resourceVersion") or "", query.get("resourceVersionMatch") or ""
+    if match and not text:
+        forbidden = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+        raise wrong_options(
+            "ListOptions", "resourceVersionMatch", "FieldValueForbidden", f"Forbidden: {forbidden}"
+        )
+    if text and not text.isdigit():
+        raise bad_request(
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": '
+            f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+    asked = int(text or "0")
     if asked > store.version:
+        cause = {"message": "Too large resource version", "reason": "ResourceVersionTooLarge"}
         raise ApiError(
-            f"Too large resource version: {asked}, current: {store.version}",
+            f"Timeout: Too large resource version: {asked}, current: {store.version}",
             code=504,
             reason="Timeout",
+            details={"causes": [cause], "retryAfterSeconds": 1},
         )
-    return asked if asked and query.get("resourceVersionMatch") == "Exact" else store.version
+    return asked if asked and match == "Exact" else store.version
 
 
-def _number(query: Query, name: str) -> int:
-    text = query.get(name) or "0"
-    if not text.isdigit():
-        raise bad_request(f"{name} must be a number, found {text!r}")
-    return int(text)
+def _limit(query: Query) -> int:
+    """The `limit` of a list, 0 for none; a negative one is none."""
+    text = query.get("limit") or "0"
+    try:
+        return max(int(text), 0)
+    except ValueError:
+        message = f'strconv.ParseInt: parsing "{text}": invalid syntax'
+        raise bad_request(message) from None

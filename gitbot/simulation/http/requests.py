@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitbot.errors import GitbotError
-from gitbot.simulation.api import ADMIN, Asked, FieldValidation
+from gitbot.simulation.api import ADMIN
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http import discovery, openapi
 from gitbot.simulation.http.listing import Pages, Query, list_answer, one_answer, wanted_of
-from gitbot.simulation.http.routes import Route, find_route, unknown_path
+from gitbot.simulation.http.options import asked_of, check_apply, completed, delete_options
+from gitbot.simulation.http.routes import Route, UnknownGroup, find_route, unknown_path
+from gitbot.simulation.object_checks import another_name
 from gitbot.simulation.status import ApiError, bad_request
 
 _PATCH_TYPES = {
@@ -61,6 +63,9 @@ class Handler:
         """The response; refusals become a Status body."""
         try:
             return self._fixed(request) or self._on_resource(request)
+        except UnknownGroup:
+            text = "text/plain; charset=utf-8"
+            return Response(code=404, body="404 page not found\n", content_type=text)
         except ApiError as refusal:
             return Response(code=refusal.code, body=refusal.status())
         except (AttributeError, GitbotError, KeyError, TypeError, ValueError) as failure:
@@ -145,16 +150,25 @@ class Handler:
         return Response(code=200, body=one_answer(obj, wanted, self._cluster.now()))
 
     def _create(self, request: Request, route: Route) -> Response:
-        body = _completed(request.body, route)
-        answer = self._cluster.api.create(body, namespace=route.namespace, asked=_asked(request))
+        body = completed(request.body, route)
+        if body["metadata"].get("resourceVersion"):
+            message = "resourceVersion should not be set on objects to be created"
+            raise ApiError(message, code=500, reason="")
+        answer = self._cluster.api.create(
+            body,
+            namespace=route.namespace,
+            asked=asked_of(request.method, request.query, request.user),
+        )
         return self._written(request, 201, answer.object, answer.warnings)
 
     def _update(self, request: Request, route: Route) -> Response:
-        body = _completed(request.body, route)
+        body = completed(request.body, route)
         if body["metadata"].get("name") != route.name:
-            raise bad_request("the name of the object does not match the name on the URL")
+            raise another_name(body["metadata"].get("name"), route.name)
         answer = self._cluster.api.update(
-            body, subresource=route.subresource, asked=_asked(request)
+            body,
+            subresource=route.subresource,
+            asked=asked_of(request.method, request.query, request.user),
         )
         return self._written(request, 200, answer.object, answer.warnings)
 
@@ -162,32 +176,35 @@ class Handler:
         how = _PATCH_TYPES.get(request.content_type.split(";")[0].strip())
         custom = route.resource.custom
         if how is None or (how == "strategic" and custom):
-            raise ApiError(
-                "the body of the request was in an unknown format - accepted media types include: "
-                + ", ".join(sorted(_PATCH_TYPES)),
-                code=415,
-                reason="UnsupportedMediaType",
-            )
+            raise ApiError("415: Unsupported Media Type", code=415, reason="UnsupportedMediaType")
         existed = self._cluster.store.find(route.resource.kind, route.key) is not None
+        if how == "apply":
+            check_apply(request.query, request.body, route, existed=existed)
         answer = self._cluster.api.patch(
             route.resource.kind,
             route.key,
             request.body,
             how=how,  # type: ignore[arg-type]
             subresource=route.subresource,
-            asked=_asked(request),
+            asked=asked_of(request.method, request.query, request.user),
         )
         return self._written(request, 200 if existed else 201, answer.object, answer.warnings)
 
     def _delete(self, request: Request, route: Route) -> Response:
-        options = _delete_options(request)
+        options = delete_options(request.query, request.body)
         kind = route.resource.kind
-        last = self._cluster.api.delete(kind, route.key, options=options, asked=_asked(request))
+        last = self._cluster.api.delete(
+            kind,
+            route.key,
+            options=options,
+            asked=asked_of(request.method, request.query, request.user),
+        )
         if self._cluster.store.find(kind, route.key) is not None and not options.get("dryRun"):
             return Response(code=200, body=last)
+        group = {"group": route.resource.group} if route.resource.group else {}
         details = {
             "name": route.name,
-            "group": route.resource.group,
+            **group,
             "kind": route.resource.plural,
             "uid": last["metadata"]["uid"],
         }
@@ -204,13 +221,25 @@ class Handler:
         )
         for obj in listed["items"]:
             key = (obj["metadata"].get("namespace") or "", obj["metadata"]["name"])
-            options = _delete_options(request)
+            options = delete_options(request.query, request.body)
             kind = route.resource.kind
-            self._cluster.api.delete(kind, key, options=options, asked=_asked(request))
+            self._cluster.api.delete(
+                kind,
+                key,
+                options=options,
+                asked=asked_of(request.method, request.query, request.user),
+            )
         return Response(code=200, body=listed)
 
     def _evict(self, request: Request, route: Route) -> Response:
-        self._cluster.api.evict(route.key, request.body or {}, asked=_asked(request))
+        named = ((request.body or {}).get("metadata") or {}).get("name")
+        if named not in (None, "", route.name):
+            raise bad_request("name in URL does not match name in Eviction object")
+        self._cluster.api.evict(
+            route.key,
+            request.body or {},
+            asked=asked_of(request.method, request.query, request.user),
+        )
         return Response(code=201, body=_success({}))
 
     def _written(
@@ -224,44 +253,6 @@ class Handler:
 def _success(details: Mapping[str, Any]) -> dict[str, Any]:
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return {**status, "details": dict(details)} if details else {**status, "code": 201}
-
-
-def _completed(body: Any, route: Route) -> Any:
-    """The body with apiVersion and kind, which typed clients leave out."""
-    if not isinstance(body, Mapping):
-        raise bad_request("the request has no JSON object as its body")
-    fixed = {"apiVersion": route.resource.api_version, "kind": route.resource.kind}
-    if body.get("kind", fixed["kind"]) != fixed["kind"]:
-        raise bad_request(
-            f"the object provided is unrecognized: kind {body['kind']!r} on the path of "
-            f"{route.resource.plural}"
-        )
-    return {
-        **body,
-        "apiVersion": body.get("apiVersion") or fixed["apiVersion"],
-        "kind": fixed["kind"],
-        "metadata": body.get("metadata") or {},
-    }
-
-
-def _asked(request: Request) -> Asked:
-    validation = request.query.get("fieldValidation") or "Warn"
-    if validation not in ("Ignore", "Warn", "Strict"):
-        raise bad_request(f"fieldValidation: Unsupported value: {validation!r}")
-    dry_run = request.query.get("dryRun") or ""
-    if dry_run not in ("", "All"):
-        raise bad_request(f"dryRun: Unsupported value: {dry_run!r}")
-    chosen: FieldValidation = validation  # type: ignore[assignment]
-    return Asked(user=request.user, dry_run=dry_run == "All", validation=chosen)
-
-
-def _delete_options(request: Request) -> dict[str, Any]:
-    options = dict(request.body) if isinstance(request.body, Mapping) else {}
-    if request.query.get("gracePeriodSeconds"):
-        options.setdefault("gracePeriodSeconds", int(request.query["gracePeriodSeconds"]))
-    if request.query.get("propagationPolicy"):
-        options.setdefault("propagationPolicy", request.query["propagationPolicy"])
-    return options
 
 
 def _groups(request: Request, *, core: bool) -> Response:

@@ -24,6 +24,10 @@ class Route:
         return (self.namespace, self.name)
 
 
+class UnknownGroup(Exception):
+    """A path outside everything that is served: kube-apiserver answers it in plain text."""
+
+
 def unknown_path() -> ApiError:
     """404 for a path that the server does not serve."""
     return ApiError(
@@ -34,21 +38,23 @@ def unknown_path() -> ApiError:
 
 
 def find_route(path: str) -> Route:
-    """The route of `/api/v1/...` or `/apis/<group>/<version>/...`; raises 404."""
+    """The route of `/api/v1/...` or `/apis/<group>/<version>/...`; raises 404 or UnknownGroup."""
     parts = [unquote(part) for part in path.strip("/").split("/")]
     if parts[0] == "api":
         group, rest = "", parts[1:]
     elif parts[0] == "apis" and len(parts) > 1:
         group, rest = parts[1], parts[2:]
     else:
-        raise unknown_path()
+        raise UnknownGroup(path)
     if len(rest) < 2:
-        raise unknown_path()
+        raise UnknownGroup(path)
     version, rest = rest[0], rest[1:]
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in ("status", "finalize"):
         namespace, rest = rest[1], rest[2:]
     resource = BY_PATH.get((group, version, rest[0]))
+    if not any((group, version) == known[:2] for known in BY_PATH):
+        raise UnknownGroup(f"{group}/{version}")
     if resource is None or len(rest) > 3 or (namespace and not resource.namespaced):
         raise unknown_path()
     name = rest[1] if len(rest) > 1 else ""

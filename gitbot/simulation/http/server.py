@@ -15,7 +15,7 @@ from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http import protobuf
 from gitbot.simulation.http.listing import wanted_of
 from gitbot.simulation.http.requests import REVIEWS, Handler, Request, Response
-from gitbot.simulation.http.routes import find_route
+from gitbot.simulation.http.routes import UnknownGroup, find_route
 from gitbot.simulation.http.watching import Watch
 from gitbot.simulation.status import ApiError, bad_request
 from gitbot.simulation.store import Change
@@ -148,6 +148,8 @@ class _Connection(BaseHTTPRequestHandler):
             if request.method == "GET" and _is_watch(request):
                 self._watch(request)
                 return
+        except UnknownGroup:
+            pass  # the handler knows what to say
         except ApiError as refusal:
             self._send(Response(code=refusal.code, body=refusal.status()))
             return

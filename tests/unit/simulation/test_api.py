@@ -98,7 +98,7 @@ def test_a_pod_gets_what_the_server_adds(api: Api) -> None:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"generateName": "p-", "labels": {"own": "1"}},
-        "spec": {"affinity": {"podAntiAffinity": required}, "containers": []},
+        "spec": {"affinity": {"podAntiAffinity": required}, "containers": [{"name": "c"}]},
     }
     stored = api.create(pod).object
     added = stored["spec"]["affinity"]["podAntiAffinity"]
@@ -120,7 +120,7 @@ def test_a_pod_gets_what_the_server_adds(api: Api) -> None:
 def test_the_grace_of_pods(
     api: Api, phase: str, node: str, options: dict[str, int], gone: bool
 ) -> None:
-    spec: dict[str, Any] = {"containers": [], **({"nodeName": node} if node else {})}
+    spec: dict[str, Any] = {"containers": [{"name": "c"}], **({"nodeName": node} if node else {})}
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",

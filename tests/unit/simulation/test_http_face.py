@@ -44,7 +44,7 @@ def ask(
 @pytest.mark.parametrize(
     ("method", "path", "body", "code", "reason"),
     [
-        ("GET", "/nonsense", None, 404, "NotFound"),
+        ("GET", "/api/v1/nonsense", None, 404, "NotFound"),
         ("GET", "/api/v1/unknowns", None, 404, "NotFound"),
         ("GET", "/apis/kubevirt.io/v9", None, 404, "NotFound"),
         ("GET", "/api/v1/nodes/a/eviction", None, 404, "NotFound"),
@@ -53,7 +53,7 @@ def ask(
         ("POST", "/api/v1/nodes", b"{", 400, "BadRequest"),
         ("POST", "/api/v1/nodes", b"[]", 400, "BadRequest"),
         ("POST", "/api/v1/nodes", {"kind": "Pod", "metadata": {}}, 400, "BadRequest"),
-        ("POST", "/api/v1/nodes?dryRun=Some", {"metadata": {"name": "x"}}, 400, "BadRequest"),
+        ("POST", "/api/v1/nodes?dryRun=Some", {"metadata": {"name": "x"}}, 422, "Invalid"),
         ("PUT", "/api/v1/nodes/a", {"metadata": {"name": "b"}}, 400, "BadRequest"),
         ("GET", "/api/v1/nodes?limit=many", None, 400, "BadRequest"),
         ("GET", "/api/v1/nodes?continue=xyz", None, 400, "BadRequest"),

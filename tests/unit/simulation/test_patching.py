@@ -95,7 +95,7 @@ def test_json_patch(operation: Any, path: list[str], expected: Any) -> None:
     ("operations", "code"),
     [
         ({"op": "add"}, 400),
-        ([{"op": "jump", "path": "/a"}], 400),
+        ([{"op": "jump", "path": "/a"}], 422),
         ([{"op": "add", "path": "no-slash", "value": 1}], 400),
         ([{"op": "test", "path": "/metadata/labels/a", "value": "2"}], 422),
         ([{"op": "remove", "path": "/metadata/labels/absent"}], 422),
