@@ -63,11 +63,15 @@ def decode_object(kind: str, data: bytes) -> KubernetesObject:
 
 def kept_annotations(annotations: Mapping[str, Any]) -> dict[str, Any]:
     """Of an object's annotations those that a snapshot keeps; empty where it keeps none."""
-    return {
-        key: _images_alone(value) if key == HOOK_SIDECARS else value
-        for key, value in annotations.items()
-        if key in ANNOTATIONS or key.startswith(ANNOTATION_PREFIXES)
-    }
+    kept = {key: annotations[key] for key in _kept_keys(tuple(annotations))}
+    if HOOK_SIDECARS in kept:
+        kept[HOOK_SIDECARS] = _images_alone(kept[HOOK_SIDECARS])
+    return kept
+
+
+@functools.lru_cache(maxsize=1024)
+def _kept_keys(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(key for key in keys if key in ANNOTATIONS or key.startswith(ANNOTATION_PREFIXES))
 
 
 def decode_events(data: bytes) -> tuple[KubernetesObject, ...]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import functools
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -22,7 +23,6 @@ from gitbot.snapshot.decode import (
     kept_annotations,
     list_type_of,
     mask_of,
-    sorted_json,
     type_of,
 )
 from gitbot.snapshot.mask import Mask
@@ -32,27 +32,23 @@ FINISHED = frozenset({"Succeeded", "Failed"})
 _MOST_KNOWN = 20_000
 """Raw parts remembered while a kind is read, so that a kind without repeats stays small."""
 
-_SHARED: Mapping[str, tuple[Path, ...]] = {
-    "Node": (
-        ("spec", "taints"),
-        ("status", "allocatable"),
-        ("status", "capacity"),
-        ("status", "images"),
-    ),
-    "Pod": (
-        ("spec", "affinity"),
-        ("spec", "nodeSelector"),
-        ("spec", "overhead"),
-        ("spec", "tolerations"),
-        ("spec", "topologySpreadConstraints"),
-        ("spec", "initContainers"),
-        ("spec", "containers", "*", "resources"),
-        ("status", "containerStatuses", "*", "allocatedResources"),
-        ("status", "containerStatuses", "*", "resources"),
-        ("status", "initContainerStatuses", "*", "allocatedResources"),
-        ("status", "initContainerStatuses", "*", "resources"),
-    ),
+_SHARED: Mapping[str, Mapping[Path, tuple[str, ...]]] = {
+    "Node": {("spec",): ("taints",), ("status",): ("allocatable", "capacity", "images")},
+    "Pod": {
+        ("spec",): (
+            "affinity",
+            "nodeSelector",
+            "overhead",
+            "tolerations",
+            "topologySpreadConstraints",
+            "initContainers",
+        ),
+        ("spec", "containers", "*"): ("resources",),
+        ("status", "containerStatuses", "*"): ("allocatedResources", "resources"),
+        ("status", "initContainerStatuses", "*"): ("allocatedResources", "resources"),
+    },
 }
+"""By kind: where the holders of common parts are, and the fields of theirs that are common."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +66,7 @@ class KindReader:
         self._kind = kind
         self._shape = _shape(kind)
         self._parts = Parts()
-        self._known: tuple[dict[bytes, int | None], ...] = tuple({} for _ in self._shape.shared)
+        self._known: dict[Path, dict[bytes, int | None]] = {p: {} for p in self._shape.paths}
         self._names: list[str] = []  # namespace, NUL, name: sorts as the pair does
         self._texts: list[bytes] = []
         self._begins, self._ends = array("L"), array("L")
@@ -120,8 +116,10 @@ class KindReader:
     def _take(self, items: list[Any]) -> None:
         if self._kind == "Pod":  # as kube-scheduler leaves them out (1.36, newPodInformer)
             items = [item for item in items if not _finished(item)]
-        for part, known in zip(self._shape.shared, self._known, strict=True):
-            self._share(part, known, items)
+        for path, parts in self._shape.shared:
+            holders = _holders(items, path)
+            for part in parts:
+                self._share(part, holders)
         for item in items:
             metadata = item.metadata
             name = metadata.name if metadata is not None else None
@@ -146,47 +144,51 @@ class KindReader:
         self._begins.extend([0, *ends[:-1]] if ends else [])
         self._ends.extend(ends)
 
-    def _share(self, part: _Shared, known: dict[bytes, int | None], items: list[Any]) -> None:
-        field = part.field
-        for holder in part.holders(items):
-            raw = getattr(holder, field)
+    def _share(self, part: _Part, holders: list[Any]) -> None:
+        """Put the numbers of parts in the place of their raw JSON."""
+        field, known = part.path[-1], self._known[part.path]
+        find = known.get
+        for holder, raw in zip(holders, map(part.read, holders), strict=True):
             if raw is None:
                 continue
-            text = bytes(raw)
-            if text in known:
-                number = known[text]
-            else:
+            number = find(text := bytes(raw), _NEW)
+            if number == _NEW:
                 if len(known) >= _MOST_KNOWN:
                     known.clear()
                 number = known[text] = self._number(part, text)
             setattr(holder, field, number)
 
-    def _number(self, part: _Shared, text: bytes) -> int | None:
+    def _number(self, part: _Part, text: bytes) -> int | None:
         """The number of a part that was not met before; None for null, which counts as absent."""
-        pruned = sorted_json(part.decoder.decode(text))
+        pruned = text if part.decoder is None else _json(part.decoder.decode(text))
         return None if pruned == b"null" else self._parts.number(pruned)
 
 
+_NEW = -1
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Shared:
-    """A part of the objects of a kind: where it is, and what decodes and prunes it."""
+class _Part:
+    """A part that many objects share: where it is, what reads it, what decodes and prunes it.
+
+    No decoder where the mask keeps all of it.
+    """
 
     path: Path
+    read: Callable[[Any], Any]
     decoder: Any
 
-    @property
-    def field(self) -> str:
-        return self.path[-1]
 
-    def holders(self, items: Iterable[Any]) -> list[Any]:
-        """The structs that have the part's field."""
-        found = list(items)
-        for step in self.path[:-1]:
-            if step == "*":
-                found = [item for inner in found for item in inner]
-            else:
-                found = [inner for item in found if (inner := getattr(item, step)) is not None]
-        return found
+def _holders(items: list[Any], path: Path) -> list[Any]:
+    """The structs at a path of each item."""
+    found = items
+    for step in path:
+        if step == "*":
+            found = [item for inner in found for item in inner]
+        else:
+            read = attrgetter(step)
+            found = [inner for inner in map(read, found) if inner is not None]
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,23 +196,24 @@ class _Shape:
     """How the pages of one kind are decoded."""
 
     decoder: Any
-    shared: tuple[_Shared, ...]
+    shared: tuple[tuple[Path, tuple[_Part, ...]], ...]
     templates: bool
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        return tuple(part.path for part in self.shared)
+        return tuple(part.path for _, parts in self.shared for part in parts)
 
 
 @functools.cache
 def _shape(kind: str) -> _Shape:
     mask = mask_of(kind)
     shared = tuple(
-        _Shared(path=path, decoder=_decoder(type_of(".".join(path), _at(mask, path))))
-        for path in _SHARED.get(kind, ())
+        (holder, tuple(_part(mask, (*holder, field)) for field in fields))
+        for holder, fields in _SHARED.get(kind, {}).items()
     )
-    for part in shared:
-        mask = _with(mask, part.path, msgspec.Raw)
+    for _, parts in shared:
+        for part in parts:
+            mask = _with(mask, part.path, msgspec.Raw)
     decoded = (("name", str), ("namespace", str), ("annotations", dict), ("labels", msgspec.Raw))
     for field, kept in decoded:
         mask = _with(mask, ("metadata", field), kept)
@@ -219,6 +222,12 @@ def _shape(kind: str) -> _Shape:
         shared=shared,
         templates=kind.startswith("VirtualMachine"),
     )
+
+
+def _part(mask: Mask, path: Path) -> _Part:
+    kept = _at(mask, path)
+    decoder = None if kept is None else _decoder(type_of(".".join(path), kept))
+    return _Part(path=path, read=attrgetter(path[-1]), decoder=decoder)
 
 
 def _decoder(decoded: Any) -> Any:
@@ -241,6 +250,7 @@ def _with(mask: Mask, path: Path, new: Mask) -> Any:
     return {**mask, step: _with(mask[step], rest, new)}
 
 
+_json = msgspec.json.Encoder().encode
 _encode = msgspec.msgpack.Encoder().encode
 
 

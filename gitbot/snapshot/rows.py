@@ -25,20 +25,17 @@ Path = tuple[str, ...]
 class Parts:
     """What rows refer to by number; each made plain once, and shared by all that refer to it."""
 
-    __slots__ = ("_known", "_plain", "_texts")
+    __slots__ = ("_plain", "_texts")
 
     def __init__(self) -> None:
         self._texts: list[bytes] = []
         self._plain: list[Any] = []
-        self._known: dict[bytes, int] = {}
 
     def number(self, text: bytes) -> int:
-        """The number of a part given as pruned JSON; equal texts have one number."""
-        found = self._known.setdefault(text, len(self._texts))
-        if found == len(self._texts):
-            self._texts.append(text)
-            self._plain.append(None)
-        return found
+        """The number of one more part, given as pruned JSON."""
+        self._texts.append(text)
+        self._plain.append(None)
+        return len(self._texts) - 1
 
     def __getitem__(self, number: int) -> Any:
         found = self._plain[number]

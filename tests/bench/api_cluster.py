@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-PAGE = 250
+PAGE = 200
 ZONES = ("zone-a", "zone-b", "zone-c")
 GIB = (4, 8, 16, 32, 64)
 _HEX = "0123456789abcdef"

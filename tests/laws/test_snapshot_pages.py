@@ -19,7 +19,7 @@ from tests.bench.api_cluster import pages
 from tests.bench.peers import official_client
 from tests.laws.test_snapshot_file import QUICK, objects
 
-NULLS = st.sampled_from([None, 1.5, "1", [], {}])
+NULLS: st.SearchStrategy[Any] = st.sampled_from([None, 1.5, "1", [], {}])
 
 
 def rows_of(kind: str, texts: list[bytes]) -> Rows:

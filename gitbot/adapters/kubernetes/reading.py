@@ -17,8 +17,8 @@ from gitbot.snapshot.resources import LISTED, Resource
 from gitbot.snapshot.rows import Rows
 from gitbot.snapshot.value import from_rows
 
-PAGE = 250
-"""Objects asked for at once: of the largest, nodes with their images, about 6 MB."""
+PAGE = 200
+"""Objects asked for at once: of the largest, nodes with their images, about 5 MB."""
 
 RESTARTS = 3
 """How often a read starts from scratch where the server has forgotten its resourceVersion."""
