@@ -60,7 +60,7 @@ def customapp(
     cluster.apply([*nodes(), namespace(NAMESPACE)])
     if jumpbox:
         cluster.set_dials(prefer=("kni-worker",))
-        cluster.apply([_jumpbox()])
+        cluster.apply([jumpbox_machine()])
         cluster.settle()
         cluster.set_dials(prefer=settings.prefer)
     for index in range(1, step + 1):
@@ -146,7 +146,8 @@ def application() -> dict[str, Any]:
     )
 
 
-def _jumpbox() -> dict[str, Any]:
+def jumpbox_machine() -> dict[str, Any]:
+    """A VirtualMachine without rules."""
     spec = {"domain": guest(memory="2Gi", requests=False)}
     return machine(
         "jumpbox", namespace=NAMESPACE, labels={"kubevirt.io/domain": "jumpbox"}, spec=spec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ if TYPE_CHECKING:  # the client is heavy, and most sessions need none
     from tests.controlplane.kubelet import Kubelets
     from tests.controlplane.kubevirt.connection import Connection
     from tests.controlplane.kubevirt.installation import KubeVirt
+    from tests.controlplane.plane import ControlPlane
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +37,21 @@ def kubevirt(running_kubevirt: KubeVirt) -> KubeVirt:
     running_kubevirt.reset()
     running_kubevirt.controllers.dials = QUICK
     return running_kubevirt
+
+
+@pytest.fixture(scope="session")
+def gitbot_kubeconfig(
+    plane: ControlPlane, admin: Connection, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """A kubeconfig of gitbot's service account, with exactly the rights of `deploy/rbac`.
+
+    After the session the audit log is read: not one request outside those rights, not one write
+    to a VirtualMachine or a VirtualMachineInstance.
+    """
+    from tests.controlplane import account  # noqa: PLC0415
+
+    account.install(admin)
+    yield account.kubeconfig(plane, admin, tmp_path_factory.mktemp("gitbot") / "kubeconfig")
+    made, wrong = account.requests(plane), account.trespasses(plane)
+    print(f"\naudit: {made} requests of gitbot, {len(wrong)} outside deploy/rbac")
+    assert wrong == []
