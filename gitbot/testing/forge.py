@@ -78,6 +78,9 @@ class MemoryForge:
 
     def get_pull(self, number: int) -> PullRequest:
         """One pull request, its head as the branch is now."""
+        return self._present(number)
+
+    def _present(self, number: int) -> PullRequest:
         if number not in self._pulls:
             raise ForgeError(f"there is no pull request {number}")
         pull = self._pulls[number]
@@ -90,7 +93,7 @@ class MemoryForge:
     ) -> tuple[PullRequest, ...]:
         """Pull requests by number; reviews and mergers are missing, as the port allows."""
         pulls = [
-            replace(self.get_pull(number), reviews=(), merged_by="")
+            replace(self._present(number), reviews=(), merged_by="")
             for number in sorted(self._pulls)
         ]
         return tuple(

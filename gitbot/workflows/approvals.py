@@ -49,11 +49,12 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
     """Decide for every merged pull request of the base branch what it approved."""
     approved: list[Approved] = []
     refused: list[NotApproved] = []
+    finished = _finished(ledger, shell.cluster_name)
     pulls = shell.forge.list_pulls(state=PullState.MERGED)
     for pull in sorted(pulls, key=lambda item: (item.merged_at, item.number)):
         if pull.base_branch != shell.base_branch or not _concerns_us(shell, ledger, pull):
             continue
-        decision = _edited(shell, ledger, pull) or decide(merged_pull(shell, ledger, pull))
+        decision = _edited(shell, ledger, pull) or _decide(shell, ledger, pull, finished)
         if isinstance(decision, NotApproved):
             refused.append(decision)
         elif not is_part_of(shell, decision.commit, base.commit):
@@ -67,6 +68,43 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
         approved += _requests(shell, base, ledger, approval)
     approved.sort(key=lambda item: item.approval.merged_at)
     return Approvals(approved=tuple(approved), refused=tuple(refused))
+
+
+def _finished(ledger: Ledger, cluster: str) -> frozenset[str]:
+    """The requests that ended for ever."""
+    records = fold_requests(ledger, cluster)
+    return frozenset(name for name, record in records.items() if record.finished)
+
+
+def _decide(
+    shell: Shell, ledger: Ledger, pull: PullRequest, finished: frozenset[str]
+) -> Approval | NotApproved:
+    """What a merge approved. Reviews and merger are read where anything can still come of it.
+
+    A history of merges grows for ever; of those whose requests all ended, nothing is asked again.
+    """
+    facts = merged_pull(shell, ledger, pull)
+    if _is_settled(ledger, facts, finished):
+        return decide(facts)
+    whole = shell.forge.get_pull(pull.number)
+    if (whole.merge_commit, whole.merged_at) != (pull.merge_commit, pull.merged_at):
+        reason = "nothing is approved: the forge's answers about the merge do not agree yet"
+        return NotApproved(pull_request=pull.number, reason=reason)
+    reviewed = merged_pull(shell, ledger, whole)
+    return decide(replace(reviewed, reviews_required=shell.forge.reviews_required))
+
+
+def _is_settled(ledger: Ledger, facts: MergedPull, finished: frozenset[str]) -> bool:
+    """Whether every request of every plan that the pull request showed has ended."""
+    shown = {facts.proposal.digest} if facts.proposal else {item.digest for item in facts.records}
+    for digest in shown - {""}:
+        document = plan_of(ledger, digest)
+        if document is None:
+            return False
+        requests = {ledger_id(move.request, digest) for move in document.plan.moves}
+        if not requests <= finished:
+            return False
+    return True
 
 
 def _edited(shell: Shell, ledger: Ledger, pull: PullRequest) -> NotApproved | None:
@@ -138,7 +176,7 @@ def _concern_of(shell: Shell, pull: PullRequest) -> str:
 
 
 def merged_pull(shell: Shell, ledger: Ledger, pull: PullRequest) -> MergedPull:
-    """The facts about one merged pull request."""
+    """The facts about one merged pull request, without how many reviews are required."""
     concern = _concern_of(shell, pull)
     return MergedPull(
         number=pull.number,
@@ -157,7 +195,6 @@ def merged_pull(shell: Shell, ledger: Ledger, pull: PullRequest) -> MergedPull:
             )
             for review in pull.reviews
         ),
-        reviews_required=shell.forge.reviews_required,
         proposal=read_proposal(shell, pull.merge_commit, concern) if concern else None,
         records=fold_pull(ledger, pull.number, cluster=shell.cluster_name),
     )

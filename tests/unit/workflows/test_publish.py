@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from gitbot.constraints.replay import replay
 from gitbot.execution.state import fold_pull
-from gitbot.ports.forge import CheckState
+from gitbot.ports.forge import CheckState, PullRequest
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import propose
 from gitbot.workflows.publish import PublishResult, publish, refresh_pulls
@@ -39,6 +41,49 @@ def test_what_was_shown_is_approved_by_merging_and_carried_out() -> None:
     assert (last.author, last.merger, last.digest) == ("ann", "bob", shown.digest)
     assert story.specs() == specs
     assert apply(story.shell).did_nothing
+
+
+def test_a_merge_of_which_nothing_can_come_any_more_is_not_asked_about_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin()
+    asked: list[int] = []
+    get_pull = story.forge.get_pull
+
+    def counted(number: int) -> PullRequest:
+        asked.append(number)
+        return get_pull(number)
+
+    for name in ("one", "two"):
+        text = REQUEST.replace("name: jump,", f"name: {name},")
+        pull = story.open(name, **{name: text if name == "one" else text.replace("5", "3")})
+        show(story, pull.number)
+        story.merge(pull.number)
+        monkeypatch.setattr(story.forge, "get_pull", counted)
+        asked.clear()
+        apply(story.shell)
+        assert set(asked) == {pull.number}
+        asked.clear()
+        assert apply(story.shell).did_nothing
+        assert asked == []
+        monkeypatch.undo()
+
+
+def test_a_forge_whose_answers_do_not_agree_yet_approves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story)
+    before = story.forge.get_pull(pull.number)
+    story.merge(pull.number)
+    with monkeypatch.context() as patch:
+        patch.setattr(story.forge, "get_pull", lambda _: before)
+        result = apply(story.shell)
+        assert result.created == 0
+        assert "do not agree yet" in result.approvals.refused[0].reason
+        assert "gitbot/apply" not in statuses(story, pull.head)
+    assert apply(story.shell).states == {"succeeded": 1}
 
 
 def test_showing_it_twice_writes_nothing() -> None:
