@@ -16,6 +16,7 @@ from gitbot.adapters.git.process import Git, check_ref, no_access
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.constraints.replay import replay
 from gitbot.errors import InvalidInput, RepositoryError, UsageError
+from gitbot.model.diagnosis import Check, Health
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import Forge
@@ -27,6 +28,7 @@ from gitbot.workflows.shell import Progress, Shell, silent
 
 if TYPE_CHECKING:
     from gitbot.adapters.forges.github.opening import GitHub
+    from gitbot.adapters.kubernetes.diagnosis import ClusterQuestions
 
 
 class LateCluster:
@@ -48,6 +50,11 @@ class LateCluster:
         return getattr(self._opened, attribute)
 
 
+def _no_rehearsal(branch: str) -> None:
+    """A repository without a remote refuses no push."""
+    del branch
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
     """Everything that a workflow asks for, opened.
@@ -65,6 +72,7 @@ class Workspace:
     kubeconfig: str = ""
     context: str = ""
     clusters: dict[str, Cluster] = field(default_factory=dict)
+    rehearse_push: Callable[[str], None] = field(default=_no_rehearsal)
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name in the configuration, connected once, at its first use.
@@ -123,6 +131,28 @@ def open_cluster(*, name: str, kubeconfig: str = "", context: str = "") -> Clust
     return KubernetesCluster(context=context, kubeconfig=kubeconfig, name=name)
 
 
+def cluster_questions(workspace: Workspace, name: str) -> ClusterQuestions:
+    """What a diagnosis asks a cluster of the configuration. Raises ClusterError."""
+    from gitbot.adapters.kubernetes.diagnosis import (  # noqa: PLC0415 - the client is heavy
+        ClusterQuestions,
+    )
+    from gitbot.adapters.kubernetes.transport import Transport  # noqa: PLC0415
+
+    settings = workspace.settings.cluster(name)
+    context = workspace.context or (settings.context if settings else name)
+    return ClusterQuestions(Transport(kubeconfig=workspace.kubeconfig, context=context))
+
+
+def diagnose_forge(workspace: Workspace) -> tuple[Check, ...]:
+    """What the forge's adapter finds out about itself; that it answers, where it has no more."""
+    diagnose = getattr(workspace.forge, "diagnose", None)
+    if diagnose is not None:
+        return tuple(diagnose())
+    pulls = len(workspace.forge.list_pulls())
+    message = f"the {workspace.settings.forge.type} forge answers: {pulls} pull requests"
+    return (Check(name="forge/reach", outcome=Health.PASS, message=message),)
+
+
 @contextmanager
 def open_workspace(
     root: Path,
@@ -168,6 +198,7 @@ def open_workspace(
             kubeconfig=kubeconfig,
             context=context,
             clusters=clusters if clusters is not None else {},
+            rehearse_push=repository.rehearse_push,
         )
 
 

@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("resume", "Take the stop flag away."),
     "cancel": ("cancel", "End one request."),
     "comment": ("comment", "Obey and answer a comment on a pull request."),
+    "doctor": ("doctor", "Find what would keep gitbot from working, with its fix."),
     "returned": ("returned", "Say that a node is back from its maintenance."),
     "version": ("version", "Print the versions of gitbot, its time zones and its Python."),
 }

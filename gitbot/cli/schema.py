@@ -19,6 +19,7 @@ SCHEMAS: dict[str, str] = {
     "ClusterSnapshot": "gitbot.snapshot.schema:snapshot_schema",
     "CommentResult": "gitbot.workflows.schemas:comment_schema",
     "Configuration": "gitbot.settings:json_schema",
+    "Diagnosis": "gitbot.workflows.schemas:diagnosis_schema",
     "Explanation": "gitbot.constraints.explanation:schema",
     "FindingList": "gitbot.model.plan_schema:finding_list_schema",
     "FreezeWindow": _INTENTS,

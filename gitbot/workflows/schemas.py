@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gitbot.model.diagnosis import Health
 from gitbot.model.ledger import MoveState
 from gitbot.model.plan_json import API_VERSION
 
@@ -116,6 +117,15 @@ def status_schema() -> dict[str, Any]:
         refused=_list(_TEXT),
         notApplied=_list(_object(pullRequest=_COUNT, request=_TEXT, next=_TEXT)),
         notPlanned=_list(_object(request=_TEXT, reason=_TEXT, next=_TEXT)),
+    )
+
+
+def diagnosis_schema() -> dict[str, Any]:
+    """The schema of `gitbot doctor -o json`."""
+    outcome = {"enum": [str(health) for health in Health]}
+    check = _object(name=_TEXT, outcome=outcome, message=_TEXT, fix=_TEXT)
+    return _document(
+        "Diagnosis", "What works and what does not, each failure with its fix.", checks=_list(check)
     )
 
 

@@ -206,6 +206,24 @@ class GitRepository:
         """Delete a remote branch that still is at `expected`."""
         self._push(branch, "", expected)
 
+    def rehearse_push(self, branch: str) -> None:
+        """Ask the remote whether this account may push, and push nothing. RepositoryError if not.
+
+        Rules about single branches are not asked: they are looked at when something is pushed.
+        """
+        check_ref(branch)
+        tip = self.resolve(branch) or next(iter(self._refs.values()), None)
+        if tip is None:
+            raise RepositoryError(f"{self._remote} is empty", hint="push the base branch first")
+        arguments = ["push", "--quiet", "--dry-run", "--no-verify", "--end-of-options"]
+        ref = f"refs/heads/{branch}"
+        code, said = self._git.attempt([*arguments, self._remote, f"{tip}:{ref}"])
+        if code != 0:
+            raise RepositoryError(
+                f"{branch} cannot be pushed: {said}",
+                hint="give gitbot's account write permission on the contents of the repository",
+            )
+
     def _must(self, rev: str, *, tree: bool = False) -> str:
         if tree and is_commit_id(rev):
             return rev  # a commit or the tree of merge_trees: both can be listed
@@ -229,6 +247,11 @@ class GitRepository:
             ]
         )
         if code != 0 and self._remote_tip(ref) != (commit or None):
+            if "[remote rejected]" in said and "cannot lock ref" not in said:
+                raise RepositoryError(
+                    f"the remote refuses to change {branch}: {said}",
+                    hint="its rules or hooks forbid it: let gitbot's account push gitbot/**",
+                )
             if any(word in said for word in ("stale info", "rejected", "cannot lock ref")):
                 raise ConflictError(f"somebody else moved {branch} first", hint="run again")
             raise RepositoryError(f"pushing {branch} failed: {said}")

@@ -1,0 +1,135 @@
+"""What an account may do in a cluster, and what the cluster's KubeVirt understands: for doctor.
+
+Only questions: SelfSubjectAccessReviews, which every account may ask about itself, and the OpenAPI
+document of kubevirt.io, which every account may read. Nothing is created.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from gitbot.adapters.kubernetes.transport import Transport
+from gitbot.errors import ClusterError
+from gitbot.snapshot.resources import EVENTS, LISTED, RESOURCES
+from gitbot.snapshot.value import HOLD_NAME
+
+_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_OPENAPI = "/openapi/v3/apis/kubevirt.io/v1"
+_MIGRATION = "VirtualMachineInstanceMigration"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Right:
+    """A verb on a resource; `namespace` "" asks for all of them, `name` "" for all objects."""
+
+    group: str
+    resource: str
+    verb: str
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        what = f"{self.resource}.{self.group}" if self.group else self.resource
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {what}{where}"
+
+
+READ = (
+    *(Right(group=each.group, resource=each.plural, verb="list") for each in LISTED),
+    Right(group=EVENTS.group, resource=EVENTS.plural, verb="list"),
+    *(
+        Right(group="kubevirt.io", resource=RESOURCES[kind].plural, verb="get")
+        for kind in ("VirtualMachineInstance", _MIGRATION)
+    ),
+)
+STOP_FLAG = Right(
+    group="",
+    resource="configmaps",
+    verb="get",
+    namespace=HOLD_NAME.namespace,
+    name=HOLD_NAME.name,
+)
+MOVE = tuple(
+    Right(group="kubevirt.io", resource=RESOURCES[_MIGRATION].plural, verb=verb)
+    for verb in ("create", "delete")
+)
+PATCH_NODES = Right(group="", resource="nodes", verb="patch")
+NEVER_USED = (
+    Right(group="", resource="secrets", verb="get"),
+    Right(group="", resource="secrets", verb="list"),
+    Right(group="", resource="namespaces", verb="patch"),
+    Right(group="", resource="pods", verb="delete"),
+    Right(group="kubevirt.io", resource="virtualmachineinstances", verb="patch"),
+    Right(group="kubevirt.io", resource="virtualmachineinstances", verb="delete"),
+    Right(group="kubevirt.io", resource="virtualmachines", verb="patch"),
+    Right(group="kubevirt.io", resource="virtualmachines", verb="update"),
+)
+"""Rights that gitbot never asks for: an account that has them has too many."""
+
+
+GROUPS: dict[str, tuple[Right, ...]] = {
+    "read": READ,
+    "stop-flag": (STOP_FLAG,),
+    "move": MOVE,
+    "nodes": (PATCH_NODES,),
+}
+
+
+class ClusterQuestions:
+    """The questions to one cluster. Every method raises ClusterError where none is answered."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def missing(self, group: str) -> tuple[str, ...]:
+        """Those of a group of rights (read, stop-flag, move, nodes) that the account lacks."""
+        return tuple(str(right) for right in GROUPS[group] if not self._may(right))
+
+    def excess(self) -> tuple[str, ...]:
+        """Rights that gitbot never uses and the account has."""
+        return tuple(str(right) for right in NEVER_USED if self._may(right))
+
+    def _may(self, right: Right) -> bool:
+        attributes = {
+            "group": right.group,
+            "resource": right.resource,
+            "verb": right.verb,
+            "namespace": right.namespace,
+            "name": right.name,
+        }
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": {key: text for key, text in attributes.items() if text}},
+        }
+        answer = self._transport.write("POST", _REVIEWS, review)
+        status = _object(answer.body).get("status")
+        if answer.status not in (200, 201) or not isinstance(status, dict):
+            raise ClusterError(
+                f"the cluster does not say whether the account may {right}: {answer.status}",
+                hint="kubectl auth can-i --list shows what it may",
+            )
+        return status.get("allowed") is True
+
+    def pins(self) -> bool:
+        """Whether migrations of this KubeVirt have `spec.addedNodeSelector` (1.6 and newer)."""
+        answer = self._transport.read(_OPENAPI)
+        schemas = _object(answer.body).get("components", {}).get("schemas", {})
+        found = [
+            schema
+            for name, schema in schemas.items()
+            if name == _MIGRATION or name.endswith(f".{_MIGRATION}")
+        ]
+        if answer.status != 200 or not found:
+            raise ClusterError(f"the cluster does not describe {_MIGRATION}: {answer.status}")
+        return any("addedNodeSelector" in json.dumps(schema) for schema in found)
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,102 @@
+"""`gitbot doctor`: one table of what works and what does not, each failure with its fix."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.adapters.files import find_root
+from gitbot.cli.options import output_option
+from gitbot.cli.running import running_options, say
+from gitbot.errors import GitbotError
+from gitbot.model.diagnosis import Check, Health
+
+if TYPE_CHECKING:
+    from gitbot.wiring import Workspace
+
+_SIGNS = {Health.PASS: "ok", Health.WARN: "warn", Health.FAIL: "FAIL"}
+
+
+@click.command("doctor")
+@click.option("--without-cluster", is_flag=True, help="Look at configuration, Git and forge only.")
+@output_option(("table", "json"), "table")
+@running_options
+def command(*, where: dict[str, str], without_cluster: bool, output: str) -> int:
+    """Look for what would keep gitbot from working, and say how to put it right.
+
+    Configuration, forge, ledger, published snapshot, clocks, rights in the cluster, KubeVirt.
+    Everything is asked, whatever fails, and nothing is changed. Exit code 1 where something does
+    not work; what only surprises is a warning.
+    """
+    checks = tuple(_checks(where, without_cluster=without_cluster))
+    if output == "json":
+        click.echo(json.dumps(diagnosis_json(checks), indent=2))
+    else:
+        _show(checks)
+    return 1 if any(check.outcome is Health.FAIL for check in checks) else 0
+
+
+def _checks(where: dict[str, str], *, without_cluster: bool) -> Iterator[Check]:
+    from gitbot.wiring import open_workspace  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.doctor import failed  # noqa: PLC0415
+
+    root = find_root(Path.cwd())
+    try:
+        with open_workspace(
+            root, kubeconfig=where["kubeconfig"], context=where["context"]
+        ) as workspace:
+            yield from _of_workspace(workspace, where, without_cluster=without_cluster)
+    except GitbotError as error:
+        yield failed("repository/reach", error.message, error.hint or "see the message")
+
+
+def _of_workspace(
+    workspace: Workspace, where: dict[str, str], *, without_cluster: bool
+) -> Iterator[Check]:
+    from gitbot.cli.checking import pick_cluster  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring import cluster_questions, diagnose_forge, open_shell  # noqa: PLC0415
+    from gitbot.workflows import doctor  # noqa: PLC0415
+
+    cluster = pick_cluster(workspace.settings, where["cluster"])
+    shell = open_shell(workspace, cluster)
+    yield from doctor.asked("forge/reach", lambda: diagnose_forge(workspace))
+    yield from doctor.repository_checks(
+        shell, rehearse=lambda: workspace.rehearse_push("gitbot/ledger")
+    )
+    if without_cluster:
+        return
+    try:
+        questions = cluster_questions(workspace, cluster)
+    except GitbotError as error:
+        fix = error.hint or "give --kubeconfig and --context, or --without-cluster"
+        yield doctor.failed("cluster/reach", error.message, fix)
+        return
+    yield from doctor.cluster_checks(shell, questions)
+
+
+def _show(checks: Iterable[Check]) -> None:
+    for check in checks:
+        say(f"{_SIGNS[check.outcome]:<5}{check.name:<22}{check.message}")
+        if check.outcome is not Health.PASS:
+            say(f"{'':<5}{'':<22}fix: {check.fix}")
+
+
+def diagnosis_json(checks: Iterable[Check]) -> dict[str, object]:
+    """The published document of kind Diagnosis."""
+    return {
+        "apiVersion": "placement.gitbot.dev/v1alpha1",
+        "kind": "Diagnosis",
+        "checks": [
+            {
+                "name": check.name,
+                "outcome": str(check.outcome),
+                "message": check.message,
+                "fix": check.fix,
+            }
+            for check in checks
+        ],
+    }

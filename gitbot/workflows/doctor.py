@@ -1,0 +1,256 @@
+"""Doctor: what would keep gitbot from working, found before a night depends on it.
+
+Everything is asked, whatever fails; every failure comes with its fix. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from gitbot.errors import Bug, GitbotError
+from gitbot.execution.state import stop_flag
+from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
+from gitbot.kubevirt.limits import limits_of
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.diagnosis import Check, Health
+from gitbot.model.instants import format_instant
+from gitbot.model.objects import at
+from gitbot.settings import Settings
+from gitbot.workflows.apply import MAX_SKEW
+from gitbot.workflows.base import GitBase
+from gitbot.workflows.pauses import base_head
+from gitbot.workflows.reconcile import snapshot_branch
+from gitbot.workflows.shell import Shell
+
+RBAC = "deploy/rbac"
+APPLY_RBAC = f"kubectl apply -k {RBAC}"
+
+
+class Questions(Protocol):
+    """What a cluster is asked about rights and KubeVirt; answers are words for people."""
+
+    def missing(self, group: str) -> tuple[str, ...]:
+        """Rights of a group (read, stop-flag, move, nodes) that the account lacks."""
+
+    def excess(self) -> tuple[str, ...]:
+        """Rights that gitbot never uses and the account has."""
+
+    def pins(self) -> bool:
+        """Whether migrations have `spec.addedNodeSelector`."""
+
+
+def passed(name: str, message: str) -> Check:
+    """A thing that works."""
+    return Check(name=name, outcome=Health.PASS, message=message)
+
+
+def warned(name: str, message: str, fix: str) -> Check:
+    """A thing that works and will surprise."""
+    return Check(name=name, outcome=Health.WARN, message=message, fix=fix)
+
+
+def failed(name: str, message: str, fix: str) -> Check:
+    """A thing that does not work."""
+    return Check(name=name, outcome=Health.FAIL, message=message, fix=fix)
+
+
+def asked(name: str, ask: Callable[[], Iterable[Check]]) -> tuple[Check, ...]:
+    """The answers; where asking itself fails, that is the answer."""
+    try:
+        return tuple(ask())
+    except Bug:
+        raise
+    except GitbotError as error:
+        return (failed(name, error.message, error.hint or "see the message"),)
+
+
+def repository_checks(shell: Shell, *, rehearse: Callable[[], None]) -> tuple[Check, ...]:
+    """Configuration, ledger, published snapshot and stop flag. `rehearse` pushes nothing."""
+    return (
+        *asked("configuration/base", lambda: _base(shell)),
+        *asked("ledger/read", lambda: _ledger(shell)),
+        *asked("ledger/push", lambda: _push(rehearse)),
+        *asked("snapshot/published", lambda: _snapshot(shell)),
+    )
+
+
+def _base(shell: Shell) -> Iterable[Check]:
+    base = shell.read_base(base_head(shell))
+    yield passed("configuration/base", f"{shell.base_branch} is at {base.commit[:12]} and valid")
+    if base.settings.mode == "Observe":
+        fix = "write mode: Enforce in .gitbot.yaml when you trust what the comments show"
+        yield warned("configuration/mode", "mode Observe: plans and comments, applies nothing", fix)
+    else:
+        yield passed("configuration/mode", "mode Enforce: what is approved is carried out")
+
+
+def _ledger(shell: Shell) -> Iterable[Check]:
+    ledger = shell.ledger_store.read()
+    count = len(ledger.entries)
+    words = f"{count} {'entry' if count == 1 else 'entries'}, the chain is whole"
+    yield passed("ledger/read", words)
+    enforces = shell.read_base(base_head(shell)).settings.mode == "Enforce"
+    if enforces and not any(entry.move for entry in ledger.entries):
+        fix = "write mode: Observe in .gitbot.yaml for the first days: plans without effect"
+        yield warned("configuration/first-days", "nothing was moved yet, and mode is Enforce", fix)
+    reason = stop_flag(ledger, shell.cluster_name)
+    if reason:
+        yield warned(
+            "ledger/hold", f"everything is stopped: {reason}", 'gitbot resume --reason "..."'
+        )
+
+
+def _push(rehearse: Callable[[], None]) -> Iterable[Check]:
+    rehearse()
+    yield passed("ledger/push", "gitbot may push branch gitbot/ledger (nothing was pushed)")
+
+
+def _snapshot(shell: Shell) -> Iterable[Check]:
+    name = "snapshot/published"
+    settings = shell.read_base(base_head(shell)).settings
+    run = "let `gitbot reconcile` run: every ten minutes, or with --watch"
+    if not settings.publish_snapshot:
+        fix = "set publishSnapshot: true, or give pull request jobs access to the cluster"
+        yield warned(name, "publishSnapshot is off: jobs without a cluster cannot plan", fix)
+        return
+    head = shell.repository.resolve(snapshot_branch(shell.cluster_name))
+    if head is None:
+        yield warned(name, f"no snapshot of {shell.cluster_name} is published yet", run)
+        return
+    taken = shell.repository.commit(head).time
+    age = shell.clock.now() - taken
+    words = f"the newest was taken {format_instant(taken)}, {age // 60} min ago"
+    if age > settings.snapshot_max_age:
+        oldest = settings.snapshot_max_age // 60
+        yield failed(name, f"{words}; plans need one of at most {oldest} min", run)
+    else:
+        yield passed(name, words)
+
+
+def cluster_checks(shell: Shell, questions: Questions) -> tuple[Check, ...]:
+    """Rights, clock, KubeVirt and limits of the cluster of a shell."""
+    found = asked("cluster/clock", lambda: _clock(shell))
+    if found[0].outcome is Health.FAIL and found[0].fix != _SET_CLOCK:
+        return found  # nothing else will answer
+    return (
+        *found,
+        *asked("cluster/read", lambda: _rights(shell, questions)),
+        *asked("cluster/nodes", lambda: _nodes(shell, questions)),
+        *asked("cluster/too-much", lambda: _excess(questions)),
+        *asked("kubevirt/pins", lambda: _pins(questions)),
+        *asked("kubevirt/version", lambda: _kubevirt(shell)),
+    )
+
+
+_SET_CLOCK = "synchronise the clocks of this machine and of the control plane (NTP)"
+
+
+def _clock(shell: Shell) -> Iterable[Check]:
+    skew = shell.cluster.server_time() - shell.clock.now()
+    words = f"the API server's clock is {abs(skew)} s {'ahead of' if skew > 0 else 'behind'} ours"
+    if abs(skew) > MAX_SKEW:
+        message = f"{words}; with more than {MAX_SKEW} s nothing is started"
+        yield failed("cluster/clock", message, _SET_CLOCK)
+    else:
+        yield passed("cluster/clock", words)
+
+
+_GRANTS = (
+    ("cluster/read", "read", "gitbot-reader", "gitbot may read what a snapshot holds"),
+    ("cluster/stop-flag", "stop-flag", "gitbot-hold-reader", "gitbot may read the stop flag"),
+    ("cluster/move", "move", "gitbot-mover", "gitbot may create and delete migrations"),
+)
+
+
+def _rights(shell: Shell, questions: Questions) -> Iterable[Check]:
+    observes = shell.read_base(base_head(shell)).settings.mode == "Observe"
+    for name, group, role, good in _GRANTS:
+        missing = questions.missing(group)
+        fix = f"{APPLY_RBAC}, or bind role {role} to the account of this kubeconfig"
+        if not missing:
+            yield passed(name, good)
+        elif group == "move" and observes:
+            message = f"not allowed: {', '.join(missing)}; mode Observe does not need it"
+            yield warned(name, message, fix)
+        else:
+            yield failed(name, f"not allowed: {', '.join(missing)}", fix)
+
+
+def _nodes(shell: Shell, questions: Questions) -> Iterable[Check]:
+    base = shell.read_base(base_head(shell))
+    cordons = isinstance(base, GitBase) and any(
+        isinstance(intent.spec, MaintenanceWindowSpec) and intent.spec.drain.cordon == "Gitbot"
+        for intent in base.intents.intents
+    )
+    if not questions.missing("nodes"):
+        yield passed("cluster/nodes", "gitbot may label and cordon nodes")
+    elif cordons:
+        message = "a window says `cordon: Gitbot`, and gitbot may not patch nodes"
+        yield failed("cluster/nodes", message, f"kubectl apply -f {RBAC}/optional-cordon.yaml")
+    else:
+        yield passed("cluster/nodes", "nodes in maintenance get no labels: that right is optional")
+
+
+def _excess(questions: Questions) -> Iterable[Check]:
+    found = questions.excess()
+    if found:
+        message = f"the account may do what gitbot never does: {', '.join(found)}"
+        fix = f"use the account gitbot-mover of {RBAC}, not a person's or an administrator's"
+        yield warned("cluster/too-much", message, fix)
+    else:
+        yield passed("cluster/too-much", "the account has no right that gitbot never uses")
+
+
+def _pins(questions: Questions) -> Iterable[Check]:
+    if questions.pins():
+        yield passed("kubevirt/pins", "migrations have spec.addedNodeSelector")
+    else:
+        message = "migrations have no spec.addedNodeSelector: no move can be given a target"
+        yield failed("kubevirt/pins", message, "upgrade KubeVirt to 1.6 or newer")
+
+
+def _kubevirt(shell: Shell) -> Iterable[Check]:
+    snapshot = shell.cluster.snapshot()
+    found = snapshot.of("KubeVirt")
+    if not found:
+        message = "there is no KubeVirt object in the cluster"
+        yield failed("kubevirt/version", message, "install KubeVirt, or choose another context")
+        return
+    version = str(at(found[0], "status", "observedKubeVirtVersion", default="")) or "unknown"
+    yield passed(
+        "kubevirt/version", f"KubeVirt {version}, Kubernetes {snapshot.kubernetes_version}"
+    )
+    settings = shell.read_base(base_head(shell)).settings
+    yield _limits(settings, shell.cluster_name, limits_of(found[0]))
+    yield _nodes_ready(snapshot)
+
+
+def _limits(settings: Settings, cluster: str, own: tuple[int, int]) -> Check:
+    configured = settings.cluster(cluster)
+    assert configured is not None
+    wanted = configured.limits
+    words = f"KubeVirt runs {own[0]} migrations at once, {own[1]} out of a node"
+    name = "kubevirt/limits"
+    if wanted.parallel > own[0] or wanted.per_source_node > own[1]:
+        message = f"{words}; the configuration asks for {wanted.parallel} and "
+        message += f"{wanted.per_source_node}: the lower ones count"
+        fix = "lower limits in .gitbot.yaml, or raise spec.configuration.migrations of KubeVirt"
+        return warned(name, message, fix)
+    return passed(name, words)
+
+
+def _nodes_ready(snapshot: ClusterSnapshot) -> Check:
+    nodes = len(snapshot.of("Node"))
+    ready = sum(
+        any(
+            item.get("type") == "Ready" and item.get("status") == "True"
+            for item in at(node, "status", "conditions", default=())
+        )
+        for node in snapshot.of("Node")
+    )
+    name = "cluster/nodes-ready"
+    if ready < nodes:
+        message = f"{ready} of {nodes} nodes are Ready"
+        return warned(name, message, "plans avoid the others; see kubectl get nodes")
+    return passed(name, f"all {nodes} nodes are Ready")

@@ -1,0 +1,88 @@
+"""What a diagnosis asks an API server, and what it makes of the answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.adapters.kubernetes.diagnosis import GROUPS, ClusterQuestions
+from gitbot.adapters.kubernetes.transport import Transport
+from gitbot.errors import ClusterError
+from gitbot.simulation.http import kubeconfig_text
+from tests.contracts.cluster_server import Reply, ScriptedServer, Seen
+
+PINNED = {"properties": {"spec": {"properties": {"addedNodeSelector": {"type": "object"}}}}}
+OLD = {"properties": {"spec": {"properties": {"vmiName": {"type": "string"}}}}}
+
+
+@contextmanager
+def questions(tmp_path: Path, answer: Any) -> Iterator[tuple[ClusterQuestions, ScriptedServer]]:
+    with ScriptedServer(answer) as server:
+        config = tmp_path / "kubeconfig"
+        config.write_text(json.dumps(json.loads(kubeconfig_text(server=server.url, context="p"))))
+        yield ClusterQuestions(Transport(kubeconfig=str(config))), server
+
+
+def deciding(*allowed: tuple[str, str]) -> Any:
+    """Reviews that allow these (resource, verb) and deny all others."""
+
+    def answer(seen: Seen) -> Reply | None:
+        if not seen.path.endswith("selfsubjectaccessreviews"):
+            return None
+        wanted = seen.body["spec"]["resourceAttributes"]
+        yes = (wanted["resource"], wanted["verb"]) in allowed
+        return Reply(code=201, body={**seen.body, "status": {"allowed": yes}})
+
+    return answer
+
+
+def test_rights_are_asked_one_by_one_and_nothing_is_changed(tmp_path: Path) -> None:
+    allowed = ("virtualmachineinstancemigrations", "create")
+    with questions(tmp_path, deciding(allowed, ("secrets", "get"))) as (asked, server):
+        assert asked.missing("move") == ("delete virtualmachineinstancemigrations.kubevirt.io",)
+        assert asked.missing("stop-flag") == ("get configmaps in gitbot",)
+        assert len(asked.missing("read")) == len(GROUPS["read"])
+        assert asked.excess() == ("get secrets",)
+    assert {(seen.method, seen.path) for seen in server.seen} == {
+        ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
+    }
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_a_server_that_does_not_answer_is_no_yes_and_no_no(tmp_path: Path, code: int) -> None:
+    def silent(seen: Seen) -> Reply:
+        del seen
+        return Reply(code=code, body={"kind": "Status"})
+
+    with (
+        questions(tmp_path, silent) as (asked, _),
+        pytest.raises(ClusterError, match="does not say whether the account may"),
+    ):
+        asked.missing("move")
+
+
+@pytest.mark.parametrize(("schema", "pins"), [(PINNED, True), (OLD, False)])
+def test_the_crd_says_whether_a_move_can_be_pinned(
+    tmp_path: Path, schema: dict[str, Any], pins: bool
+) -> None:
+    def described(seen: Seen) -> Reply | None:
+        if seen.path != "/openapi/v3/apis/kubevirt.io/v1":
+            return None
+        name = "io.kubevirt.v1.VirtualMachineInstanceMigration"
+        return Reply(body={"components": {"schemas": {name: schema, "io.kubevirt.v1.Other": {}}}})
+
+    with questions(tmp_path, described) as (asked, _):
+        assert asked.pins() is pins
+
+
+def test_a_cluster_without_kubevirt_is_said_to_be_one(tmp_path: Path) -> None:
+    with (
+        questions(tmp_path, lambda _: Reply(code=404, body={})) as (asked, _),
+        pytest.raises(ClusterError, match="does not describe"),
+    ):
+        asked.pins()

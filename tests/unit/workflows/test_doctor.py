@@ -1,0 +1,191 @@
+"""Doctor: each thing that can be wrong is found, with a fix, and the others are still looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from gitbot.errors import ClusterError, LedgerError, RepositoryError
+from gitbot.model.diagnosis import Check, Health
+from gitbot.simulation.port import SimulatedPort
+from gitbot.snapshot import write_snapshot
+from gitbot.workflows.doctor import cluster_checks, repository_checks
+from gitbot.workflows.hold import hold
+from gitbot.workflows.reconcile import reconcile
+from tests.unit.workflows.story import RULE, Story, configuration
+
+WINDOW = """apiVersion: placement.gitbot.dev/v1alpha1
+kind: MaintenanceWindow
+metadata: {name: firmware}
+spec:
+  nodes: {names: [kni-worker]}
+  drain: {cordon: Gitbot}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """A cluster's answers: nothing is missing, nothing too much, unless said."""
+
+    lacks: dict[str, tuple[str, ...]]
+    extra: tuple[str, ...] = ()
+    has_pins: bool = True
+
+    def missing(self, group: str) -> tuple[str, ...]:
+        return self.lacks.get(group, ())
+
+    def excess(self) -> tuple[str, ...]:
+        return self.extra
+
+    def pins(self) -> bool:
+        return self.has_pins
+
+
+def no_trouble() -> None:
+    """The push would be taken."""
+
+
+def refused() -> None:
+    raise RepositoryError("gitbot/ledger cannot be pushed: 403", hint="give it the right")
+
+
+def outcomes(checks: tuple[Check, ...]) -> dict[str, str]:
+    assert all(check.fix for check in checks if check.outcome is not Health.PASS)
+    return {check.name: str(check.outcome) for check in checks}
+
+
+def wrong(checks: tuple[Check, ...]) -> dict[str, str]:
+    return {name: outcome for name, outcome in outcomes(checks).items() if outcome != "pass"}
+
+
+def commit(story: Story, text: str) -> None:
+    story.repository.write_commit(
+        branch="main",
+        expected=story.repository.resolve("main"),
+        files={".gitbot.yaml": text.encode()},
+        message="configuration",
+        time=story.port.now(),
+    )
+
+
+@pytest.fixture
+def story() -> Story:
+    story = Story.begin(db=RULE)
+    reconcile(story.shell, pack=write_snapshot)
+    story.merge()
+    reconcile(story.shell, pack=write_snapshot)
+    return story
+
+
+def test_a_healthy_place_has_nothing_to_fix(story: Story) -> None:
+    assert wrong(repository_checks(story.shell, rehearse=no_trouble)) == {}
+    assert wrong(cluster_checks(story.shell, Answers(lacks={}))) == {}
+
+
+def _hold(story: Story) -> None:
+    hold(story.shell, reason="storage is slow", by="ann")
+
+
+def _observe(story: Story) -> None:
+    commit(story, configuration("  mode: Observe\n"))
+
+
+def _no_snapshot(story: Story) -> None:
+    commit(story, configuration("  publishSnapshot: false\n"))
+
+
+def _old(story: Story) -> None:
+    story.port.sleep(7200)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (_hold, {"ledger/hold": "warn"}),
+        (_observe, {"configuration/mode": "warn"}),
+        (_no_snapshot, {"snapshot/published": "warn"}),
+        (_old, {"snapshot/published": "fail"}),
+    ],
+)
+def test_what_is_wrong_in_the_repository_is_found(
+    story: Story, change: Callable[[Story], None], expected: dict[str, str]
+) -> None:
+    change(story)
+    assert wrong(repository_checks(story.shell, rehearse=no_trouble)) == expected
+
+
+def test_one_failure_hides_no_other(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    def torn() -> Any:
+        raise LedgerError("line 7 is torn", hint="ask a person")
+
+    monkeypatch.setattr(story.store, "read", torn)
+    found = outcomes(repository_checks(story.shell, rehearse=refused))
+    assert found["ledger/read"] == found["ledger/push"] == "fail"
+    assert found["configuration/base"] == found["snapshot/published"] == "pass"
+
+
+def test_before_the_first_move_observing_is_advised() -> None:
+    story = Story.begin(db=RULE)
+    found = wrong(repository_checks(story.shell, rehearse=no_trouble))
+    assert found == {"configuration/first-days": "warn", "snapshot/published": "warn"}
+
+
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        (Answers(lacks={"read": ("list pods",)}), {"cluster/read": "fail"}),
+        (Answers(lacks={"stop-flag": ("get configmaps",)}), {"cluster/stop-flag": "fail"}),
+        (Answers(lacks={"move": ("create vmim",)}), {"cluster/move": "fail"}),
+        (Answers(lacks={"nodes": ("patch nodes",)}), {}),
+        (Answers(lacks={}, extra=("get secrets",)), {"cluster/too-much": "warn"}),
+        (Answers(lacks={}, has_pins=False), {"kubevirt/pins": "fail"}),
+    ],
+)
+def test_what_is_wrong_in_the_cluster_is_found(
+    story: Story, answers: Answers, expected: dict[str, str]
+) -> None:
+    assert wrong(cluster_checks(story.shell, answers)) == expected
+
+
+def test_a_right_that_a_window_needs_is_missed(story: Story) -> None:
+    story.commit(firmware=WINDOW)
+    checks = cluster_checks(story.shell, Answers(lacks={"nodes": ("patch nodes",)}))
+    assert wrong(checks) == {"cluster/nodes": "fail"}
+
+
+def test_observing_needs_no_right_to_move(story: Story) -> None:
+    _observe(story)
+    checks = cluster_checks(story.shell, Answers(lacks={"move": ("create vmim",)}))
+    assert wrong(checks) == {"cluster/move": "warn"}
+
+
+def test_a_clock_that_is_off_is_found_and_the_rest_is_asked(
+    story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = story.port.now()
+    monkeypatch.setattr(SimulatedPort, "server_time", lambda _: now + 95)
+    found = cluster_checks(story.shell, Answers(lacks={}))
+    assert wrong(found) == {"cluster/clock": "fail"}
+    assert "95 s ahead of ours" in found[0].message
+
+
+def test_a_cluster_out_of_reach_is_said_once(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(_: SimulatedPort) -> int:
+        raise ClusterError("the API server cannot be read", hint="check the network")
+
+    monkeypatch.setattr(SimulatedPort, "server_time", down)
+    (only,) = cluster_checks(story.shell, Answers(lacks={}))
+    assert (only.name, only.outcome, only.fix) == ("cluster/clock", "fail", "check the network")
+
+
+def test_limits_above_those_of_kubevirt_are_said(story: Story) -> None:
+    text = configuration().replace(
+        "    timeZone: Europe/Madrid\n",
+        "    timeZone: Europe/Madrid\n    limits: {parallel: 50, perSourceNode: 2}\n",
+    )
+    commit(story, text)
+    found = cluster_checks(replace(story.shell), Answers(lacks={}))
+    assert wrong(found) == {"kubevirt/limits": "warn"}
