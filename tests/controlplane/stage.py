@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from gitbot.model.objects import KubernetesObject
+from gitbot.model.objects import KubernetesObject, at
 from gitbot.simulation.building import namespace
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.scenes import NAMESPACE, application, cache, customapp, database
 from tests.controlplane import build
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.kubevirt.connection import Connection, path_of
+from tests.controlplane.kubevirt.controllers import QUICK
 from tests.controlplane.kubevirt.installation import KubeVirt
 from tests.controlplane.plane import ControlPlane
+from tests.controlplane.waiting import eventually
+
+VMIS = path_of(BY_KIND["VirtualMachineInstance"], NAMESPACE)
+VMS = 6
+HUMAN = replace(QUICK, boot=2, handler_step=1, copy_minimum=5)
+"""Seconds that steps take, so that a person can watch a migration."""
 
 SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 
@@ -40,7 +48,7 @@ class Stage:
             self.kubelets.start()
             ends.callback(self.kubelets.stop)
             self._say("KubeVirt: CRDs, policies, webhooks, controllers")
-            self.kubevirt = ends.enter_context(KubeVirt(self.admin))
+            self.kubevirt = ends.enter_context(KubeVirt(self.admin, dials=HUMAN))
             self._ends = ends.pop_all()
         return self
 
@@ -57,6 +65,11 @@ class Stage:
         self._say("databases, caches and application servers")
         for workload in (database(final=True), cache(), application()):
             self.create(workload)
+        eventually(self._all_run, seconds=60)
+
+    def _all_run(self) -> bool:
+        phases = [at(vmi, "status", "phase") for vmi in self.admin.list(VMIS)[0]]
+        return phases == ["Running"] * VMS
 
     def create(self, obj: KubernetesObject) -> KubernetesObject:
         """Create an object as an administrator."""
