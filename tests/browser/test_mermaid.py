@@ -17,21 +17,21 @@ from tests.forge.npm import packages
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 ROOT = Path(__file__).resolve().parents[2]
-IN_DOCS = [
-    pytest.param(block, id=f"{path.relative_to(ROOT)}-{number}")
-    for path in sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
-    for number, block in enumerate(
-        re.findall(
-            r"^```mermaid\n(.*?)^```", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-        )
-    )
-]
-GOLDENS = [
-    pytest.param(re.findall(r"```mermaid\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)[0],
-                 id=path.parents[1].name)
-    for path in sorted(ROOT.glob("tests/scenarios/*/expected/comment*.md"))
-    if "```mermaid" in path.read_text(encoding="utf-8")
-]  # fmt: skip
+FENCED = re.compile(r"^```mermaid\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def fenced(*patterns: str) -> list[object]:
+    """Every Mermaid block of these pages, named by its page."""
+    paths = sorted(path for pattern in patterns for path in ROOT.glob(pattern))
+    return [
+        pytest.param(block, id=f"{path.relative_to(ROOT)}-{number}")
+        for path in paths
+        for number, block in enumerate(FENCED.findall(path.read_text(encoding="utf-8")))
+    ]
+
+
+IN_DOCS = fenced("README.md", "docs/**/*.md")
+GOLDENS = fenced("tests/scenarios/*/expected/comment*.md")
 
 
 @pytest.fixture(scope="module")
