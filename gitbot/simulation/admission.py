@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from gitbot.kubevirt import names
 from gitbot.kubevirt.admission import (
@@ -35,8 +36,8 @@ class KubeVirtAdmission:
         self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
     ) -> KubernetesObject:
         """The object as the webhooks leave it; raises ApiError where they refuse."""
-        if old is None and obj["kind"] in (VMI, MIGRATION) and self._down():
-            raise _unreachable("migration-create-validator.kubevirt.io")
+        if self._down():
+            _refuse_blind(obj, old)
         verdict = self._verdict(obj, old, user)
         return obj if verdict is None else _let_in(verdict)
 
@@ -86,6 +87,27 @@ class KubeVirtAdmission:
             if isinstance(effect, Update) and not dry_run:
                 self._store.replace(effect.object)
         _let_in(verdict)
+
+
+def _refuse_blind(obj: KubernetesObject, old: KubernetesObject | None) -> None:
+    """What virt-api must see is refused while it is away. A migration's status it never sees."""
+    mutators = {
+        VMI: "virtualmachineinstances-mutator.kubevirt.io",
+        MIGRATION: "migrations-mutator.kubevirt.io",
+    }
+    if obj["kind"] == VMI or (obj["kind"] == MIGRATION and old is None):
+        raise _unreachable(mutators[obj["kind"]])
+    if (
+        obj["kind"] == MIGRATION
+        and old is not None
+        and _besides_status(obj) != _besides_status(old)
+    ):
+        raise _unreachable("migration-update-validator.kubevirt.io")
+
+
+def _besides_status(obj: KubernetesObject) -> tuple[Any, ...]:
+    metadata = obj["metadata"]
+    return obj.get("spec"), *(metadata.get(k) for k in ("labels", "annotations", "finalizers"))
 
 
 def _unreachable(webhook: str) -> ApiError:

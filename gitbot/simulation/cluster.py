@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from gitbot.simulation.controllers.reconciled import StoreView, Writer
 from gitbot.simulation.controllers.scheduler import Scheduler
 from gitbot.simulation.controllers.workloads import Deployments, ReplicaSets
 from gitbot.simulation.dials import Dials
-from gitbot.simulation.engine import Engine
+from gitbot.simulation.engine import Controller, Engine
 from gitbot.simulation.events import Recorder
 from gitbot.simulation.placement import WorldPlacement
 from gitbot.simulation.status import ApiError
@@ -54,8 +54,8 @@ class SimulatedCluster:
         self.name = name
         self.seed = seed
         self.dials = dials or Dials()
-        self.clock = VirtualClock(start_time)
-        self.store = Store(seed=seed, now=self.clock.now, history=history)
+        self.clock = self.make_clock(start_time)
+        self.store = self.make_store(seed, history)
         self.store.add_index("Pod", "node", _node_of)
         self.api = Api(self.store, KubeVirtAdmission(self.store, lambda: self.dials.webhooks_down))
         self.failures = Failures()
@@ -64,6 +64,23 @@ class SimulatedCluster:
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             for name in NAMESPACES
         )
+
+    # What a recording's replay puts its own parts in for
+
+    def make_clock(self, start_time: int) -> VirtualClock:
+        """The clock of this cluster."""
+        return VirtualClock(start_time)
+
+    def make_store(self, seed: int, history: int) -> Store:
+        """The store of this cluster."""
+        return Store(seed=seed, now=self.clock.now, history=history)
+
+    def make_controllers(
+        self, usual: Sequence[Controller], view: StoreView, writer: Callable[[], Writer]
+    ) -> tuple[Controller, ...]:
+        """The controllers of this cluster, in order; `usual` are those of the product."""
+        del view, writer
+        return tuple(usual)
 
     def _build(self) -> None:
         store, now = self.store, self.clock.now
@@ -87,30 +104,28 @@ class SimulatedCluster:
         self.owners = owners(store=store, view=view, writer=writer, now=now)
         self.migrations = Migrations(store=store, view=view, writer=writer(), now=now)
         self.instances = Instances(store=store, view=view, writer=writer(), now=now, dials=dials)
-        self.engine = Engine(
-            store=store,
-            clock=self.clock,
-            controllers=(
-                GarbageCollector(store=store, api=self.api),
-                self.nodes,
-                Deployments(store=store, api=self.api, now=now),
-                ReplicaSets(store=store, api=self.api),
-                *self.owners,
-                self.instances,
-                Evacuations(store=store, view=view, writer=writer(), now=now),
-                self.migrations,
-                scheduler,
-                Kubelet(store=store, now=now, dials=dials),
-                Handler(
-                    store=store,
-                    view=view,
-                    writer=writer(),
-                    now=now,
-                    dials=dials,
-                    failures=self.failures,
-                ),
+        usual: tuple[Controller, ...] = (
+            GarbageCollector(store=store, api=self.api),
+            self.nodes,
+            Deployments(store=store, api=self.api, now=now),
+            ReplicaSets(store=store, api=self.api),
+            *self.owners,
+            self.instances,
+            Evacuations(store=store, view=view, writer=writer(), now=now),
+            self.migrations,
+            scheduler,
+            Kubelet(store=store, now=now, dials=dials),
+            Handler(
+                store=store,
+                view=view,
+                writer=writer(),
+                now=now,
+                dials=dials,
+                failures=self.failures,
             ),
         )
+        controllers = self.make_controllers(usual, view, writer)
+        self.engine = Engine(store=store, clock=self.clock, controllers=controllers)
 
     # Time
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from gitbot.kubevirt.limits import by_priority, is_final, phase_of
 from gitbot.kubevirt.migration_controller import reconcile_migration
 from gitbot.kubevirt.reconcile import MIGRATION, MIGRATIONS_OF_VMI, UNFINISHED, VMI
+from gitbot.kubevirt.target_creation import QUOTA_CONDITION
+from gitbot.model.objects import condition_of
 from gitbot.simulation.controllers.reconciled import StoreView, Writer
 from gitbot.simulation.store import Change, Key, Store, controller_of, key_of
 
@@ -18,7 +20,7 @@ class Migrations:
     its own log.
     """
 
-    kinds = frozenset({MIGRATION, VMI, "Pod"})
+    kinds = frozenset({MIGRATION, VMI, "Pod", "ResourceQuota"})
 
     def __init__(
         self, *, store: Store, view: StoreView, writer: Writer, now: Callable[[], int]
@@ -35,6 +37,9 @@ class Migrations:
             return [change.key, *self._queue(change)] if change.type != "DELETED" else []
         if change.kind == VMI:
             return self._of_vmi(change.key)
+        if change.kind == "ResourceQuota":
+            waiting = self._view.list(MIGRATION, change.key[0])
+            return [key_of(item) for item in waiting if condition_of(item, QUOTA_CONDITION)]
         owner = controller_of(change.new)
         if owner is None or owner["kind"] != VMI:
             return []

@@ -13,6 +13,7 @@ from gitbot.errors import Bug, GitbotError
 from gitbot.simulation.replay.context import Context, read_context
 from gitbot.simulation.replay.records import read_lines
 from gitbot.simulation.replay.target_pods import replay_target_pod
+from gitbot.simulation.replay.traces import replay_trace
 from gitbot.simulation.replay.verdict import Verdict
 
 EQUAL, DIFFERENT, UNREADABLE = 0, 1, 2
@@ -71,7 +72,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _player(given: argparse.Namespace) -> Player:
-    del given
+    if given.traces:
+        return replay_trace
     return replay_target_pod
 
 
