@@ -14,6 +14,7 @@ has ten seconds to finish the step that it is in.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import secrets
@@ -31,6 +32,7 @@ PREFIX = "GITBOT_INPUT_"
 # what each command prints that a program reads; others print for people
 DOCUMENTS = {"apply": "json", "check": "github", "comment": "json", "doctor": "json",
              "lint": "github", "propose": "json", "reconcile": "json"}  # fmt: skip
+OIDC = "oidc"  # name of the context in a kubeconfig of our own making
 SUMMARY_BYTES = 900_000  # GitHub refuses a step's summary above 1 MiB
 ANNOTATIONS = ("::error", "::warning", "::notice")
 
@@ -48,9 +50,9 @@ def program(install_from: str) -> str:
     return str(Path(temporary) / "gitbot-environment" / "bin" / "gitbot")
 
 
-def command_line(name: str, given: list[str], reports: Path) -> list[str]:
+def command_line(name: str, given: list[str], reports: Path, *, oidc: bool = False) -> list[str]:
     """Command and arguments, with a form that a program reads where none was asked for."""
-    line = [name, *given]
+    line = [name, *given, *(["--context", OIDC] if oidc else [])]
     if name in DOCUMENTS and not any(item in {"-o", "--output"} for item in given):
         line += ["-o", DOCUMENTS[name]]
     if name == "check" and "--reports" not in given:
@@ -62,7 +64,10 @@ def inner_environment(inputs: Mapping[str, str], private: Path) -> dict[str, str
     """The environment of gitbot: this one without the inputs, with what stands for them."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(PREFIX)}
     kubeconfig = inputs.get("KUBECONFIG", "")
-    if "\n" in kubeconfig.strip():
+    if inputs.get("CLUSTER_SERVER"):
+        text = json.dumps(oidc_kubeconfig(inputs))
+        kept["KUBECONFIG"] = private_file(private / "kubeconfig", text)
+    elif "\n" in kubeconfig.strip():
         kept["KUBECONFIG"] = private_file(private / "kubeconfig", kubeconfig)
     elif kubeconfig.strip():
         kept["KUBECONFIG"] = kubeconfig.strip()
@@ -76,6 +81,32 @@ def inner_environment(inputs: Mapping[str, str], private: Path) -> dict[str, str
         if inputs.get("APP_INSTALLATION"):
             kept["GITBOT_GITHUB_APP_INSTALLATION_ID"] = inputs["APP_INSTALLATION"]
     return kept
+
+
+def oidc_kubeconfig(inputs: Mapping[str, str]) -> dict[str, Any]:
+    """A kubeconfig that asks GitHub for a new token whenever the API server wants one."""
+    cluster = {"server": inputs["CLUSTER_SERVER"].strip()}
+    if inputs.get("CLUSTER_CA", "").strip():
+        data = base64.b64encode(inputs["CLUSTER_CA"].strip().encode() + b"\n").decode("ascii")
+        cluster["certificate-authority-data"] = data
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": sys.executable,
+        "args": [
+            "-I",
+            str(Path(__file__).resolve().with_name("oidc_token.py")),
+            inputs.get("OIDC_AUDIENCE") or "gitbot",
+        ],
+        "interactiveMode": "Never",
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": OIDC, "cluster": cluster}],
+        "users": [{"name": OIDC, "user": {"exec": plugin}}],
+        "contexts": [{"name": OIDC, "context": {"cluster": OIDC, "user": OIDC}}],
+        "current-context": OIDC,
+    }
 
 
 def private_file(path: Path, text: str) -> str:
@@ -168,7 +199,8 @@ def main() -> int:
     reports = Path(tempfile.mkdtemp(prefix="gitbot-reports-", dir=temporary))
     name = inputs.get("COMMAND", "").strip()
     given = arguments(inputs.get("ARGUMENTS", ""))
-    line = [program(os.environ.get("GITBOT_INSTALL_FROM", "")), *command_line(name, given, reports)]
+    words = command_line(name, given, reports, oidc=bool(inputs.get("CLUSTER_SERVER")))
+    line = [program(os.environ.get("GITBOT_INSTALL_FROM", "")), *words]
     # nothing that gitbot quotes can act as a workflow command but its own annotations, made inert
     word = secrets.token_hex(16)
     print(f"::stop-commands::{word}", flush=True)

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from tests.unit.action.stage import REQUEST, Cluster, Runner, a_clone, forge, git, open_request
+from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.transport import Transport
+from tests.contracts.cluster_server import Reply, ScriptedServer, Seen
+from tests.unit.action.stage import (
+    ACTION,
+    REQUEST,
+    Cluster,
+    Runner,
+    a_clone,
+    forge,
+    git,
+    open_request,
+)
 
 pytestmark = pytest.mark.xdist_group("action")
 
@@ -95,8 +110,8 @@ def test_secrets_are_in_private_files_and_gone_afterwards(
         APP_KEY="-----BEGIN-----\nkey\n",
     )
     environment["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-    action = Path(__file__).parents[3] / ".github/actions/gitbot/run.py"
-    subprocess.run(["python3", "-I", str(action)], cwd=clone, env=environment, check=True)
+    run = [sys.executable, "-I", str(ACTION / "run.py")]
+    subprocess.run(run, cwd=clone, env=environment, check=True)
     seen = json.loads(told.read_text())
     assert seen["argv"] == ["reconcile", "--cluster", "two words", "-o", "json"]
     assert seen["files"]["KUBECONFIG"] == ["0o100600", "apiVersion: v1\nkind: Config\n"]
@@ -186,3 +201,62 @@ def test_watch_ends_at_sigterm_and_says_how_it_is(
     log, _ = process.communicate(timeout=60)
     assert process.returncode == 130, log
     assert "gitbot/snapshot/iberia" in git(clone, "ls-remote", "origin")
+
+
+def test_with_openid_connect_the_api_server_gets_a_new_token_when_it_wants_one(
+    tmp_path: Path,
+) -> None:
+    given: list[str] = []
+
+    def issuer(seen: Seen) -> Reply | None:
+        if seen.path != "/token":
+            return None
+        assert (seen.headers["authorization"], seen.query["audience"]) == ("Bearer r", "kube")
+        given.append(f"token-{len(given)}")
+        return Reply(body={"value": given[-1]})
+
+    def api(seen: Seen) -> Reply | None:
+        fresh = seen.path == "/token" or seen.headers.get("authorization") == "Bearer token-1"
+        return None if fresh else Reply(code=401, body={"kind": "Status"})
+
+    with ScriptedServer(issuer, api) as server:
+        run = module("run")
+        text = run.oidc_kubeconfig({"CLUSTER_SERVER": server.url, "OIDC_AUDIENCE": "kube"})
+        config = tmp_path / "kubeconfig"
+        config.write_text(json.dumps(text))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ACTIONS_ID_TOKEN_REQUEST_URL", f"{server.url}/token?v=1")
+            patch.setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "r")
+            cluster = KubernetesCluster(
+                transport=Transport(kubeconfig=str(config), context=run.OIDC)
+            )
+            assert cluster.list_migrations() == ()
+    assert given == ["token-0", "token-1"]
+
+
+def test_with_openid_connect_the_command_takes_our_context() -> None:
+    run = module("run")
+    line = run.command_line("apply", ["--cluster", "prod"], Path("x"), oidc=True)
+    assert line == ["apply", "--cluster", "prod", "--context", "oidc", "-o", "json"]
+
+
+def test_without_the_right_the_token_program_says_so(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-I", str(ACTION / "oidc_token.py"), "gitbot"],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "id-token: write" in done.stderr
+
+
+def module(name: str) -> ModuleType:
+    """One program of the action, as a module."""
+    spec = importlib.util.spec_from_file_location(f"action_{name}", ACTION / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
