@@ -146,6 +146,9 @@ class VirtualControllers:
         self.engine.tolerant = True
         self.engine.paused = True  # until every kind was listed once
         self._thread = threading.Thread(target=self._run, name="virt-controller", daemon=True)
+        self._recorder = threading.Thread(
+            target=self.mirror.send_events, name="event-recorder", daemon=True
+        )
 
     @property
     def failures(self) -> list[str]:
@@ -161,6 +164,7 @@ class VirtualControllers:
         for follower in self._followers:
             follower.start()
         self._thread.start()
+        self._recorder.start()
         if not self._ready.wait(within):
             self.stop()
             raise TimeoutError(f"after {within:.0f} s still no list of {sorted(self._waiting)}")
@@ -171,6 +175,8 @@ class VirtualControllers:
         for follower in self._followers:
             follower.stop()
         self._thread.join(timeout=30)
+        self.mirror.outbox.put(None)
+        self._recorder.join(timeout=10)
         for follower in self._followers:
             follower.join()
 

@@ -7,8 +7,12 @@ answered is in the copy at once: a controller sees its own writes.
 from __future__ import annotations
 
 import bisect
+import contextlib
+import queue
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
+
+import urllib3
 
 from gitbot.model.objects import KubernetesObject
 from gitbot.simulation.api import Answer, Api, Asked
@@ -27,6 +31,8 @@ class Mirror(Store):
         super().__init__(seed=0, now=now, history=1)
         self.connection = connection
         self.writes = 0
+        self.outbox: queue.SimpleQueue[tuple[str, str, KubernetesObject] | None]
+        self.outbox = queue.SimpleQueue()
 
     # What the server says
 
@@ -83,26 +89,30 @@ class Mirror(Store):
     # Writing
 
     def create(self, obj: KubernetesObject) -> KubernetesObject:
-        """POST; raises ApiError. An Event that is refused is lost, as with real controllers."""
+        """POST; raises ApiError. Events are sent by and by, as from a real recorder."""
         resource = BY_KIND[obj["kind"]]
         path = path_of(resource, str(obj["metadata"].get("namespace") or ""))
-        try:
-            return self._send("POST", resource.kind, path, obj)
-        except ApiError:
-            if resource.kind == "Event":
-                return obj
-            raise
+        if resource.kind == "Event":
+            return self._tell_later("POST", path, obj)
+        return self._send("POST", resource.kind, path, obj)
 
     def replace(self, obj: KubernetesObject, *, check_version: bool = True) -> KubernetesObject:
         """PUT of the object, for pods and nodes of their status; raises ApiError."""
         del check_version
-        subresource = "status" if obj["kind"] in _STATUS_WRITERS else ""
-        try:
-            return self.put(obj, subresource)
-        except ApiError:
-            if obj["kind"] == "Event":
-                return obj
-            raise
+        if obj["kind"] == "Event":
+            return self._tell_later("PUT", path_of(BY_KIND["Event"], *key_of(obj)), obj)
+        return self.put(obj, "status" if obj["kind"] in _STATUS_WRITERS else "")
+
+    def _tell_later(self, method: str, path: str, event: KubernetesObject) -> KubernetesObject:
+        self.outbox.put((method, path, event))
+        self._objects["Event"][key_of(event)] = event
+        return event
+
+    def send_events(self) -> None:
+        """Send what is in the outbox until None comes; a refused Event is lost."""
+        while (message := self.outbox.get()) is not None:
+            with contextlib.suppress(ApiError, urllib3.exceptions.HTTPError):
+                self.connection.request(*message)
 
     def put(self, obj: KubernetesObject, subresource: str = "") -> KubernetesObject:
         """PUT; on a conflict the copy is brought up to date before it is raised."""

@@ -225,7 +225,8 @@ class _Judge:
             raise
 
     def _kubevirt(self) -> KubernetesObject:
-        found, _ = self._connection.list(path_of(BY_KIND["KubeVirt"]))
+        cached = {"resourceVersion": "0"}  # as from an informer: a fresh list waits for the cache
+        found, _ = self._connection.list(path_of(BY_KIND["KubeVirt"]), cached)
         return found[0] if found else {"metadata": {"namespace": "kubevirt"}}
 
 
