@@ -8,7 +8,7 @@ from gitbot.model.plan_json import (
     read_plan,
     read_plan_document,
 )
-from gitbot.reports.comment import markdown, marker
+from gitbot.reports.comment import Superseded, detail, markdown, marker, summary
 from gitbot.reports.diff import Diff, DiffState, Preview, placement_diff
 from gitbot.reports.findings import github, json_findings, junit, sarif, text
 from gitbot.reports.refusal import refusal
@@ -19,7 +19,9 @@ __all__ = [
     "DiffState",
     "PlanInputs",
     "Preview",
+    "Superseded",
     "columns",
+    "detail",
     "github",
     "json_findings",
     "junit",
@@ -33,6 +35,7 @@ __all__ = [
     "read_plan_document",
     "refusal",
     "sarif",
+    "summary",
     "terminal",
     "text",
 ]

@@ -8,8 +8,8 @@ least important where the whole would be above what GitHub takes (65,536 charact
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import format_instant
@@ -38,13 +38,38 @@ def marker(cluster: str) -> str:
     return f"<!-- gitbot:plan:{re.sub('[^0-9A-Za-z._]+', '-', cluster)} -->"
 
 
-def markdown(diff: Diff, *, limit: int = LIMIT) -> str:
-    """The comment, at most `limit` bytes in UTF-8, so never more characters than that."""
-    return fit(_sections(diff), limit=limit)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Superseded:
+    """A plan that was shown before and no longer holds. `time` in seconds UTC."""
+
+    digest: str
+    head: str
+    time: int
 
 
-def _sections(diff: Diff) -> Iterator[Section]:
-    yield Section(head=_summary(diff))
+def markdown(
+    diff: Diff, *, limit: int = LIMIT, notice: str = "", superseded: Iterable[Superseded] = ()
+) -> str:
+    """The comment, at most `limit` bytes in UTF-8, so never more characters than that.
+
+    `notice` is a line of our own before the counts; `superseded` are folded near the end.
+    """
+    head = f"{marker(diff.plan.cluster)}\n{summary(diff, notice=notice)}"
+    return fit([Section(head=head), *_details(diff, tuple(superseded))], limit=limit)
+
+
+def summary(diff: Diff, *, notice: str = "") -> str:
+    """Verdict, counts, digest, snapshot: what is never cut."""
+    parts = _summary(diff)
+    return "\n\n".join([parts[0], *([f"**{notice}**"] if notice else []), *parts[1:]]) + "\n\n"
+
+
+def detail(diff: Diff, *, limit: int) -> str:
+    """What follows the summary, at most `limit` bytes."""
+    return fit(_details(diff, ()), limit=limit)
+
+
+def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section]:
     yield from _table("", _FINDINGS, [_finding_row(item) for item in diff.said], 1, "finding")
     yield from _table("", _MOVES, [_move_row(move) for move in diff.plan.moves], 2, "move")
     for title, asked in (("Blocked", True), ("Stay where they are", False)):
@@ -59,21 +84,27 @@ def _sections(diff: Diff) -> Iterator[Section]:
     for preview in diff.previews:
         yield from _folded(_preview_title(preview), _preview_items(preview), 9, "line")
     yield from _folded("Manifests", _manifest_items(diff.manifests), 10, "manifest")
+    lines = [_superseded_item(item) for item in superseded]
+    yield from _folded("Superseded plans", lines, 11, "plan")
     yield Section(head=_commands(diff))
 
 
-def _summary(diff: Diff) -> str:
+def _superseded_item(item: Superseded) -> str:
+    digest = inert.code(item.digest) if item.digest else "no plan"
+    return f"- {digest} for {inert.code(item.head[:12])}, shown {format_instant(item.time)}\n"
+
+
+def _summary(diff: Diff) -> list[str]:
     plan = diff.plan
     state = f"{_SIGNS[diff.state]} gitbot on {inert.code(plan.cluster)}: **{diff.state}**"
     age = max(0, diff.now - plan.snapshot.taken_at)
     expires = format_instant(diff.expires_at)
     taken = f"{format_instant(plan.snapshot.taken_at)} ({age // 60} min before this plan)"
-    parts = [
-        f"{marker(plan.cluster)}\n{state}",
+    return [
+        state,
         f"**{diff.counts}**{_duration(diff)}",
         f"plan {inert.code(diff.digest)} · snapshot {taken} · approve before {expires}",
     ]
-    return "\n\n".join(parts) + "\n\n"
 
 
 def _duration(diff: Diff) -> str:

@@ -77,8 +77,13 @@ class MemoryForge:
         return pull
 
     def get_pull(self, number: int) -> PullRequest:
-        """One pull request, its head as the branch is now."""
-        return self._present(number)
+        """One pull request, its head and the rights of its reviewers as they are now."""
+        pull = self._present(number)
+        reviews = tuple(
+            replace(item, can_write=item.approved and self.can_write(item.reviewer))
+            for item in pull.reviews
+        )
+        return replace(pull, reviews=reviews)
 
     def _present(self, number: int) -> PullRequest:
         if number not in self._pulls:

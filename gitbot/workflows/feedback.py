@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from gitbot.execution.approval import NotApproved
 from gitbot.execution.state import RequestRecord, RequestState, fold_requests
 from gitbot.execution.values import Approved, Waiting
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger
-from gitbot.ports.forge import CheckState, CommitStatus
+from gitbot.ports.forge import CheckRun, CheckState
+from gitbot.reports import inert
 from gitbot.workflows.shell import Shell
 
 CONTEXT = "gitbot/apply"
 MAX_DESCRIPTION = 140  # characters that GitHub keeps of a description
+MAX_ROWS = 200  # moves that a check shows
 MEMORY = 7 * 86_400  # seconds after which the status of a finished request is not looked at again
 
 _GOOD = frozenset({RequestState.SUCCEEDED, RequestState.OBSOLETE})
@@ -35,10 +36,11 @@ def write_statuses(
             heads.setdefault(item.approval.head, []).append(item)
     written = 0
     for head, items in sorted(heads.items()):
-        state, words = _verdict([records[item.id] for item in items], waiting)
-        context = context_of(shell, CONTEXT)
-        status = CommitStatus(context=context, state=state, description=words)
-        written += bool(head) and set_status(shell, head, status)
+        mine = [records[item.id] for item in items]
+        state, words = _verdict(mine, waiting)
+        name = context_of(shell, CONTEXT)
+        check = CheckRun(name=name, state=state, title=words, summary=_moves(mine, waiting))
+        written += bool(head) and set_check(shell, head, check)
     return written
 
 
@@ -48,12 +50,14 @@ def write_refusals(shell: Shell, refused: tuple[NotApproved, ...]) -> int:
     written = 0
     for item in refused:
         if item.head and now - item.merged_at <= MEMORY:
-            status = CommitStatus(
-                context=context_of(shell, CONTEXT),
+            check = CheckRun(
+                name=context_of(shell, CONTEXT),
                 state=CheckState.FAILURE,
-                description=_cut(item.reason),
+                title=_cut(item.reason),
+                summary=f"{inert.markdown(item.reason)}\n\n`gitbot propose` opens a pull request "
+                "with the plan as it would be now.",
             )
-            written += set_status(shell, item.head, status)
+            written += set_check(shell, item.head, check)
     return written
 
 
@@ -68,26 +72,59 @@ def context_of(shell: Shell, context: str) -> str:
     return f"{context} ({shell.cluster_name})" if shell.several else context
 
 
-def set_status(shell: Shell, head: str, status: CommitStatus) -> bool:
-    """Write a commit status unless it stands already; whether it was written."""
+def set_check(shell: Shell, head: str, check: CheckRun) -> bool:
+    """Write a check unless one with this state and line stands already; whether it was written."""
     stands = any(
-        known.context == status.context
-        and known.state == status.state
-        and known.description == status.description
+        known.context == check.name
+        and known.state == check.state
+        and known.description == check.title
         for known in shell.forge.list_statuses(head)
     )
-    if not stands:
-        shell.forge.set_status(head, replace(status, time=shell.clock.now()))
-    return not stands
+    return not stands and shell.forge.set_check(head, check)
+
+
+def _moves(records: list[RequestRecord], waiting: tuple[Waiting, ...]) -> str:
+    """A table of the moves, cut where it gets long."""
+    waits = {(item.request, item.move): item for item in waiting}
+    rows = ["| request | move | VM | from | to | state | why |", "|---|---|---|---|---|---|---|"]
+    for record in records:
+        for number, move in sorted(record.moves.items()):
+            wait = waits.get((record.id, number))
+            why = _why(wait) if wait else move.reason
+            cells = [
+                inert.code(record.id),
+                str(number),
+                inert.code(str(move.vm)),
+                inert.code(move.source),
+                inert.code(move.landed or move.to),
+                str(move.state),
+                inert.markdown(why),
+            ]
+            rows.append(f"| {' | '.join(cells)} |")
+    shown = rows[: MAX_ROWS + 2]
+    left = len(rows) - len(shown)
+    return "\n".join([*shown, *([f"\n{left} more: `gitbot status`"] if left else [])])
+
+
+def _why(wait: Waiting) -> str:
+    return f"{wait.reason} until {format_instant(wait.until)}" if wait.until else wait.reason
 
 
 def _verdict(records: list[RequestRecord], waiting: tuple[Waiting, ...]) -> tuple[CheckState, str]:
-    words = ", ".join(f"{record.id} {record.state}" for record in records)
+    words = ", ".join(map(_line, records))
     states = {record.state for record in records}
     if any(not record.finished for record in records):
         return CheckState.PENDING, _cut(words + _until(records, waiting))
     good = states <= _GOOD
     return (CheckState.SUCCESS if good else CheckState.FAILURE), _cut(words)
+
+
+def _line(record: RequestRecord) -> str:
+    """State of a request; while it lasts, how many of its moves have ended."""
+    if record.finished or len(record.moves) == 1:
+        return f"{record.id} {record.state}"
+    ended = sum(move.final for move in record.moves.values())
+    return f"{record.id} {record.state} ({ended} of {len(record.moves)})"
 
 
 def _until(records: list[RequestRecord], waiting: tuple[Waiting, ...]) -> str:

@@ -18,19 +18,21 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Entry, Ledger, pull_file
-from gitbot.ports.forge import CheckState, CommitStatus, PullRequest, PullState
+from gitbot.ports.forge import PullRequest, PullState
 from gitbot.reports import markdown, marker, refusal
+from gitbot.workflows import labels
 from gitbot.workflows.approvals import read_approvals
 from gitbot.workflows.base import CONFIGURATION
 from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
-from gitbot.workflows.feedback import context_of, set_status
+from gitbot.workflows.feedback import set_check
 from gitbot.workflows.journal import Journal, retried
+from gitbot.workflows.labels import set_labels
 from gitbot.workflows.past import past_of, reservations
+from gitbot.workflows.reviewed import CHANGED, changed_since_review, superseded
 from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Shell
+from gitbot.workflows.verdicts import checks_of
 
-PLAN = "gitbot/plan"
-POLICY = "gitbot/policy"
 RENEW = 4  # a record is renewed when less than this share (1/4) of its life is left
 
 
@@ -160,24 +162,56 @@ def _unreadable(error: RepositoryError) -> Finding:
 
 
 def _say(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult) -> bool:
-    """Record first, then comment and statuses: nobody can approve what the ledger lacks."""
-    recorded = _record(shell, journal, pull, outcome)
-    mark = marker(shell.cluster_name)
-    body = comment_of(shell, outcome)
-    known = [item.body for item in shell.forge.list_comments(pull.number) if mark in item.body]
-    if recorded or not known:
-        shell.forge.upsert_comment(pull.number, marker=mark, body=body)
-    wrote = recorded or not known
-    for status in statuses_of(shell, outcome):
-        wrote = set_status(shell, pull.head, status) or wrote
-    return wrote
+    """Record first, then comment and checks: nobody can approve what the ledger lacks.
+
+    What an earlier run that died left undone is made up for; what stands is not said again.
+    """
+    digest = outcome.review.digest if outcome.review else ""
+    wrote = _record(shell, journal, pull, outcome)
+    records = fold_pull(journal.ledger, pull.number, cluster=shell.cluster_name)
+    shown = [(item.time, item.digest) for item in records]
+    notice = CHANGED if changed_since_review(pull, shown, digest) else ""
+    if wrote or not _is_said(shell, pull, digest, notice):
+        body = comment_of(shell, outcome, notice=notice, records=records)
+        shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
+        wrote = True
+    for verdict in checks_of(shell, outcome, notice=notice):
+        wrote = set_check(shell, pull.head, verdict) or wrote
+    return set_labels(shell, pull, labels_of(outcome, changed=bool(notice))) or wrote
 
 
-def comment_of(shell: Shell, outcome: CheckResult) -> str:
+def _is_said(shell: Shell, pull: PullRequest, digest: str, notice: str) -> bool:
+    """Whether the comment stands and says this plan."""
+    mark, own = marker(shell.cluster_name), shell.forge.bot
+    bodies = [
+        item.body
+        for item in shell.forge.list_comments(pull.number)
+        if mark in item.body and item.author == own
+    ]
+    return bool(bodies) and digest in bodies[0] and (CHANGED in bodies[0]) == bool(notice)
+
+
+def comment_of(
+    shell: Shell,
+    outcome: CheckResult,
+    *,
+    notice: str = "",
+    records: tuple[PullRecord, ...] = (),
+) -> str:
     """The sticky comment: the diff, or what is wrong with the texts."""
-    if outcome.diff is not None:
-        return markdown(outcome.diff)
-    return refusal(shell.cluster_name, outcome.findings)
+    if outcome.review is None:
+        return refusal(shell.cluster_name, outcome.findings)
+    return markdown(
+        outcome.review.diff, notice=notice, superseded=superseded(records, outcome.review.digest)
+    )
+
+
+def labels_of(outcome: CheckResult, *, changed: bool) -> frozenset[str]:
+    """The labels of a pull request that was planned."""
+    if outcome.review is None or outcome.fails():
+        return frozenset({labels.BLOCKED})
+    found = {labels.PLANNED} if outcome.review.plan.moves else set()
+    return frozenset(found | ({labels.STALE} if changed else set()))
 
 
 def _record(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult) -> bool:
@@ -222,31 +256,12 @@ def _is_due(record: PullRecord, now: int) -> bool:
     return (record.expires_at - now) * RENEW < record.expires_at - record.time
 
 
-def statuses_of(shell: Shell, outcome: CheckResult) -> tuple[CommitStatus, ...]:
-    """The commit statuses that say the verdict."""
-    if outcome.review is None:
-        words = outcome.findings[0].message if outcome.findings else "nothing was planned"
-        context = context_of(shell, PLAN)
-        return (CommitStatus(context=context, state=CheckState.FAILURE, description=words[:140]),)
-    bad = outcome.fails()
-    denied = any(item.severity is Severity.ERROR for item in outcome.review.verdict.findings)
-    return (
-        CommitStatus(
-            context=context_of(shell, PLAN),
-            state=CheckState.FAILURE if bad else CheckState.SUCCESS,
-            description=outcome.review.diff.counts[:140],
-        ),
-        CommitStatus(
-            context=context_of(shell, POLICY),
-            state=CheckState.FAILURE if denied else CheckState.SUCCESS,
-            description="denied" if denied else "allowed",
-        ),
-    )
-
-
 def _stands(record: PullRecord, pull: PullRequest, base: str, now: int) -> bool:
-    """Whether what was shown last is about this head on this base, and lives long enough."""
-    same = (record.head, record.base) == (pull.head, base)
+    """Whether what was shown last is about this head on this base, and lives long enough.
+
+    A plan that changed since its review is shown again: a new review may have come.
+    """
+    same = (record.head, record.base) == (pull.head, base) and labels.STALE not in pull.labels
     return same and not (record.digest and _is_due(record, now))
 
 

@@ -133,11 +133,16 @@ class LocalForge:
         return self.get_pull(opened[0])
 
     def get_pull(self, number: int) -> PullRequest:
-        """One pull request with its present head."""
+        """One pull request with its present head, and the present rights of its reviewers."""
         data = self._state.read()[1].get(_pull_path(number))
         if data is None:
             raise ForgeError(f"there is no pull request {number}")
-        return self._with_head(decode_pull(data))
+        pull = self._with_head(decode_pull(data))
+        reviews = tuple(
+            replace(review, can_write=review.approved and self.can_write(review.reviewer))
+            for review in pull.reviews
+        )
+        return replace(pull, reviews=reviews)
 
     def list_pulls(
         self, *, state: PullState | None = None, branch: str = ""

@@ -1,0 +1,52 @@
+"""What was reviewed: whether a newer plan is another one, and the plans that no longer hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gitbot.execution.state import PullRecord
+from gitbot.model.ledger import Ledger, concern_file
+from gitbot.ports.forge import PullRequest, Review
+from gitbot.reports import Superseded
+
+CHANGED = "changed since review: approve again"
+MAX_SHOWN = 20
+
+
+def changed_since_review(pull: PullRequest, shown: Iterable[tuple[int, str]], digest: str) -> bool:
+    """Whether the plan is another one than what stood there when it was last approved.
+
+    `shown` are times (seconds UTC) and digests, oldest first. Nobody approved: False.
+    """
+    newest: dict[str, Review] = {}
+    for review in sorted(pull.reviews, key=lambda item: item.time):
+        newest[review.reviewer] = review
+    approved = [
+        review.time
+        for review in newest.values()
+        if review.approved and review.can_write and review.reviewer != pull.author
+    ]
+    if not approved:
+        return False
+    seen = [known for time, known in shown if time <= max(approved)]
+    return bool(seen) and seen[-1] != digest
+
+
+def proposed(ledger: Ledger, cluster: str, concern: str) -> tuple[Superseded, ...]:
+    """The plans that gitbot's own pull request of a concern has shown, oldest first."""
+    return tuple(
+        Superseded(digest=entry.digest, head=entry.commit, time=entry.time)
+        for entry in ledger.of(concern_file(cluster, concern))
+        if entry.state == "proposed"
+    )
+
+
+def superseded(records: Iterable[PullRecord | Superseded], digest: str) -> tuple[Superseded, ...]:
+    """The plans shown before this one, newest first, each once."""
+    found: dict[str, Superseded] = {}
+    for record in reversed(tuple(records)):
+        if record.digest not in ("", digest) and record.digest not in found:
+            found[record.digest] = Superseded(
+                digest=record.digest, head=record.head, time=record.time
+            )
+    return tuple(found.values())[:MAX_SHOWN]

@@ -1,0 +1,153 @@
+"""What a pull request shows beside its comment: checks with annotations, labels, what changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitbot.constraints.replay import replay
+from gitbot.errors import ForgeError
+from gitbot.ports.forge import AnnotationLevel, CheckRun
+from gitbot.workflows import labels
+from gitbot.workflows.apply import apply
+from gitbot.workflows.propose import propose
+from gitbot.workflows.publish import publish, refresh_pulls
+from gitbot.workflows.reviewed import CHANGED
+from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
+
+EDITED = REQUEST.replace("kni-worker5", "kni-worker3")
+NOWHERE = REQUEST.replace("kni-worker5", "nowhere")
+
+
+def checks(story: Story, number: int = 1) -> dict[str, CheckRun]:
+    return {item.name: item for item in story.forge.list_checks(story.forge.get_pull(number).head)}
+
+
+def show(story: Story) -> bool:
+    return publish(story.shell, number=1, replay=replay).wrote
+
+
+def body(story: Story, number: int = 1) -> str:
+    return story.forge.list_comments(number)[0].body
+
+
+def test_a_plan_is_a_check_with_its_digest_and_detail() -> None:
+    story = Story.begin(db=RULE)
+    story.open(jump=REQUEST)
+    shown = publish(story.shell, number=1, replay=replay)
+    plan, policy = checks(story)["gitbot/plan"], checks(story)["gitbot/policy"]
+    assert (
+        plan.title == f"{shown.check.diff and shown.check.diff.counts} (plan {shown.digest[7:19]})"
+    )
+    assert shown.digest in plan.summary
+    assert "kni-worker5" in plan.text
+    assert policy.title == f"allowed (plan {shown.digest[7:19]})"
+    assert story.forge.get_pull(1).labels == (labels.PLANNED,)
+
+
+def test_what_is_wrong_is_annotated_at_the_line_of_the_intent() -> None:
+    story = Story.begin()
+    story.open(jump=NOWHERE)
+    show(story)
+    (note,) = checks(story)["gitbot/plan"].annotations
+    assert (note.path, note.level) == (f"intents/{CLUSTER}/jump.yaml", AnnotationLevel.FAILURE)
+    assert note.line > 1
+    assert "nowhere" in note.message
+    assert story.forge.get_pull(1).labels == (labels.BLOCKED,)
+
+
+def test_texts_with_errors_are_annotated_too() -> None:
+    story = Story.begin()
+    story.open(jump=REQUEST.replace("reason: Maintenance", "reason: Fun"))
+    show(story)
+    plan = checks(story)["gitbot/plan"]
+    assert [(note.line, note.title) for note in plan.annotations] == [(7, "intents/choice")]
+
+
+def test_a_plan_that_changed_since_its_review_says_so_until_it_is_approved_again() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story)
+    story.cluster.advance(60)
+    story.forge.approve_pull(1, reviewer="bob")
+    assert not show(story)
+    assert CHANGED not in body(story)
+    story.cluster.advance(60)
+    story.commit(pull.branch, jump=EDITED)
+    assert show(story)
+    assert CHANGED in body(story)
+    assert checks(story)["gitbot/plan"].title.startswith(CHANGED)
+    assert labels.STALE in story.forge.get_pull(1).labels
+    assert "Superseded plans" in body(story)
+    story.cluster.advance(60)
+    story.forge.approve_pull(1, reviewer="bob")
+    assert [item.wrote for item in refresh_pulls(story.shell, replay=replay)] == [True]
+    assert CHANGED not in body(story)
+    assert not checks(story)["gitbot/plan"].title.startswith(CHANGED)
+    assert labels.STALE not in story.forge.get_pull(1).labels
+    assert refresh_pulls(story.shell, replay=replay) == ()
+
+
+@pytest.mark.parametrize("reviewer", ["ann", "eve"])
+def test_a_review_that_does_not_count_makes_nothing_stale(reviewer: str) -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story)
+    story.forge.readers.add("eve")
+    story.forge.approve_pull(1, reviewer=reviewer)
+    story.cluster.advance(60)
+    story.commit(pull.branch, jump=EDITED)
+    show(story)
+    assert CHANGED not in body(story)
+
+
+def test_a_proposal_of_the_bot_that_changed_says_so_too() -> None:
+    story = Story.begin(db=RULE)
+    story.cluster.advance(60)
+    propose(story.shell)
+    (pull,) = story.pulls()
+    assert pull.labels == ("gitbot", labels.PLANNED)
+    story.cluster.advance(60)
+    story.forge.approve_pull(pull.number, reviewer="bob")
+    story.cluster.advance(60)
+    story.commit(db=f"{RULE}  enforcement: Preferred\n")
+    propose(story.shell)
+    (pull,) = story.pulls()
+    assert CHANGED in body(story, pull.number)
+    assert labels.STALE in pull.labels
+    story.cluster.advance(60)
+    story.forge.approve_pull(pull.number, reviewer="bob")
+    propose(story.shell)
+    (pull,) = story.pulls()
+    assert CHANGED not in body(story, pull.number)
+    assert labels.STALE not in pull.labels
+
+
+def test_labels_of_people_stay_and_a_forge_without_labels_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin()
+    story.open(jump=REQUEST)
+    story.forge.set_labels(1, ("urgent", labels.BLOCKED))
+
+    def refuse(number: int, names: tuple[str, ...]) -> None:
+        raise ForgeError(f"no label {names} on {number}")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(story.forge, "set_labels", refuse)
+        assert show(story)
+    assert any("labels of pull request 1 are not set" in line for line in story.lines)
+    assert show(story)
+    assert story.forge.get_pull(1).labels == (labels.PLANNED, "urgent")
+    assert not show(story)
+
+
+def test_what_became_of_the_moves_is_a_check_with_a_table() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story)
+    story.merge(1)
+    apply(story.shell)
+    check = {item.name: item for item in story.forge.list_checks(pull.head)}["gitbot/apply"]
+    assert check.title == "request/customapp/jump succeeded"
+    assert "| succeeded |" in check.summary
+    assert "jumpbox" in check.summary
