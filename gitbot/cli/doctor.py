@@ -78,11 +78,12 @@ def _of_workspace(
     yield from doctor.cluster_checks(shell, questions)
 
 
-def _show(checks: Iterable[Check]) -> None:
+def _show(checks: tuple[Check, ...]) -> None:
+    width = max((len(check.name) for check in checks), default=0) + 2
     for check in checks:
-        say(f"{_SIGNS[check.outcome]:<5}{check.name:<22}{check.message}")
+        say(f"{_SIGNS[check.outcome]:<5}{check.name:<{width}}{check.message}")
         if check.outcome is not Health.PASS:
-            say(f"{'':<5}{'':<22}fix: {check.fix}")
+            say(f"{'':<5}{'':<{width}}fix: {check.fix}")
 
 
 def diagnosis_json(checks: Iterable[Check]) -> dict[str, object]:

@@ -186,7 +186,7 @@ def test_commands_that_change_the_world(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_no_command_with_json_is_forgotten() -> None:
     here = {command[0] for command, _, _ in ASKING} | {"policy test", "ledger show"}
-    here |= {"propose", "status", "apply", "reconcile", "comment"}
+    here |= {"propose", "status", "apply", "reconcile", "comment", "doctor"}
     assert set(_with_json()) == here
 
 
