@@ -105,7 +105,7 @@ def merge(
         title=title,
         message=message,
     )
-    _finish(github, repository, pull, commit, by)
+    finish(github, repository, pull, commit, by)
     return commit
 
 
@@ -162,7 +162,8 @@ def _commit(
     )
 
 
-def _finish(github: GitHub, repository: Repository, pull: Pull, commit: str, by: Principal) -> None:
+def finish(github: GitHub, repository: Repository, pull: Pull, commit: str, by: Principal) -> None:
+    """The base branch gets the commit; the pull request is merged."""
     now = github.clock.now()
     issue = repository.issues[pull.number]
     pull.merged, pull.merged_at, pull.merged_by = True, now, by.login
@@ -219,6 +220,7 @@ def tell(
             number=pull.number,
             payload={
                 "action": action,
+                "mergeable": pull.merged or bool(pull.mergeable),
                 "number": pull.number,
                 "pull_request": shapes.full_pull(
                     links, state, repository, pull, mergeable_state="unknown"

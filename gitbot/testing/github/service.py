@@ -11,7 +11,8 @@ from typing import Any
 
 from gitbot.errors import RepositoryError
 from gitbot.ports.clock import Clock
-from gitbot.testing.github import pushes
+from gitbot.testing.github import pushes, queue
+from gitbot.testing.github.actions.engine import Actions
 from gitbot.testing.github.calls import Answer, Call, Request, Route
 from gitbot.testing.github.events import Event
 from gitbot.testing.github.faults import Fault, Trouble
@@ -20,6 +21,7 @@ from gitbot.testing.github.links import Links
 from gitbot.testing.github.problems import Problem
 from gitbot.testing.github.routes import find_route
 from gitbot.testing.github.state import (
+    ACTIONS_APP_ID,
     Account,
     App,
     Installation,
@@ -31,7 +33,7 @@ from gitbot.testing.github.storage import BareRepository
 from gitbot.testing.github.tokens import principal_of
 
 NOBODY = Principal(kind="nobody")
-ACTIONS_APP = App(id=15368, slug="github-actions", owner="github")
+ACTIONS_APP = App(id=ACTIONS_APP_ID, slug="github-actions", owner="github")
 
 
 class Dropped(Exception):
@@ -77,6 +79,7 @@ class GitHub:
         ):
             self.add_account(login, kind=kind)
         self.state.apps[ACTIONS_APP.id] = copy.deepcopy(ACTIONS_APP)
+        self.actions = Actions(self)
 
     # -- what a test arranges ---------------------------------------------------------------
 
@@ -207,8 +210,9 @@ class GitHub:
         )
 
     def publish(self, event: Event) -> None:
-        """Let something have happened."""
+        """Let something have happened: it is kept, and workflows that wait for it start."""
         self.events.append(event)
+        self.actions.hear(event)
 
     # -- one request --------------------------------------------------------------------------
 
@@ -274,6 +278,8 @@ class GitHub:
             )
         except RepositoryError as failure:
             return Answer(code=500, body={"message": f"git: {failure}"}), route, principal
+        if request.method != "GET" and "owner" in parameters:
+            queue.settle(self, call.repository)
         answer = result if isinstance(result, Answer) else Answer(code=route.success, body=result)
         return replace(answer, headers={**limited, **answer.headers}), route, principal
 

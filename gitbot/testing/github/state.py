@@ -9,6 +9,7 @@ from gitbot.testing.github.storage import BareRepository
 
 JSON = dict[str, Any]
 
+ACTIONS_APP_ID = 15368  # what github.com's own App for Actions has
 ROLES = ("none", "read", "triage", "write", "maintain", "admin")
 
 
@@ -213,11 +214,42 @@ class Environment:
     wait_timer: int = 0  # minutes
     reviewers: tuple[str, ...] = ()
     protected_branches: bool = False
+    secrets: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class Job:
+    """One job of a run, one combination of its matrix.
+
+    `status` is queued (also: what it needs is not done), waiting (for an environment), pending (for
+    its concurrency group), in_progress or completed.
+    """
+
+    id: int
+    run_id: int
+    key: str  # its name in the workflow file
+    name: str
+    needs: tuple[str, ...] = ()
+    matrix: JSON = field(default_factory=dict)
+    environment: str = ""
+    permissions: dict[str, str] = field(default_factory=dict)
+    group: str = ""
+    cancel_in_progress: bool = False
+    status: str = "queued"
+    conclusion: str | None = None
+    created: int = 0
+    started: int = 0
+    completed: int = 0
+    outputs: dict[str, str] = field(default_factory=dict)
+    cancelling: bool = False  # somebody asked; whoever runs it shall stop it
+    approved: bool = False  # by a reviewer of its environment
+    log: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class WorkflowRun:
-    """One run of a workflow."""
+    """One run of a workflow. `payload` is the event as `github.event` has it."""
 
     id: int
     workflow_id: int
@@ -227,18 +259,22 @@ class WorkflowRun:
     path: str
     head_branch: str
     head_sha: str
+    ref: str
     actor: str
     created: int
     updated: int
     status: str = "queued"
     conclusion: str | None = None
     group: str = ""
+    cancel_in_progress: bool = False
     head_repository: str = ""
-    pulls: tuple[int, ...] = ()
+    number_of_pull: int = 0
     payload: JSON = field(default_factory=dict)
     inputs: JSON = field(default_factory=dict)
     trusted: bool = True  # False: no secret and a token that only reads
-    artifacts: list[str] = field(default_factory=list)
+    chain: int = 0  # how many workflow_run events led here
+    file_sha: str = ""  # the commit whose workflow file runs
+    jobs: list[Job] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)

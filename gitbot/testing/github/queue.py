@@ -1,0 +1,137 @@
+"""Auto-merge and the merge queue: a merge that happens when its conditions come true.
+
+GitHub offers both through its pages and GraphQL only; a person's hand here is a function.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gitbot.testing.github import merging, protection, pushes
+from gitbot.testing.github.events import Event
+from gitbot.testing.github.problems import Problem
+from gitbot.testing.github.shapes import git as git_shapes
+from gitbot.testing.github.shapes import people
+from gitbot.testing.github.state import JSON, Principal, Pull, Repository
+
+if TYPE_CHECKING:
+    from gitbot.testing.github.service import GitHub
+
+QUEUE = "github-merge-queue[bot]"
+
+
+def enable_auto_merge(
+    github: GitHub, full_name: str, number: int, *, by: str, method: str = "merge"
+) -> None:
+    """Merge as soon as reviews and checks allow. Raises Problem where the repository forbids it."""
+    repository = github.repository(full_name)
+    if not repository.options.auto_merge:
+        raise Problem(422, "Auto merge is not allowed for this repository")
+    pull = repository.pulls[number]
+    pull.auto_merge = {
+        "enabled_by": by,
+        "merge_method": method,
+        "commit_title": "",
+        "commit_message": "",
+    }
+    settle(github, repository)
+
+
+def enqueue(github: GitHub, full_name: str, number: int, *, by: str) -> str:
+    """Put a pull request into the merge queue; returns the commit that is checked for it."""
+    repository = github.repository(full_name)
+    pull = repository.pulls[number]
+    rules = protection.rules_of(repository, pull.base_branch)
+    if not rules.queue:
+        raise Problem(422, "Merge queue is not enabled for this branch")
+    approved, _ = protection.approvals(repository, pull)
+    if len(approved) < rules.reviews:
+        raise Problem(422, "Pull request is not approved")
+    entries = [row for row in repository.queue if row["base"] == pull.base_branch]
+    base = entries[-1]["sha"] if entries else pull.base
+    commit = _group(github, repository, pull, base)
+    branch = f"gh-readonly-queue/{pull.base_branch}/pr-{number}-{base}"
+    repository.git.set_ref(f"refs/heads/{branch}", commit)
+    pull.queued = True
+    row: JSON = {"number": number, "base": pull.base_branch, "sha": commit, "branch": branch}
+    repository.queue.append({**row, "by": by})
+    pushes.notice(github, Principal(kind="job", login=QUEUE))
+    _tell(github, repository, pull, row, base)
+    return commit
+
+
+def _group(github: GitHub, repository: Repository, pull: Pull, base: str) -> str:
+    git = repository.git
+    tree = git.merged_tree(base, pull.head)
+    if tree is None:
+        raise Problem(422, "Pull request has merge conflicts with the queue")
+    issue = repository.issues[pull.number]
+    return git.write_commit(
+        tree,
+        parents=(base, pull.head),
+        message=f"Merge pull request #{pull.number} from {pull.head_branch}\n\n{issue.title}",
+        name="GitHub",
+        email="noreply@github.com",
+        time=github.clock.now(),
+    )
+
+
+def _tell(github: GitHub, repository: Repository, pull: Pull, row: JSON, base: str) -> None:
+    ref = f"refs/heads/{row['branch']}"
+    group = {
+        "head_sha": row["sha"],
+        "head_ref": ref,
+        "base_sha": base,
+        "base_ref": f"refs/heads/{pull.base_branch}",
+        "head_commit": git_shapes.simple_commit(repository.git.commit(row["sha"])),
+    }
+    github.publish(
+        Event(
+            name="merge_group",
+            action="checks_requested",
+            repository=repository.full_name,
+            actor=QUEUE,
+            time=github.clock.now(),
+            sha=row["sha"],
+            ref=ref,
+            payload={
+                "action": "checks_requested",
+                "merge_group": group,
+                "repository": people.repository(github.links, github.state, repository),
+                "sender": people.user(github.links, github.add_account(QUEUE)),
+            },
+        )
+    )
+
+
+def settle(github: GitHub, repository: Repository) -> None:
+    """Merge what may be merged by now: auto-merge, and the head of the queue."""
+    for pull in list(repository.pulls.values()):
+        if pull.auto_merge is None or repository.issues[pull.number].state != "open":
+            continue
+        merging.look_at(github, repository, pull)
+        if pull.mergeable and protection.refusal_of_merge(github, repository, pull) is None:
+            by = Principal(kind="user", login=pull.auto_merge["enabled_by"])
+            method = pull.auto_merge["merge_method"]
+            merging.merge(github, repository, pull, by=by, method=method)
+    while repository.queue and _settle_group(github, repository, repository.queue[0]):
+        pass
+
+
+def _settle_group(github: GitHub, repository: Repository, row: JSON) -> bool:
+    """Whether the first group of the queue ended: merged, or thrown out by a failing check."""
+    pull = repository.pulls[row["number"]]
+    rules = protection.rules_of(repository, row["base"])
+    states = [protection.newest_state(repository, row["sha"], c) for c in rules.contexts]
+    failed = "failure" in states or "error" in states
+    if not failed and any(state != "success" for state in states):
+        return False
+    repository.queue.remove(row)
+    repository.git.delete_ref(f"refs/heads/{row['branch']}")
+    if failed:
+        pull.queued = False
+        merging.tell(github, repository, pull, "dequeued", QUEUE)
+        return True
+    merging.look_at(github, repository, pull)
+    merging.finish(github, repository, pull, row["sha"], Principal(kind="user", login=QUEUE))
+    return True
