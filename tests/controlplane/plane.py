@@ -89,12 +89,21 @@ class ControlPlane:
                 if not user or event["user"]["username"] == user:
                     yield event
 
-    def compact(self) -> None:
-        """Make etcd forget all revisions but the last: old `continue` tokens answer 410 then."""
-        status = urllib3.request("POST", f"{self.etcd_url}/v3/kv/range", body=b'{"key":"AA=="}')
-        revision = status.json()["header"]["revision"]
+    def forget(self) -> None:
+        """Make all revisions but the last too old: 410 for their watches and `continue` tokens.
+
+        The API server's own memory of the past ends only with the process, so it starts again;
+        whoever watches has to list again.
+        """
+        self.apiserver.stop()
+        found = urllib3.request("POST", f"{self.etcd_url}/v3/kv/range", body=b'{"key":"AA=="}')
+        revision = found.json()["header"]["revision"]
         body = json.dumps({"revision": revision, "physical": True}).encode()
         urllib3.request("POST", f"{self.etcd_url}/v3/kv/compaction", body=body)
+        self.apiserver.start()
+        connection = self.connection()
+        ready = (self.etcd, self.apiserver)
+        self._wait(lambda: _answers(connection, "/readyz"), "the API server", ready)
 
     # Starting and stopping
 

@@ -119,7 +119,9 @@ def list_answer(
     page, token = pages.cut(version, objects, limit)
     metadata: dict[str, Any] = {"resourceVersion": version}
     if token:
-        metadata |= {"continue": token, "remainingItemCount": len(objects) - len(page)}
+        metadata["continue"] = token
+        if not (query.get("labelSelector") or query.get("fieldSelector")):
+            metadata["remainingItemCount"] = len(objects) - len(page)
     return _list(route.resource, page, metadata, wanted, now)
 
 

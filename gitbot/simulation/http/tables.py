@@ -83,6 +83,31 @@ def _node_roles(node: KubernetesObject, _: int) -> str:
     return ",".join(roles) or "<none>"
 
 
+def _node_address(kind: str) -> Cell:
+    def cell(node: KubernetesObject, _: int) -> str:
+        addresses = at(node, "status", "addresses", default=[])
+        found = [item["address"] for item in addresses if item["type"] == kind]
+        return str(found[0]) if found else "<none>"
+
+    return cell
+
+
+def _node_fact(name: str) -> Cell:
+    return lambda node, _: at(node, "status", "nodeInfo", name) or "<unknown>"
+
+
+def _kernel(node: KubernetesObject, _: int) -> str:
+    version = at(node, "status", "nodeInfo", "kernelVersion") or "<unknown>"
+    architecture = at(node, "status", "nodeInfo", "architecture")
+    return f"{version} ({architecture})" if architecture else str(version)
+
+
+def _readiness_gates(pod: KubernetesObject, _: int) -> str:
+    gates = [gate["conditionType"] for gate in at(pod, "spec", "readinessGates", default=[])]
+    met = sum(1 for gate in gates if (condition_of(pod, gate) or {}).get("status") == "True")
+    return f"{met}/{len(gates)}" if gates else "<none>"
+
+
 def _pod_ready(pod: KubernetesObject, _: int) -> str:
     ended = at(pod, "status", "phase") in ("Succeeded", "Failed")
     statuses = [] if ended else at(pod, "status", "containerStatuses", default=[])
@@ -125,7 +150,7 @@ _SCALE = (
     _AGE,
 )
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
-    "ConfigMap": (_column("Data", lambda o, _: len(o.get("data") or {}), number=True), _AGE),
+    "ConfigMap": (_column("Data", lambda o, _: len(o.get("data") or {})), _AGE),
     "Deployment": (
         _column("Ready", _ready_of("spec", "replicas")),
         _column("Up-to-date", _field("status", "updatedReplicas", default=0), number=True),
@@ -146,6 +171,11 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _column("Roles", _node_roles),
         _AGE,
         _column("Version", _field("status", "nodeInfo", "kubeletVersion")),
+        _column("Internal-IP", _node_address("InternalIP"), wide=True),
+        _column("External-IP", _node_address("ExternalIP"), wide=True),
+        _column("OS-Image", _node_fact("osImage"), wide=True),
+        _column("Kernel-Version", _kernel, wide=True),
+        _column("Container-Runtime", _node_fact("containerRuntimeVersion"), wide=True),
     ),
     "Pod": (
         _column("Ready", _pod_ready),
@@ -154,6 +184,10 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
         _AGE,
         _column("IP", _field("status", "podIP", default="<none>"), wide=True),
         _column("Node", _field("spec", "nodeName", default="<none>"), wide=True),
+        _column(
+            "Nominated Node", _field("status", "nominatedNodeName", default="<none>"), wide=True
+        ),
+        _column("Readiness Gates", _readiness_gates, wide=True),
     ),
     "PodDisruptionBudget": (
         _column("Min Available", _field("spec", "minAvailable", default="N/A")),

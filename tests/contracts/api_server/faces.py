@@ -143,13 +143,13 @@ class Real:
         return eventually(call)
 
     def forget(self) -> None:
-        self._plane.compact()
+        self._plane.forget()
 
 
 def simulated_cluster(namespace: str) -> SimulatedCluster:
     """An empty cluster with one namespace of its own."""
     cluster = SimulatedCluster(seed=1, start_time=START, name="contract")
-    cluster.load([namespace_object(namespace)])
+    cluster.apply([namespace_object(namespace)])
     return cluster
 
 

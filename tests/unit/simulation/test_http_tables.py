@@ -51,17 +51,22 @@ def _pod(phase: str, **metadata: str) -> dict[str, Any]:
     }
 
 
+UNKNOWN = ["<none>", "<none>", "<unknown>", "<unknown>", "<unknown>"]
+"""What a node that tells nothing of itself has in the wide columns."""
+ON_N = ["<none>", "n", "<none>", "<none>"]
+
+
 @pytest.mark.parametrize(
     ("obj", "cells"),
     [
-        (_node(), ["x", "Ready", "control-plane", "60m", "v1.36.3"]),
+        (_node(), ["x", "Ready", "control-plane", "60m", "v1.36.3", *UNKNOWN]),
         (_node(unschedulable=True),
-         ["x", "Ready,SchedulingDisabled", "control-plane", "60m", "v1.36.3"]),
-        (_pod("Running"), ["x", "1/1", "Running", "0", "60m", "<none>", "n"]),
-        (_pod("Pending"), ["x", "0/1", "ContainerCreating", "0", "60m", "<none>", "n"]),
-        (_pod("Succeeded"), ["x", "0/1", "Completed", "0", "60m", "<none>", "n"]),
+         ["x", "Ready,SchedulingDisabled", "control-plane", "60m", "v1.36.3", *UNKNOWN]),
+        (_pod("Running"), ["x", "1/1", "Running", "0", "60m", *ON_N]),
+        (_pod("Pending"), ["x", "0/1", "ContainerCreating", "0", "60m", *ON_N]),
+        (_pod("Succeeded"), ["x", "0/1", "Completed", "0", "60m", *ON_N]),
         (_pod("Running", deletionTimestamp="2025-12-01T00:59:00Z"),
-         ["x", "1/1", "Terminating", "0", "60m", "<none>", "n"]),
+         ["x", "1/1", "Terminating", "0", "60m", *ON_N]),
         ({"kind": "VirtualMachineInstanceMigration", "metadata": METADATA,
           "spec": {"vmiName": "v"}}, ["x", "", "v"]),
         ({"kind": "Lease", "metadata": METADATA}, ["x", "60m"]),
