@@ -1,0 +1,197 @@
+"""The workflows that `gitbot init --forge github` writes: rights, pins, inputs, queues."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.adapters.files import ShippedTexts
+from gitbot.cli.init_github import GitHubChoices, check_choices, workflow_files
+from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
+from gitbot.errors import UsageError
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+CHOICES = GitHubChoices(
+    repository="acme/placement", action=f"acme/gitbot@{COMMIT}", runner="self-hosted,prod"
+)
+FILES = workflow_files(ShippedTexts().workflows(), CHOICES, cluster="iberia")
+NAMES = ("apply", "comment", "plan", "reconcile", "show")
+WRITE = {"checks", "contents", "issues", "pull-requests", "statuses"}
+BIN = Path(sys.executable).parent
+
+
+def text(name: str) -> str:
+    return FILES[f".github/workflows/{name}.yml"]
+
+
+def workflow(name: str) -> dict[str, Any]:
+    (value,) = read_kubernetes_yaml(text(name).encode(), name)
+    found: dict[str, Any] = value
+    return found
+
+
+def jobs(name: str) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = workflow(name)["jobs"]
+    return found
+
+
+def test_there_are_five() -> None:
+    assert sorted(FILES) == [f".github/workflows/{name}.yml" for name in NAMES]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_left_to_fill_in(name: str) -> None:
+    assert not re.search(r"\b(OWNER|COMMIT|BRANCH|CLUSTER|RUNNER)\b", text(name))
+    assert "[iberia]" in text(name) or name == "comment"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_action_is_checkout_or_our_own_and_pinned_by_commit(name: str) -> None:
+    used = re.findall(r"\buses: (\S+)", text(name))
+    assert used
+    for action in used:
+        place, _, commit = action.partition("@")
+        assert re.fullmatch(r"[0-9a-f]{40}", commit)
+        assert place in ("actions/checkout", "acme/gitbot/.github/actions/gitbot")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_job_has_a_cache_or_keeps_its_credentials(name: str) -> None:
+    assert "cache" not in text(name)
+    assert "pull_request_target" not in text(name)
+    for job in jobs(name).values():
+        for step in job["steps"]:
+            if "checkout" in step.get("uses", ""):
+                assert step["with"]["persist-credentials"] is False
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_written_into_a_script(name: str) -> None:
+    for job in jobs(name).values():
+        for step in job["steps"]:
+            assert "${{" not in step.get("run", "")
+
+
+RIGHTS = [
+    ("plan", "plan", {"contents"}, set()),
+    ("show", "show", set(), WRITE),
+    ("apply", "apply", set(), WRITE),
+    ("apply", "hand-over", set(), {"actions"}),
+    ("reconcile", "reconcile", set(), WRITE),
+    ("reconcile", "hand-over", set(), {"actions"}),
+    ("comment", "comment", set(), WRITE),
+    ("comment", "start", set(), {"actions"}),
+]
+
+
+@pytest.mark.parametrize(("name", "job", "reads", "writes"), RIGHTS)
+def test_each_job_has_the_rights_that_it_needs_and_no_other(
+    name: str, job: str, reads: set[str], writes: set[str]
+) -> None:
+    assert workflow(name)["permissions"] == {}
+    given = jobs(name)[job]["permissions"]
+    assert {key for key, right in given.items() if right == "read"} == reads
+    assert {key for key, right in given.items() if right == "write"} == writes
+
+
+def test_the_table_of_rights_names_every_job() -> None:
+    assert {(name, job) for name in NAMES for job in jobs(name)} == {
+        (name, job) for name, job, _, _ in RIGHTS
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "secrets"),
+    [
+        ("plan", set()),
+        ("show", {"GITBOT_APP_KEY"}),
+        ("comment", {"GITBOT_APP_KEY"}),
+        ("apply", {"GITBOT_APP_KEY", "GITBOT_KUBECONFIG"}),
+        ("reconcile", {"GITBOT_APP_KEY", "GITBOT_KUBECONFIG"}),
+    ],
+)
+def test_the_cluster_is_reached_only_where_apply_runs(name: str, secrets: set[str]) -> None:
+    assert set(re.findall(r"secrets\.(\w+)", text(name))) == secrets
+    for job in jobs(name).values():
+        uses_secret = "secrets." in str(job)
+        assert ("environment" in job) is uses_secret
+        reaches = "GITBOT_KUBECONFIG" in str(job)
+        assert job["runs-on"] == (["self-hosted", "prod"] if reaches else "ubuntu-latest")
+
+
+def test_apply_and_reconcile_queue_for_a_cluster_and_a_comment_for_nothing() -> None:
+    groups = [jobs(name)[name]["concurrency"] for name in ("apply", "reconcile")]
+    expected = {"group": "gitbot-apply-${{ matrix.cluster }}", "cancel-in-progress": False}
+    assert groups == [expected, expected]
+    assert "concurrency" not in workflow("comment")
+    assert all("concurrency" not in job for job in jobs("comment").values())
+    assert "gitbot-apply" not in text("show") + text("plan")
+
+
+def test_the_trusted_run_checks_out_the_base_branch_only() -> None:
+    (job,) = jobs("show").values()
+    assert job["steps"][0]["with"]["ref"] == "main"
+    taken = set(re.findall(r"github\.event\.([\w.]+)", text("show")))
+    assert taken == {"workflow_run.head_sha", "workflow_run.event"}
+    assert "download-artifact" not in text("show")
+
+
+def test_the_schedule_is_every_ten_minutes_and_never_on_the_hour() -> None:
+    (entry,) = workflow("reconcile")["on"]["schedule"]
+    minutes = [int(item) for item in entry["cron"].split()[0].split(",")]
+    assert minutes == list(range(minutes[0], 60, 10))
+    assert 0 not in minutes
+    assert len(minutes) == 6
+
+
+def test_a_pass_ends_before_its_job_does() -> None:
+    for name in ("apply", "reconcile"):
+        job = jobs(name)[name]
+        lines = job["steps"][-1]["with"]["arguments"].split()
+        longest = int(lines[lines.index("--max-runtime") + 1])
+        assert longest + 600 < job["timeout-minutes"] * 60
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_job_ends_some_time(name: str) -> None:
+    assert all(0 < job["timeout-minutes"] <= 90 for job in jobs(name).values())
+
+
+def test_zizmor_finds_nothing_and_every_exception_has_its_reason(tmp_path: Path) -> None:
+    for path, content in FILES.items():
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    found = subprocess.run(
+        [str(BIN / "zizmor"), "--offline", "--no-progress", "--quiet", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+    exceptions = re.findall(r"zizmor: ignore\[[\w-]+\](.*)", "\n".join(FILES.values()))
+    assert len(exceptions) == 2
+    assert all(len(reason.split()) > 5 for reason in exceptions)
+
+
+@pytest.mark.parametrize(
+    ("choices", "words"),
+    [
+        ({"repository": ""}, "expected OWNER/NAME"),
+        ({"repository": "acme/placement\nx: y"}, "expected OWNER/NAME"),
+        ({"action": "acme/gitbot@v1"}, "with a full commit"),
+        ({"action": "acme/gitbot"}, "with a full commit"),
+        ({"action": f"acme/gitbot@{COMMIT}\n"}, "with a full commit"),
+        ({"runner": "self-hosted\n"}, "expected labels"),
+        ({"runner": "${{ secrets.X }}"}, "expected labels"),
+    ],
+)
+def test_what_would_make_another_workflow_is_refused(choices: dict[str, str], words: str) -> None:
+    good = {"repository": "acme/placement", "action": f"acme/gitbot@{COMMIT}", "runner": "x"}
+    with pytest.raises(UsageError, match=words):
+        check_choices(GitHubChoices(**{**good, **choices}))
