@@ -23,9 +23,9 @@ def score(state: State, pod: Pod, numbers: Numbers) -> Numbers:
         for place, number in enumerate(numbers):
             if int(number) in holders:
                 sums[place] += int(holders[int(number)] * spread)
-    most = _MOST_PER_CONTAINER * len(pod.images)
-    if not pod.images:
+    if not pod.containers:
         return sums
+    most = _MOST_PER_CONTAINER * pod.containers  # image volumes add to the sum alone
     clamped = np.clip(sums, _LEAST, most)
     result: Numbers = 100 * (clamped - _LEAST) // (most - _LEAST)
     return result

@@ -216,7 +216,8 @@ def _rejections(
     found = {**_said(prepared, number), **before}
     if whole is not None:
         found.pop(whole.plugin, None)
-    elif before:  # there is no second pass where the first one fails
+    elif before and not any(item.early for item in found.values()):
+        # there is no second pass where the first one fails
         plugin = next(iter(before))
         found[plugin] = replace(found[plugin], early=True)
     ordered = sorted(found.values(), key=lambda item: PLUGINS.index(item.plugin))

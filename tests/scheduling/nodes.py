@@ -23,17 +23,17 @@ EXTENDED = ("devices.kubevirt.io/kvm", "devices.kubevirt.io/tun", "example.com/g
 _MI = 1024 * 1024
 
 
-def node(dice: Dice, number: int) -> Object:
-    """One node."""
+def node(dice: Dice, number: int, *, calm: bool) -> Object:
+    """One node; a calm one has room, and rarely a taint or a cordon."""
     name = f"n{number:03}"
     spec: Object = {}
-    if dice.chance(10):
+    if dice.chance(2 if calm else 10):
         spec["unschedulable"] = True
         if dice.chance(60):
             spec["taints"] = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]
-    if dice.chance(25):
+    if dice.chance(10 if calm else 25):
         spec["taints"] = [*spec.get("taints", []), *dice.several(lambda: _taint(dice), 1, 3)]
-    status: Object = {"allocatable": _allocatable(dice)}
+    status: Object = {"allocatable": _ample(dice) if calm else _allocatable(dice)}
     if dice.chance(40):
         status["images"] = dice.several(lambda: _image(dice), 1, 5)
     return {
@@ -50,7 +50,7 @@ def _labels(dice: Dice, name: str) -> dict[str, str]:
         return {}
     found = {"kubernetes.io/arch": dice.pick(("amd64", "amd64", "arm64"))}
     if dice.chance(95):
-        found[HOSTNAME] = name if dice.chance(95) else f"{name}.example"
+        found[HOSTNAME] = name if dice.chance(93) else dice.pick((f"{name}.example", "twin"))
     if dice.chance(88):
         found[ZONE] = dice.pick(ZONES)
     if dice.chance(60):
@@ -61,8 +61,8 @@ def _labels(dice: Dice, name: str) -> dict[str, str]:
         found["rack"] = dice.pick(RACKS)
     if dice.chance(50):
         found["generation"] = dice.pick(("1", "2", "007", "x", "9223372036854775807", ""))
-    if dice.chance(80):
-        found["kubevirt.io/schedulable"] = dice.pick(("true", "true", "false"))
+    if dice.chance(88):
+        found["kubevirt.io/schedulable"] = "true" if dice.chance(88) else "false"
     if dice.chance(60):
         found["cpu-model.node.kubevirt.io/Skylake"] = "true"
     return found
@@ -89,6 +89,17 @@ def _allocatable(dice: Dice) -> dict[str, str]:
     if dice.chance(40):
         found["hugepages-2Mi"] = dice.pick(("64Mi", "128Mi", "1Gi"))
     return found
+
+
+def _ample(dice: Dice) -> dict[str, str]:
+    found = {
+        "cpu": dice.pick(("16", "32", "31850m")),
+        "memory": dice.pick(("64Gi", "128Gi", "131661096Ki")),
+        "ephemeral-storage": "500Gi",
+        "hugepages-2Mi": "1Gi",
+        "pods": dice.pick(("110", "250")),
+    }
+    return found | dict.fromkeys(EXTENDED, "1k")
 
 
 def _image(dice: Dice) -> Object:

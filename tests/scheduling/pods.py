@@ -8,11 +8,15 @@ from tests.scheduling import selectors
 from tests.scheduling.dice import Dice
 from tests.scheduling.nodes import EXTENDED, HOSTNAME, IMAGES, REGION, TAINT_KEYS, ZONE, ZONES
 from tests.scheduling.selectors import NAMESPACES, REQUIRED
+from tests.scheduling.storage import Disks
 
 Object = dict[str, Any]
 CPU = ("100m", "250m", "333m", "500m", "1", "0.1", "100u", "0", "1500m")
 MEMORY = ("64Mi", "128Mi", "200Mi", "512Mi", "1Gi", "100000001", "0.5Gi", "0", "100M", "1500m")
 STORAGE = ("100Mi", "1Gi", "500M")
+TEMPLATE: Object = {
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+}
 CREATED_BY = "kubevirt.io/created-by"
 
 
@@ -27,7 +31,11 @@ def pod(dice: Dice, name: str, context: Object) -> Object:
     if dice.chance(8):
         spec["runtimeClassName"] = "kata"
     spec |= _rules(dice, context)
-    volumes = _volumes(dice, context["claims"].get(namespace, []), rate=context["volumes"])
+    disks: Disks = context["disks"]
+    volumes = _volumes(dice, disks.claims.get(namespace, []), rate=context["volumes"])
+    if dice.chance(context["volumes"] // 4):
+        volumes.append({"name": "scratch", "ephemeral": {"volumeClaimTemplate": TEMPLATE}})
+        disks.add_scratch(dice, namespace, name)
     if volumes:
         spec["volumes"] = volumes
     if dice.chance(4):
@@ -74,7 +82,7 @@ def launcher(dice: Dice, name: str, vm: str, context: Object) -> Object:
     if dice.chance(30):
         spec["topologySpreadConstraints"] = selectors.spread(dice, rate=100)
     if dice.chance(40):
-        volumes = _volumes(dice, context["claims"].get(namespace, []), rate=90)
+        volumes = _volumes(dice, context["disks"].claims.get(namespace, []), rate=90)
         spec["volumes"] = volumes
     labels = {
         "kubevirt.io": "virt-launcher",
@@ -117,7 +125,7 @@ def _rules(dice: Dice, context: Object) -> Object:
     spread = selectors.spread(dice, rate=context["spread"])
     if spread:
         found["topologySpreadConstraints"] = spread
-    if dice.chance(15):
+    if dice.chance(context["rigid"]):
         pairs = ((ZONE, ZONES), ("rack", ("r1", "r2", "")), ("kubernetes.io/arch", ("amd64",)))
         key, values = dice.pick(pairs)
         found["nodeSelector"] = {key: dice.pick(values)}
@@ -201,6 +209,8 @@ def _volumes(dice: Dice, claims: list[str], *, rate: int) -> list[Object]:
             found.append({"name": f"v{number}", "persistentVolumeClaim": source})
     if dice.chance(rate // 6):
         found.append({"name": "inline", **_inline(dice)})
+    if dice.chance(5):
+        found.append({"name": "image", "image": {"reference": dice.pick(IMAGES) + ":v1"}})
     return found
 
 
@@ -209,7 +219,14 @@ def _inline(dice: Dice) -> Object:
     return dice.pick(
         (
             {"gcePersistentDisk": {"pdName": dice.pick(("d1", "d2")), **read_only}},
-            {"iscsi": {"targetPortal": "p", "iqn": dice.pick(("q1", "q2")), "lun": 0, **read_only}},
+            {
+                "iscsi": {
+                    "targetPortal": "p",
+                    "lun": 0,
+                    "iqn": dice.pick(("iqn.2026-11.example:1", "iqn.2026-11.example:2")),
+                    **read_only,
+                }
+            },
             {"rbd": {"monitors": dice.some(("a", "b"), 1, 2), "image": "i", **read_only}},
         )
     )

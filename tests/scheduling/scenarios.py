@@ -23,15 +23,17 @@ def scenario(seed: int) -> Object:
     """`name`, `objects`, `judge` and `admit`, as the oracle takes them."""
     dice = Dice(seed)
     count = _size(dice)
-    nodes = [node(dice, number) for number in range(count)]
+    calm = dice.chance(50)
+    nodes = [node(dice, number, calm=calm) for number in range(count)]
     names = [item["metadata"]["name"] for item in nodes]
     disks = storage(dice, names)
     context = {
         "nodes": names,
-        "claims": disks.claims,
+        "disks": disks,
         "affinity": dice.pick((0, 15, 40)),
-        "node_affinity": dice.pick((0, 10, 30)),
-        "spread": dice.pick((0, 15, 40)),
+        "node_affinity": dice.pick((0, 0, 10, 30)),
+        "rigid": dice.pick((0, 10, 30)),
+        "spread": dice.pick((0, 15, 70)),
         "volumes": dice.pick((0, 15, 50)),
         "priority": dice.pick((0, 0, 40)),
     }
@@ -50,9 +52,9 @@ def _size(dice: Dice) -> int:
 
 
 def _namespaces(dice: Dice) -> list[Object]:
-    found = []
+    found: list[Object] = []
     for name in NAMESPACES:
-        labels = {}
+        labels: dict[str, str] = {}
         if dice.chance(70):
             labels["env"] = dice.pick(("prod", "test"))
         if dice.chance(40):
@@ -74,9 +76,9 @@ def _owners(dice: Dice) -> list[Object]:
     for number in range(2):
         if dice.chance(60):
             metadata = {"name": f"rs-{number}", "namespace": dice.pick(NAMESPACES)}
-            spec = {"selector": {"matchLabels": {"app": dice.pick(APPS)}}}
+            owner = {"selector": {"matchLabels": {"app": dice.pick(APPS)}}}
             found.append(
-                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec}
+                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": owner}
             )
     return found
 

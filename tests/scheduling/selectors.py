@@ -18,7 +18,7 @@ TOPOLOGY = (HOSTNAME, ZONE, ZONE, REGION, "rack", "absent-key", BETA_ZONE)
 
 def labels(dice: Dice) -> dict[str, str]:
     """Labels of a pod."""
-    chosen = dice.some(tuple(LABELS), 0, 3)
+    chosen = dice.some(tuple(LABELS), 1, 3) if dice.chance(93) else []
     return {key: dice.pick(LABELS[key]) for key in sorted(chosen)}
 
 

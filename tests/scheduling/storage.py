@@ -21,6 +21,20 @@ class Disks:
     objects: list[Object] = field(default_factory=list)
     claims: dict[str, list[str]] = field(default_factory=dict)
 
+    def add_scratch(self, dice: Dice, namespace: str, pod: str) -> None:
+        """The claim of a pod's generic ephemeral volume; it may be absent or another's."""
+        if dice.chance(10):
+            return
+        name = f"{pod}-scratch"
+        claim = _claim(dice, namespace, name)
+        foreign = pod.startswith("judged") and dice.chance(8)
+        owner = "uid-of-another" if foreign else f"uid-{pod}"
+        claim["metadata"]["ownerReferences"] = [
+            {"apiVersion": "v1", "kind": "Pod", "name": pod, "uid": owner, "controller": True}
+        ]
+        claim["spec"]["storageClassName"] = dice.pick(CLASSES[1:3])
+        self.objects.append(claim)
+
 
 def storage(dice: Dice, nodes: list[str]) -> Disks:
     """Classes, volumes, claims, driver limits and attachments."""
@@ -60,12 +74,11 @@ def _classes(dice: Dice) -> list[Object]:
     ]
 
 
-def _add_claim(dice: Dice, found: Disks, number: int, nodes: list[str]) -> None:
-    namespace, name = dice.pick(NAMESPACES), f"claim-{number}"
-    claim: Object = {
+def _claim(dice: Dice, namespace: str, name: str) -> Object:
+    return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-claim-{number}"},
+        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}"},
         "spec": {
             "accessModes": [_mode(dice)],
             "resources": {"requests": {"storage": dice.pick(("1Gi", "5Gi", "10Gi"))}},
@@ -73,6 +86,11 @@ def _add_claim(dice: Dice, found: Disks, number: int, nodes: list[str]) -> None:
         },
         "status": {"phase": "Pending"},
     }
+
+
+def _add_claim(dice: Dice, found: Disks, number: int, nodes: list[str]) -> None:
+    namespace, name = dice.pick(NAMESPACES), f"claim-{number}"
+    claim = _claim(dice, namespace, name)
     if dice.chance(80):
         volume = _volume(dice, f"pv-{number}", nodes, claim=claim)
         claim["spec"]["volumeName"] = f"pv-{number}"

@@ -121,7 +121,7 @@ func (w *world) nameAll(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 
 // rejects asks one filter with the pods that are nominated for the node, then without them.
 func (w *world) rejects(ctx context.Context, plugin fwk.FilterPlugin, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) (bool, error) {
-	if !plugin.Filter(ctx, state, pod, node).IsSuccess() {
+	if plugin.Filter(ctx, state, pod, node).IsRejected() {
 		return true, nil
 	}
 	waiting := w.profile.NominatedPodsForNode(node.Node().Name)
@@ -135,7 +135,7 @@ func (w *world) rejects(ctx context.Context, plugin fwk.FilterPlugin, state fwk.
 			return false, status.AsError()
 		}
 	}
-	return len(waiting) > 0 && !plugin.Filter(ctx, crowdedState, pod, crowdedNode).IsSuccess(), nil
+	return len(waiting) > 0 && plugin.Filter(ctx, crowdedState, pod, crowdedNode).IsRejected(), nil
 }
 
 func (w *world) score(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, verdict *Verdict) {

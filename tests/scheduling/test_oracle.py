@@ -1,0 +1,26 @@
+"""At least 20,000 pods of random scenarios: gitbot says what kube-scheduler's own plugins say."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.controlplane import build
+from tests.scheduling.comparison import differences
+from tests.scheduling.oracle import answered
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(1800)]
+SHARES = 4
+SEEDS = range(5200)
+SHARE_OF_PODS = 5000
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_twenty_thousand_random_pods_are_judged_equal(share: int) -> None:
+    program = build.build(["oracle"])["oracle"]
+    judged = 0
+    found: list[str] = []
+    for scenario, result in answered(program, SEEDS[share::SHARES]):
+        judged += len(result["results"])
+        found += differences(scenario, result)
+    assert found == []
+    assert judged >= SHARE_OF_PODS

@@ -1,0 +1,64 @@
+"""Recorded verdicts of kube-scheduler 1.36.3, asked through what `gitbot explain` asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.scheduling.comparison import differences
+from tests.scheduling.vectors import recorded
+
+VECTORS = tuple(recorded())
+GROUPS = 20
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_recorded_verdicts_and_scores_are_equal(group: int) -> None:
+    found = [
+        line
+        for scenario, result in VECTORS[group::GROUPS]
+        for line in differences(scenario, result)
+    ]
+    assert found == []
+
+
+def results() -> list[dict[str, Any]]:
+    return [verdict for _, result in VECTORS for verdict in result["results"]]
+
+
+def test_the_record_holds_at_least_two_thousand_pods() -> None:
+    assert len(results()) >= 2000
+
+
+def test_every_filter_and_every_scorer_takes_part_in_the_record() -> None:
+    rejections = [
+        rejection
+        for verdict in results()
+        for rejection in ([verdict["whole"]] if "whole" in verdict else verdict["rejections"])
+    ]
+    plugins = {plugin for item in rejections for plugin in (item["plugin"], *item.get("all", ()))}
+    assert plugins == {
+        "NodeUnschedulable",
+        "TaintToleration",
+        "NodeAffinity",
+        "NodePorts",
+        "NodeResourcesFit",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeZone",
+        "PodTopologySpread",
+        "InterPodAffinity",
+    }
+    scored = {plugin for verdict in results() for plugin in verdict.get("normalised", {})}
+    assert len(scored) == 8
+    assert sum(len(verdict["feasible"]) > 1 for verdict in results()) > 500
+
+
+def test_a_changed_verdict_is_a_difference() -> None:
+    scenario, result = next(pair for pair in VECTORS if len(pair[1]["results"][0]["feasible"]) > 1)
+    verdict = result["results"][0]
+    wrong = {**verdict, "feasible": verdict["feasible"][1:]}
+    found = list(differences(scenario, {"results": [wrong, *result["results"][1:]]}))
+    assert any("feasible: found" in line for line in found)
