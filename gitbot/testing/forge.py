@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
+from typing import Self
 
 from gitbot.errors import ConflictError, ForgeError
 from gitbot.ports.clock import Clock
@@ -33,13 +35,14 @@ class MemoryForge:
         self._repository = repository
         self._clock = clock
         self.account = account
-        self._required = reviews_required
+        self._rules = {"reviews": reviews_required}
         self._pulls: dict[int, PullRequest] = {}
         self._comments: dict[int, list[Comment]] = {}
         self._statuses: dict[str, dict[str, CommitStatus]] = {}
         self._checks: dict[str, dict[str, CheckRun]] = {}
         self.issues: list[Issue] = []
         self.readers: set[str] = set()
+        self.enforced = True  # False: people merge past the approvals, as administrators may
         self.writes = 0
 
     @property
@@ -50,7 +53,17 @@ class MemoryForge:
     @property
     def reviews_required(self) -> int:
         """How many approvals the base branch asks for."""
-        return self._required
+        return self._rules["reviews"]
+
+    def acting_as(self, account: str) -> Self:
+        """The same forge in somebody else's hands; each hand counts its own `writes`."""
+        other = copy.copy(self)
+        other.account, other.writes = account, 0
+        return other
+
+    def require_reviews(self, count: int) -> None:
+        """Ask for that many approvals before a merge."""
+        self._rules["reviews"] = count
 
     def open_pull(
         self, *, branch: str, base_branch: str, title: str, body: str, labels: tuple[str, ...]
@@ -70,7 +83,7 @@ class MemoryForge:
             base_branch=base_branch,
             head=head,
             state=PullState.OPEN,
-            labels=labels,
+            labels=tuple(sorted(set(labels))),
             created_at=self._clock.now(),
         )
         self._put(pull)
@@ -122,9 +135,7 @@ class MemoryForge:
 
     def merge_pull(self, number: int, *, method: MergeMethod, expected_head: str) -> PullRequest:
         """Merge the head into its base."""
-        pull = self.get_pull(number)
-        if pull.head != expected_head:
-            raise ConflictError(f"the head of pull request {number} moved", hint="look again")
+        pull = self._mergeable(number, expected_head)
         base = self._repository.commit(pull.base_branch).id
         tree = self._repository.merge_trees(pull.base_branch, pull.head)
         if tree is None:
@@ -149,6 +160,23 @@ class MemoryForge:
         self._put(merged)
         return merged
 
+    def _mergeable(self, number: int, expected_head: str) -> PullRequest:
+        pull = self.get_pull(number)
+        if pull.state is not PullState.OPEN:
+            raise ForgeError(f"pull request {number} is {pull.state}, not open")
+        if pull.head != expected_head:
+            raise ConflictError(f"the head of pull request {number} moved", hint="look again")
+        approvals = {
+            review.reviewer
+            for review in pull.reviews
+            if review.approved and review.commit == pull.head and review.reviewer != pull.author
+        }
+        if self.enforced and len(approvals) < self.reviews_required:
+            raise ForgeError(
+                f"pull request {number} has {len(approvals)} of {self.reviews_required} approvals"
+            )
+        return pull
+
     def approve_pull(self, number: int, *, reviewer: str) -> None:
         """Record an approving review of the present head."""
         pull = self.get_pull(number)
@@ -157,7 +185,7 @@ class MemoryForge:
 
     def set_labels(self, number: int, labels: tuple[str, ...]) -> None:
         """Replace the labels."""
-        self._put(replace(self.get_pull(number), labels=labels))
+        self._put(replace(self.get_pull(number), labels=tuple(sorted(set(labels)))))
 
     def list_comments(self, number: int) -> tuple[Comment, ...]:
         """Comments, oldest first."""
