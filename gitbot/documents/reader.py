@@ -17,6 +17,7 @@ import yaml
 
 from gitbot.documents.build import Builder
 from gitbot.documents.document import Document, Exhausted
+from gitbot.documents.plain_blocks import read_plain
 from gitbot.documents.positions import Position
 from gitbot.documents.syntax import syntax_problem
 from gitbot.documents.text import RefusedCharacters, Text, decode, name_of_character, text_of
@@ -54,6 +55,14 @@ def read_documents(
         return (), (_too_large(data, file, budget),)
     if problem is not None:
         return (), (problem,)
+    plain = read_plain(characters, budget, lambda: _long_way(characters, file, budget)[0])
+    return (plain, ()) if plain is not None else _long_way(characters, file, budget)
+
+
+def _long_way(
+    characters: str, file: str, budget: Budget
+) -> tuple[tuple[Document, ...], tuple[Finding, ...]]:
+    """Documents and findings by the YAML parser."""
     reading = _Reading(file=file, text=text_of(characters), budget=budget)
     reading.run()
     if odd := reading.odd_indentation():
