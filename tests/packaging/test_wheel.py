@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHIPPED = [
     "gitbot/_shipped/policies/default/blast-radius.yaml",
+    "gitbot/_shipped/templates/github/plan.yml",
     "gitbot/_shipped/templates/virtualmachineinstancemigration.json.j2",
     "gitbot/py.typed",
 ]
