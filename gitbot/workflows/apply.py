@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from gitbot.errors import ConflictError, GitbotError
+from gitbot.errors import ConflictError, ForgeError, GitbotError
 from gitbot.execution.facts import FINAL_PHASES, phase_of
 from gitbot.execution.next_steps import next_steps
 from gitbot.execution.state import stop_flag
@@ -26,6 +26,7 @@ from gitbot.model.ledger import FINAL_STATES, Entry, Ledger, MoveState
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, at
 from gitbot.workflows.approvals import Approvals, read_approvals
+from gitbot.workflows.dashboard import write_dashboard
 from gitbot.workflows.effects import do_effect
 from gitbot.workflows.feedback import write_refusals, write_statuses
 from gitbot.workflows.journal import LOST_RACES, Journal
@@ -106,8 +107,12 @@ def apply(
     opening within `wait_for_opening` seconds is waited for: the next pass may come late.
     """
     run = _begin(shell, ends_at=shell.clock.now() + max_runtime, start=start)
+    said = 0
     while True:
         again = _turn(run, start=start)
+        if run.journal.written != said and not shell.interrupted():
+            said = run.journal.written
+            report(run)
         opening = 0 if again else opens_soon(run, wait_for_opening)
         more = (again or opening > 0) and not shell.interrupted()
         if not more or shell.clock.now() >= run.ends_at:
@@ -119,8 +124,7 @@ def apply(
             wait_for_progress(shell, ends_at=run.ends_at)
     run.journal.commit(())
     if not shell.interrupted():  # a run that is ended has few seconds left: the next one says it
-        write_statuses(shell, run.approvals.approved, run.journal.ledger, run.steps.waiting)
-        write_refusals(shell, run.approvals.refused)
+        report(run)
     return ApplyResult(
         created=run.created,
         entries=run.journal.written,
@@ -133,6 +137,17 @@ def apply(
         interrupted=shell.interrupted(),
         approvals=run.approvals,
     )
+
+
+def report(run: _Pass) -> None:
+    """Say on the forge how everything stands. What cannot be said stops nothing."""
+    shell, ledger, waiting = run.shell, run.journal.ledger, run.steps.waiting
+    try:
+        write_statuses(shell, run.approvals.approved, ledger, waiting, stop=run.stop)
+        write_refusals(shell, run.approvals.refused)
+    except ForgeError as error:
+        shell.say(f"how it goes is not said on the forge: {error}")
+    write_dashboard(shell, ledger, stop=run.stop, waiting=waiting, refused=run.approvals.refused)
 
 
 def opens_soon(run: _Pass, within: int) -> int:

@@ -73,7 +73,7 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
 def _finished(ledger: Ledger, cluster: str) -> frozenset[str]:
     """The requests that ended for ever."""
     records = fold_requests(ledger, cluster)
-    return frozenset(name for name, record in records.items() if record.finished)
+    return frozenset(name for name, record in records.items() if record.spent)
 
 
 def _decide(

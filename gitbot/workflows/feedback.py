@@ -11,6 +11,7 @@ from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger
 from gitbot.ports.forge import CheckRun, CheckState
 from gitbot.reports import inert
+from gitbot.workflows import labels
 from gitbot.workflows.shell import Shell
 
 CONTEXT = "gitbot/apply"
@@ -22,11 +23,17 @@ _GOOD = frozenset({RequestState.SUCCEEDED, RequestState.OBSOLETE})
 
 
 def write_statuses(
-    shell: Shell, approved: tuple[Approved, ...], ledger: Ledger, waiting: tuple[Waiting, ...]
+    shell: Shell,
+    approved: tuple[Approved, ...],
+    ledger: Ledger,
+    waiting: tuple[Waiting, ...],
+    *,
+    stop: str = "",
 ) -> int:
     """Write the status of every pull request whose moves are unfinished or ended lately.
 
-    Returns how many were written; a status that stands already is not written again.
+    Returns how many were written; a status that stands already is not written again. Where one
+    changed, the labels follow: waiting for a window, held by `stop`.
     """
     records = fold_requests(ledger, shell.cluster_name)
     heads: dict[str, list[Approved]] = {}
@@ -40,8 +47,30 @@ def write_statuses(
         state, words = _verdict(mine, waiting)
         name = context_of(shell, CONTEXT)
         check = CheckRun(name=name, state=state, title=words, summary=_moves(mine, waiting))
-        written += bool(head) and set_check(shell, head, check)
+        if head and set_check(shell, head, check):
+            written += 1
+            _label(shell, items[0].approval.pull_request, _labels(mine, waiting, stop))
     return written
+
+
+def _labels(
+    records: list[RequestRecord], waiting: tuple[Waiting, ...], stop: str
+) -> frozenset[str]:
+    if all(record.finished for record in records):
+        good = {record.state for record in records} <= _GOOD
+        return frozenset() if good else frozenset({labels.BLOCKED})
+    if stop:
+        return frozenset({labels.HOLD})
+    return frozenset({labels.WAITING} if _until(records, waiting) else ())
+
+
+def _label(shell: Shell, number: int, wanted: frozenset[str]) -> None:
+    """The labels of a merged pull request; one that brings VMs home stays known as such."""
+    if not number:
+        return
+    pull = shell.forge.get_pull(number)
+    kept = frozenset(pull.labels) & {labels.RETURN}
+    labels.set_labels(shell, pull, wanted | kept)
 
 
 def write_refusals(shell: Shell, refused: tuple[NotApproved, ...]) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
+from gitbot.workflows.dashboard import write_dashboard
 from gitbot.workflows.journal import retried
 from gitbot.workflows.pauses import base_head
 from gitbot.workflows.propose import ProposeResult, propose
@@ -60,6 +61,14 @@ def reconcile(
     applied = apply(shell, max_runtime=max_runtime, wait_for_opening=wait_for_opening)
     over = applied.did_nothing or applied.interrupted
     after = ProposeResult() if over else retried(lambda: propose(shell))
+    if not after.did_nothing:  # new proposals are on the dashboard at once
+        write_dashboard(
+            shell,
+            shell.ledger_store.read(),
+            stop=applied.stop,
+            waiting=applied.waiting,
+            refused=applied.approvals.refused,
+        )
     return ReconcileResult(
         snapshot_published=published,
         pulls=pulls,
