@@ -65,7 +65,8 @@ def write_dashboard(
     There is none before there was anything to do in the cluster.
     """
     told = tuple(f"{family}/{shell.cluster_name}/" for family in ("requests", "nodes", "concerns"))
-    if not any(entry.file.startswith(told) for entry in ledger.entries):
+    own = (entry for entry in ledger.entries if not entry.request.startswith("observed/"))
+    if not any(entry.file.startswith(told) for entry in own):
         return
     try:
         pulls = tuple(
