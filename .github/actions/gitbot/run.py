@@ -23,6 +23,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
@@ -116,10 +117,20 @@ def private_file(path: Path, text: str) -> str:
     return str(path)
 
 
-def call(line: list[str], environment: dict[str, str]) -> tuple[int, str]:
-    """Run gitbot; its talk goes to the log, what it prints comes back. Signals go on to it."""
-    child = subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, text=True,
-                             encoding="utf-8", errors="replace")  # fmt: skip
+def call(line: list[str], environment: dict[str, str]) -> tuple[int, str, str]:
+    """Run gitbot: exit code, what it printed, what it said. Its talk goes to the log at once.
+
+    Signals go on to it, and it decides when to end.
+    """
+    child = subprocess.Popen(
+        line,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         del frame
@@ -127,8 +138,17 @@ def call(line: list[str], environment: dict[str, str]) -> tuple[int, str]:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, pass_on)
-    printed, _ = child.communicate()
-    return child.returncode, printed
+    printed: list[str] = []
+    assert child.stdout is not None
+    assert child.stderr is not None
+    reading = threading.Thread(target=printed.extend, args=(child.stdout,))
+    reading.start()
+    said: list[str] = []
+    for spoken in child.stderr:
+        print(spoken, end="", flush=True)
+        said.append(spoken)
+    reading.join()
+    return child.wait(), "".join(printed), "".join(said)
 
 
 def outputs(code: int, printed: str, reports: Path) -> dict[str, str]:
@@ -165,13 +185,24 @@ def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
-def summary(name: str, code: int, printed: str, reports: Path) -> str:
-    """What the run's page shows: the comment of a check, else the document as it is."""
+def summary(name: str, code: int, printed: str, said: str, reports: Path) -> str:
+    """What the run's page shows: the comment of a check, else what gitbot said and printed."""
     comment = text_of(reports / "comment.md")
     if comment:
         return fit(comment)
     fence = "`" * 12  # longer than any run of backticks that gitbot lets through
-    return f"### gitbot {name}: exit code {code}\n\n{fence}\n{fit(printed)}\n{fence}\n"
+    told = "\n".join(text.strip("\n") for text in (said, printed) if text.strip())
+    return f"### gitbot {name}: exit code {code}\n\n{fence}\n{fit(told)}\n{fence}\n"
+
+
+def failure(code: int, said: str) -> str:
+    """The annotation of a run that could not do its work; "" for any other."""
+    if code not in (2, 3):
+        return ""
+    lines = [line for line in said.splitlines() if line.startswith(("error:", "Error:"))]
+    words = (lines or said.splitlines() or ["no reason was given"])[-1]
+    inert = words.replace("%", "%25").replace("\r", "%0D")
+    return f"::error title=gitbot::{inert}\n"
 
 
 def fit(text: str) -> str:
@@ -205,10 +236,10 @@ def main() -> int:
     word = secrets.token_hex(16)
     print(f"::stop-commands::{word}", flush=True)
     try:
-        code, printed = call(line, inner_environment(inputs, private))
+        code, printed, said = call(line, inner_environment(inputs, private))
     except OSError as error:
-        code, printed = 2, ""
-        print(f"error: gitbot cannot be run: {error.strerror}")
+        code, printed, said = 2, "", f"error: gitbot cannot be run: {error.strerror}\n"
+        print(said, end="")
     finally:
         shutil.rmtree(private, ignore_errors=True)
     annotated = DOCUMENTS.get(name) == "github" and line[-1] != "json"
@@ -217,9 +248,10 @@ def main() -> int:
     print(f"\n::{word}::", flush=True)
     if annotated:
         print("".join(f"{item}\n" for item in printed.splitlines() if item.startswith(ANNOTATIONS)))
+    print(failure(code, said), end="")
     found = outputs(code, printed, reports)
     append("GITHUB_OUTPUT", "".join(f"{key}={value}\n" for key, value in found.items()))
-    append("GITHUB_STEP_SUMMARY", summary(name, code, printed, reports))
+    append("GITHUB_STEP_SUMMARY", summary(name, code, printed, said, reports))
     return 0 if code == 1 and inputs.get("FINDINGS") == "report" else code
 
 

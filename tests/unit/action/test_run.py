@@ -64,12 +64,16 @@ def test_findings_become_annotations_and_the_step_fails(clone: Path, runner: Run
 
 
 def test_what_gitbot_quotes_is_no_workflow_command(clone: Path, runner: Runner) -> None:
-    code, log = runner.run(clone, "nonsense\n::set-output name=x::y")
+    code, log = runner.run(clone, "check", "--rev", "%0A::error::forged", "--published")
     lines = log.splitlines()
     assert code == 2
     assert lines[0].startswith("::stop-commands::")
     word = lines[0].removeprefix("::stop-commands::")
-    assert lines.index(f"::{word}::") == max(i for i, line in enumerate(lines) if line)
+    end = lines.index(f"::{word}::")
+    (after,) = [line for line in lines[end + 1 :] if line]
+    assert after.startswith("::error title=gitbot::error: ")
+    assert "%250A" in after
+    assert "forged" in runner.summary.read_text()
 
 
 @pytest.mark.parametrize(
