@@ -138,7 +138,7 @@ class _Connection(BaseHTTPRequestHandler):
         body = self._body()
         owner = self.server.owner
         try:
-            if ".git/" in parts.path:
+            if smart_http.is_git(parts.path):
                 with owner.lock:
                     answer = self._git(parts.path, parts.query, body)
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,15 @@ done
 """
 
 
+# With or without .git, as on github.com
+_PATH = re.compile(r"/([\w.-]+/[\w.-]+?)(?:\.git)?/(info/refs|git-(?:upload|receive)-pack)")
+
+
+def is_git(path: str) -> bool:
+    """Whether a Git client asks."""
+    return _PATH.fullmatch(path) is not None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitRequest:
     """One request of a Git client."""
@@ -55,7 +65,10 @@ class GitRequest:
 
 def serve(github: GitHub, request: GitRequest) -> Answer:
     """Answer a fetch or a push; a refused ref is refused by a hook, with GitHub's words."""
-    name, _, service = request.path.strip("/").partition(".git/")
+    found = _PATH.fullmatch(request.path)
+    if found is None:
+        return Answer(code=404, body="Repository not found.", headers=_TEXT)
+    name, service = found.groups()
     repository = github.state.repositories.get(name.lower())
     pushing = "git-receive-pack" in (request.query + service)
     try:

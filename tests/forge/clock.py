@@ -1,0 +1,108 @@
+"""One clock for everything in a story: service, cluster, and every gitbot that a workflow starts.
+
+Time passes only when somebody sleeps. What is set for an instant (`at`) happens while the one who
+sleeps is still asleep: so a comment can come, or a run be cancelled, in the midst of another run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+
+from gitbot.simulation.http.server import Face
+from gitbot.simulation.port import SimulatedPort
+
+
+class WorldClock:
+    """The Clock port over a simulated cluster, and `at` for what happens meanwhile."""
+
+    def __init__(self, face: Face) -> None:
+        self._port = SimulatedPort(face.cluster)
+        self._face = face
+        self._set: list[tuple[int, int, Callable[[], None]]] = []
+        self._guard = threading.RLock()
+
+    def now(self) -> int:
+        """The present in seconds UTC."""
+        with self._face.lock:
+            return self._port.now()
+
+    def sleep(self, seconds: int) -> None:
+        """Let that much time pass, and happen what is set for it."""
+        until = self.now() + max(seconds, 0)
+        while (moment := self._next(until)) is not None:
+            self._advance(moment[0])
+            moment[2]()
+        self._advance(until)
+
+    def at(self, moment: int, happening: Callable[[], None]) -> None:
+        """Let something happen at an instant."""
+        with self._guard:
+            self._set.append((moment, len(self._set), happening))
+            self._set.sort(key=lambda row: row[:2])
+
+    def _next(self, until: int) -> tuple[int, int, Callable[[], None]] | None:
+        with self._guard:
+            return self._set.pop(0) if self._set and self._set[0][0] <= until else None
+
+    def _advance(self, until: int) -> None:
+        with self._face.lock:
+            self._port.sleep(until - self._port.now())
+
+
+class ClockServer:
+    """`GET /` tells the time, `POST /<seconds>` sleeps and tells the time after it."""
+
+    def __init__(self, clock: WorldClock) -> None:
+        self.clock = clock
+        self._server = _Listener(("127.0.0.1", 0), _Connection)
+        self._server.clock = clock
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+        )
+
+    @property
+    def address(self) -> str:
+        """`127.0.0.1:<port>`."""
+        return f"127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    clock: WorldClock
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A program that was stopped while it slept is no error."""
+
+
+class _Connection(BaseHTTPRequestHandler):
+    server: _Listener
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Stay quiet."""
+
+    def do_GET(self) -> None:
+        self._tell()
+
+    def do_POST(self) -> None:
+        self.server.clock.sleep(int(self.path.strip("/")))
+        self._tell()
+
+    def _tell(self) -> None:
+        text = str(self.server.clock.now()).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)

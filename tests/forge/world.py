@@ -1,0 +1,242 @@
+"""A whole small world: GitHub with the shipped workflows, a simulated cluster, people, a runner."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gitbot.adapters.files import ShippedTexts
+from gitbot.cli.demo_texts import CONFIGURATION
+from gitbot.cli.init_github import GitHubChoices, workflow_files
+from gitbot.model.objects import at
+from gitbot.simulation.cluster import SimulatedCluster
+from gitbot.simulation.http.kubeconfig import write_kubeconfig
+from gitbot.simulation.http.server import Face
+from gitbot.simulation.scenes import customapp
+from gitbot.testing.github import GitHub, Server
+from gitbot.testing.github.state import Environment
+from tests.forge.clock import ClockServer, WorldClock
+from tests.forge.runner import ROOT, Ran, Runner
+
+REPOSITORY = "acme/placement"
+CLUSTER = "iberia"
+ACTION = "acme/gitbot@" + "0123456789abcdef" * 2 + "01234567"
+FOLDER = f"intents/{CLUSTER}/customapp"
+START = 1_795_269_600  # 2026-11-21T14:00:00Z, a Saturday
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    """What a story plays in. People: alice and bob may write, oscar owns, mallory has a fork."""
+
+    folder: Path
+    cluster: SimulatedCluster
+    face: Face
+    clock: WorldClock
+    github: GitHub
+    server: Server
+    runner: Runner
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    # -- people -----------------------------------------------------------------------------------
+
+    def ask(self, login: str, method: str, path: str, body: Any = None, **query: str) -> Any:
+        """What a person does on GitHub; `~` stands for the repository."""
+        code, answer = self.answer(login, method, path, body, **query)
+        assert code < 400, (code, answer)
+        return answer
+
+    def answer(
+        self, login: str, method: str, path: str, body: Any = None, **query: str
+    ) -> tuple[int, Any]:
+        """Code and JSON of the answer to a person."""
+        where = path.replace("~", f"/repos/{REPOSITORY}", 1)
+        with self.server.lock:
+            answer = self.github.ask(self.tokens[login], method, where, body, **query)
+        return answer.code, answer.body
+
+    def commit(
+        self,
+        branch: str,
+        files: Mapping[str, str | None],
+        *,
+        repository: str = REPOSITORY,
+    ) -> str:
+        """A commit on a branch, made from main where it is new; as a push leaves it."""
+        with self.server.lock:
+            git = self.github.repository(repository).git
+            parent = git.resolve(branch) or git.resolve("main")
+            content = {path: None if t is None else t.encode() for path, t in files.items()}
+            sha = git.write_commit(
+                git.write_tree(parent, content),
+                parents=(parent,) if parent else (),
+                message=f"Change {branch}",
+                name="alice",
+                email="alice@example.org",
+                time=self.clock.now(),
+            )
+            git.set_ref(f"refs/heads/{branch}", sha)
+        return sha
+
+    def open_pull(self, branch: str, files: Mapping[str, str], *, title: str = "A change") -> int:
+        """Alice commits to a branch and opens a pull request."""
+        self.commit(branch, files)
+        body = {"head": branch, "base": "main", "title": title}
+        return int(self.ask("alice", "POST", "~/pulls", body)["number"])
+
+    def merge(self, number: int, *, login: str = "bob") -> None:
+        """Bob approves and merges."""
+        self.clock.sleep(5)
+        self.ask(login, "POST", f"~/pulls/{number}/reviews", {"event": "APPROVE"})
+        self.clock.sleep(5)
+        head = self.ask(login, "GET", f"~/pulls/{number}")["head"]["sha"]
+        self.ask(login, "PUT", f"~/pulls/{number}/merge", {"sha": head})
+
+    def say(self, number: int, text: str, *, login: str = "bob") -> None:
+        """Comment on a pull request."""
+        self.ask(login, "POST", f"~/issues/{number}/comments", {"body": text})
+
+    def dispatch(self, file: str = "reconcile.yml") -> None:
+        """Start a workflow by hand."""
+        self.ask("bob", "POST", f"~/actions/workflows/{file}/dispatches", {"ref": "main"})
+
+    # -- what is there -----------------------------------------------------------------------------
+
+    def instances(self, domain: str = "") -> dict[str, str]:
+        """VMI name to node."""
+        with self.face.lock:
+            return {
+                vmi["metadata"]["name"]: at(vmi, "status", "nodeName", default="")
+                for vmi in self.cluster.list("VirtualMachineInstance", "customapp")
+                if domain in ("", vmi["metadata"].get("labels", {}).get("kubevirt.io/domain"))
+            }
+
+    def migrations(self) -> list[Mapping[str, Any]]:
+        """Every migration object that there is."""
+        with self.face.lock:
+            return list(self.cluster.list("VirtualMachineInstanceMigration", "customapp"))
+
+    def comments(self, number: int) -> list[dict[str, Any]]:
+        """Comments on a pull request, oldest first."""
+        found: list[dict[str, Any]] = self.ask("bob", "GET", f"~/issues/{number}/comments")
+        return found
+
+    def checks(self, number: int) -> dict[str, str]:
+        """Name to conclusion (or status) of the newest check runs of gitbot's on the head."""
+        sha = self.ask("bob", "GET", f"~/pulls/{number}")["head"]["sha"]
+        listed = self.ask("bob", "GET", f"~/commits/{sha}/check-runs", per_page="100")
+        return {
+            run["name"]: run["conclusion"] or run["status"]
+            for run in listed["check_runs"]
+            if run["name"].startswith("gitbot/")
+        }
+
+    def open_pulls(self) -> dict[int, str]:
+        """Number to title of the open pull requests."""
+        return {p["number"]: p["title"] for p in self.ask("bob", "GET", "~/pulls")}
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """Every line of the ledger in its own order."""
+        with self.server.lock:
+            git = self.github.repository(REPOSITORY).git
+            tip = git.resolve("gitbot/ledger")
+            files = git.tree(tip, recursive=True) if tip else []
+            texts = [git.blob(f"{tip}:{f.path}") for f in files if f.path.endswith(".jsonl")]
+        lines = [json.loads(line) for text in texts for line in text.splitlines()]
+        return sorted(lines, key=lambda line: int(line["seq"]))
+
+    def dashboard(self) -> str:
+        """The text of the bot's issue; "" where there is none."""
+        listed = self.ask("bob", "GET", "~/issues", state="all", per_page="100")
+        issues = [issue for issue in listed if "pull_request" not in issue]
+        return str(issues[0]["body"]) if issues else ""
+
+    # -- machinery --------------------------------------------------------------------------------
+
+    def run(self) -> list[Ran]:
+        """Let the runner work until nothing is queued; every job must end well."""
+        ran = self.runner.run_all()
+        for row in ran:
+            ended = row.conclusion
+            assert ended in ("success", "skipped"), f"{row.workflow} {row.job}\n{row.log}"
+        return ran
+
+
+@contextmanager
+def world(folder: Path, *, settings: str = "", start: int = START) -> Iterator[World]:
+    """Start everything; main holds configuration and workflows. All of it is stopped at the end."""
+    cluster = customapp(step=2, jumpbox=True, start_time=start)
+    cluster.cordon("kni-worker2", unschedulable=False)
+    cluster.settle()
+    with Face(cluster) as face:
+        clock = WorldClock(face)
+        github = GitHub(folder / "service", clock=clock)
+        github.add_repository(REPOSITORY)
+        with Server(github) as server, ClockServer(clock) as time:
+            runner = Runner(
+                server=server,
+                folder=folder,
+                environment={"GITBOT_STORY_CLOCK": time.address},
+            )
+            made = World(
+                folder=folder,
+                cluster=cluster,
+                face=face,
+                clock=clock,
+                github=github,
+                server=server,
+                runner=runner,
+            )
+            _install(made, settings)
+            yield made
+
+
+def _install(made: World, settings: str) -> None:
+    """What the page "Install on GitHub" does: people, rules, secrets, files."""
+    github = made.github
+    for login, role in (("alice", "write"), ("bob", "write"), ("oscar", "admin")):
+        github.add_collaborator(REPOSITORY, login, role)
+        made.tokens[login] = github.personal_token(login)
+    _program(made.folder)
+    choices = GitHubChoices(repository=REPOSITORY, action=ACTION)
+    files = workflow_files(ShippedTexts().workflows(), choices, cluster=CLUSTER)
+    configuration = CONFIGURATION.replace(
+        "{type: local, repository: origin, baseBranch: main}",
+        f"{{type: github, repository: {REPOSITORY}, baseBranch: main}}",
+    )
+    made.commit("main", {**files, ".gitbot.yaml": configuration + settings})
+    repository = github.repository(REPOSITORY)
+    github.ask(made.tokens["oscar"], "GET", f"/repos/{REPOSITORY}")
+    repository.runs.clear()  # what the arrival of the files started
+    kubeconfig = write_kubeconfig(made.folder / "kubeconfig", server=made.face.url, context=CLUSTER)
+    repository.variables["GITBOT_INSTALL_FROM"] = "path"
+    repository.options.actions_may_approve = True
+    repository.environments[f"gitbot-{CLUSTER}"] = Environment(
+        id=1, name=f"gitbot-{CLUSTER}", created=0,
+        secrets={"GITBOT_KUBECONFIG": kubeconfig.read_text()},
+    )  # fmt: skip
+    repository.environments["gitbot"] = Environment(id=2, name="gitbot", created=0)
+    repository.rulesets[3] = {
+        "name": "main is reviewed",
+        "enforcement": "active",
+        "conditions": {"ref_name": {"include": ["~DEFAULT_BRANCH"], "exclude": []}},
+        "rules": [
+            {"type": "pull_request", "parameters": {"required_approving_review_count": 1}},
+            {"type": "non_fast_forward"},
+            {"type": "deletion"},
+        ],
+    }
+
+
+def _program(folder: Path) -> None:
+    """A program called gitbot, which is gitbot on the clock of the story."""
+    program = folder / "bin" / "gitbot"
+    program.parent.mkdir(parents=True)
+    start = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -P -m tests.forge.virtual_gitbot "$@"'
+    program.write_text(f"#!/bin/sh\n{start}\n")
+    program.chmod(0o755)
