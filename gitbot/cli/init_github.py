@@ -55,7 +55,7 @@ def workflow_files(
     name, _, commit = choices.action.partition("@")
     labels = choices.runner.split(",")
     words = {
-        "OWNER/gitbot/.github/actions/gitbot@COMMIT": f"{name}/.github/actions/gitbot@{commit}",
+        f"OWNER/gitbot/.github/actions/gitbot@{'0' * 40}": f"{name}/.github/actions/gitbot@{commit}",
         "BRANCH": choices.branch,
         "CLUSTER": cluster,
         "RUNNER": labels[0] if len(labels) == 1 else json.dumps(labels),
