@@ -128,10 +128,9 @@ def _let_in(verdict: Verdict) -> KubernetesObject:
                 {"reason": cause.reason, "message": cause.message, "field": cause.field}
                 for cause in refused.causes
             ]
-            reason = refused.reason or ("TooManyRequests" if refused.code == 429 else "BadRequest")
             raise ApiError(
                 refused.message,
                 code=refused.code,
-                reason=reason,
+                reason=refused.reason,
                 details={"causes": causes} if causes else {},
             )

@@ -23,7 +23,8 @@ from gitbot.simulation.patching import json_patch, merge_patch, strategic_patch
 from gitbot.simulation.pod_checks import check_pod
 from gitbot.simulation.quota import check_quota
 from gitbot.simulation.resources import BY_KIND, Resource
-from gitbot.simulation.schemas import missing_fields, prune, schema_of
+from gitbot.simulation.schema_parts import OPEN, Schema
+from gitbot.simulation.schemas import SCHEMAS, missing_fields, prune
 from gitbot.simulation.status import (
     ApiError,
     already_exists,
@@ -88,6 +89,7 @@ class Api:
     def __init__(self, store: Store, admission: Admission | None = None) -> None:
         self.store = store
         self.admission: Admission = admission or NoAdmission()
+        self.schemas: Mapping[str, Schema] = SCHEMAS
 
     def create(
         self, obj: KubernetesObject, *, namespace: str = "", asked: Asked | None = None
@@ -98,7 +100,7 @@ class Api:
         check_new(resource, obj, namespace)
         placed = _placed(resource, obj, namespace)
         self._check_namespace(resource, placed)
-        checked, warnings = _checked(resource, placed, asked)
+        checked, warnings = _checked(resource, placed, asked, self.schemas)
         check_required(resource, checked)
         stripped = with_metadata(
             checked, resourceVersion=None, uid=None, deletionTimestamp=None, selfLink=None
@@ -121,7 +123,7 @@ class Api:
         asked = asked or Asked()
         resource = resource_of(obj)
         old = self.store.get(resource.kind, _key(resource, obj))
-        checked, warnings = _checked(resource, obj, asked)
+        checked, warnings = _checked(resource, obj, asked, self.schemas)
         new = _parts_to_write(resource, old, checked, subresource)
         check_changed(resource, old, new)
         admitted = self.admission.admit(new, old, user=asked.user)
@@ -147,7 +149,7 @@ class Api:
         sent = at(patch, "metadata", "resourceVersion") if isinstance(patch, Mapping) else None
         if sent is None:
             patched = with_metadata(patched, resourceVersion=old["metadata"]["resourceVersion"])
-        check_strict_patch(BY_KIND[kind], patched, asked)
+        check_strict_patch(BY_KIND[kind], patched, asked, self.schemas)
         return self.update(patched, subresource=subresource, asked=asked)
 
     def delete(
@@ -231,10 +233,13 @@ def _placed(resource: Resource, obj: KubernetesObject, namespace: str) -> dict[s
 
 
 def _checked(
-    resource: Resource, obj: Mapping[str, Any], asked: Asked
+    resource: Resource,
+    obj: Mapping[str, Any],
+    asked: Asked,
+    schemas: Mapping[str, Schema],
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The object without unknown fields and the warnings; 400 for them under Strict."""
-    kept, unknown, wrong = prune(obj, schema_of(resource.kind))
+    kept, unknown, wrong = prune(obj, schemas.get(resource.kind, OPEN))
     if wrong:
         raise wrong_types(resource, obj, wrong)
     texts = tuple(f'unknown field "{path}"' for path in unknown)
@@ -248,11 +253,16 @@ def _checked(
     return kept, texts if asked.validation == "Warn" else ()
 
 
-def check_strict_patch(resource: Resource, patched: Mapping[str, Any], asked: Asked | None) -> None:
+def check_strict_patch(
+    resource: Resource,
+    patched: Mapping[str, Any],
+    asked: Asked | None,
+    schemas: Mapping[str, Schema],
+) -> None:
     """422 for a patch that brings unknown fields, under Strict: of patches it is no 400."""
     if asked is None or asked.validation != "Strict":
         return
-    _, unknown, _ = prune(patched, schema_of(resource.kind))
+    _, unknown, _ = prune(patched, schemas.get(resource.kind, OPEN))
     if unknown:
         texts = ", ".join(f'unknown field "{path}"' for path in unknown)
         message = f"Invalid value: {json.dumps(patched)}: strict decoding error: {texts}"

@@ -7,6 +7,7 @@ OpenAPI document is made from the same data. Fields: KubeVirt 1.9, api/core/v1/t
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -134,6 +135,13 @@ SCHEMAS: Mapping[str, Schema] = {
     ),
     "KubeVirt": _kind(spec=KUBEVIRT_SPEC, status=OPEN),
 }
+
+
+def before_1_6() -> Mapping[str, Schema]:
+    """The schemas of KubeVirt before 1.6, which knew no addedNodeSelector."""
+    older = copy.deepcopy(dict(SCHEMAS["VirtualMachineInstanceMigration"]))
+    del older["properties"]["spec"]["properties"]["addedNodeSelector"]
+    return {**SCHEMAS, "VirtualMachineInstanceMigration": older}
 
 
 REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = {

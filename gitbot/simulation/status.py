@@ -29,7 +29,7 @@ class ApiError(ClusterRefused):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
+            **({"reason": self.reason} if self.reason else {}),
             **({"details": self.details} if self.details else {}),
             "code": self.code,
         }

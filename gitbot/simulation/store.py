@@ -260,7 +260,8 @@ class Store:
         obj: KubernetesObject,
     ) -> KubernetesObject:
         self._version += 1
-        new = with_metadata(obj, resourceVersion=str(self._version))
+        finalizers = obj["metadata"].get("finalizers") or None  # an empty list is none at all
+        new = with_metadata(obj, resourceVersion=str(self._version), finalizers=finalizers)
         key = key_of(new)
         self._reindex(resource.kind, key, old, new)
         self._objects[resource.kind][key] = new

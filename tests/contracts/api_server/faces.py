@@ -102,6 +102,7 @@ class Simulated:
 
     def __init__(self, face: Face) -> None:
         self._face = face
+        self.cluster = face.cluster
 
     def add_nodes(self, *nodes: Object) -> None:
         with self._face.lock:

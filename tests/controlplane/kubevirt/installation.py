@@ -8,7 +8,8 @@ with KubeVirt(admin) as kubevirt:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Self
 
@@ -25,6 +26,14 @@ from tests.controlplane.kubevirt.webhook import Webhook
 
 NAMESPACE = "kubevirt"
 PATIENCE = 30.0  # seconds until the API server serves what it was given
+PROBE = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "VirtualMachineInstanceMigration",
+    "metadata": {"name": "probe"},
+    "spec": {"vmiName": "nobody"},
+}
+"""A migration of nobody, to see by dry runs which admission is at work."""
+
 _MERGE = "application/merge-patch+json"
 _EXTENSIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
@@ -88,6 +97,15 @@ class KubeVirt:
             self._forgiving("DELETE", _path(configuration))
         self.webhook.stop()
 
+    @contextmanager
+    def without_controllers(self) -> Iterator[None]:
+        """virt-controller and virt-handler are away; afterwards others take up what there is."""
+        self.controllers.stop()
+        assert self.controllers.failures == []
+        yield
+        self.controllers = VirtualControllers(self.admin, dials=self.controllers.dials)
+        self.controllers.start()
+
     def configure(self, **configuration: Any) -> None:
         """Set `spec.configuration` of the KubeVirt object to exactly this."""
         path = path_of(BY_KIND["KubeVirt"], NAMESPACE, "kubevirt")
@@ -126,31 +144,37 @@ class KubeVirt:
         stored = put(self.admin, kubevirt)
         path = path_of(BY_KIND["KubeVirt"], NAMESPACE, "kubevirt", "status")
         self.admin.request("PUT", path, {**stored, "status": status})
-        for obj in (*policies(), *self.webhook.configurations()):
+        for obj in policies():
+            put_at(self.admin, _path(obj).rpartition("/")[0], obj)
+        wait(self._mutates, "the mutating policy works")
+        for obj in self.webhook.configurations():
             put_at(self.admin, _path(obj).rpartition("/")[0], obj)
         self._wait_for_admission()
+
+    def _mutates(self) -> bool:
+        """Whether a new migration gets its finalizer; asked while no webhook looks for its VMI."""
+        path = path_of(BY_KIND["VirtualMachineInstanceMigration"], "default")
+        try:
+            made = self.admin.request("POST", path, PROBE, query={"dryRun": "All"})
+        except ApiError as refusal:
+            return "does not exist" in refusal.message  # webhooks of before are still there
+        return "finalizers" in made["metadata"]
 
     def _wait_for_admission(self) -> None:
         """Policies and webhooks take effect a moment after their creation."""
         asking = self.admin.acting_as(CONTROLLER)
         path = path_of(BY_KIND["VirtualMachineInstanceMigration"], "default")
-        probe = {
-            "apiVersion": "kubevirt.io/v1",
-            "kind": "VirtualMachineInstanceMigration",
-            "metadata": {"name": "probe"},
-            "spec": {"vmiName": "nobody"},
-        }
 
         def webhook_answers() -> bool:
             try:
-                asking.request("POST", path, probe, query={"dryRun": "All"})
+                asking.request("POST", path, PROBE, query={"dryRun": "All"})
             except ApiError as refusal:
                 return "does not exist" in refusal.message
             return False
 
         def policies_answer() -> bool:
             try:
-                urgent = {**probe, "spec": {"vmiName": "nobody", "priority": "system-critical"}}
+                urgent = {**PROBE, "spec": {"vmiName": "nobody", "priority": "system-critical"}}
                 self.admin.request("POST", path, urgent, query={"dryRun": "All"})
             except ApiError as refusal:
                 return "only virt-controller" in refusal.message

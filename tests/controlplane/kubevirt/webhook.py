@@ -187,7 +187,9 @@ class _Judge:
         return {**_answer(verdict), **patched}
 
     def _eviction(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        namespace, dry_run = request["namespace"], bool(request.get("dryRun"))
+        namespace, eviction = request["namespace"], request["object"]
+        asked = (eviction.get("deleteOptions") or {}).get("dryRun")
+        dry_run = bool(request.get("dryRun") or asked)  # the API server tells only the query's
         pod = self._find("Pod", namespace, request["name"])
         if pod is None:
             return {"allowed": True}
@@ -201,7 +203,7 @@ class _Judge:
             vmi=self._find("VirtualMachineInstance", namespace, domain),
             kubevirt=self._kubevirt(),
             dry_run=dry_run,
-            annotations=annotations_of(request["object"]),
+            annotations=annotations_of(eviction),
             owner=parent,
         )
         for effect in verdict.effects:
