@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,13 +16,21 @@ from gitbot.cli.options import (
     namespace_options,
     now_option,
     output_option,
+    read_file,
 )
 from gitbot.errors import UsageError
 from gitbot.model.names import NamespacedName
 
 if TYPE_CHECKING:
     from gitbot.constraints.explanation import Explainer, Explanation
+    from gitbot.constraints.ranking import Ranking
 
+SCORERS = (
+    "MostAllocated",
+    "LoadVariationRiskBalancing",
+    "LowRiskOverCommitment",
+    "TargetLoadPacking",
+)
 _KINDS = {
     "vm": "vm",
     "vms": "vm",
@@ -44,6 +53,18 @@ _KINDS = {
     metavar="KEY=VALUE",
     help="Ask for a migration with this addedNodeSelector; may be given several times.",
 )
+@click.option(
+    "--scorer",
+    "scorers",
+    multiple=True,
+    type=click.Choice(SCORERS),
+    help="Rank as a profile with this scorer would; may be given several times.",
+)
+@click.option(
+    "--metrics",
+    type=click.Path(dir_okay=False),
+    help="Measured load of the nodes, as load-watcher serves it (JSON).",
+)
 @namespace_options
 @now_option
 @output_option(("table", "wide", "json", "yaml"), "table")
@@ -54,6 +75,8 @@ def command(
     subjects: tuple[str, ...],
     all_pending: bool,
     added: tuple[str, ...],
+    scorers: tuple[str, ...],
+    metrics: str | None,
     namespace: str,
     all_namespaces: bool,
     now: int,
@@ -70,7 +93,7 @@ def command(
     from gitbot.constraints.explanation import Explainer  # noqa: PLC0415 - numpy only where used
 
     snapshot = load_snapshot(access, now=now)
-    explainer = Explainer(snapshot)
+    explainer = Explainer(snapshot, _ranking(scorers, metrics))
     selector = dict(_pair(text) for text in added)
     wanted = [resolve(explainer, text, namespace) for text in subjects]
     if all_pending:
@@ -85,6 +108,23 @@ def command(
     if not found:
         click.echo("no pod waits for a node", err=True)
     return 0
+
+
+def _ranking(scorers: tuple[str, ...], metrics: str | None) -> Ranking:
+    from gitbot.constraints.load import read_loads  # noqa: PLC0415 - numpy only where used
+    from gitbot.constraints.ranking import Ranking  # noqa: PLC0415
+
+    ranking = Ranking(names=frozenset(scorers))
+    if metrics is None:
+        if ranking.load_aware:
+            names = ", ".join(ranking.load_aware)
+            raise UsageError(f"{names} looks at measured load", hint="give --metrics FILE")
+        return ranking
+    if not ranking.load_aware:
+        raise UsageError("--metrics alone changes nothing", hint="choose a --scorer that reads it")
+    from gitbot.snapshot.decode import plain_json  # noqa: PLC0415 - msgspec only where used
+
+    return replace(ranking, loads=read_loads(plain_json(read_file(metrics)), metrics))
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -110,7 +110,7 @@ def load_snapshot(access: ClusterAccess, *, now: int) -> ClusterSnapshot:
         return open_cluster(access).snapshot()
     from gitbot.snapshot import read_snapshot  # noqa: PLC0415 - msgspec and yaml only where used
 
-    texts = [(name, _read(name)) for name in access.snapshots]
+    texts = [(name, read_file(name)) for name in access.snapshots]
     return read_snapshot(texts, now, cluster=access.name or "cluster")
 
 
@@ -123,7 +123,8 @@ def open_cluster(access: ClusterAccess) -> Cluster:
     return KubernetesCluster(context=access.context, kubeconfig=access.kubeconfig, name=access.name)
 
 
-def _read(name: str) -> bytes:
+def read_file(name: str) -> bytes:
+    """A file's bytes, standard input for "-". SnapshotError where it cannot be read."""
     if name == "-":
         return sys.stdin.buffer.read()
     try:

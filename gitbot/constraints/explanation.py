@@ -8,13 +8,17 @@ from typing import Any
 
 from gitbot.constraints.instances import Instance, Instances
 from gitbot.constraints.kubevirt_target import start_object, target_object
-from gitbot.constraints.subject_checks import pod_checks, vm_checks
+from gitbot.constraints.prediction_checks import pod_checks
+from gitbot.constraints.ranking import Ranked, Ranking
+from gitbot.constraints.subject_checks import vm_checks
 from gitbot.constraints.verdicts import Judgement, NodeScore
 from gitbot.constraints.world import World
 from gitbot.kubevirt.names import CREATED_BY
+from gitbot.kubevirt.pod_defaults import stored_pod
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.decoding import decoding
 from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, labels_of, name_of
+from gitbot.model.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.model.plan import Check, Outcome
 from gitbot.model.plan_json import API_VERSION
 from gitbot.model.pod import FINISHED, Pod
@@ -44,7 +48,8 @@ class Explanation:
 class Explainer:
     """Answers about the subjects of one snapshot."""
 
-    def __init__(self, snapshot: ClusterSnapshot) -> None:
+    def __init__(self, snapshot: ClusterSnapshot, ranking: Ranking | None = None) -> None:
+        self._ranked = Ranked(snapshot, ranking or Ranking())
         self.instances = Instances.of(snapshot)
         self.world = World.of(snapshot)
         self._pods = {name_of(pod): pod for pod in snapshot.of("Pod")}
@@ -80,10 +85,23 @@ class Explainer:
         return self._answer(kind, name, obj, pod, checks)
 
     def pod(self, name: NamespacedName) -> Explanation:
-        """A pod as it is, taken off its node if it has one. KeyError where there is none."""
+        """A pod as it is, taken off its node if it has one. KeyError where there is none.
+
+        One without a uid was never stored: what the API server would add is added first.
+        """
         obj = self._pods[name]
-        pod = Pod.from_object(obj)
-        return self._answer("Pod", name, obj, pod, pod_checks(pod, self.world))
+        if not uid_of(obj):
+            obj = self._admitted(obj)
+        return self._answer("Pod", name, obj, Pod.from_object(obj), ())
+
+    def _admitted(self, obj: KubernetesObject) -> KubernetesObject:
+        """A pod that no API server has stored yet, as one would; its own priority stays."""
+        spec = obj.get("spec") or {}
+        with decoding("Pod", obj):
+            stored = stored_pod({**obj, "spec": spec}, self.instances.classes)
+        if "priority" in spec:
+            stored["spec"]["priority"] = spec["priority"]
+        return stored
 
     def _answer(
         self,
@@ -100,15 +118,19 @@ class Explainer:
         asked = replace(pod, node="", finished=False)
         judgement = world.judge(asked)
         feasible = judgement.feasible
-        scores = world.scores(asked, feasible) if len(feasible) > 1 else ()
+        scores: tuple[NodeScore, ...] = ()
+        if len(feasible) > 1:
+            scores = world.scores(asked, feasible, self._ranked.ranking.scorers)
+            scores = self._ranked.added(scores, obj, name)
+        uncertain = (*pod_checks(asked, world, judgement), *self._ranked.check(feasible))
         return Explanation(
             kind=kind,
             name=name,
             judgement=judgement,
             scores=scores,
-            winners=world.predicted(scores) if scores else feasible,
+            winners=_winners(world, asked, feasible, scores),
             target=obj,
-            checks=tuple(checks),
+            checks=(*checks, *uncertain),
         )
 
     def _waiting(self, instance: Instance) -> KubernetesObject | None:
@@ -123,6 +145,15 @@ class Explainer:
             ),
             None,
         )
+
+
+def _winners(
+    world: World, pod: Pod, feasible: tuple[str, ...], scores: tuple[NodeScore, ...]
+) -> tuple[str, ...]:
+    """A node that preemption promised is taken before any is scored."""
+    if pod.nominated in feasible:
+        return (pod.nominated,)
+    return world.predicted(scores) if scores else feasible
 
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:

@@ -16,6 +16,15 @@ def least_allocated(state: State, pod: Pod, numbers: Numbers) -> Numbers:
     Containers without a request count 100m and 200Mi here. Pod-level requests are not looked at:
     the scorer is built without that feature in 1.36.
     """
+    return _mean_share(state, pod, numbers, free=True)
+
+
+def most_allocated(state: State, pod: Pod, numbers: Numbers) -> Numbers:
+    """The mean of what is used of cpu and memory, in percent: the strategy that packs."""
+    return _mean_share(state, pod, numbers, free=False)
+
+
+def _mean_share(state: State, pod: Pod, numbers: Numbers, *, free: bool) -> Numbers:
     total = np.zeros(len(numbers), dtype=np.int64)
     weights = np.zeros(len(numbers), dtype=np.int64)
     for resource, column, asked in (
@@ -23,10 +32,10 @@ def least_allocated(state: State, pod: Pod, numbers: Numbers) -> Numbers:
         ("memory", MEMORY_SCORED, pod.requests.scored_memory),
     ):
         capacity = state.columns.allocatable(resource)[numbers]
-        requested = state.column(column)[numbers] + asked
+        requested = np.minimum(state.column(column)[numbers] + asked, capacity)
         known = capacity > 0
-        free = np.where(requested <= capacity, capacity - requested, 0)
-        total += np.where(known, free * 100 // np.maximum(capacity, 1), 0)
+        amount = capacity - requested if free else requested
+        total += np.where(known, amount * 100 // np.maximum(capacity, 1), 0)
         weights += known
     result: Numbers = total // np.maximum(weights, 1)
     return result

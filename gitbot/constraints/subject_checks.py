@@ -1,4 +1,4 @@
-"""What a person should know before trusting a verdict: checks of a VM or pod, in words."""
+"""What a person should know about a VM before it moves: checks in words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from gitbot.constraints.world import World
 from gitbot.kubevirt.preflight import preflight
 from gitbot.model.plan import Check, Outcome
 from gitbot.model.pod import Pod
-from gitbot.model.scheduling import HOSTNAME, AffinityTerm
-
-_SAMPLED_FROM = 100  # nodes from which kube-scheduler looks at a part of them only
+from gitbot.model.scheduling import HOSTNAME
 
 
 def vm_checks(
@@ -26,62 +24,7 @@ def vm_checks(
         *_quota(instances, pod, world),
         *_own_pod(instance, pod, world),
         *_estimated(pod),
-        *pod_checks(pod, world),
     ]
-
-
-def pod_checks(pod: Pod, world: World) -> list[Check]:
-    """The checks of any pod: what makes the prediction less than certain."""
-    return list(_pod(pod, world))
-
-
-def _pod(pod: Pod, world: World) -> Iterator[Check]:
-    if pod.gates:
-        words = f"held by scheduling gates: {', '.join(pod.gates)}"
-        yield Check(name="scheduling-gates", outcome=Outcome.FAIL, message=words)
-    if pod.scheduler != "default-scheduler":
-        yield Check(
-            name="scheduler",
-            outcome=Outcome.WARN,
-            message=f"scheduler {pod.scheduler} decides, not kube-scheduler's default profile: "
-            "the prediction is not guaranteed",
-        )
-    if any(item.weight and item.term.malformed for item in pod.affinity.preferred_nodes):
-        yield Check(
-            name="preferred-term",
-            outcome=Outcome.WARN,
-            message="a preferred node affinity term cannot be read: kube-scheduler binds the pod "
-            "only where exactly one node is feasible",
-        )
-    if any(_defective(term) for term in _terms(pod)):
-        yield Check(
-            name="namespace-selector",
-            outcome=Outcome.WARN,
-            message="a namespaceSelector of NotIn and DoesNotExist alone reaches every namespace "
-            "in kube-scheduler 1.36 (a defect there); the verdict follows it",
-        )
-    if len(world.nodes) >= _SAMPLED_FROM:
-        yield Check(
-            name="sampling",
-            outcome=Outcome.WARN,
-            message=f"with {len(world.nodes)} nodes kube-scheduler scores a sample only: feasible "
-            "nodes are exact, the predicted one is not",
-        )
-
-
-def _terms(pod: Pod) -> tuple[AffinityTerm, ...]:
-    affinity = pod.affinity
-    preferred = (weighted.term for weighted in affinity.preferred_pods)
-    return (*affinity.required_pods, *affinity.required_anti, *preferred)
-
-
-def _defective(term: AffinityTerm) -> bool:
-    selector = term.namespace_selector
-    return (
-        selector is not None
-        and bool(selector.requirements)
-        and all(item.operator in {"NotIn", "DoesNotExist"} for item in selector.requirements)
-    )
 
 
 def _migration(

@@ -144,9 +144,10 @@ class VolumeBinding:
 
 
 def _owned(claim: Json, pod: Pod) -> bool:
-    """Whether a generic ephemeral volume's claim was made for this pod."""
+    """Whether a generic ephemeral volume's claim was made for this pod; by name without a uid."""
     references: list[Json] = at(claim, "metadata", "ownerReferences", default=[])
-    return any(item.get("controller") and item.get("uid") == pod.uid for item in references)
+    mine = ("uid", pod.uid) if pod.uid else ("name", pod.name.name)
+    return any(item.get("controller") and item.get(mine[0]) == mine[1] for item in references)
 
 
 _NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from gitbot.constraints.filter import Filter
 from gitbot.constraints.made import LastMade, Made
 from gitbot.constraints.nominated import crowded
 from gitbot.constraints.registry import FILTERS, PLUGINS, SCORERS
-from gitbot.constraints.scorer import total_scores
+from gitbot.constraints.scorer import Scorer, total_scores
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Judgement, NodeScore, NodeVerdict, Rejection
 from gitbot.model.cluster import ClusterSnapshot
@@ -167,7 +167,9 @@ class World:
         )
         return Judgement(pod=pod.name, nodes=verdicts, whole=whole)
 
-    def scores(self, pod: Pod, nodes: Iterable[str]) -> tuple[NodeScore, ...]:
+    def scores(
+        self, pod: Pod, nodes: Iterable[str], scorers: Sequence[Scorer] = SCORERS
+    ) -> tuple[NodeScore, ...]:
         """Scores of these nodes, which must all be feasible, in the order of node names.
 
         kube-scheduler scores only where two or more nodes are feasible, and from 100 nodes on
@@ -176,7 +178,7 @@ class World:
         numbers = np.array(
             sorted(self._state.columns.index[node] for node in nodes), dtype=np.int64
         )
-        return total_scores(SCORERS, self._state, pod, numbers)
+        return total_scores(scorers, self._state, pod, numbers)
 
     def predicted(self, scores: Iterable[NodeScore]) -> tuple[str, ...]:
         """The nodes with the highest total, sorted: the scheduler takes one of them."""

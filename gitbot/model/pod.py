@@ -45,6 +45,7 @@ class Pod:
     priority: int = 0
     scheduler: str = "default-scheduler"
     gates: tuple[str, ...] = ()
+    device_claims: tuple[str, ...] = ()  # names of spec.resourceClaims
     estimated: bool = False
     nominated: str = ""  # the node that it waits for after preemption
 
@@ -108,6 +109,7 @@ class Pod:
             priority=int(spec.get("priority") or 0),
             scheduler=spec.get("schedulerName") or "default-scheduler",
             gates=tuple(item.get("name", "") for item in spec.get("schedulingGates") or ()),
+            device_claims=tuple(item.get("name", "") for item in spec.get("resourceClaims") or ()),
             estimated=estimated,
             nominated=at(obj, "status", "nominatedNodeName", default=""),
         )
