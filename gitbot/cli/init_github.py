@@ -54,8 +54,9 @@ def workflow_files(
     """Repository path to text of each workflow. `templates` are those that ship with gitbot."""
     name, _, commit = choices.action.partition("@")
     labels = choices.runner.split(",")
+    action = "gitbot/.github/actions/gitbot@"
     words = {
-        f"OWNER/gitbot/.github/actions/gitbot@{'0' * 40}": f"{name}/.github/actions/gitbot@{commit}",
+        f"OWNER/{action}{'0' * 40}": f"{name}/{action.partition('/')[2]}{commit}",
         "BRANCH": choices.branch,
         "CLUSTER": cluster,
         "RUNNER": labels[0] if len(labels) == 1 else json.dumps(labels),

@@ -7,6 +7,7 @@ go with the next step. A pass that is killed at any point is finished by the nex
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from gitbot.errors import ConflictError, ForgeError, GitbotError
@@ -22,6 +23,7 @@ from gitbot.execution.values import (
     View,
     Waiting,
 )
+from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.ledger import FINAL_STATES, Entry, Ledger, MoveState
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, at
@@ -77,6 +79,11 @@ class ApplyResult:
         return bool(self.states.get(str(MoveState.FAILED)))
 
 
+def unseen(snapshot: ClusterSnapshot) -> None:
+    """Nobody looks at the snapshots of a pass."""
+    del snapshot
+
+
 @dataclass(slots=True, kw_only=True)
 class _Pass:
     shell: Shell
@@ -92,6 +99,7 @@ class _Pass:
     steps: Steps = field(default_factory=Steps)
     stop: str = ""
     lost: int = 0
+    on_look: Callable[[ClusterSnapshot], None] = unseen
 
 
 def apply(
@@ -100,13 +108,16 @@ def apply(
     max_runtime: int = MAX_RUNTIME,
     start: bool = True,
     wait_for_opening: int = 0,
+    on_look: Callable[[ClusterSnapshot], None] = unseen,
 ) -> ApplyResult:
     """One pass: until nothing more can start or end, or `max_runtime` seconds are over.
 
     With `start` False nothing new is started: what is under way is observed and recalled. An
-    opening within `wait_for_opening` seconds is waited for: the next pass may come late.
+    opening within `wait_for_opening` seconds is waited for: the next pass may come late. `on_look`
+    gets every snapshot that is taken.
     """
     run = _begin(shell, ends_at=shell.clock.now() + max_runtime, start=start)
+    run.on_look = on_look
     said = 0
     while True:
         again = _turn(run, start=start)
@@ -220,6 +231,7 @@ def _view(run: _Pass) -> View:
     shell, settings = run.shell, run.base.settings
     now = shell.clock.now()
     snapshot = shell.cluster.snapshot()
+    run.on_look(snapshot)
     breaker = settings.breaker
     return View(
         cluster=shell.cluster_name,

@@ -10,6 +10,7 @@ from gitbot.workflows.journal import Journal
 from gitbot.workflows.shell import Shell
 
 POLL = 5  # seconds between looks while something is under way
+LONGEST_PAUSE = 600  # seconds without any look at the cluster; the snapshot is published anew
 LOOK_ANYWAY = 30  # seconds after which the cluster is read whole although no phase changed
 
 
@@ -34,7 +35,8 @@ def wait_for_progress(shell: Shell, *, ends_at: int) -> None:
 def wait_for_opening_at(opening: int, shell: Shell, journal: Journal, *, ends_at: int) -> None:
     """Let time pass until the opening, or until something is merged, held or cancelled."""
     shell.say(f"waits for the opening at {format_instant(opening)}")
-    wait_for_change(shell, journal, until=min(opening, ends_at), look=LOOK_ANYWAY)
+    until = min(opening, ends_at, shell.clock.now() + LONGEST_PAUSE)
+    wait_for_change(shell, journal, until=until, look=LOOK_ANYWAY)
 
 
 def wait_for_change(shell: Shell, journal: Journal, *, until: int, look: int) -> None:

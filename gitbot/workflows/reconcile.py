@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gitbot.errors import ConflictError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
 from gitbot.workflows.dashboard import write_dashboard
@@ -53,14 +54,23 @@ def reconcile(
     `pack` turns a snapshot into its file; without it none is published. With `every_pull` open
     pull requests that nobody has shown yet are planned too; else those are another run's.
     """
+    publisher = _Publisher(shell, pack)
     snapshot = shell.cluster.snapshot()
-    published = pack is not None and publish_snapshot(shell, snapshot, pack)
+    publisher.publish(snapshot)
     base = shell.read_base(base_head(shell))
     pulls = refresh_pulls(shell, replay=base.replay, snapshot=snapshot, every=every_pull)
     proposed = retried(lambda: propose(shell, snapshot=snapshot))
-    applied = apply(shell, max_runtime=max_runtime, wait_for_opening=wait_for_opening)
-    over = applied.did_nothing or applied.interrupted
-    after = ProposeResult() if over else retried(lambda: propose(shell))
+    applied = apply(
+        shell,
+        max_runtime=max_runtime,
+        wait_for_opening=wait_for_opening,
+        on_look=publisher.refresh,
+    )
+    after = ProposeResult()
+    if not (applied.did_nothing or applied.interrupted):
+        fresh = shell.cluster.snapshot()
+        publisher.publish(fresh)
+        after = retried(lambda: propose(shell, snapshot=fresh))
     if not after.did_nothing:  # new proposals are on the dashboard at once
         write_dashboard(
             shell,
@@ -70,12 +80,34 @@ def reconcile(
             refused=applied.approvals.refused,
         )
     return ReconcileResult(
-        snapshot_published=published,
+        snapshot_published=publisher.wrote,
         pulls=pulls,
         proposed=proposed,
         applied=applied,
         proposed_after=after,
     )
+
+
+class _Publisher:
+    """Publishes snapshots in one pass: at its beginning and end, and before the last grows old."""
+
+    def __init__(self, shell: Shell, pack: Pack | None) -> None:
+        self._shell = shell
+        self._pack = pack
+        self._last = 0
+        self.wrote = False
+
+    def publish(self, snapshot: ClusterSnapshot) -> None:
+        """Publish this one."""
+        if self._pack is not None:
+            self._last = snapshot.taken_at
+            self.wrote = publish_snapshot(self._shell, snapshot, self._pack) or self.wrote
+
+    def refresh(self, snapshot: ClusterSnapshot) -> None:
+        """Publish this one where the last one would soon be too old to plan on."""
+        settings = self._shell.read_base(base_head(self._shell)).settings
+        if snapshot.taken_at - self._last >= settings.snapshot_max_age // 3:
+            self.publish(snapshot)
 
 
 def snapshot_branch(cluster: str) -> str:
@@ -84,7 +116,7 @@ def snapshot_branch(cluster: str) -> str:
 
 
 def publish_snapshot(shell: Shell, snapshot: ClusterSnapshot, pack: Pack) -> bool:
-    """Replace the published snapshot; an equal and fresh one is left. Whether it was written.
+    """Replace the published snapshot; an equal or fresh one is left. Whether it was written.
 
     Equal means the same digest; it is written again when half of snapshotMaxAge has passed, so
     that pull request jobs never see it as too old.
@@ -99,12 +131,15 @@ def publish_snapshot(shell: Shell, snapshot: ClusterSnapshot, pack: Pack) -> boo
         age = snapshot.taken_at - last.time
         if snapshot.digest in last.message and age < base.settings.snapshot_max_age // 2:
             return False
-    shell.repository.write_commit(
-        branch=branch,
-        expected=head,
-        files={SNAPSHOT_FILE: pack(snapshot)},
-        message=f"Snapshot of {shell.cluster_name}\n\n{snapshot.digest}",
-        time=snapshot.taken_at,
-        orphan=True,
-    )
+    try:
+        shell.repository.write_commit(
+            branch=branch,
+            expected=head,
+            files={SNAPSHOT_FILE: pack(snapshot)},
+            message=f"Snapshot of {shell.cluster_name}\n\n{snapshot.digest}",
+            time=snapshot.taken_at,
+            orphan=True,
+        )
+    except ConflictError:
+        return False  # somebody else published one just now: as good as ours
     return True

@@ -8,11 +8,14 @@ import pytest
 
 from gitbot.errors import ConflictError
 from gitbot.execution.values import Terms
-from gitbot.model.instants import Interval
+from gitbot.model.instants import Interval, format_instant
+from gitbot.snapshot import write_snapshot
 from gitbot.workflows.apply import apply
 from gitbot.workflows.hold import hold
 from gitbot.workflows.journal import LOST_RACES, retried
+from gitbot.workflows.reconcile import reconcile, snapshot_branch
 from tests.unit.workflows.doubles import NOW, Stage, a_move, a_plan
+from tests.unit.workflows.story import REQUEST, RULE, Story
 
 
 def a_stage(*, opens_in: int) -> Stage:
@@ -138,3 +141,27 @@ def test_hold_is_set_although_another_run_writes_at_the_same_time() -> None:
     stage.store.append = racing  # type: ignore[method-assign, assignment]
     assert hold(stage.shell, reason="stop", by="ann").in_ledger
     assert apply(stage.shell).stop
+
+
+def test_a_long_pass_publishes_the_snapshot_before_it_grows_old() -> None:
+    story = Story.begin(db=RULE)
+    reconcile(story.shell, pack=write_snapshot)
+    opens = story.port.now() + 3000
+    window = format_instant(opens)
+    story.commit(
+        jump=f"{REQUEST}  notBefore: {window!r}\n  deadline: {format_instant(opens + 3600)!r}\n"
+    )
+    reconcile(story.shell, pack=write_snapshot)
+    story.merge(2)
+    ages: list[int] = []
+
+    def look() -> None:
+        head = story.repository.resolve(snapshot_branch(story.name))
+        if head is not None:
+            ages.append(story.port.now() - story.repository.commit(head).time)
+
+    shell = replace(story.shell, interrupted=lambda: bool(look()))
+    result = reconcile(shell, pack=write_snapshot, wait_for_opening=3600)
+    assert result.applied.states["succeeded"] == 1
+    assert len(ages) > 50
+    assert max(ages) < 1800
