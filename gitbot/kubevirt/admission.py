@@ -11,14 +11,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import controller_user, gate, kubevirt_namespace, setting
+from gitbot.kubevirt.configuration import controller_user, gate
 from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.instance_defaults import with_instance_defaults
+from gitbot.kubevirt.instance_metadata import RESERVED_LABELS, is_kubevirt, metadata_causes
+from gitbot.kubevirt.instance_rules import architecture_causes, instance_only_causes, spec_causes
 from gitbot.kubevirt.limits import is_final, phase_of
 from gitbot.kubevirt.reconcile import FINAL_PHASES
 from gitbot.kubevirt.verdicts import Admitted, Cause, Refused, Verdict, denied, invalid
 from gitbot.model.objects import (
     KubernetesObject,
-    annotations_of,
     at,
     condition_of,
     labels_of,
@@ -31,17 +33,6 @@ _CREATE = "migration-create-validator.kubevirt.io"
 _UPDATE = "migration-update-validator.kubevirt.io"
 _VMI_CREATE = "virtualmachineinstances-create-validator.kubevirt.io"
 _VMI_UPDATE = "virtualmachineinstances-update-validator.kubevirt.io"
-_RESERVED_LABELS = (
-    names.CREATED_BY,
-    names.MIGRATION_UID,
-    names.NODE_NAME,
-    names.TARGET_NODE_NAME,
-    names.SCHEDULABLE,
-    "kubevirt.io/install-strategy",
-)
-_STRATEGIES = ("None", "LiveMigrate", "LiveMigrateIfPossible", "External")
-_ACCOUNTS = ("kubevirt-apiserver", "kubevirt-controller", "kubevirt-handler", "kubevirt-operator")
-_MACHINES = {"amd64": "q35", "arm64": "virt", "s390x": "s390-ccw-virtio"}
 
 
 def admit_migration(
@@ -58,9 +49,9 @@ def admit_migration(
     namespace at this moment. Two creates at the same moment may both pass. Whether any node fits
     addedNodeSelector is not looked at.
     """
-    wrong = _schema(migration)
-    if wrong:
-        return invalid(_MUTATOR, *wrong)
+    malformed = malformed_migration(migration)
+    if malformed is not None:
+        return malformed
     refused = _refusal(migration, user, vmi, migrations, kubevirt)
     return refused if refused is not None else Admitted(object=_mutated(migration))
 
@@ -73,6 +64,12 @@ def _mutated(migration: KubernetesObject) -> KubernetesObject:
         finalizers = [*finalizers, names.MIGRATION_FINALIZER]
     changed = with_value(migration, labels, "metadata", "labels")
     return with_value(changed, finalizers, "metadata", "finalizers")
+
+
+def malformed_migration(migration: KubernetesObject) -> Refused | None:
+    """What the mutating webhook refuses, which sees an object before its schema is looked at."""
+    wrong = _schema(migration)
+    return invalid(_MUTATOR, *wrong) if wrong else None
 
 
 def _schema(migration: KubernetesObject) -> tuple[Cause, ...]:
@@ -184,48 +181,20 @@ def admit_migration_update(new: KubernetesObject, old: KubernetesObject) -> Verd
 
 
 def admit_instance(vmi: KubernetesObject, *, user: str, kubevirt: KubernetesObject) -> Verdict:
-    """A VMI about to be created by `user`: reserved labels, evictionStrategy, and the defaults.
+    """A VMI about to be created by `user`: defaults first, then every rule about what they make.
 
     Defaults that decide placement: CPU model, machine type, architecture amd64, the cluster's
     evictionStrategy (copied, so later changes of it do not reach this VMI).
     """
-    if not _is_kubevirt(user, kubevirt) and any(key in labels_of(vmi) for key in _RESERVED_LABELS):
-        message = (
-            "creation of the following reserved kubevirt.io/ labels on a VMI object is prohibited"
-        )
-        cause = Cause(reason="FieldValueNotSupported", message=message, field="metadata.labels")
-        return invalid(_VMI_CREATE, cause)
-    strategy = at(vmi, "spec", "evictionStrategy")
-    if strategy is not None and strategy not in _STRATEGIES:
-        message = f"spec.evictionStrategy is set with an unrecognized option: {strategy}"
-        cause = Cause(reason="FieldValueInvalid", message=message, field="spec.evictionStrategy")
-        return invalid(_VMI_CREATE, cause)
-    return Admitted(object=_with_defaults(vmi, kubevirt))
-
-
-def _with_defaults(vmi: KubernetesObject, kubevirt: KubernetesObject) -> KubernetesObject:
-    architecture = str(at(vmi, "spec", "architecture", default="amd64"))
-    machine = setting(kubevirt, "architectureConfiguration", architecture, "machineType")
-    defaults: dict[tuple[str, ...], Any] = {
-        ("spec", "architecture"): architecture,
-        ("spec", "domain", "cpu", "model"): setting(kubevirt, "cpuModel", default="host-model"),
-        ("spec", "domain", "machine", "type"): machine or _MACHINES.get(architecture, "q35"),
-        ("spec", "evictionStrategy"): setting(kubevirt, "evictionStrategy", default="None"),
-    }
-    for path, value in defaults.items():
-        if not at(vmi, *path):
-            vmi = with_value(vmi, value, *path)
-    if not any(at(vmi, "spec", "domain", "cpu", key) for key in ("cores", "sockets", "threads")):
-        for key in ("cores", "sockets", "threads"):
-            vmi = with_value(vmi, 1, "spec", "domain", "cpu", key)
-    finalizers = at(vmi, "metadata", "finalizers", default=[])
-    if names.VMI_FINALIZER not in finalizers:
-        vmi = with_value(vmi, [*finalizers, names.VMI_FINALIZER], "metadata", "finalizers")
-    if names.EVEN_PARITY in annotations_of(kubevirt):
-        annotations = {**annotations_of(vmi), names.EVEN_PARITY: ""}
-        vmi = with_value(vmi, annotations, "metadata", "annotations")
-    status = {"phase": "Pending", **(vmi.get("status") or {})}
-    return {**vmi, "status": status}
+    made = with_instance_defaults(vmi, kubevirt)
+    metadata: Mapping[str, Any] = vmi.get("metadata") or {}
+    causes = (
+        *spec_causes(made["spec"], "spec", kubevirt),
+        *instance_only_causes(made["spec"], "spec"),
+        *metadata_causes(metadata, "metadata", user, kubevirt),
+        *architecture_causes(made["spec"], "spec"),
+    )
+    return invalid(_VMI_CREATE, *causes) if causes else Admitted(object=made)
 
 
 def admit_instance_update(
@@ -235,12 +204,12 @@ def admit_instance_update(
 
     A change of its status by anybody else is taken back without a word.
     """
-    if _is_kubevirt(user, kubevirt):
+    if is_kubevirt(user, kubevirt):
         return Admitted(object=new)
     problem = ""
     if (new.get("spec") or {}) != (old.get("spec") or {}):
         problem = "update of VMI object is restricted"
-    elif any(labels_of(new).get(key) != labels_of(old).get(key) for key in _RESERVED_LABELS):
+    elif any(labels_of(new).get(key) != labels_of(old).get(key) for key in RESERVED_LABELS):
         problem = (
             "modification of the following reserved kubevirt.io/ labels on a VMI object is "
             "prohibited"
@@ -249,8 +218,3 @@ def admit_instance_update(
         return invalid(_VMI_UPDATE, Cause(reason="FieldValueNotSupported", message=problem))
     kept = {key: value for key, value in new.items() if key != "status"}
     return Admitted(object={**kept, "status": old["status"]} if "status" in old else kept)
-
-
-def _is_kubevirt(user: str, kubevirt: KubernetesObject) -> bool:
-    namespace = kubevirt_namespace(kubevirt)
-    return user in {f"system:serviceaccount:{namespace}:{account}" for account in _ACCOUNTS}

@@ -32,6 +32,7 @@ PENDING_TIMEOUT = "kubevirt.io/migrationPendingPodTimeoutSeconds"
 EVEN_PARITY = "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity"
 MEMORY_LIMIT_RATIO = "alpha.kubevirt.io/auto-memory-limits-ratio"
 HOOK_SIDECARS = "hooks.kubevirt.io/hookSidecars"
+PCI_TOPOLOGY = "kubevirt.io/pci-topology-version"
 RESERVATION = "pr.kubevirt.io/"
 ISTIO_INJECT = "sidecar.istio.io/inject"
 

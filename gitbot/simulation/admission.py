@@ -11,8 +11,10 @@ from gitbot.kubevirt.admission import (
     admit_instance_update,
     admit_migration,
     admit_migration_update,
+    malformed_migration,
 )
 from gitbot.kubevirt.eviction import admit_eviction
+from gitbot.kubevirt.machine_admission import admit_machine
 from gitbot.kubevirt.reconcile import MIGRATION, VMI, Update
 from gitbot.kubevirt.verdicts import Admitted, Refused, Verdict
 from gitbot.model.objects import KubernetesObject, annotations_of, at
@@ -32,6 +34,12 @@ class KubeVirtAdmission:
         self._store = store
         self._down = down
 
+    def before_schema(self, obj: KubernetesObject) -> None:
+        """Raise ApiError where the mutating webhook refuses a new object before any schema does."""
+        malformed = malformed_migration(obj) if obj["kind"] == MIGRATION else None
+        if malformed is not None and not self._down():
+            _let_in(malformed)
+
     def admit(
         self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
     ) -> KubernetesObject:
@@ -50,6 +58,8 @@ class KubeVirtAdmission:
                 return admit_instance(obj, user=user, kubevirt=kubevirt)
             case (kind, present) if kind == VMI and present is not None:
                 return admit_instance_update(obj, present, user=user, kubevirt=kubevirt)
+            case ("VirtualMachine", _):
+                return admit_machine(obj, user=user, kubevirt=kubevirt)
             case (kind, None) if kind == MIGRATION:
                 namespace = obj["metadata"]["namespace"]
                 name = at(obj, "spec", "vmiName", default="")

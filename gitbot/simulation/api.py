@@ -43,6 +43,9 @@ ADMIN = "kubernetes-admin"
 class Admission(Protocol):
     """The admission webhooks. Every method raises ApiError to refuse."""
 
+    def before_schema(self, obj: KubernetesObject) -> None:
+        """What a mutating webhook says of a new object before its schema is looked at."""
+
     def admit(
         self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
     ) -> KubernetesObject:
@@ -54,6 +57,9 @@ class Admission(Protocol):
 
 class NoAdmission:
     """No webhook at all."""
+
+    def before_schema(self, obj: KubernetesObject) -> None:
+        """Refuse nothing."""
 
     def admit(
         self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
@@ -100,6 +106,7 @@ class Api:
         check_new(resource, obj, namespace)
         placed = _placed(resource, obj, namespace)
         self._check_namespace(resource, placed)
+        self.admission.before_schema(placed)
         checked, warnings = _checked(resource, placed, asked, self.schemas)
         check_required(resource, checked)
         stripped = with_metadata(
@@ -126,9 +133,13 @@ class Api:
         checked, warnings = _checked(resource, obj, asked, self.schemas)
         new = _parts_to_write(resource, old, checked, subresource)
         check_changed(resource, old, new)
+        if resource.custom:
+            check_required(resource, new)
         admitted = self.admission.admit(new, old, user=asked.user)
-        stored = admitted if asked.dry_run else self.store.replace(admitted)
-        return Answer(object=stored, warnings=warnings)
+        if asked.dry_run:
+            self.store.check_current(admitted)
+            return Answer(object=admitted, warnings=warnings)
+        return Answer(object=self.store.replace(admitted), warnings=warnings)
 
     def patch(
         self,
@@ -168,7 +179,7 @@ class Api:
             if wanted.get(field) and wanted[field] != old["metadata"][field]:
                 raise precondition_failed(resource, old, what, wanted[field])
         if asked.dry_run or options.get("dryRun"):
-            return old
+            return self.store.marked(old) if old["metadata"].get("finalizers") else old
         if options.get("propagationPolicy") == "Orphan":
             self._orphan(old)
         grace = _grace(old, options.get("gracePeriodSeconds")) if kind == "Pod" else 0

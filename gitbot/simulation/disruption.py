@@ -11,7 +11,7 @@ from typing import Any
 
 from gitbot.model.objects import KubernetesObject, at, condition_of, labels_of
 from gitbot.simulation.selectors import selector_match
-from gitbot.simulation.status import ApiError, too_many_requests
+from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Store, controller_of
 
 _SCALED = ("ReplicaSet", "StatefulSet", "ReplicationController")
@@ -36,30 +36,53 @@ def check_budgets(store: Store, pod: KubernetesObject) -> None:
         )
     for budget in covering:
         if allowed_disruptions(store, budget) <= 0:
-            raise too_many_requests(
-                "Cannot evict pod as it would violate the pod's disruption budget."
-            )
+            raise _violated(store, budget)
+
+
+def _violated(store: Store, budget: KubernetesObject) -> ApiError:
+    pods = _covered(store, budget)
+    healthy, desired = _healthy(pods), _desired(store, budget, pods)
+    text = f"The disruption budget {budget['metadata']['name']} needs {desired or 0} healthy pods "
+    cause = {"reason": "DisruptionBudget", "message": f"{text}and has {healthy} currently"}
+    return ApiError(
+        "Cannot evict pod as it would violate the pod's disruption budget.",
+        code=429,
+        reason="TooManyRequests",
+        details={"causes": [cause]},
+    )
 
 
 def allowed_disruptions(store: Store, budget: KubernetesObject) -> int:
     """How many more pods of a budget may go now."""
-    namespace = budget["metadata"]["namespace"]
-    pods = [
+    pods = _covered(store, budget)
+    desired = _desired(store, budget, pods)
+    return 0 if desired is None else max(_healthy(pods) - desired, 0)
+
+
+def _covered(store: Store, budget: KubernetesObject) -> list[KubernetesObject]:
+    return [
         pod
-        for pod in store.all("Pod", namespace)
+        for pod in store.all("Pod", budget["metadata"]["namespace"])
         if selector_match(at(budget, "spec", "selector"), labels_of(pod))
         and at(pod, "status", "phase") not in ("Succeeded", "Failed")
     ]
-    healthy = sum(1 for pod in pods if _is_healthy(pod))
+
+
+def _desired(store: Store, budget: KubernetesObject, pods: list[KubernetesObject]) -> int | None:
+    """How many healthy pods there have to be; None where that cannot be computed."""
     minimum, maximum = at(budget, "spec", "minAvailable"), at(budget, "spec", "maxUnavailable")
     if isinstance(minimum, int):
-        return max(healthy - minimum, 0)
+        return minimum
     expected = _expected(store, pods)
     if expected is None:
-        return 0
+        return None
     if maximum is not None:
-        return max(healthy - (expected - _amount(maximum, expected)), 0)
-    return max(healthy - _amount(minimum or 1, expected), 0)
+        return expected - _amount(maximum, expected)
+    return _amount(minimum or 1, expected)
+
+
+def _healthy(pods: list[KubernetesObject]) -> int:
+    return sum(1 for pod in pods if _is_healthy(pod))
 
 
 def _is_healthy(pod: KubernetesObject) -> bool:

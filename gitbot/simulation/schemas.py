@@ -151,6 +151,7 @@ REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "ReplicaSet": (("spec", "selector"), ("spec", "template", "spec", "containers")),
     "VirtualMachine": (("spec", "template", "spec", "domain"),),
     "VirtualMachineInstance": (("spec", "domain"),),
+    "VirtualMachineInstanceMigration": (("spec",),),
     "VirtualMachineInstanceReplicaSet": (
         ("spec", "selector"),
         ("spec", "template", "spec", "domain"),

@@ -187,6 +187,20 @@ class Store:
         Raises 404, and 409 Conflict where resourceVersion or UID are not the stored ones. A write
         that changes nothing makes no new version, as in etcd3 storage.
         """
+        resource = BY_KIND[obj["kind"]]
+        old = self.check_current(obj, check_version=check_version)
+        new = self._carry_over(resource, old, obj)
+        if new == old:
+            return old
+        metadata = new["metadata"]
+        if metadata.get("deletionTimestamp") and self._may_go(resource, new):
+            return self._remove(resource, old, new)
+        return self._put("MODIFIED", resource, old, new)
+
+    def check_current(
+        self, obj: KubernetesObject, *, check_version: bool = True
+    ) -> KubernetesObject:
+        """The stored object; raises 404, and 409 where `obj` was made from another state of it."""
         resource, key = BY_KIND[obj["kind"]], key_of(obj)
         old = self.get(resource.kind, key)
         sent = at(obj, "metadata", "resourceVersion", default="")
@@ -196,25 +210,23 @@ class Store:
         if uid and uid != old["metadata"]["uid"]:
             why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
             raise conflict(resource, key[1], why + old["metadata"]["uid"])
-        new = self._carry_over(resource, old, obj)
-        if new == old:
-            return old
-        metadata = new["metadata"]
-        if metadata.get("deletionTimestamp") and self._may_go(resource, new):
-            return self._remove(resource, old, new)
-        return self._put("MODIFIED", resource, old, new)
+        return old
 
-    def delete(self, kind: str, key: Key, *, grace: int = 0) -> KubernetesObject:
-        """Delete an object: at once, or marked until finalizers and grace (seconds) are over."""
-        resource, old = BY_KIND[kind], self.get(kind, key)
+    def marked(self, old: KubernetesObject, grace: int = 0) -> dict[str, Any]:
+        """An object as it is while it is being deleted."""
         metadata = old["metadata"]
-        marked = with_metadata(
+        return with_metadata(
             old,
             deletionTimestamp=metadata.get("deletionTimestamp") or format_instant(self._now()),
             deletionGracePeriodSeconds=min(
                 grace, metadata.get("deletionGracePeriodSeconds", grace)
             ),
         )
+
+    def delete(self, kind: str, key: Key, *, grace: int = 0) -> KubernetesObject:
+        """Delete an object: at once, or marked until finalizers and grace (seconds) are over."""
+        resource, old = BY_KIND[kind], self.get(kind, key)
+        marked = self.marked(old, grace)
         if self._may_go(resource, marked):
             return self._remove(resource, old, marked)
         return old if marked == old else self._put("MODIFIED", resource, old, marked)

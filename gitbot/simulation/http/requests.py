@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gitbot.errors import GitbotError
@@ -11,6 +11,12 @@ from gitbot.simulation.api import ADMIN
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http import discovery, openapi
 from gitbot.simulation.http.listing import Pages, Query, list_answer, one_answer, wanted_of
+from gitbot.simulation.http.old_versions import (
+    WARNING,
+    is_old,
+    present_body,
+    present_path,
+)
 from gitbot.simulation.http.options import asked_of, check_apply, completed, delete_options
 from gitbot.simulation.http.routes import Route, UnknownGroup, find_route, unknown_path
 from gitbot.simulation.object_checks import another_name
@@ -62,6 +68,8 @@ class Handler:
     def answer(self, request: Request) -> Response:
         """The response; refusals become a Status body."""
         try:
+            if is_old(request.path):
+                return self._old(request)
             return self._fixed(request) or self._on_resource(request)
         except UnknownGroup:
             text = "text/plain; charset=utf-8"
@@ -72,6 +80,11 @@ class Handler:
             message = f"the object has a shape that nobody expected: {failure!r}"
             broken = ApiError(message, code=500, reason="InternalError")
             return Response(code=500, body=broken.status())
+
+    def _old(self, request: Request) -> Response:
+        path, body = present_path(request.path), present_body(request.body)
+        response = self._on_resource(replace(request, path=path, body=body))
+        return replace(response, warnings=(*response.warnings, WARNING))
 
     def _fixed(self, request: Request) -> Response | None:
         parts = request.path.strip("/").split("/")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from gitbot.errors import Bug, GitbotError
+from gitbot.simulation.replay.admissions import replay_admission
 from gitbot.simulation.replay.context import Context, read_context
 from gitbot.simulation.replay.records import read_lines
 from gitbot.simulation.replay.target_pods import replay_target_pod
@@ -72,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _player(given: argparse.Namespace) -> Player:
+    if given.admission:
+        return replay_admission
     if given.traces:
         return replay_trace
     return replay_target_pod

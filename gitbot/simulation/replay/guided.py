@@ -168,6 +168,7 @@ class GuidedMigrations(Migrations):
         self._findings = findings
         self._touch = touch
         self._eligible: dict[Key, int] = {}  # since when it could have started
+        self._asked: set[Key] = set()  # those that have waited for a slot
         self._started: dict[str, int] = {}  # how many target pods it has got
         self._last_start = -_QUEUE_SLACK
         self._starts: dict[str, list[int]] = {}
@@ -185,6 +186,8 @@ class GuidedMigrations(Migrations):
         answer = reconcile_migration(self._view, migration, self._now())
         if _start_in(answer) is None:
             self._judge_wait(key, migration)
+            if answer.waits_for:
+                self._asked.add(key)
         elif not self._may_start(key, migration):
             return self._carry_out(key, _without_start(answer))
         before = self._store.version
@@ -216,7 +219,7 @@ class GuidedMigrations(Migrations):
         if key[1] not in self._story.migrations or _refused_in(self._story, key[1]):
             return True
         self._eligible.setdefault(key, self._timing.now())
-        most = requeue_delay(migration) * 1000 + _QUEUE_SLACK
+        most = self._patience(key, migration)
         if due is None:
             self._judge_wait(key, migration, still=True)
         if due is not None and self._timing.until(due) <= 0:
@@ -225,13 +228,18 @@ class GuidedMigrations(Migrations):
         self._clock.after(max(1, left), lambda: self._touch(self, key))
         return False
 
+    def _patience(self, key: Key, migration: KubernetesObject) -> int:
+        """Until when the queue looks again: later at one that has asked for a slot in vain."""
+        asked = requeue_delay(migration) * 1000 if key in self._asked else 0
+        return asked + _QUEUE_SLACK
+
     def _judge_wait(self, key: Key, migration: KubernetesObject, *, still: bool = False) -> None:
         """Nobody leaves a slot free for longer than until the queue looks again."""
         since = self._eligible.get(key) if still else self._eligible.pop(key, None)
         if since is None:
             return
         waited = self._timing.now() - since
-        if waited > requeue_delay(migration) * 1000 + _QUEUE_SLACK:
+        if waited > self._patience(key, migration):
             recorded = f"waits for {waited / 1000:.1f} s"
             self._findings.differ(key[1], "status.phase", recorded, "can start: a slot is free")
 

@@ -141,9 +141,8 @@ def millis(event: Event) -> int:
 
 
 def _namespace(record: Mapping[str, Any], name: str) -> str:
-    """The namespace is told by messages alone; `t-<scenario>` as the recorder names it."""
-    del record
-    return f"t-{name}"
+    """A trace tells its namespace in messages alone: `t-<scenario>`, as the recorder names it."""
+    return str(record.get("namespace") or f"t-{name}")
 
 
 def _actions(events: tuple[Event, ...]) -> Iterator[Action]:

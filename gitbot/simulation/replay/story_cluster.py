@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gitbot.kubevirt import names
+from gitbot.model.canonical import short_digest
 from gitbot.model.objects import KubernetesObject, annotations_of, at
 from gitbot.simulation.clock import VirtualClock
 from gitbot.simulation.cluster import SimulatedCluster
@@ -75,7 +76,7 @@ class StoryStore(Store):
             number = self._given[f"{base}/{vmi}"] = self._given.get(f"{base}/{vmi}", 0) + 1
             if number <= len(alike):
                 return alike[number - 1]
-            return f"{base}m9{number}-{vmi}"
+            return f"{base}{short_digest(f'{vmi}/{number}', 5)}"
         return super().new_name(base)
 
     def _numbered(self, base: str, obj: KubernetesObject) -> str:

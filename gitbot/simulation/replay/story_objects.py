@@ -13,6 +13,7 @@ from typing import Any
 from gitbot.kubevirt import names
 from gitbot.kubevirt.memory_overhead import memory_overhead
 from gitbot.kubevirt.migration_policy import migration_settings
+from gitbot.kubevirt.owners import VM_FINALIZER
 from gitbot.model.objects import at
 from gitbot.model.quantities import milli, whole
 from gitbot.simulation.replay.story import MIGRATION, VMI, Story, vmi_of_pod
@@ -21,6 +22,7 @@ from gitbot.simulation.replay.uids import uid_text
 _LONG_AGO = "2026-01-01T00:00:00Z"
 _VERSIONS = {MIGRATION: "kubevirt.io/v1", VMI: "kubevirt.io/v1", "VirtualMachine": "kubevirt.io/v1"}
 _ORDER = ("VirtualMachine", VMI, "Pod", MIGRATION)
+_OBSERVED = {names.OBSERVED_API_VERSION: "v1", names.STORAGE_API_VERSION: "v1"}
 _SIDECARS = ("guest-console-log",)
 State = Mapping[str, Any]
 Object = dict[str, Any]
@@ -109,14 +111,17 @@ def _object(
             dialled = story.boot_dials(name)
             return {**made, "spec": specs[name], "status": _instance_status(state, dialled)}
         case "Pod":
-            return {**made, **_pod(state, metadata, name)}
+            return {**made, **_pod(state, metadata)}
         case "VirtualMachineInstanceMigration":
             metadata["creationTimestamp"] = _LONG_AGO
             status = {k: state[k] for k in ("phase", "migrationState") if k in state}
             return {**made, "spec": state["spec"], "status": status}
         case "VirtualMachine":
+            metadata.setdefault("annotations", dict(_OBSERVED))
+            metadata.setdefault("finalizers", [VM_FINALIZER])
             template = {"metadata": {}, "spec": specs.get(name, {"domain": {}})}
-            spec = {"runStrategy": state.get("runStrategy", "Always"), "template": template}
+            strategy = at(state, "spec", "runStrategy", default="Always")
+            spec = {"runStrategy": strategy, "template": template}
             status = {
                 "printableStatus": state.get("printableStatus", "Running"),
                 "runStrategy": spec["runStrategy"],
@@ -141,7 +146,7 @@ def _owner(name: str) -> Object:
     }
 
 
-def _pod(state: State, metadata: Object, name: str) -> Object:
+def _pod(state: State, metadata: Object) -> Object:
     domain = vmi_of_pod(state)
     metadata["ownerReferences"] = [
         {
@@ -170,12 +175,13 @@ def _pod(state: State, metadata: Object, name: str) -> Object:
         "nodeName",
     )
     spec = {key: state[key] for key in copied if state.get(key) is not None}
-    del name
+    running = {"Ready": {"status": "True"}} if state.get("phase") == "Running" else {}
+    conditions: Mapping[str, Any] = state.get("conditions") or running
     return {
         "spec": {**spec, "containers": containers, "terminationGracePeriodSeconds": 60},
         "status": {
             "phase": state.get("phase", "Running"),
-            "conditions": [_condition(k, v) for k, v in (state.get("conditions") or {}).items()],
+            "conditions": [_condition(k, v) for k, v in conditions.items()],
         },
     }
 
@@ -222,6 +228,7 @@ def instance_spec(state: State, pod: State, story: Story) -> Object:
         "architecture": selector.get(names.ARCHITECTURE, "amd64"),
         "evictionStrategy": state.get("evictionStrategy", "None"),
         "domain": domain,
+        "networks": [{"name": "default", "pod": {}}],
     }
     spec |= {key: state[key] for key in ("nodeSelector", "affinity") if state.get(key)}
     for key in ("topologySpreadConstraints", "priorityClassName", "schedulerName"):

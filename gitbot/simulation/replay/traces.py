@@ -116,11 +116,49 @@ class Play:
         """All differences, the most telling first."""
         yield from self.cluster.findings.differences
         yield from self._courses((MIGRATION,))
+        yield from self._phases()
         yield from self._limits()
         yield from self._times()
         yield from self._courses((VMI, "Pod"))
         yield from self._settings()
         yield from self._events()
+        yield from self._final()
+
+    def _phases(self) -> Iterator[Difference]:
+        """The phases of every migration, as the recorder summed them up."""
+        there = {i["name"] for i in self.story.record["initial"] if i["kind"] == MIGRATION}
+        for name, steps in sorted((self.story.record.get("vmim_phases") or {}).items()):
+            theirs = [phase for _, phase in steps]
+            course = self.ours.values.get((MIGRATION, name, "phase"), [])
+            course = course[1:] if name in there else course
+            ours = ["(gone)" if phase is None else phase for phase in course]
+            if theirs != ours:
+                yield Difference(name=name, field="vmim_phases", recorded=theirs, ours=ours)
+
+    def _final(self) -> Iterator[Difference]:
+        """What is left at the end."""
+        left = {
+            obj["metadata"]["name"]: (kind, observed_state(obj, self.cluster.uids))
+            for kind in FIELDS
+            for obj in self.cluster.list(kind, self.story.namespace)
+        }
+        for name, state in sorted(self.story.record["final"].items()):
+            if state["kind"] not in FIELDS:
+                continue
+            found = left.pop(name, (None, {}))[1]
+            ours = {key: found.get(key) for key in ("phase", "nodeName") if key in state}
+            theirs = {key: state[key] or None for key in ours}
+            difference = first_difference(name, theirs, ours, "final")
+            if difference is not None:
+                yield difference
+        for name, (kind, state) in sorted(left.items()):
+            if self._existed(str(kind), name):
+                phase = state.get("phase")
+                yield Difference(name=name, field="final", recorded=None, ours=phase)
+
+    def _existed(self, kind: str, name: str) -> bool:
+        """Whether the recording shows an object of that name that is gone at its end."""
+        return bool(self.recorded.values.get((kind, name, "gone")))
 
     def _was_blind(self, times: list[int]) -> bool:
         """Whether a migration met a virt-api that was away: how long retries take is luck."""

@@ -16,7 +16,7 @@ from typing import Any
 from gitbot.kubevirt.admission import admit_instance, admit_migration
 from gitbot.kubevirt.boot import BootTimes, reconcile_boot
 from gitbot.kubevirt.evacuation import reconcile_evacuation
-from gitbot.kubevirt.handler import HandlerTimes, Hang, reconcile_handler
+from gitbot.kubevirt.handler import HandlerTimes, reconcile_handler
 from gitbot.kubevirt.instances import reconcile_instance
 from gitbot.kubevirt.limits import by_priority, is_final, is_running, phase_of
 from gitbot.kubevirt.migration_controller import reconcile_migration
@@ -39,7 +39,7 @@ from gitbot.kubevirt.reconcile import (
 from gitbot.kubevirt.verdicts import Admitted, Refused
 from gitbot.model.instants import format_instant
 from gitbot.model.names import NamespacedName
-from gitbot.model.objects import annotations_of, at, labels_of, name_of, uid_of
+from gitbot.model.objects import annotations_of, at, name_of, uid_of
 
 START = 1_800_000_000
 CONTROLLER = "system:serviceaccount:kubevirt:kubevirt-controller"
@@ -371,12 +371,3 @@ class Cluster:
                 name = pod["metadata"]["generateName"]
                 return f'pods "{name}xxxxx" is forbidden: exceeded quota: q, used: pods={used}'
         return ""
-
-
-def hang_of(dials: Object) -> Hang:
-    """Where a recorded handler was told to be silent."""
-    return {"run": Hang.COPY, "prepare": Hang.PREPARE}.get(dials.get("hang", ""), Hang.NEVER)
-
-
-def labels_with(obj: Object, **labels: str) -> Object:
-    return {**obj, "metadata": {**obj["metadata"], "labels": {**labels_of(obj), **labels}}}

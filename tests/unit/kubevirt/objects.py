@@ -45,3 +45,17 @@ def migration(name: str, vmi_name: str = "db-1", phase: str = "Pending", **more:
 
 def node(name: str = "n1", **labels: str) -> Object:
     return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": {}}
+
+
+def vmi_spec(strategy: str) -> Object:
+    return {
+        "architecture": "amd64",
+        "evictionStrategy": strategy,
+        "domain": {
+            "cpu": {"cores": 1, "model": "host-model"},
+            "machine": {"type": "q35"},
+            "memory": {"guest": "1Gi"},
+            "devices": {"interfaces": [{"name": "default", "masquerade": {}}]},
+        },
+        "networks": [{"name": "default", "pod": {}}],
+    }

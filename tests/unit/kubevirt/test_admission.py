@@ -1,4 +1,4 @@
-"""Every recorded answer of virt-api about migrations, VMIs and evictions, given again."""
+"""virt-api's rules as tables. Its recorded answers are replayed in tests/unit/simulation."""
 
 from __future__ import annotations
 
@@ -6,199 +6,207 @@ from typing import Any
 
 import pytest
 
-from gitbot.kubevirt.admission import (
-    admit_instance,
-    admit_instance_update,
-    admit_migration,
-    admit_migration_update,
-)
-from gitbot.kubevirt.eviction import admit_eviction
-from gitbot.kubevirt.reconcile import Update
-from gitbot.kubevirt.verdicts import Admitted, Refused, Verdict
+from gitbot.kubevirt.admission import admit_instance, admit_instance_update
+from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.machine_admission import admit_machine
+from gitbot.kubevirt.verdicts import Admitted, Refused
 from gitbot.model.objects import at
-from tests.unit.kubevirt.recordings import recorded
+from tests.unit.kubevirt.objects import KUBEVIRT, Object, vmi_spec
 
-RECORDS: dict[str, dict[str, Any]] = {
-    record["case"]: record for record in recorded("admission")["records"]
-}
-
-# What the API server decides before or beside any webhook of KubeVirt.
-LEFT_OUT = {
-    case
-    for case, record in RECORDS.items()
-    if record["answer"]["code"] in (403, 404, 409)  # rights, names, conflicts
-    or record["verb"] in ("GET", "DELETE")
-    or record["answer"].get("reason") in ("BadRequest", "TooManyRequests")  # strict fields, PDB
-    or case.startswith("vm-")  # VirtualMachines: not written by anything here
-    or case
-    in {
-        "vmim-create-name-long",
-        "vmim-create-name-underscore",
-        "vmim-create-unknown-field-Warn",  # the API server prunes what the schema does not know
-        "vmim-update-spec-dropped",
-        "vmim-update-status-by-bot",
-        "vmi-create-affinity-no-topologykey",  # the inside of a VMI's affinity
-    }
-}
-ASKED = sorted(set(RECORDS) - LEFT_OUT)
+CONTROLLER = "system:serviceaccount:kubevirt:kubevirt-controller"
+STAGE: Object = {"spec": {"configuration": {"vmRolloutStrategy": "Stage"}}}
 
 
-def instance(record: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
-    status = {
-        key: state[key]
-        for key in ("phase", "nodeName", "migrationState", "evacuationNodeName")
-        if state.get(key)
-    }
-    conditions = state.get("conditions") or {}
-    status["conditions"] = [{"type": name, **rest} for name, rest in conditions.items()]
-    spec = {"evictionStrategy": state["evictionStrategy"]} if state.get("evictionStrategy") else {}
-    return {
-        "metadata": {**metadata(record, state)},
-        "spec": spec,
-        "status": status,
-    }
+def gated(*gates: str) -> Object:
+    return {"spec": {"configuration": {"developerConfiguration": {"featureGates": list(gates)}}}}
 
 
-def metadata(record: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: state[key] for key in ("labels", "annotations", "finalizers") if state.get(key)}
-    return {"name": state["name"], "namespace": namespace(record), **kept}
+def instance(*changes: tuple[str, Any]) -> Object:
+    """A VMI whose spec is changed at dotted paths."""
+    spec = vmi_spec("None")
+    for path, value in changes:
+        spec = with_value(spec, value, *path.split("."))
+    return {"kind": "VirtualMachineInstance", "metadata": {"name": "a"}, "spec": spec}
 
 
-def namespace(record: dict[str, Any]) -> str:
-    path: str = record["path"]
-    return path.split("/namespaces/")[1].split("/", maxsplit=1)[0]
+def refusal(obj: Object, kubevirt: Object = KUBEVIRT, user: str = "bob") -> list[str]:
+    verdict = admit_instance(obj, user=user, kubevirt=kubevirt)
+    return [cause.message for cause in verdict.causes] if isinstance(verdict, Refused) else []
 
 
-def migration(record: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
-    uid = f"<uid of VirtualMachineInstanceMigration {state['name']}>"
-    return {
-        "metadata": {**metadata(record, state), "uid": uid},
-        "spec": state["spec"],
-        "status": {"phase": state.get("phase", "")},
-    }
-
-
-def pod(record: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "metadata": metadata(record, state),
-        "spec": {"nodeName": state.get("nodeName", "")},
-        "status": {"phase": state.get("phase", "")},
-    }
-
-
-def merged(old: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(old) if isinstance(old, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
-
-
-def find(states: list[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    return next((state for state in states if state["name"] == name), None)
-
-
-def answer(record: dict[str, Any]) -> Verdict:
-    kubevirt = {"metadata": {"namespace": "kubevirt"}, "spec": record["kubevirt"]}
-    path, body = record["path"].split("?")[0], record["body"]
-    user = record["user"]
-    if path.endswith("/eviction"):
-        return eviction(record, kubevirt)
-    if path.endswith("/virtualmachineinstancemigrations"):
-        named = str(at(body, "spec", "vmiName", default=""))
-        found = find(record["vmis"], named)
-        return admit_migration(
-            body,
-            user=user,
-            vmi=instance(record, found) if found else None,
-            migrations=[migration(record, state) for state in record["vmims"]],
-            kubevirt=kubevirt,
-        )
-    if path.endswith("/virtualmachineinstances"):
-        return admit_instance(body, user=user, kubevirt=kubevirt)
-    name = path.rsplit("/", 1)[1]
-    if "/virtualmachineinstancemigrations/" in path:
-        state = find(record["vmims"], name)
-        assert state is not None
-        old = migration(record, state)
-        return admit_migration_update(merged(old, body), old)
-    state = find(record["vmis"], name)
-    assert state is not None
-    old = instance(record, state)
-    return admit_instance_update(merged(old, body), old, user=user, kubevirt=kubevirt)
-
-
-def eviction(record: dict[str, Any], kubevirt: dict[str, Any]) -> Verdict:
-    name = record["path"].split("?")[0].split("/")[-2]
-    state = find(record["pods"], name)
-    assert state is not None
-    vmi = find(record["vmis"], (state.get("annotations") or {}).get("kubevirt.io/domain", ""))
-    dry = "dryRun" in record["path"] or bool(at(record["body"], "deleteOptions", "dryRun"))
-    return admit_eviction(
-        pod(record, state),
-        vmi=instance(record, vmi) if vmi else None,
-        kubevirt=kubevirt,
-        dry_run=dry,
-        annotations=at(record["body"], "metadata", "annotations", default={}),
-    )
-
-
-def test_what_is_left_out_belongs_to_others() -> None:
-    assert len(RECORDS) == 121
-    assert len(ASKED) >= 88
-
-
-@pytest.mark.parametrize("case", ASKED)
-def test_the_answer_is_the_recorded_one(case: str) -> None:
-    record = RECORDS[case]
-    expected, found = record["answer"], answer(record)
-    if expected["allowed"]:
-        assert isinstance(found, Admitted), found
-        for path in (("metadata", "finalizers"), ("metadata", "labels"), ("spec",)):
-            wanted = at(expected, "object", *path)
-            if wanted is not None and "instancemigrations" in record["path"]:
-                assert at(found.object, *path) == wanted
-        return
-    assert isinstance(found, Refused)
-    assert (found.code, found.reason) == (expected["code"], expected.get("reason", ""))
-    assert found.message == expected["message"]
-    wanted_causes = [
-        (cause.get("reason", ""), cause["message"], cause.get("field", ""))
-        for cause in at(expected, "details", "causes", default=[])
-    ]
-    assert [(c.reason, c.message, c.field) for c in found.causes] == wanted_causes
+PINNED = ("domain.cpu.dedicatedCpuPlacement", True)
+TERM = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": ""}
+AFFINITY = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in ASKED if c.startswith("evict-") and "afterwards" in RECORDS[c]]
+    ("changes", "kubevirt", "words"),
+    [
+        ([], KUBEVIRT, ""),
+        ([("evictionStrategy", "Foo")], KUBEVIRT, "spec.evictionStrategy is set with an unrec"),
+        ([("domain.machine.type", "pc")], KUBEVIRT, "is not supported: pc (allowed values: [q35*"),
+        ([("architecture", "arm64")], KUBEVIRT, "spec.domain.machine.type is not supported: q35"),
+        ([("domain.memory.hugepages.pageSize", "3Gi")], KUBEVIRT, "equal to or larger than page"),
+        ([("domain.memory.hugepages.pageSize", "2Mi")], KUBEVIRT, ""),
+        (
+            [
+                ("domain.memory.hugepages.pageSize", "1Gi"),
+                ("domain.resources.requests.memory", "3000M"),
+            ],
+            KUBEVIRT,
+            "memory '3G' is not a multiple of the page size",
+        ),
+        ([("domain.resources.requests.memory", "12")], KUBEVIRT, "greater than or equal to 1M."),
+        ([("domain.resources.limits.memory", "1Mi")], KUBEVIRT, ""),
+        ([("domain.resources.limits.memory", "2Mi")], STAGE, "must be equal to or less than the m"),
+        (
+            [("domain.resources", {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})],
+            KUBEVIRT,
+            "spec.domain.resources.requests.cpu '2' is greater than spec.domain.resources.limits",
+        ),
+        ([PINNED], KUBEVIRT, ""),
+        ([PINNED, ("domain.cpu.threads", 4)], KUBEVIRT, "Not more than two threads"),
+        (
+            [PINNED, ("domain.resources.requests.cpu", "1500m")],
+            KUBEVIRT,
+            "provided resources CPU requests must be an interger",
+        ),
+        (
+            [PINNED, ("domain.resources.requests.cpu", "7")],
+            KUBEVIRT,
+            "must not be provided at the same time with spec.domain.cpu.cores",
+        ),
+        ([("domain.cpu.isolateEmulatorThread", True)], KUBEVIRT, "in combination with Dedicated"),
+        ([("domain.cpu.features", [{"name": "x", "policy": "y"}])], KUBEVIRT, "uses policy y that"),
+        ([("domain.cpu.sockets", 4), ("domain.cpu.maxSockets", 2)], KUBEVIRT, "greater than the m"),
+        ([("domain.cpu.realtime", {})], KUBEVIRT, "dedicatedCpuPlacement must be set to true when"),
+        (
+            [("domain.cpu.numa.guestMappingPassthrough", {})],
+            KUBEVIRT,
+            "spec.domain.memory.hugepages must be requested when NUMA topology strategy",
+        ),
+        ([("startStrategy", "Later")], KUBEVIRT, "is set with an unrecognized option: Later"),
+        ([(AFFINITY, [TERM])], KUBEVIRT, "[0].topologyKey: Required value: can not be empty"),
+        ([(AFFINITY, [{**TERM, "topologyKey": "zone"}])], KUBEVIRT, ""),
+        (
+            [("topologySpreadConstraints", [{"maxSkew": 0, "topologyKey": "zone"}])],
+            KUBEVIRT,
+            "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than",
+        ),
+        (
+            [("networks", [])],
+            KUBEVIRT,
+            "interfaces[0].name 'default' not found",
+        ),
+        (
+            [("networks", [{"name": "default", "multus": {}}])],
+            KUBEVIRT,
+            "only implemented with pod",
+        ),
+        ([("volumes", [{"name": "x", "emptyDisk": {}}])], KUBEVIRT, "spec.domain.volumes[0].name"),
+        ([("domain.devices.disks", [{"name": "x"}])], KUBEVIRT, "disks[0].Name 'x' not found."),
+        ([("domain.ioThreadsPolicy", "x")], KUBEVIRT, "Invalid IOThreadsPolicy (x)"),
+        ([("domain.firmware.bootloader.efi", {})], KUBEVIRT, "SecureBoot requires SMM"),
+        ([("domain.devices.hostDevices", [])], KUBEVIRT, "Host Devices feature gate"),
+        ([("domain.devices.hostDevices", [])], gated("HostDevices"), ""),
+        ([("domain.launchSecurity", {"sev": {}, "snp": {}})], KUBEVIRT, "One and only one launch"),
+        ([("domain.launchSecurity", {"tdx": {}})], KUBEVIRT, "WorkloadEncryptionTDX feature gate"),
+        ([("domain.devices.autoattachVSOCK", True)], KUBEVIRT, "VSOCK feature gate is not enabled"),
+        ([("domain.devices.autoattachVSOCK", True)], gated("VSOCK"), ""),
+        ([("domain.memory.reservedOverhead", {})], KUBEVIRT, "Reserved overhead memlock feature"),
+        ([("domain.devices.watchdog", {"name": "w"})], KUBEVIRT, "only supports I6300ESB watchdog"),
+    ],
 )
-def test_an_eviction_leaves_the_recorded_mark(case: str) -> None:
-    record = RECORDS[case]
-    vmi_name = record["path"].split("/virt-launcher-", maxsplit=1)[1].rsplit("-", 1)[0]
-    before = find(record["vmis"], vmi_name) or {}
-    found = answer(record)
-    if not isinstance(found, Refused) or "evacuationNodeName" not in record["afterwards"]:
-        return
-    node = before.get("evacuationNodeName")
-    for effect in found.effects:
-        assert isinstance(effect, Update)
-        node = at(effect.object, "status", "evacuationNodeName")
-    assert node == record["afterwards"]["evacuationNodeName"]
+def test_what_virt_api_refuses_in_a_spec(
+    changes: list[tuple[str, Any]], kubevirt: Object, words: str
+) -> None:
+    found = refusal(instance(*changes), kubevirt)
+    assert bool(found) == bool(words), found
+    assert words in " ".join(found)
+
+
+def test_a_guest_without_memory_is_refused() -> None:
+    bare = instance(("domain.memory", None), ("domain.resources", {}))
+    assert "no memory requested" in refusal(bare)[0]
+
+
+@pytest.mark.parametrize(
+    ("user", "part", "key", "allowed"),
+    [
+        ("bob", "labels", "kubevirt.io/nodeName", False),
+        (CONTROLLER, "labels", "kubevirt.io/nodeName", True),
+        ("bob", "labels", "team", True),
+        ("bob", "annotations", "hooks.kubevirt.io/hookSidecars", False),
+        ("bob", "annotations", "note", True),
+    ],
+)
+def test_labels_and_annotations_that_are_not_for_users(
+    user: str, part: str, key: str, allowed: bool
+) -> None:
+    made = instance()
+    made["metadata"][part] = {key: "x"}
+    assert (refusal(made, user=user) == []) is allowed
+
+
+@pytest.mark.parametrize(
+    ("resources", "counts"),
+    [
+        ({}, (1, 1, 1)),
+        ({"requests": {"cpu": "3"}}, (1, 3, 1)),
+        ({"requests": {"cpu": "3"}, "limits": {"cpu": "3500m"}}, (1, 4, 1)),
+    ],
+)
+def test_a_topology_that_is_not_given_follows_from_the_resources(
+    resources: Object, counts: tuple[int, int, int]
+) -> None:
+    made = instance(("domain.resources", resources), ("domain.cpu", {}))
+    verdict = admit_instance(made, user="bob", kubevirt=KUBEVIRT)
+    assert isinstance(verdict, Admitted)
+    cpu = at(verdict.object, "spec", "domain", "cpu")
+    assert tuple(cpu[part] for part in ("cores", "sockets", "threads")) == counts
+    assert at(verdict.object, "metadata", "annotations", "kubevirt.io/pci-topology-version") == "v3"
+
+
+def machine(strategy: str | None, *changes: tuple[str, Any]) -> Object:
+    template = {"metadata": {}, "spec": instance(*changes)["spec"]}
+    spec: Object = {"template": template}
+    return {"metadata": {"name": "vm"}, "spec": {**spec, "runStrategy": strategy}}
+
+
+@pytest.mark.parametrize(
+    ("vm", "words"),
+    [
+        (machine("Always"), ""),
+        (machine(None), "RunStrategy must be specified"),
+        (machine("Sometimes"), "Invalid RunStrategy (Sometimes)"),
+        (machine("WaitAsReceiver"), "DecentralizedLiveMigration feature gate is not enabled"),
+        ({"spec": {"runStrategy": "Always"}}, "missing virtual machine template."),
+        (machine("Always", ("evictionStrategy", "Foo")), "spec.template.spec.evictionStrategy is"),
+        (
+            machine("Always", ("domain.memory", {"guest": "512Mi", "maxGuest": "2Gi"})),
+            "Memory hotplug is only available for VMs with at least 1Gi of guest memory",
+        ),
+        (
+            machine("Always", ("domain.memory", {"guest": "4Gi", "maxGuest": "2Gi"})),
+            "Guest memory is greater than the configured maxGuest memory",
+        ),
+        (machine("Always", ("domain.memory", {"guest": "2Gi", "maxGuest": "4Gi"})), ""),
+    ],
+)
+def test_what_virt_api_refuses_in_a_virtual_machine(vm: Object, words: str) -> None:
+    verdict = admit_machine(vm, user="bob", kubevirt=KUBEVIRT)
+    assert isinstance(verdict, Refused) is bool(words)
+    if isinstance(verdict, Refused):
+        assert words in verdict.message
+        assert verdict.code == 422
 
 
 def test_a_user_cannot_write_the_status_of_a_vmi() -> None:
     old = {"metadata": {"name": "a"}, "spec": {}, "status": {"phase": "Running"}}
     new = {**old, "status": {"phase": "Failed"}}
-    kubevirt = {"metadata": {"namespace": "kubevirt"}}
-    kept = admit_instance_update(new, old, user="bob", kubevirt=kubevirt)
+    kept = admit_instance_update(new, old, user="bob", kubevirt=KUBEVIRT)
     assert isinstance(kept, Admitted)
     assert kept.object["status"] == {"phase": "Running"}
-    controller = "system:serviceaccount:kubevirt:kubevirt-controller"
-    written = admit_instance_update(new, old, user=controller, kubevirt=kubevirt)
+    written = admit_instance_update(new, old, user=CONTROLLER, kubevirt=KUBEVIRT)
     assert isinstance(written, Admitted)
     assert written.object["status"] == {"phase": "Failed"}

@@ -14,7 +14,7 @@ from gitbot.kubevirt.reconcile import MIGRATION, VMI, Update
 from gitbot.kubevirt.verdicts import Refused
 from gitbot.model.objects import annotations_of, at, name_of
 from tests.unit.kubevirt.cluster import Cluster, Object
-from tests.unit.kubevirt.test_traces import vmi_spec
+from tests.unit.kubevirt.objects import vmi_spec
 
 QUICK = HandlerTimes(prepare=0, start=0, copy=1, settle=0, leave=1)
 NODES = ("n1", "n2", "n3")

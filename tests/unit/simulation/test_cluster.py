@@ -216,7 +216,7 @@ def test_a_quota_holds_a_migration_and_says_so_on_the_vm(hard: dict[str, str], r
     ("hard", "message"),
     [
         ({"limits.cpu": "9"}, "failed quota: q: must specify limits.cpu for: web"),
-        ({"cpu": "100m", "requests.memory": "1Gi"}, "must specify cpu for: web; requests.memory for: web"),
+        ({"cpu": "1", "requests.memory": "1Gi"}, "specify cpu for: web; requests.memory for: web"),
         ({"count/pods": "0"}, "exceeded quota: q, requested: count/pods=1, used: count/pods=0"),
         ({"count/services": "0", "pods": "1"}, ""),
     ],

@@ -1,0 +1,50 @@
+"""Who may write which labels and annotations of a VMI.
+
+Source: KubeVirt 1.9.0, pkg/virt-api/webhooks (vmi-create-admitter.go, serviceaccounts.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gitbot.kubevirt import names
+from gitbot.kubevirt.configuration import gate, kubevirt_namespace
+from gitbot.kubevirt.rule import invalid_value
+from gitbot.kubevirt.verdicts import Cause
+from gitbot.model.objects import Json, KubernetesObject
+
+RESERVED_LABELS = (
+    names.CREATED_BY,
+    names.MIGRATION_UID,
+    names.NODE_NAME,
+    names.TARGET_NODE_NAME,
+    names.SCHEDULABLE,
+    "kubevirt.io/install-strategy",
+)
+_ACCOUNTS = ("kubevirt-apiserver", "kubevirt-controller", "kubevirt-handler", "kubevirt-operator")
+_IGNITION = "kubevirt.io/ignitiondata"
+
+
+def is_kubevirt(user: str, kubevirt: KubernetesObject) -> bool:
+    """Whether a user is one of KubeVirt's own accounts."""
+    namespace = kubevirt_namespace(kubevirt)
+    return user in {f"system:serviceaccount:{namespace}:{account}" for account in _ACCOUNTS}
+
+
+def metadata_causes(
+    metadata: Json, path: str, user: str, kubevirt: KubernetesObject
+) -> Iterator[Cause]:
+    """Reserved labels, and annotations whose feature is off."""
+    labels = metadata.get("labels") or {}
+    if not is_kubevirt(user, kubevirt) and any(key in labels for key in RESERVED_LABELS):
+        text = (
+            "creation of the following reserved kubevirt.io/ labels on a VMI object is prohibited"
+        )
+        yield Cause(reason="FieldValueNotSupported", message=text, field=f"{path}.labels")
+    annotations, field = metadata.get("annotations") or {}, f"{path}.annotations"
+    if annotations.get(_IGNITION) and not gate(kubevirt, "ExperimentalIgnitionSupport"):
+        text = "ExperimentalIgnitionSupport feature gate is not enabled in kubevirt-config, "
+        yield invalid_value(field, f"{text}invalid entry {field}.{_IGNITION}")
+    if annotations.get(names.HOOK_SIDECARS) and not gate(kubevirt, "Sidecar"):
+        text = "sidecar feature gate is not enabled in kubevirt-config, invalid entry"
+        yield invalid_value(field, f"{text} {field}.{names.HOOK_SIDECARS}")

@@ -1,0 +1,137 @@
+"""virt-api's rules about affinity and spread: Kubernetes' own, checked before any pod is made.
+
+Source: KubeVirt 1.9.0, validate-k8s-utils.go (a copy of Kubernetes' validation.go). Paths begin at
+the spec: `spec.podAntiAffinity...`, without `affinity`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gitbot.kubevirt.rule import invalid_value
+from gitbot.kubevirt.verdicts import Cause
+from gitbot.model.label_syntax import label_key_problems, label_value_problems
+from gitbot.model.objects import Json, KubernetesObject, at
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
+
+
+def affinity(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
+    """The affinity of a VMI."""
+    del kubevirt
+    found: Json = spec.get("affinity") or {}
+    yield from _node_affinity(found.get("nodeAffinity") or {}, f"{path}.nodeAffinity")
+    for kind in ("podAffinity", "podAntiAffinity"):
+        yield from _pod_affinity(found.get(kind) or {}, f"{path}.{kind}")
+
+
+def _problem(field: str, problem: str) -> Cause:
+    return invalid_value(field, f"{field}: {problem}")
+
+
+def _key(text: str, field: str) -> Iterator[Cause]:
+    for problem in label_key_problems(text):
+        yield _problem(field, f'Invalid value: "{text}": {problem}')
+
+
+def _node_affinity(found: Json, path: str) -> Iterator[Cause]:
+    required = found.get(_REQUIRED)
+    if required is not None:
+        field = f"{path}.{_REQUIRED}.nodeSelectorTerms"
+        terms = required.get("nodeSelectorTerms") or []
+        if not terms:
+            yield _problem(field, "Required value: must have at least one node selector term")
+        for index, term in enumerate(terms):
+            yield from _node_term(term, f"{field}[{index}]")
+    for index, item in enumerate(found.get(_PREFERRED) or ()):
+        field = f"{path}.{_PREFERRED}[{index}]"
+        yield from _weight(item, field)
+        yield from _node_term(item.get("preference") or {}, f"{field}.preference")
+
+
+def _weight(item: Json, field: str) -> Iterator[Cause]:
+    weight = item.get("weight", 0)
+    if not 1 <= weight <= 100:
+        yield _problem(f"{field}.weight", f"Invalid value: {weight}: must be in the range 1-100")
+
+
+def _node_term(term: Json, path: str) -> Iterator[Cause]:
+    for index, item in enumerate(term.get("matchExpressions") or ()):
+        field, operator = f"{path}.matchExpressions[{index}]", item.get("operator", "")
+        values = item.get("values") or []
+        if operator in ("In", "NotIn") and not values:
+            text = "Required value: must be specified when `operator` is 'In' or 'NotIn'"
+            yield _problem(f"{field}.values", text)
+        elif operator in ("Exists", "DoesNotExist") and values:
+            text = "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            yield _problem(f"{field}.values", text)
+        elif operator in ("Gt", "Lt") and len(values) != 1:
+            text = "Required value: must be specified single value when `operator` is 'Lt' or 'Gt'"
+            yield _problem(f"{field}.values", text)
+        elif operator not in _NODE_OPERATORS:
+            text = f'Invalid value: "{operator}": not a valid selector operator'
+            yield _problem(f"{field}.operator", text)
+        yield from _key(str(item.get("key", "")), f"{field}.key")
+
+
+def _pod_affinity(found: Json, path: str) -> Iterator[Cause]:
+    for index, term in enumerate(found.get(_REQUIRED) or ()):
+        yield from _pod_term(term, f"{path}.{_REQUIRED}[{index}]")
+    for index, item in enumerate(found.get(_PREFERRED) or ()):
+        field = f"{path}.{_PREFERRED}[{index}]"
+        yield from _weight(item, field)
+        yield from _pod_term(item.get("podAffinityTerm") or {}, f"{field}.podAffinityTerm")
+
+
+def _pod_term(term: Json, path: str) -> Iterator[Cause]:
+    for name in ("labelSelector", "namespaceSelector"):
+        yield from _selector(term.get(name) or {}, f"{path}.{name}")
+    topology = str(term.get("topologyKey") or "")
+    if not topology:
+        yield _problem(f"{path}.topologyKey", "Required value: can not be empty")
+    yield from _key(topology, f"{path}.topologyKey")
+
+
+def _selector(selector: Json, path: str) -> Iterator[Cause]:
+    for key, value in sorted((selector.get("matchLabels") or {}).items()):
+        yield from _key(key, f"{path}.matchLabels")
+        for problem in label_value_problems(str(value)):
+            yield _problem(f"{path}.matchLabels", f'Invalid value: "{value}": {problem}')
+    for index, item in enumerate(selector.get("matchExpressions") or ()):
+        field, operator = f"{path}.matchExpressions[{index}]", item.get("operator", "")
+        values = item.get("values") or []
+        if operator in ("In", "NotIn") and not values:
+            text = "Required value: must be specified when `operator` is 'In' or 'NotIn'"
+            yield _problem(f"{field}.values", text)
+        elif operator in ("Exists", "DoesNotExist") and values:
+            text = "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            yield _problem(f"{field}.values", text)
+        elif operator not in _LABEL_OPERATORS:
+            text = f'Invalid value: "{operator}": not a valid selector operator'
+            yield _problem(f"{field}.operator", text)
+        yield from _key(str(item.get("key", "")), f"{field}.key")
+
+
+def spread(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
+    """The topology spread constraints of a VMI."""
+    del kubevirt
+    for index, item in enumerate(spec.get("topologySpreadConstraints") or ()):
+        field = f"{path}.topologySpreadConstraints[{index}]"
+        skew = item.get("maxSkew", 0)
+        if skew <= 0:
+            text = f"Invalid value: {skew}: must be greater than zero"
+            yield _problem(f"{field}.maxSkew", text)
+        if not item.get("topologyKey"):
+            yield _problem(f"{field}.topologyKey", "Required value: can not be empty")
+        action = item.get("whenUnsatisfiable", "")
+        if action not in ("DoNotSchedule", "ScheduleAnyway"):
+            text = f'Unsupported value: "{action}": supported values: "DoNotSchedule", '
+            yield _problem(f"{field}.whenUnsatisfiable", f'{text}"ScheduleAnyway"')
+        least = item.get("minDomains")
+        if least is not None and least <= 0:
+            text = f"Invalid value: {least}: must be greater than zero"
+            yield _problem(f"{field}.minDomains", text)
+        yield from _selector(at(item, "labelSelector", default={}), f"{field}.labelSelector")

@@ -1,0 +1,69 @@
+"""virt-api's webhook for VirtualMachines, as far as their template and run strategy go.
+
+Source: KubeVirt 1.9.0, pkg/virt-api/webhooks/validating-webhook/admitters/vms-admitter.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gitbot.kubevirt.configuration import gate, setting
+from gitbot.kubevirt.instance_defaults import with_spec_defaults
+from gitbot.kubevirt.instance_metadata import metadata_causes
+from gitbot.kubevirt.instance_rules import spec_causes
+from gitbot.kubevirt.instance_rules_memory import hotplug_problem
+from gitbot.kubevirt.rule import invalid_value, required_value
+from gitbot.kubevirt.verdicts import Admitted, Cause, Verdict, invalid
+from gitbot.model.objects import KubernetesObject, at
+
+_WEBHOOK = "virtualmachine-validator.kubevirt.io"
+_STRATEGIES = ("Halted", "Manual", "Always", "RerunOnFailure", "Once")
+
+
+def admit_machine(vm: KubernetesObject, *, user: str, kubevirt: KubernetesObject) -> Verdict:
+    """A VirtualMachine about to be created or changed by `user`."""
+    causes = tuple(_causes(vm, user, kubevirt))
+    return invalid(_WEBHOOK, *causes) if causes else Admitted(object=vm)
+
+
+def _causes(vm: KubernetesObject, user: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
+    if at(vm, "metadata", "deletionTimestamp") is not None:
+        return
+    template = at(vm, "spec", "template")
+    if not isinstance(template, Mapping):
+        yield required_value("spec.template", "missing virtual machine template.")
+        return
+    spec = with_spec_defaults(template.get("spec") or {}, kubevirt)
+    metadata = template.get("metadata") or {}
+    yield from metadata_causes(metadata, "spec.template.metadata", user, kubevirt)
+    yield from spec_causes(spec, "spec.template.spec", kubevirt)
+    yield from _run_strategy(vm, kubevirt)
+    if setting(kubevirt, "vmRolloutStrategy", default="LiveUpdate") == "LiveUpdate":
+        yield from _live_update(spec)
+
+
+def _run_strategy(vm: KubernetesObject, kubevirt: KubernetesObject) -> Iterator[Cause]:
+    running, strategy = at(vm, "spec", "running"), at(vm, "spec", "runStrategy")
+    if running is not None and strategy is not None:
+        text = "Running and RunStrategy are mutually exclusive. Note that Running is deprecated, "
+        yield invalid_value("spec.running", f"{text}please use RunStrategy instead")
+    if running is None and strategy is None:
+        yield invalid_value("spec.running", "RunStrategy must be specified")
+    if strategy == "WaitAsReceiver":
+        if not gate(kubevirt, "DecentralizedLiveMigration"):
+            text = "DecentralizedLiveMigration feature gate is not enabled in kubevirt resource"
+            yield invalid_value("spec.runStrategy", f"Invalid RunStrategy ({strategy}), {text}")
+    elif strategy is not None and strategy not in _STRATEGIES:
+        yield invalid_value("spec.runStrategy", f"Invalid RunStrategy ({strategy})")
+
+
+def _live_update(spec: KubernetesObject) -> Iterator[Cause]:
+    cpu = at(spec, "domain", "cpu", default={})
+    most, sockets = int(cpu.get("maxSockets") or 0), int(cpu.get("sockets") or 0)
+    if most and sockets > most:
+        text = "Number of sockets in CPU topology is greater than the maximum sockets allowed"
+        yield invalid_value("spec.template.spec.domain.cpu.sockets", text)
+    if at(spec, "domain", "memory", "maxGuest") is not None:
+        problem = hotplug_problem(spec)
+        if problem:
+            yield invalid_value("spec.template.spec.domain.memory.guest", problem)

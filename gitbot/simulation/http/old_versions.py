@@ -1,0 +1,29 @@
+"""Older versions of KubeVirt's API: served as the present one, with a warning.
+
+Source: KubeVirt 1.9.0, pkg/virt-operator/resource/generate/components/crds.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_OLD, _NOW = "kubevirt.io/v1alpha3", "kubevirt.io/v1"
+WARNING = f"{_OLD} is now deprecated and will be removed in a future release."
+
+
+def is_old(path: str) -> bool:
+    """Whether a path names an older version."""
+    return path.startswith(f"/apis/{_OLD}/")
+
+
+def present_path(path: str) -> str:
+    """The same path in the present version."""
+    return path.replace(f"/apis/{_OLD}/", f"/apis/{_NOW}/", 1)
+
+
+def present_body(body: Any) -> Any:
+    """An object in the present version."""
+    if isinstance(body, Mapping) and body.get("apiVersion") == _OLD:
+        return {**body, "apiVersion": _NOW}
+    return body
