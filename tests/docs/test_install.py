@@ -1,4 +1,4 @@
-"""`Install on GitHub in ten minutes`, typed as it stands, and held to the workflows that it brings."""
+"""`Install on GitHub in ten minutes`, typed as it stands, and held to the workflows it brings."""
 
 from __future__ import annotations
 

@@ -1,0 +1,109 @@
+"""The rulesets of deploy/github on the GitHub double: who may push what, and how gitbot says it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.adapters.git.process import Access
+from gitbot.adapters.git.repository import GitRepository
+from gitbot.errors import ConflictError, RepositoryError
+from tests.unit.testing.github.conftest import scene  # noqa: F401 - the fixture
+from tests.unit.testing.github.scene import REPOSITORY, Scene
+from tests.unit.testing.github.test_protection import installed, signed
+
+FOLDER = Path(__file__).parents[3] / "deploy" / "github"
+
+
+def ruleset(name: str, app: int) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads((FOLDER / name).read_text())
+    for actor in value["bypass_actors"]:
+        actor["actor_id"] = app
+    return value
+
+
+@pytest.fixture
+def protected(scene: Scene) -> tuple[Scene, str]:  # noqa: F811
+    """All three rulesets in force, and a token of the App's installation."""
+    app, installation = installed(scene)
+    scene.github.add_collaborator(REPOSITORY, "owner", "admin")
+    scene.tokens["owner"] = scene.github.personal_token("owner")
+    for path in sorted(FOLDER.glob("*.json")):
+        scene.ask("owner", "POST", "~/rulesets", ruleset(path.name, app.id))
+    where = f"/app/installations/{installation.id}/access_tokens"
+    token = scene.ask(signed(scene, app), "POST", where, {})["token"]
+    return scene, str(token)
+
+
+def mirror(scene: Scene, token: str, folder: Path) -> GitRepository:  # noqa: F811
+    """gitbot's own way into the repository, with somebody's token."""
+    scheme, _, host = scene.server.url.partition("://")
+    remote = f"{scheme}://x-access-token:{token}@{host}/{REPOSITORY}.git"
+    access = Access(configuration={}, protocols="http:https")
+    return GitRepository.clone(remote, folder, access=lambda: access)
+
+
+def write(repository: GitRepository, branch: str, time: int, **more: Any) -> str:
+    expected = repository.resolve(branch)
+    return repository.write_commit(
+        branch=branch,
+        expected=more.pop("expected", expected),
+        files={"a.jsonl": f"{time}\n".encode()},
+        message="entry",
+        time=time,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    "branch", ["gitbot/ledger", "gitbot/snapshot/prod", "gitbot/pull/prod/tidy"]
+)
+def test_only_the_app_pushes_what_gitbot_keeps(
+    protected: tuple[Scene, str], tmp_path: Path, branch: str
+) -> None:
+    scene, token = protected  # noqa: F811
+    bob = mirror(scene, scene.tokens["bob"], tmp_path / "bob")
+    with pytest.raises(RepositoryError, match="the remote refuses to change") as refused:
+        write(bob, branch, scene.clock.now())
+    assert not isinstance(refused.value, ConflictError)  # nobody was faster: do not try again
+    assert "let gitbot's account push gitbot/**" in refused.value.hint
+    app = mirror(scene, token, tmp_path / "app")
+    write(app, branch, scene.clock.now())
+    write(app, branch, scene.clock.now() + 1)
+
+
+def test_nobody_rewrites_or_deletes_the_ledger_and_the_snapshot_is_replaced(
+    protected: tuple[Scene, str], tmp_path: Path
+) -> None:
+    scene, token = protected  # noqa: F811
+    app = mirror(scene, token, tmp_path / "app")
+    for branch in ("gitbot/ledger", "gitbot/snapshot/prod"):
+        write(app, branch, scene.clock.now())
+    with pytest.raises(RepositoryError, match="the remote refuses"):
+        write(app, "gitbot/ledger", scene.clock.now() + 1, orphan=True)
+    ledger = app.resolve("gitbot/ledger")
+    assert ledger is not None
+    with pytest.raises(RepositoryError, match="the remote refuses"):
+        app.delete_branch("gitbot/ledger", expected=ledger)
+    write(app, "gitbot/snapshot/prod", scene.clock.now() + 1, orphan=True)
+
+
+def test_the_base_branch_takes_no_push(protected: tuple[Scene, str], tmp_path: Path) -> None:
+    scene, token = protected  # noqa: F811
+    for who in (scene.tokens["bob"], token):
+        with pytest.raises(RepositoryError, match="the remote refuses"):
+            write(mirror(scene, who, tmp_path / who[-6:]), "main", scene.clock.now())
+
+
+def test_a_rehearsed_push_is_refused_to_somebody_who_may_only_read(
+    protected: tuple[Scene, str], tmp_path: Path
+) -> None:
+    scene, token = protected  # noqa: F811
+    mirror(scene, token, tmp_path / "app").rehearse_push("gitbot/ledger")
+    assert "gitbot/ledger" not in scene.git("ls-remote", "@", token=token)[1]
+    rita = mirror(scene, scene.tokens["rita"], tmp_path / "rita")
+    with pytest.raises(RepositoryError, match="cannot be pushed"):
+        rita.rehearse_push("gitbot/ledger")
