@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gitbot.model.objects import at, condition_of
+from gitbot.simulation import building
+from gitbot.simulation.building import ZONE
 from gitbot.simulation.cluster import SimulatedCluster
+from tests.controlplane.waiting import eventually
+
+if TYPE_CHECKING:
+    from tests.controlplane.kubelet import Kubelets
+    from tests.controlplane.kubevirt.connection import Connection
 
 START = 1_796_590_800  # 2026-12-06T21:00:00Z
 CANARY = "c4n4ry"
+NODES = {"n1": "a", "n2": "b"}
+PODS = ("web", "job")
 
 
 def _object(kind: str, name: str, namespace: str = "", **rest: Any) -> dict[str, Any]:
@@ -61,7 +71,10 @@ def _instance(name: str, node: str) -> dict[str, Any]:
         name,
         "apps",
         spec={
-            "domain": {"devices": {}, "memory": {"guest": "1Gi"}},
+            "domain": {
+                "devices": {"disks": [{"name": "init", "disk": {"bus": "virtio"}}]},
+                "memory": {"guest": "1Gi"},
+            },
             "volumes": [{"name": "init", "cloudInitNoCloud": {"userData": CANARY}}],
         },
         status={
@@ -81,8 +94,7 @@ def small_cluster() -> SimulatedCluster:
         [
             _object("Namespace", "apps"),
             _object("Namespace", "gitbot"),
-            _node("n1", "a"),
-            _node("n2", "b"),
+            *(_node(name, zone) for name, zone in NODES.items()),
             _object("KubeVirt", "kubevirt", "kubevirt", spec={"configuration": {}}),
             _pod("web", "n1", "Running"),
             _pod("job", "n1", "Succeeded"),
@@ -92,14 +104,51 @@ def small_cluster() -> SimulatedCluster:
     return cluster
 
 
-def migration(name: str, instance: str = "db-1") -> dict[str, Any]:
+def real_cluster(admin: Connection, kubelets: Kubelets, namespace: str) -> None:
+    """The same on a real API server, where kubelets and KubeVirt make the statuses."""
+    kubelets.add(*(building.node(name, labels={ZONE: zone}) for name, zone in NODES.items()))
+    for made in (_pod("web", "n1", "Running"), _pod("job", "n1", "Running")):
+        made["metadata"]["namespace"] = namespace
+        admin.request("POST", f"/api/v1/namespaces/{namespace}/pods", made)
+    instance = _instance("db-1", "n1")
+    instance["metadata"] = {"name": "db-1", "namespace": namespace, "labels": {"tier": "db"}}
+    instance["spec"]["nodeSelector"] = {"kubernetes.io/hostname": "n1"}
+    path = f"/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstances"
+    admin.request("POST", path, {**instance, "status": {}})
+
+    def settled() -> bool:
+        vmi = admin.request("GET", f"{path}/db-1")
+        pods = [
+            admin.request("GET", f"/api/v1/namespaces/{namespace}/pods/{name}") for name in PODS
+        ]
+        return all(at(each, "status", "phase") == "Running" for each in (vmi, *pods)) and bool(
+            condition_of(vmi, "LiveMigratable")
+        )
+
+    eventually(settled)
+    kubelets.finish(namespace, "job", "Succeeded")
+
+
+def on_call(user: str) -> dict[str, Any]:
+    """The right to set the stop flag, bound to a person."""
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": user, "namespace": "gitbot"},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "gitbot-holder"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+    }
+
+
+def migration(name: str, instance: str = "db-1", namespace: str = "apps") -> dict[str, Any]:
     """A VMIM as gitbot creates it."""
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstanceMigration",
         "metadata": {
             "name": name,
-            "namespace": "apps",
+            "namespace": namespace,
             "labels": {"app.kubernetes.io/managed-by": "gitbot"},
             "annotations": {"placement.gitbot.dev/request": "request/apps/one"},
         },

@@ -1,11 +1,15 @@
-"""The Cluster port's contract: the real adapter over HTTP, and the simulator's port in process.
+"""The Cluster port's contract: the adapter over HTTP, and the simulator's port in process.
 
-Both look at the same simulated cluster, so that the double cannot lie.
+The adapter looks at the simulated cluster (so does the port in process, so that the double cannot
+lie) and, in tier controlplane, at a real API server with exactly the rights of deploy/rbac.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,10 +23,26 @@ from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http import serve, write_kubeconfig
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import write_snapshot
-from tests.contracts.cluster_scene import START, migration, small_cluster
+from tests.contracts.cluster_scene import migration, on_call, real_cluster, small_cluster
+from tests.controlplane.fixtures import RBAC
 
-ONE = NamespacedName(namespace="apps", name="one")
-DB = NamespacedName(namespace="apps", name="db-1")
+CLOCKS = 5  # seconds that two looks at clocks may lie apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A cluster behind the port, the namespace of its pods, and what time it is there.
+
+    `holder` is the same for a person on call, who may set the stop flag.
+    """
+
+    cluster: Cluster
+    holder: Cluster
+    namespace: str
+    now: Callable[[], int]
+
+    def named(self, name: str) -> NamespacedName:
+        return NamespacedName(namespace=self.namespace, name=name)
 
 
 @pytest.fixture
@@ -30,44 +50,97 @@ def simulated() -> SimulatedCluster:
     return small_cluster()
 
 
-@pytest.fixture(params=["adapter", "simulator"])
-def cluster(
-    request: pytest.FixtureRequest, simulated: SimulatedCluster, tmp_path: Path
-) -> Iterator[Cluster]:
-    if request.param == "simulator":
-        yield SimulatedPort(simulated)
+@contextmanager
+def double(way: str, simulated: SimulatedCluster, folder: Path) -> Iterator[Scene]:
+    """The simulated cluster, by the adapter or by the port in process."""
+    if way == "simulator":
+        port: Cluster = SimulatedPort(simulated)
+        yield Scene(cluster=port, holder=port, namespace="apps", now=simulated.now)
         return
     face = serve(simulated)
     try:
-        file = write_kubeconfig(tmp_path / "kubeconfig", server=face.url, context="prod")
-        yield KubernetesCluster(kubeconfig=str(file))
+        file = write_kubeconfig(folder / "kubeconfig", server=face.url, context="prod")
+        port = KubernetesCluster(kubeconfig=str(file))
+        yield Scene(cluster=port, holder=port, namespace="apps", now=simulated.now)
     finally:
         face.stop()
 
 
-def test_a_snapshot_is_complete_and_minimal(cluster: Cluster) -> None:
-    snapshot = cluster.snapshot()
-    assert snapshot.cluster == cluster.name == "prod"
-    assert snapshot.taken_at == START
+@pytest.fixture(params=["adapter", "simulator"])
+def doubled(
+    request: pytest.FixtureRequest, simulated: SimulatedCluster, tmp_path: Path
+) -> Iterator[Cluster]:
+    """The simulated cluster, by both."""
+    with double(request.param, simulated, tmp_path) as scene:
+        yield scene.cluster
+
+
+@pytest.fixture
+def real(request: pytest.FixtureRequest) -> Scene:
+    """The same objects on a real API server."""
+    names = ("admin", "kubelets", "namespace", "kubevirt", "gitbot_kubeconfig")
+    admin, kubelets, namespace, _, file = (request.getfixturevalue(name) for name in names)
+    real_cluster(admin, kubelets, namespace)
+    from tests.controlplane.kubevirt.installation import put_at  # noqa: PLC0415
+
+    plane = request.getfixturevalue("plane")
+    put_at(admin, f"{RBAC}/namespaces/gitbot/rolebindings", on_call("oncall"))
+    return Scene(
+        cluster=KubernetesCluster(kubeconfig=str(file), name="prod"),
+        holder=KubernetesCluster(kubeconfig=str(plane.kubeconfig("oncall")), name="prod"),
+        namespace=namespace,
+        now=lambda: int(time.time()),  # noqa: TID251
+    )
+
+
+@pytest.fixture(
+    params=["adapter", "simulator", pytest.param("real", marks=pytest.mark.controlplane)]
+)
+def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
+    """All three."""
+    if request.param == "real":
+        yield request.getfixturevalue("real")
+        return
+    with double(request.param, small_cluster(), tmp_path) as scene:
+        yield scene
+
+
+@pytest.fixture
+def cluster(scene: Scene) -> Cluster:
+    return scene.cluster
+
+
+def test_a_snapshot_is_complete_and_minimal(scene: Scene) -> None:
+    snapshot = scene.cluster.snapshot()
+    assert snapshot.cluster == scene.cluster.name == "prod"
+    assert abs(snapshot.taken_at - scene.now()) <= CLOCKS
     assert snapshot.kubernetes_version.startswith("v1.")
     assert snapshot.resource_version.isdecimal()
     assert [node["metadata"]["name"] for node in snapshot.of("Node")] == ["n1", "n2"]
-    assert [pod["metadata"]["name"] for pod in snapshot.of("Pod")] == ["web"]
+    pods = [pod for pod in snapshot.of("Pod") if "kubevirt.io" not in labels_of(pod)]
+    assert [pod["metadata"]["name"] for pod in pods] == ["web"]
     assert len(snapshot.of("KubeVirt")) == 1
-    assert {"apps", "gitbot"} <= {each["metadata"]["name"] for each in snapshot.of("Namespace")}
+    assert {scene.namespace, "gitbot"} <= {
+        each["metadata"]["name"] for each in snapshot.of("Namespace")
+    }
 
 
 def test_both_ways_to_read_give_the_same_file(
-    cluster: Cluster, simulated: SimulatedCluster
+    doubled: Cluster, simulated: SimulatedCluster
 ) -> None:
-    read, direct = cluster.snapshot(), SimulatedPort(simulated).snapshot()
+    read, direct = doubled.snapshot(), SimulatedPort(simulated).snapshot()
     assert read.objects == direct.objects
     assert write_snapshot(read) == write_snapshot(direct)
 
 
-def test_the_clock_is_the_servers(cluster: Cluster, simulated: SimulatedCluster) -> None:
+def test_the_clock_is_the_servers(doubled: Cluster, simulated: SimulatedCluster) -> None:
+    before = doubled.server_time()
     simulated.advance(90)
-    assert cluster.server_time() == START + 90
+    assert doubled.server_time() == before + 90 == simulated.now()
+
+
+def test_the_server_tells_the_time(scene: Scene) -> None:
+    assert abs(scene.cluster.server_time() - scene.now()) <= CLOCKS
 
 
 def test_instances_and_migrations_that_do_not_exist(cluster: Cluster) -> None:
@@ -79,47 +152,49 @@ def test_instances_and_migrations_that_do_not_exist(cluster: Cluster) -> None:
     assert cluster.delete_migration(nobody, uid="x") is False
 
 
-def test_an_instance(cluster: Cluster) -> None:
-    instance = cluster.get_instance(DB)
+def test_an_instance(scene: Scene) -> None:
+    instance = scene.cluster.get_instance(scene.named("db-1"))
     assert instance is not None
     assert at(instance, "status", "nodeName") == "n1"
     assert labels_of(instance)["tier"] == "db"
 
 
-def test_a_migration_is_created_read_and_deleted(cluster: Cluster) -> None:
-    stored = cluster.create_migration(migration("one"))
+def test_a_migration_is_created_read_and_deleted(scene: Scene) -> None:
+    cluster, one = scene.cluster, scene.named("one")
+    stored = cluster.create_migration(migration("one", namespace=scene.namespace))
     assert uid_of(stored)
     assert at(stored, "spec", "addedNodeSelector") == {"kubernetes.io/hostname": "n2"}
-    found = cluster.get_migration(ONE)
+    found = cluster.get_migration(one)
     assert found is not None
     assert uid_of(found) == uid_of(stored)
     assert annotations_of(found)["placement.gitbot.dev/request"] == "request/apps/one"
     assert [uid_of(each) for each in cluster.list_migrations()] == [uid_of(stored)]
-    assert cluster.delete_migration(ONE, uid="of-another-one") is False
-    assert cluster.get_migration(ONE) is not None
-    assert cluster.delete_migration(ONE, uid=uid_of(stored)) is True
+    assert cluster.delete_migration(one, uid="of-another-one") is False
+    assert cluster.get_migration(one) is not None
+    assert cluster.delete_migration(one, uid=uid_of(stored)) is True
 
 
-def test_a_dry_run_stores_nothing(cluster: Cluster) -> None:
-    cluster.create_migration(migration("one"), dry_run=True)
-    assert cluster.get_migration(ONE) is None
+def test_a_dry_run_stores_nothing(scene: Scene) -> None:
+    scene.cluster.create_migration(migration("one", namespace=scene.namespace), dry_run=True)
+    assert scene.cluster.get_migration(scene.named("one")) is None
 
 
-def test_a_second_of_the_same_name_is_refused(cluster: Cluster) -> None:
-    cluster.create_migration(migration("one"))
+def test_a_second_of_the_same_name_is_refused(scene: Scene) -> None:
+    wanted = migration("one", namespace=scene.namespace)
+    scene.cluster.create_migration(wanted)
     with pytest.raises(ClusterRefused) as caught:
-        cluster.create_migration(migration("one"))
+        scene.cluster.create_migration(wanted)
     assert caught.value.code in (400, 409)  # in flight, or already there
 
 
-def test_an_unknown_field_is_refused(cluster: Cluster) -> None:
-    wrong = migration("one")
+def test_an_unknown_field_is_refused(scene: Scene) -> None:
+    wrong = migration("one", namespace=scene.namespace)
     wrong["spec"]["addedNodeSelectors"] = {}
     with pytest.raises(ClusterRefused) as caught:
-        cluster.create_migration(wrong)
+        scene.cluster.create_migration(wrong)
     assert caught.value.code == 400
     assert "addedNodeSelectors" in caught.value.message
-    assert cluster.get_migration(ONE) is None
+    assert scene.cluster.get_migration(scene.named("one")) is None
 
 
 def test_node_labels_are_set_and_removed(cluster: Cluster) -> None:
@@ -152,23 +227,24 @@ def test_cordon_and_uncordon(cluster: Cluster) -> None:
     assert not at(cluster.snapshot().of("Node")[0], "spec", "unschedulable")
 
 
-def test_the_hold_flag(cluster: Cluster) -> None:
+def test_the_hold_flag(scene: Scene) -> None:
+    cluster, holder = scene.cluster, scene.holder
     assert cluster.hold_flag() is None
-    cluster.set_hold_flag("storage trouble")
+    holder.set_hold_flag("storage trouble")
     assert cluster.hold_flag() == "storage trouble"
-    cluster.set_hold_flag("still")
-    assert cluster.hold_flag() == "still"
-    cluster.set_hold_flag(None)
+    holder.set_hold_flag("still")
+    assert cluster.hold_flag() == holder.hold_flag() == "still"
+    holder.set_hold_flag(None)
     assert cluster.hold_flag() is None
-    cluster.set_hold_flag(None)
+    holder.set_hold_flag(None)
 
 
-def test_nothing_writes_to_a_virtual_machine(cluster: Cluster, simulated: SimulatedCluster) -> None:
-    before = simulated.get("VirtualMachineInstance", "db-1", "apps")
+def test_nothing_writes_to_a_virtual_machine(scene: Scene) -> None:
+    before = scene.cluster.get_instance(scene.named("db-1"))
     assert before is not None
-    cluster.create_migration(migration("one"))
-    cluster.set_unschedulable("n2", unschedulable=True)
-    after = simulated.get("VirtualMachineInstance", "db-1", "apps")
+    scene.cluster.create_migration(migration("one", namespace=scene.namespace))
+    scene.cluster.set_unschedulable("n2", unschedulable=True)
+    after = scene.cluster.get_instance(scene.named("db-1"))
     assert after is not None
     assert after["spec"] == before["spec"]
     methods = [name for name in dir(Cluster) if not name.startswith("_")]

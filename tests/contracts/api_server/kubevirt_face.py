@@ -112,7 +112,12 @@ class KubeVirtFace:
 
     def ends(self, name: str) -> str:
         """Wait for the end of a migration; Succeeded or Failed."""
-        return self.eventually(lambda: self.phase(name) if self.phase(name) in FINAL else "")
+
+        def final() -> str:
+            phase = self.phase(name)
+            return phase if phase in FINAL else ""
+
+        return str(self.eventually(final))
 
     def is_at(self, name: str, phase: str) -> None:
         """Wait until a migration is in a phase."""
@@ -124,8 +129,11 @@ class KubeVirtFace:
 
     def is_gone(self, name: str) -> None:
         """Wait until a migration is no more."""
-        names = lambda: [each["metadata"]["name"] for each in self.migrations()]  # noqa: E731
-        self.eventually(lambda: name not in names())
+
+        def gone() -> bool:
+            return name not in [each["metadata"]["name"] for each in self.migrations()]
+
+        self.eventually(gone)
 
     def eventually(self, call: Callable[[], Any]) -> Any:
         """The first true answer."""
