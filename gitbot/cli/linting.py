@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 
 from gitbot.adapters.files import CONFIGURATION_FILE
-from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
 from gitbot.documents.positions import shown
 from gitbot.documents.words import nearest
 from gitbot.errors import InvalidInput
@@ -37,7 +36,7 @@ def lint(files: Mapping[str, bytes]) -> tuple[Finding, ...]:
         prefix = f"intents/{cluster}/"
         texts = {path: files[path] for path in files if _wanted(path, prefix)}
         intents, about = read_intents(texts, settings or _lenient(cluster), cluster)
-        found += [*about, *misleading_labels(intents, machines)]
+        found += [*about, *(misleading_labels(intents, machines) if machines else ())]
     found += _policies(files)
     return tuple(sorted(set(found), key=sort_key))
 
@@ -64,6 +63,10 @@ def _machines(
     machines: list[KubernetesObject] = []
     unread: list[Finding] = []
     folders = [item.path for item in settings.manifests] if settings is not None else []
+    if not folders:
+        return machines, unread
+    from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml  # noqa: PLC0415 - seldom
+
     for path in sorted(files):
         if not path.lower().endswith(_READ) or not any(path.startswith(f"{f}/") for f in folders):
             continue

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from gitbot.documents.budget import DEFAULT_BUDGET, Budget
 from gitbot.documents.document import Document
 from gitbot.documents.positions import Path, Position, Positions, Scalar, key_path, shown
-from gitbot.documents.reader import DEFAULT_BUDGET, Budget, read_documents
+from gitbot.documents.reader import read_documents
 from gitbot.documents.writer import write_document, write_documents
 
 __all__ = [

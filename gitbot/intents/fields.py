@@ -23,6 +23,7 @@ class Value(BaseModel):
 
     model_config = ConfigDict(
         strict=True,
+        defer_build=True,
         extra="forbid",
         frozen=True,
         alias_generator=to_camel,

@@ -15,6 +15,7 @@ from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec
 from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
 from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
 from gitbot.model.canonical import digest
+from gitbot.model.later import Later
 from gitbot.model.names import IntentRef
 
 Spec = (
@@ -29,7 +30,7 @@ S = TypeVar("S", bound=Value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
+class Intent(Later):
     """One valid document. `spec` is the value of its kind (`gitbot.intents.kinds`).
 
     `spec_digest` identifies the meaning of the spec: not its layout, comments, or fields written
@@ -38,7 +39,7 @@ class Intent:
 
     ref: IntentRef
     spec: Spec
-    spec_digest: str
+    spec_digest: str = ""
     positions: Positions = field(compare=False, repr=False, default_factory=Positions)
     index: int = 1
     labels: Mapping[str, str] = field(default_factory=dict)

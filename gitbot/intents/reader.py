@@ -18,6 +18,7 @@ from gitbot.intents.references import WINDOW, Reference, unknown_windows
 from gitbot.intents.registry import KINDS, Kind, document_model, document_schema
 from gitbot.intents.schedules import ScheduleSpec, check_times
 from gitbot.model.findings import Finding, has_errors, sort_key
+from gitbot.model.later import with_later
 from gitbot.model.names import IntentRef
 
 # A proposal lists every move: enough for 4,000 of them, whose file nobody writes by hand.
@@ -212,12 +213,12 @@ def _intent(model: Any, document: Document, file: str) -> Intent:
         file=file,
         line=document.positions.value(()).line,
     )
-    return Intent(
+    intent = Intent(
         ref=ref,
         spec=spec,
-        spec_digest=spec_digest(spec),
         positions=document.positions,
         index=document.index,
         labels=metadata.labels,
         annotations=metadata.annotations,
     )
+    return with_later(intent, spec_digest=lambda: spec_digest(spec))

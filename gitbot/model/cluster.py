@@ -6,10 +6,10 @@ is decided in room `snapshot`). Kinds without an object are absent from `objects
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from gitbot.model.later import Later
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, name_of
 
@@ -42,12 +42,11 @@ KINDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterSnapshot:
+class ClusterSnapshot(Later):
     """Cluster state at one moment.
 
     `taken_at` is in seconds UTC. `objects` maps a kind of `KINDS` to its objects, sorted by
-    (namespace, name) in code points. `digest` covers cluster, kinds and objects, not the time;
-    where `digest_later` is given in its stead, it is taken when it is first asked for.
+    (namespace, name) in code points. `digest` covers cluster, kinds and objects, not the time.
     `absent_kinds` are optional kinds that the cluster does not serve: they count as "none".
     """
 
@@ -58,19 +57,6 @@ class ClusterSnapshot:
     kubernetes_version: str = ""
     resource_version: str = ""
     absent_kinds: tuple[str, ...] = ()
-    digest_later: Callable[[], str] | None = field(default=None, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.digest_later is not None and not self.digest:
-            object.__delattr__(self, "digest")
-
-    if not TYPE_CHECKING:  # the checker sees the field
-
-        def __getattr__(self, name: str) -> str:
-            if name != "digest" or self.digest_later is None:
-                raise AttributeError(f"a ClusterSnapshot has no {name}")
-            object.__setattr__(self, "digest", self.digest_later())
-            return self.digest
 
     def of(self, kind: str) -> Sequence[KubernetesObject]:
         """All objects of a kind, sorted by (namespace, name)."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gitbot.errors import SnapshotError
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.later import with_later
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, at, name_of
 from gitbot.snapshot.decode import prune, sorted_json
@@ -83,15 +84,15 @@ def from_rows(
     kept: dict[str, Sequence[KubernetesObject]] = {
         kind: rows[kind] for kind in sorted(rows) if rows[kind]
     }
-    return ClusterSnapshot(
+    snapshot = ClusterSnapshot(
         cluster=cluster,
         taken_at=taken_at,
         objects=kept,
-        digest_later=lambda: digest_of(cluster, kept),
         kubernetes_version=kubernetes_version,
         resource_version=resource_version,
         absent_kinds=tuple(sorted(absent_kinds)),
     )
+    return with_later(snapshot, digest=lambda: digest_of(cluster, kept))
 
 
 def digest_of(cluster: str, objects: Mapping[str, Iterable[KubernetesObject]]) -> str:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitbot.documents import DEFAULT_BUDGET, Budget, Document, read_documents, write_documents
+from gitbot.documents.parsed import read_parsed
 from gitbot.documents.plain_blocks import read_plain
-from gitbot.documents.reader import _long_way
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
@@ -50,7 +50,7 @@ QUICK = settings(max_examples=400, deadline=None)
 
 def same(text: str, budget: Budget = DEFAULT_BUDGET) -> bool:
     """Whether the short way took it; asserts that it then gives what the long way gives."""
-    documents, findings = _long_way(text, "f.yaml", budget)
+    documents, findings = read_parsed(text, "f.yaml", budget)
     plain = read_plain(text, budget, lambda: documents)
     if plain is None:
         return False
@@ -144,6 +144,6 @@ kind: Other
 )
 def test_budgets_hold_on_the_short_way_too(budget: Budget) -> None:
     text = "a: text\nb:\n  c: [1, 2]\n  d:\n  - e: f\n"
-    _, findings = _long_way(text, "f", budget)
+    _, findings = read_parsed(text, "f", budget)
     assert bool(findings) is not same(text, budget)
     assert read_documents(text.encode(), "f", budget=budget)[1] == findings
