@@ -36,10 +36,33 @@ def differences(scenario: Object, result: Object) -> Iterator[str]:
     judged = result.get("judged", []) if scenario.get("admit") else scenario["judge"]
     explainer = explainer_of(stored_cluster(scenario, result), judged)
     for pod, verdict in zip(judged, result["results"], strict=True):
-        metadata = pod["metadata"]
-        name = NamespacedName(namespace=metadata["namespace"], name=metadata["name"])
-        for line in _compare(explainer.pod(name), verdict):
-            yield f"{scenario['name']} {name}: {line}"
+        for line in _compare(explainer.pod(_name(pod)), verdict):
+            yield f"{scenario['name']} {_name(pod)}: {line}"
+
+
+def differences_as_sent(scenario: Object, result: Object) -> Iterator[str]:
+    """The same for pods as they were sent, which no API server has stored: without uid.
+
+    Pods with a generic ephemeral volume are left out: their claim names a uid.
+    """
+    sent = {_name(pod): pod for pod in scenario["judge"]}
+    pods = [_unstored(sent[_name(pod)]) for pod in result.get("judged", ())]
+    explainer = explainer_of(stored_cluster(scenario, result), pods)
+    for pod, verdict in zip(pods, result["results"], strict=True):
+        if any("ephemeral" in volume for volume in pod["spec"].get("volumes", ())):
+            continue
+        for line in _compare(explainer.pod(_name(pod)), verdict):
+            yield f"{scenario['name']} {_name(pod)} as sent: {line}"
+
+
+def _name(pod: Object) -> NamespacedName:
+    metadata = pod["metadata"]
+    return NamespacedName(namespace=metadata["namespace"], name=metadata["name"])
+
+
+def _unstored(pod: Object) -> Object:
+    metadata = {key: value for key, value in pod["metadata"].items() if key != "uid"}
+    return {**pod, "metadata": metadata}
 
 
 def _compare(explanation: Explanation, verdict: Object) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.controlplane import build
-from tests.scheduling.comparison import differences
+from tests.scheduling.comparison import differences, differences_as_sent
 from tests.scheduling.oracle import answered
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(1800)]
@@ -24,3 +24,11 @@ def test_twenty_thousand_random_pods_are_judged_equal(share: int) -> None:
         found += differences(scenario, result)
     assert found == []
     assert judged >= SHARE_OF_PODS
+
+
+def test_pods_that_no_api_server_stored_are_judged_as_if_one_had() -> None:
+    program = build.build(["oracle"])["oracle"]
+    found: list[str] = []
+    for scenario, result in answered(program, range(10_000, 10_400)):
+        found += differences_as_sent(scenario, result)
+    assert found == []

@@ -1,0 +1,43 @@
+"""The named cases: gitbot says what they say, and so does the oracle."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from gitbot.model.names import NamespacedName
+from tests.controlplane import build
+from tests.scheduling.comparison import differences, explainer_of
+from tests.scheduling.regressions import REGRESSIONS, Regression
+
+cases = pytest.mark.parametrize("case", REGRESSIONS, ids=[case.name for case in REGRESSIONS])
+NEW = NamespacedName(namespace="shop", name="new")
+
+
+@cases
+def test_gitbot_says_what_kube_scheduler_said(case: Regression) -> None:
+    judgement = explainer_of(case.objects, [case.judged]).pod(NEW).judgement
+    found = {}
+    for verdict in judgement.nodes:
+        said = verdict.reported
+        found[verdict.node] = "ok" if said is None else f"{said.plugin}: {said.reasons[0]}"
+    assert found == case.verdicts
+
+
+@pytest.mark.controlplane
+@cases
+def test_the_oracle_says_the_same_and_nothing_else_differs(case: Regression) -> None:
+    program = build.build(["oracle"])["oracle"]
+    text = json.dumps(case.scenario)
+    done = subprocess.run([program], input=text, capture_output=True, text=True, check=True)
+    result: dict[str, Any] = json.loads(done.stdout)
+    (verdict,) = result["results"]
+    found = {}
+    for node in case.verdicts:
+        said = verdict.get("whole") or (verdict.get("rejected") or {}).get(node)
+        found[node] = "ok" if said is None else f"{said['plugin']}: {said['reasons'][0]}"
+    assert found == case.verdicts
+    assert list(differences(case.scenario, result)) == []
