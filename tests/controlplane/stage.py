@@ -11,7 +11,7 @@ from typing import Self
 from gitbot.model.objects import KubernetesObject, at
 from gitbot.simulation.building import namespace
 from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.scenes import NAMESPACE, application, cache, customapp, database
+from gitbot.simulation.scenes import NAMESPACE, application, cache, database, jumpbox_machine, nodes
 from tests.controlplane import build
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.kubevirt.connection import Connection, path_of
@@ -21,11 +21,9 @@ from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import eventually
 
 VMIS = path_of(BY_KIND["VirtualMachineInstance"], NAMESPACE)
-VMS = 6
+VMS = 7
 HUMAN = replace(QUICK, boot=2, handler_step=1, copy_minimum=5)
 """Seconds that steps take, so that a person can watch a migration."""
-
-SERVER_FIELDS = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 
 
 class Stage:
@@ -57,13 +55,12 @@ class Stage:
 
     def customapp(self) -> None:
         """The nodes of scene customapp, with its databases, caches and application servers."""
-        scene = customapp(step=0)
-        nodes = [_fresh(node) for node in scene.list("Node")]
-        self._say(f"{len(nodes)} nodes")
-        self.kubelets.add(*nodes)
+        made = nodes()
+        self._say(f"{len(made)} nodes")
+        self.kubelets.add(*made)
         self.create(namespace(NAMESPACE))
-        self._say("databases, caches and application servers")
-        for workload in (database(final=True), cache(), application()):
+        self._say("databases, caches, application servers and a jumpbox")
+        for workload in (database(final=True), cache(), application(), jumpbox_machine()):
             self.create(workload)
         eventually(self._all_run, seconds=60)
 
@@ -75,9 +72,3 @@ class Stage:
         """Create an object as an administrator."""
         path = path_of(BY_KIND[obj["kind"]], obj["metadata"].get("namespace", ""))
         return self.admin.request("POST", path, obj)
-
-
-def _fresh(obj: KubernetesObject) -> KubernetesObject:
-    """An object without what a server adds."""
-    metadata = {key: obj["metadata"][key] for key in obj["metadata"] if key not in SERVER_FIELDS}
-    return {**obj, "metadata": metadata}
