@@ -1,0 +1,58 @@
+"""A pass whose time ends with work left starts its successor, until nothing is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitbot.cli.demo_texts import request
+from tests.forge import runner
+from tests.forge.world import FOLDER, REPOSITORY, World, world
+
+pytestmark = [pytest.mark.forge, pytest.mark.timeout(900)]
+JUMPBOX = {
+    f"{FOLDER}/jumpbox-to-sab.yaml": request(
+        "jumpbox-to-sab", vm="jumpbox", node="kni-worker5", reason="Maintenance", note="n"
+    )
+}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[World]:
+    if runner.missing():
+        pytest.skip(runner.missing())
+    with world(tmp_path) as started:
+        yield started
+
+
+def shorten(made: World, seconds: int) -> None:
+    """The repository's people let passes end after so many seconds."""
+    git = made.github.repository(REPOSITORY).git
+    paths = [f".github/workflows/{name}.yml" for name in ("apply", "reconcile")]
+    texts = {path: git.blob(f"main:{path}").decode() for path in paths}
+    assert all("            3000\n" in text for text in texts.values())
+    made.commit(
+        "main", {path: text.replace(" 3000\n", f" {seconds}\n") for path, text in texts.items()}
+    )
+
+
+def test_a_pass_that_runs_out_of_time_starts_its_successor(made: World) -> None:
+    made.dispatch()
+    made.run()
+    shorten(made, 2)
+    made.run()
+    number = made.open_pull("jump", JUMPBOX)
+    made.run()
+    made.merge(number)
+    ran = made.run()
+    jobs = [(row.workflow, row.job, row.event) for row in ran]
+    assert jobs[0] == ("gitbot apply", "apply (iberia)", "push")
+    successors = [row for row in jobs if row[2] == "workflow_dispatch"]
+    assert successors, jobs
+    assert made.instances()["jumpbox"] == "kni-worker5"
+    assert len(made.migrations()) == 1
+    skipped = [row.conclusion for row in ran if row.job == "hand-over"]
+    assert skipped[-1] == "skipped"  # the last pass has nothing to hand over
+    assert "success" in skipped
