@@ -12,9 +12,11 @@ from gitbot.adapters.forges.github.checks import Checks
 from gitbot.adapters.forges.github.conversation import Conversation
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.decoding import pull_of, reviews_of, text_of
+from gitbot.adapters.forges.github.diagnosis import Patient, diagnose
 from gitbot.adapters.forges.github.protection import Protection
 from gitbot.adapters.forges.github.refusals import Refused
 from gitbot.errors import ConflictError, ForgeError, UsageError
+from gitbot.model.diagnosis import Check
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
     CheckRun,
@@ -61,6 +63,17 @@ class GitHubForge:
     def require_reviews(self, count: int | None) -> None:
         """Take the configured number of approvals; with None GitHub is asked."""
         self.protection.required = count
+
+    def diagnose(self) -> tuple[Check, ...]:
+        """What this account may do here, and which settings would surprise. Changes nothing."""
+        return diagnose(
+            Patient(
+                api=self.api,
+                root=self._root,
+                repository=self.repository,
+                protection=self.protection,
+            )
+        )
 
     @property
     def bot(self) -> str:

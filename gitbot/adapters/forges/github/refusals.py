@@ -61,7 +61,7 @@ def _said(body: str) -> str:
     words = [str(value.get("message") or "")]
     errors = value.get("errors")
     words += [_error(item) for item in errors] if isinstance(errors, list) else []
-    text = ": ".join(dict.fromkeys(word for word in words if word))
+    text = ": ".join(dict.fromkeys(word.rstrip(".") for word in words if word))
     return " ".join(text.split())[:_MAX_SAID]
 
 

@@ -1,0 +1,318 @@
+"""What gitbot may do on its repository, and which settings there would surprise: for `doctor`.
+
+Nothing is changed: a right to write is found out by a request that GitHub must refuse as invalid
+(422) where the right is there, and as forbidden where it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import quote
+
+from gitbot.adapters.forges.github.api import Api
+from gitbot.adapters.forges.github.credentials import CredentialKind
+from gitbot.adapters.forges.github.protection import Protection
+from gitbot.adapters.forges.github.refusals import Refused
+from gitbot.errors import Bug, GitbotError
+from gitbot.model.diagnosis import Check, Health
+
+ENVIRONMENT = "gitbot"  # the one that the shipped workflows name
+LEDGER = "gitbot/ledger"
+MAX_SKEW = 30  # seconds: reviews carry GitHub's time, records ours
+NEEDED = {
+    "checks": "write",
+    "contents": "write",
+    "issues": "write",
+    "metadata": "read",
+    "pull_requests": "write",
+    "statuses": "write",
+}
+_HARMLESS = {**NEEDED, "administration": "read", "actions": "read"}
+_NOWHERE = "0" * 40
+_WAITS = {"required_reviewers": "reviewers", "wait_timer": "a wait timer"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patient:
+    """The repository that is looked at."""
+
+    api: Api
+    root: str
+    repository: str
+    protection: Protection
+
+
+def diagnose(patient: Patient) -> tuple[Check, ...]:
+    """All checks, whatever fails. The first says whether the repository can be seen at all."""
+    reach = _asked("forge/reach", lambda: _reach(patient))
+    if any(item.outcome is Health.FAIL for item in reach):
+        return reach
+    questions: tuple[tuple[str, Callable[[], Iterable[Check]]], ...] = (
+        ("forge/token", lambda: _token(patient)),
+        ("forge/pull-requests", lambda: _pull_requests(patient)),
+        ("forge/checks", lambda: _checks(patient)),
+        ("forge/statuses", lambda: _statuses(patient)),
+        ("forge/issues", lambda: _issues(patient)),
+        ("forge/reviews", lambda: _reviews(patient)),
+        ("forge/branches", lambda: _branches(patient)),
+        ("forge/environment", lambda: _environment(patient)),
+    )
+    found = [item for name, ask in questions for item in _asked(name, ask)]
+    return (*reach, *found, _budget(patient))
+
+
+def _asked(name: str, ask: Callable[[], Iterable[Check]]) -> tuple[Check, ...]:
+    try:
+        return tuple(ask())
+    except Bug:
+        raise
+    except GitbotError as error:
+        return (_fail(name, error.message, error.hint or "see the message"),)
+
+
+def _reach(patient: Patient) -> Iterable[Check]:
+    answer = patient.api.get(f"read {patient.repository}", patient.root)
+    body = answer.body
+    if body.get("archived"):
+        yield _fail("forge/reach", f"{patient.repository} is archived", "unarchive it")
+        return
+    yield _pass("forge/reach", f"{patient.repository} answers")
+    if not body.get("has_issues", True):
+        fix = "switch on Issues in the repository's settings"
+        yield _warn("forge/dashboard", "issues are off: there is no dashboard", fix)
+    yield from _clock(patient, answer.headers)
+
+
+def _clock(patient: Patient, headers: Mapping[str, str]) -> Iterable[Check]:
+    try:
+        theirs = int(parsedate_to_datetime(headers.get("date", "")).timestamp())
+    except (TypeError, ValueError):
+        return
+    skew = abs(theirs - patient.api.clock.now())
+    if skew > MAX_SKEW:
+        fix = "let NTP set this machine's clock"
+        yield _fail("forge/clock", f"GitHub's clock is {skew} s away from ours", fix)
+    else:
+        yield _pass("forge/clock", f"GitHub's clock is {skew} s away from ours")
+
+
+def _token(patient: Patient) -> Iterable[Check]:
+    kind = patient.api.credentials.kind
+    match kind:
+        case CredentialKind.APP:
+            yield from _app(patient)
+        case CredentialKind.ACTIONS:
+            message = "acts as the job's own token: what it changes starts no other workflow"
+            yield _warn("forge/token", message, "install a GitHub App for gitbot")
+        case CredentialKind.CLASSIC:
+            answer = patient.api.get("read the token's scopes", patient.root)
+            scopes = answer.headers.get("x-oauth-scopes", "") or "none named"
+            fix = "install a GitHub App: its rights end at this repository"
+            yield _warn("forge/token", f"acts with a {kind} (scopes: {scopes})", fix)
+        case CredentialKind.FINE_GRAINED:
+            fix = "install a GitHub App: it belongs to nobody and writes check runs"
+            yield _warn("forge/token", f"acts with a {kind} of a person", fix)
+
+
+def _app(patient: Patient) -> Iterable[Check]:
+    """The permissions of the installation, as an owner accepted them."""
+    credentials = replace(patient.api.credentials, installation=0)
+    app = Api.connect(credentials, patient.api.clock)
+    body = app.get("read the App's installation", f"{patient.root}/installation").body
+    granted = {str(key): str(value) for key, value in (body.get("permissions") or {}).items()}
+    missing = [f"{name}: {right}" for name, right in NEEDED.items() if not _covers(granted, name)]
+    excess = [
+        f"{name}: {right}"
+        for name, right in sorted(granted.items())
+        if right != "read" and right != _HARMLESS.get(name)
+    ]
+    if missing:
+        fix = "add it on the App's page, then let an owner accept it for the installation"
+        yield _fail("forge/token", f"the App lacks {', '.join(missing)}", fix)
+    elif excess:
+        fix = "take it away on the App's page"
+        yield _warn("forge/token", f"the App has more than it needs: {', '.join(excess)}", fix)
+    else:
+        yield _pass("forge/token", "acts as a GitHub App with the rights it needs and no more")
+
+
+def _covers(granted: Mapping[str, str], name: str) -> bool:
+    ranks = {"read": 1, "write": 2, "admin": 3}
+    return ranks.get(granted.get(name, ""), 0) >= ranks[NEEDED[name]]
+
+
+def _pull_requests(patient: Patient) -> Iterable[Check]:
+    body = {"title": "", "head": "gitbot/doctor/nowhere", "base": patient.protection.branch}
+    yield _rehearsed(
+        patient,
+        "forge/pull-requests",
+        "open pull requests",
+        "/pulls",
+        body,
+        fix="give it Pull requests: write",
+    )
+    if patient.api.credentials.kind is CredentialKind.ACTIONS:
+        yield from _actions(patient)
+
+
+def _actions(patient: Patient) -> Iterable[Check]:
+    """The setting that lets a job's token open pull requests; only administrators may read it."""
+    try:
+        path = f"{patient.root}/actions/permissions/workflow"
+        body = patient.api.get("read what Actions may do", path).body
+    except Refused:
+        return
+    if not body.get("can_approve_pull_request_reviews"):
+        yield _fail(
+            "forge/actions",
+            "Actions may not create pull requests",
+            "Settings, Actions, General: Allow GitHub Actions to create and approve pull requests",
+        )
+
+
+def _checks(patient: Patient) -> Iterable[Check]:
+    if not patient.api.credentials.writes_checks:
+        yield _warn(
+            "forge/checks",
+            "a personal token writes no check runs: commit statuses stand instead, without "
+            "annotations",
+            "install a GitHub App for gitbot",
+        )
+        return
+    fix = "give it Checks: write (in a workflow `permissions: checks: write`)"
+    yield _rehearsed(
+        patient,
+        "forge/checks",
+        "write check runs",
+        "/check-runs",
+        {"name": "gitbot/doctor"},
+        fix=fix,
+    )
+
+
+def _statuses(patient: Patient) -> Iterable[Check]:
+    yield _rehearsed(
+        patient,
+        "forge/statuses",
+        "write commit statuses",
+        f"/statuses/{_NOWHERE}",
+        {"state": "nowhere"},
+        fix="give it Commit statuses: write",
+    )
+
+
+def _issues(patient: Patient) -> Iterable[Check]:
+    yield _rehearsed(
+        patient,
+        "forge/issues",
+        "write comments, labels and the dashboard",
+        "/issues",
+        {},
+        fix="give it Issues: write",
+    )
+
+
+def _rehearsed(
+    patient: Patient, name: str, what: str, path: str, body: dict[str, Any], *, fix: str
+) -> Check:
+    """Ask for something invalid: GitHub looks at the right before it looks at the request."""
+    try:
+        patient.api.write(
+            f"{what} (a rehearsal)",
+            "POST",
+            f"{patient.root}{path}",
+            body,
+            resolve=lambda: None,
+        )
+    except Refused as error:
+        if error.status in (400, 422):
+            return _pass(name, f"gitbot may {what} (nothing was written)")
+        if error.status == 410:
+            return _warn(name, f"GitHub says: {error.said}", "switch it on in the settings")
+        return _fail(name, f"gitbot may not {what}: {error.said or error.status}", fix)
+    return _warn(name, f"GitHub took an invalid request to {what}", "look at what it made of it")
+
+
+def _reviews(patient: Patient) -> Iterable[Check]:
+    count = patient.protection.reviews_required()
+    branch = patient.protection.branch
+    if count:
+        word = "approval" if count == 1 else "approvals"
+        yield _pass("forge/reviews", f"{branch} needs {count} {word}; merging them approves plans")
+        return
+    fix = "require a review on the branch, or mean it: a merge alone approves a plan"
+    yield _warn("forge/reviews", f"{branch} needs no approval: who may merge, approves", fix)
+
+
+def _branches(patient: Patient) -> Iterable[Check]:
+    base = patient.protection.branch
+    name = f"{patient.root}/branches/{quote(base, safe='')}"
+    if patient.api.get(f"read the branch {base}", name).body.get("protected"):
+        yield _pass("forge/base", f"{base} is protected")
+    else:
+        fix = f"protect {base}: configuration, policies and intents are believed from there"
+        yield _fail("forge/base", f"{base} is not protected: who may write, may push to it", fix)
+    path = f"{patient.root}/rules/branches/{quote(LEDGER, safe='')}"
+    rules = {str(rule.get("type")) for rule in patient.api.pages("read the rules", path)}
+    if rules & {"update", "creation"}:
+        yield _pass("forge/branches", "a ruleset says who pushes to gitbot/**")
+    else:
+        fix = "add the ruleset of the documentation: only the App pushes to gitbot/**"
+        yield _warn("forge/branches", "who may write may also push to gitbot/ledger", fix)
+
+
+def _environment(patient: Patient) -> Iterable[Check]:
+    """An environment that waits for a person would park a run at night."""
+    try:
+        values = list(
+            patient.api.pages(
+                "read the environments", f"{patient.root}/environments", key="environments"
+            )
+        )
+    except Refused as error:
+        if error.status == 404:  # none, or none that these credentials see
+            return
+        yield _warn("forge/environment", "the environments cannot be read", "give it Actions: read")
+        return
+    found = {
+        _WAITS[str(rule["type"])]
+        for value in values
+        if str(value.get("name")) == ENVIRONMENT
+        for rule in value.get("protection_rules") or ()
+        if str(rule.get("type")) in _WAITS
+    }
+    if found:
+        waits = " and ".join(sorted(found))
+        fix = f"take {waits} away from environment {ENVIRONMENT}: approval is the merge"
+        yield _fail(
+            "forge/environment",
+            f"environment {ENVIRONMENT} has {waits}: a run at night would wait for a person",
+            fix,
+        )
+    else:
+        yield _pass("forge/environment", "no environment would park a run at night")
+
+
+def _budget(patient: Patient) -> Check:
+    budget = patient.api.budget
+    if not budget.limit:
+        return _pass("forge/limits", "no rate limit is announced")
+    words = f"{budget.remaining} of {budget.limit} requests of this hour are left"
+    if budget.remaining * 4 < budget.limit:
+        return _warn("forge/limits", words, "see what else uses this account")
+    return _pass("forge/limits", words)
+
+
+def _pass(name: str, message: str) -> Check:
+    return Check(name=name, outcome=Health.PASS, message=message)
+
+
+def _warn(name: str, message: str, fix: str) -> Check:
+    return Check(name=name, outcome=Health.WARN, message=message, fix=fix)
+
+
+def _fail(name: str, message: str, fix: str) -> Check:
+    return Check(name=name, outcome=Health.FAIL, message=message, fix=fix)
