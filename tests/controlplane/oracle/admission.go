@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -75,7 +76,21 @@ func (c *cluster) admitPod(ctx context.Context, pod *v1.Pod) (*v1.Pod, string, e
 	stored.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	stored.Status = *status
 	stored.DeletionTimestamp = meta.DeletionTimestamp
-	return stored, "", nil
+	stored, err := reread(stored)
+	return stored, "", err
+}
+
+// reread gives the pod as kube-scheduler receives it: amounts in memory may share parts until then.
+func reread(pod *v1.Pod) (*v1.Pod, error) {
+	raw, err := json.Marshal(pod)
+	if err != nil {
+		return nil, err
+	}
+	object, err := decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	return object.(*v1.Pod), nil
 }
 
 func (c *cluster) addOverhead(pod *v1.Pod) {
