@@ -1,0 +1,160 @@
+"""What `gitbot doctor` finds out about a repository on GitHub, on the double."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
+from gitbot.adapters.forges.github.forge import GitHubForge
+from gitbot.adapters.git.repository import GitRepository
+from gitbot.model.diagnosis import Check, Health
+from gitbot.testing.github import GitHub, Server
+from gitbot.testing.github.state import Environment, Protection
+from tests.unit.adapters.github.scripted import FakeClock
+
+NAME = "acme/placement"
+ALL = {
+    "contents": "write",
+    "pull_requests": "write",
+    "issues": "write",
+    "checks": "write",
+    "statuses": "write",
+    "actions": "read",
+}
+NOW = 1_800_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clinic:
+    """A repository on the double, and what its doctor says to a token."""
+
+    service: GitHub
+    server: Server
+
+    def say(self, kind: CredentialKind, token: str) -> dict[str, Check]:
+        credentials = Credentials(kind=kind, api_url=self.server.api, token=token, account="me")
+        forge = GitHubForge.of(
+            credentials, repository=NAME, base_branch="main", clock=FakeClock(NOW)
+        )
+        return {check.name: check for check in forge.diagnose()}
+
+    def job(self, **less: str) -> dict[str, Check]:
+        rights = {**ALL, **less}
+        token = self.service.job_token(NAME, {key: to for key, to in rights.items() if to})
+        return self.say(CredentialKind.ACTIONS, token)
+
+    def things(self) -> tuple[int, ...]:
+        """How much there is: nothing of it may grow."""
+        repository = self.service.repository(NAME)
+        return (
+            len(repository.pulls),
+            len(repository.issues),
+            len(repository.check_runs),
+            len(repository.statuses),
+            len(repository.refs),
+        )
+
+
+@contextmanager
+def clinic(folder: Path) -> Iterator[Clinic]:
+    service = GitHub(folder / "service", clock=FakeClock(NOW))
+    repository = service.add_repository(NAME)
+    service.add_collaborator(NAME, "ann", "write")
+    GitRepository.clone(str(repository.git.directory), folder / "mirror").write_commit(
+        branch="main", expected=None, files={"a": b"0\n"}, message="start", time=1
+    )
+    with Server(service) as server:
+        repository.protection["main"] = Protection(reviews=1, reviews_required=True)
+        repository.options.actions_may_approve = True
+        yield Clinic(service=service, server=server)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Clinic]:
+    with clinic(tmp_path) as found:
+        yield found
+
+
+def outcomes(checks: dict[str, Check]) -> dict[str, str]:
+    return {name: str(check.outcome) for name, check in checks.items()}
+
+
+def test_a_job_with_all_rights_may_do_everything_and_nothing_is_written(made: Clinic) -> None:
+    made.job()  # the service has seen the first commit
+    before = made.things()
+    found = made.job()
+    for name in ("pull-requests", "checks", "statuses", "issues"):
+        assert found[f"forge/{name}"].outcome is Health.PASS, found[f"forge/{name}"]
+    assert made.things() == before
+
+
+@pytest.mark.parametrize(
+    ("right", "name"),
+    [
+        ("pull_requests", "forge/pull-requests"),
+        ("checks", "forge/checks"),
+        ("statuses", "forge/statuses"),
+        ("issues", "forge/issues"),
+    ],
+)
+def test_a_missing_right_is_named_with_its_fix(made: Clinic, right: str, name: str) -> None:
+    found = made.job(**{right: "read"})[name]
+    assert found.outcome is Health.FAIL
+    assert "write" in found.fix
+
+
+def test_a_personal_token_writes_no_check_runs(made: Clinic) -> None:
+    found = made.say(CredentialKind.CLASSIC, made.service.personal_token("ann"))
+    assert found["forge/checks"].outcome is Health.WARN
+    assert "commit statuses stand instead" in found["forge/checks"].message
+    assert found["forge/token"].outcome is Health.WARN
+
+
+def test_a_wrong_token_ends_the_visit(made: Clinic) -> None:
+    found = made.say(CredentialKind.CLASSIC, "ghp_wrong")
+    assert list(found) == ["forge/reach"]
+    assert "401" in found["forge/reach"].message
+    assert "make a new one" in found["forge/reach"].fix
+
+
+def test_an_environment_that_waits_for_a_person_is_found(made: Clinic) -> None:
+    repository = made.service.repository(NAME)
+    assert made.job()["forge/environment"].outcome is Health.PASS
+    repository.environments["gitbot"] = Environment(
+        id=1, name="gitbot", created=NOW, wait_timer=30, reviewers=("ann",)
+    )
+    found = made.job()["forge/environment"]
+    assert found.outcome is Health.FAIL
+    assert "a wait timer and reviewers" in found.message
+
+
+def test_an_unprotected_branch_and_no_review_are_said(made: Clinic) -> None:
+    assert made.job()["forge/base"].outcome is Health.PASS
+    made.service.repository(NAME).protection.clear()
+    found = made.job()
+    assert found["forge/base"].outcome is Health.FAIL
+    assert found["forge/reviews"].outcome is Health.WARN
+    assert found["forge/branches"].outcome is Health.WARN
+
+
+def test_how_many_reviews_are_needed_must_be_readable(made: Clinic) -> None:
+    """The token of a job may not read classic protection: a ruleset or a setting says it."""
+    found = made.job()["forge/reviews"]
+    assert found.outcome is Health.FAIL
+    assert "forge.requiredReviews" in found.fix
+
+
+def test_a_clock_that_is_wrong_is_found(made: Clinic) -> None:
+    made.service.clock.sleep(300)
+    assert made.job()["forge/clock"].outcome is Health.FAIL
+
+
+def test_every_finding_has_a_fix(made: Clinic) -> None:
+    for checks in (made.job(), made.job(checks="", issues="")):
+        for check in checks.values():
+            assert bool(check.fix) is (check.outcome is not Health.PASS), check
