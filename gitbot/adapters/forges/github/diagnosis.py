@@ -19,7 +19,7 @@ from gitbot.adapters.forges.github.refusals import Refused
 from gitbot.errors import Bug, GitbotError
 from gitbot.model.diagnosis import Check, Health
 
-ENVIRONMENT = "gitbot"  # the one that the shipped workflows name
+ENVIRONMENT = "gitbot"  # the shipped workflows name this one and gitbot-<cluster>
 LEDGER = "gitbot/ledger"
 MAX_SKEW = 30  # seconds: reviews carry GitHub's time, records ours
 NEEDED = {
@@ -277,23 +277,27 @@ def _environment(patient: Patient) -> Iterable[Check]:
             return
         yield _warn("forge/environment", "the environments cannot be read", "give it Actions: read")
         return
-    found = {
-        _WAITS[str(rule["type"])]
-        for value in values
-        if str(value.get("name")) == ENVIRONMENT
-        for rule in value.get("protection_rules") or ()
-        if str(rule.get("type")) in _WAITS
-    }
-    if found:
-        waits = " and ".join(sorted(found))
-        fix = f"take {waits} away from environment {ENVIRONMENT}: approval is the merge"
-        yield _fail(
-            "forge/environment",
-            f"environment {ENVIRONMENT} has {waits}: a run at night would wait for a person",
-            fix,
-        )
-    else:
+    parked = {str(value.get("name")): _waits(value) for value in values if _is_ours(value)}
+    for name, waits in sorted(parked.items()):
+        if waits:
+            yield _fail(
+                "forge/environment",
+                f"environment {name} has {waits}: a run at night would wait for a person",
+                f"take {waits} away from environment {name}: approval is the merge",
+            )
+    if not any(parked.values()):
         yield _pass("forge/environment", "no environment would park a run at night")
+
+
+def _is_ours(value: Any) -> bool:
+    name = str(value.get("name"))
+    return name == ENVIRONMENT or name.startswith(f"{ENVIRONMENT}-")
+
+
+def _waits(value: Any) -> str:
+    """What a job in an environment waits for; "" for nothing."""
+    kinds = {str(rule.get("type")) for rule in value.get("protection_rules") or ()}
+    return " and ".join(sorted(_WAITS[kind] for kind in kinds & set(_WAITS)))
 
 
 def _budget(patient: Patient) -> Check:
