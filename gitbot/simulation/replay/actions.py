@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from gitbot.kubevirt.admission import admit_migration
-from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.edits import with_value, without
+from gitbot.kubevirt.reconcile import FINAL_PHASES
 from gitbot.kubevirt.verdicts import Admitted
 from gitbot.model.objects import KubernetesObject, annotations_of, at
 from gitbot.simulation.admission import the_kubevirt
-from gitbot.simulation.api import Asked
+from gitbot.simulation.api import CONTROLLER, Asked
 from gitbot.simulation.replay.story import MIGRATION, VMI, Action, Event, millis
 from gitbot.simulation.replay.story_cluster import StoryCluster
+from gitbot.simulation.schemas import SCHEMAS, before_1_6
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Key, key_of, with_metadata
 
@@ -27,6 +29,7 @@ _KUBEVIRT_KEYS = re.compile(
     r"kubevirt\.io/(latest|storage)-observed-api-version|kubevirt\.io/(nonroot|vm-generation|nodeName)"
     r"|kubevirt\.io/(migrationTargetNodeName|outdatedLauncherImage|eviction-source)"
 )
+_LIMIT = re.compile(r"(parallelMigrationsPerCluster|parallelOutboundMigrationsPerNode)\D+(\d+)")
 _IN_FLIGHT = re.compile(r"Active migration job \([^)]*\)")
 
 
@@ -64,6 +67,8 @@ class Actors:
         store, kind, name = self._cluster.store, event["kind"], event["name"]
         if event.get("event") == "Preempted":
             self._try(lambda: self._cluster.api.delete("Pod", (self._story.namespace, name)))
+        elif kind == MIGRATION:
+            self._try(lambda: self._create_foreign(event))
         else:
             key = ("" if kind in ("Node", "MigrationPolicy") else self._story.namespace, name)
             found = store.find(kind, key)
@@ -73,12 +78,21 @@ class Actors:
                 store.replace(_changed(found, event["changed"]))
         self._cluster.engine.run_ready()
 
+    def _create_foreign(self, event: Event) -> None:
+        """A migration by a controller that is not simulated, such as the workload updater."""
+        state = event["added"]
+        kept = ("labels", "annotations")
+        metadata: dict[str, Any] = {key: dict(state[key]) for key in kept if key in state}
+        metadata |= {"name": event["name"], "namespace": self._story.namespace}
+        made = {"apiVersion": _API[MIGRATION], "kind": MIGRATION, "metadata": metadata}
+        body = self._cluster.uids.ours({**made, "spec": state.get("spec") or {}})
+        self._cluster.api.create(body, asked=Asked(user=CONTROLLER))
+
     # Requests
 
     def _do(self, action: Action) -> Answer | None:
-        text, dry = action.text, False
-        if text.startswith("dry-run "):
-            text, dry = text.removeprefix("dry-run "), True
+        text = re.sub(r"\s*\(?dry[- ]run\)?:?\s*", " ", action.text).strip()
+        dry = text != action.text
         asked = Asked(user="somebody", dry_run=dry)
         match text.split():
             case ["create", *rest]:
@@ -97,13 +111,33 @@ class Actors:
                 return self._release(name)
             case ["handler", "sets", *_]:
                 return self._set_selinux()
+            case ["evacuate-cancel" | "evacuate", *rest]:
+                return self._try(lambda: self._cancel_evacuation(rest))
             case ["virt-api", verb, *_]:
                 self._cluster.set_dials(webhooks_down=verb in ("killed", "stopped", "away"))
                 return Answer()
             case _:
                 return self._edit(action, text.split())
 
+    def _cancel_evacuation(self, words: list[str]) -> None:
+        for vmi in self._cluster.list(VMI, self._story.namespace):
+            if vmi["metadata"]["name"] in words:
+                found = without(vmi, "status", "evacuationNodeName")
+                self._cluster.store.replace(found)
+
+    def _set_limit(self, text: str) -> bool:
+        """A setting of the KubeVirt object that a text names with its number."""
+        found = _LIMIT.search(text)
+        if found is None:
+            return False
+        kubevirt = the_kubevirt(self._cluster.store)
+        path = ("spec", "configuration", "migrations", found[1])
+        self._cluster.store.replace(with_value(kubevirt, int(found[2]), *path))
+        return True
+
     def _edit(self, action: Action, words: list[str]) -> Answer | None:
+        if self._set_limit(action.text):
+            return Answer()
         match words:
             case ["patch", "VM", *rest] if "runStrategy" in rest:
                 return self._try(lambda: self._run_strategy(rest[-1], rest[0]))
@@ -131,6 +165,7 @@ class Actors:
         self._last = body
         if kind == VMI:
             return self._try(lambda: self._cluster.api.create(body, asked=asked))
+        asked = self._older_schema(action, body, asked)
         answer = self._try(lambda: self._cluster.api.create(body, asked=asked))
         key = (self._story.namespace, name)
         if not answer.accepted and action.accepted and self._raced(body):
@@ -138,6 +173,20 @@ class Actors:
         if answer.accepted and not asked.dry_run:
             self._accepted[key] = self._cluster.timing.now()
         return answer
+
+    def _older_schema(self, action: Action, body: Mapping[str, Any], asked: Asked) -> Asked:
+        """A CRD of before 1.6 gives itself away: it drops addedNodeSelector, or refuses it."""
+        if not at(body, "spec", "addedNodeSelector"):
+            return asked
+        if 'unknown field "spec.addedNodeSelector"' in action.message:
+            self._cluster.api.schemas = before_1_6()
+            return replace(asked, validation="Strict")
+        for event in self._story.events:
+            name = at(body, "metadata", "name")
+            if event.get("kind") == MIGRATION and event.get("name") == name and "added" in event:
+                kept = at(event, "added", "spec", "addedNodeSelector")
+                self._cluster.api.schemas = SCHEMAS if kept else before_1_6()
+        return asked
 
     def _body(self, action: Action, kind: str, name: str) -> dict[str, Any]:
         given: Mapping[str, Any] = action.object or self._recorded(action, kind, name)
@@ -230,7 +279,7 @@ class Actors:
 
     def _drain(self, node: str, *, starts: bool) -> Answer:
         if not starts:
-            self._draining.discard(node)
+            self._end_drain(node)
             return Answer()
         self._draining.add(node)
         for pod in self._cluster.store.indexed("Pod", "node", node):
@@ -238,6 +287,13 @@ class Actors:
             name = pod["metadata"]["name"]
             self._cluster.millis.after(wait, partial(self._drain_pod, node, name))
         return Answer()
+
+    def _end_drain(self, node: str) -> None:
+        """It ends with the last pod let go, which may be a try that our clock has not come to."""
+        for pod in list(self._cluster.store.indexed("Pod", "node", node)):
+            if at(pod, "status", "phase") in FINAL_PHASES:
+                self._drain_pod(node, pod["metadata"]["name"])
+        self._draining.discard(node)
 
     def _marked_after(self, vmi: str) -> int:
         """Kubectl evicts in an order of its own: when it came to this VMI, its mark tells."""

@@ -10,13 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gitbot.kubevirt import names
-from gitbot.kubevirt.edits import with_condition, with_value
+from gitbot.kubevirt.boot import BootTimes, reconcile_boot
+from gitbot.kubevirt.edits import with_condition, with_value, without
 from gitbot.kubevirt.handler import HandlerTimes, reconcile_handler
 from gitbot.kubevirt.phases import with_phase
 from gitbot.kubevirt.reconcile import FINAL_PHASES
 from gitbot.model.objects import KubernetesObject, annotations_of, at, labels_of, uid_of
 from gitbot.simulation.clock import Action, VirtualClock
 from gitbot.simulation.controllers.handler import Handler
+from gitbot.simulation.controllers.instances import with_guest_facts
 from gitbot.simulation.controllers.kubelet import running_status
 from gitbot.simulation.controllers.reconciled import StoreView, Writer
 from gitbot.simulation.replay.story import MIGRATION, VMI, Story
@@ -187,7 +189,9 @@ class PlayedHandler:
             key = (key[0], domain)
         vmi = self._store.find(VMI, key)
         moves = at(vmi, "status", "migrationState") is not None
-        return [key] if moves or at(vmi, "metadata", "deletionTimestamp") is not None else []
+        boots = at(vmi, "status", "phase") == "Scheduled"
+        goes = at(vmi, "metadata", "deletionTimestamp") is not None
+        return [key] if moves or boots or goes else []
 
     def release(self, migration: str, vmi: Key) -> None:
         """The handler of a migration wakes up."""
@@ -201,6 +205,8 @@ class PlayedHandler:
         if vmi is not None and at(vmi, "metadata", "deletionTimestamp") is not None:
             self._shut_down(key, vmi)
             return None
+        if vmi is not None and at(vmi, "status", "phase") == "Scheduled":
+            return self._boot(key, vmi)
         if vmi is None or state is None:
             return None
         dials = self._dials_of(key, state)
@@ -210,7 +216,14 @@ class PlayedHandler:
         answer = reconcile_handler(self._view, vmi, self._clock.now(), times)
         if not answer.writes:
             return None
+        name = self._name_of(key, state)
+        if state.get("abortRequested") and not self._story.steps.honours_aborts(name):
+            answer = reconcile_handler(self._view, _unasked(vmi), self._clock.now(), times)
+            state = {**state, "abortRequested": None}
         step, wait = _step(state, vmi, dials)
+        if "hang" not in dials and name not in self.released and not _told(dials, step):
+            seen = self._story.steps.wait(name, step)
+            wait = wait if seen is None else seen
         if step in _hanging(dials) and not state.get("abortRequested"):
             return None
 
@@ -219,6 +232,24 @@ class PlayedHandler:
 
         if not self._gate.open(str(state["migrationUid"]), step, wait, again):
             return None
+        return self._writer.carry_out(key, answer)
+
+    def _boot(self, key: Key, vmi: KubernetesObject) -> int | None:
+        """The guest boots when it did so in the recording; where it never did, it does not."""
+        known = any(
+            event.get("kind") == VMI and event.get("name") == key[1] and "added" in event
+            for event in self._story.events
+        )
+        wait = self._story.steps.boot(key[1])
+        if wait is None and known:
+            return None
+        if not self._gate.open(uid_of(vmi), "boot", wait or 0, lambda: self._touch(self, key)):
+            return None
+        dials = self._story.boot_dials(key[1])
+        movable = "False" if dials.get("migratable") is False else "True"
+        stated = dict.fromkeys(("LiveMigratable", "StorageLiveMigratable"), (movable, "", ""))
+        times = BootTimes(boot=0, conditions=stated)
+        answer = reconcile_boot(with_guest_facts(vmi), self._clock.now(), times)
         return self._writer.carry_out(key, answer)
 
     def _shut_down(self, key: Key, vmi: KubernetesObject) -> None:
@@ -235,14 +266,28 @@ class PlayedHandler:
             self._store.replace(with_phase(vmi, "Succeeded", self._clock.now()))
 
     def _dials_of(self, key: Key, state: Mapping[str, Any]) -> dict[str, Any]:
+        name = self._name_of(key, state)
+        dials = self._story.dials(name)
+        if name in self.released:
+            dials.pop("hang", None)
+        return dials
+
+    def _name_of(self, key: Key, state: Mapping[str, Any]) -> str:
+        """The migration that a state is about, "" where it is gone."""
         for item in self._store.all(MIGRATION, key[0]):
             if uid_of(item) == state.get("migrationUid"):
-                name = item["metadata"]["name"]
-                dials = self._story.dials(name)
-                if name in self.released:
-                    dials.pop("hang", None)
-                return dials
-        return self._story.dials("")
+                return str(item["metadata"]["name"])
+        return ""
+
+
+def _unasked(vmi: KubernetesObject) -> dict[str, Any]:
+    """The VMI as a handler sees it that does not listen to aborts."""
+    return without(vmi, "status", "migrationState", "abortRequested")
+
+
+def _told(dials: Mapping[str, Any], step: str) -> bool:
+    """Whether a dial says how long a step takes."""
+    return ("duration" if step in ("detect", "switch") else step) in dials
 
 
 def _hanging(dials: Mapping[str, Any]) -> frozenset[str]:

@@ -12,11 +12,13 @@ from typing import Any
 
 from gitbot.model.objects import at
 from gitbot.simulation.replay.records import wanted
+from gitbot.simulation.replay.steps import HandlerSteps
 
 MIGRATION, VMI = "VirtualMachineInstanceMigration", "VirtualMachineInstance"
 _JOB = "kubevirt.io/migrationJobUID"
 _DOMAIN = "vmi.kubevirt.io/id"
 _INPUTS = ("Node", "ResourceQuota", "MigrationPolicy", "KubeVirt", "PersistentVolumeClaim")
+_EVACUATION = "kubevirt-evacuation-"
 _HANGS = {"PreparingTarget": "prepare", "TargetReady": "start", "Running": "run"}
 _PLAYED = (
     "Paused",
@@ -68,6 +70,7 @@ class Story:
     pods: Mapping[str, PodTimes]
     migrations: Mapping[str, str]  # name -> VMI, in the order in which they appeared
     end: int
+    steps: HandlerSteps
     events: tuple[Event, ...] = field(default_factory=tuple)
 
     @classmethod
@@ -86,6 +89,7 @@ class Story:
             pods=_pod_times(record, events),
             migrations=_migrations(record, events),
             end=max([millis(event) for event in events], default=0),
+            steps=HandlerSteps(events),
             events=events,
         )
 
@@ -99,7 +103,8 @@ class Story:
         told = {**(given.get("namespace") or {}), **(at(given, "vmim", migration, default={}))}
         if "hang" in told and told["hang"] is None:
             told["hang"] = _HANGS.get(self._longest(migration), "prepare")
-        return told
+        failure = self.steps.failure(migration)
+        return {**({"fail": failure} if failure else {}), **told}
 
     def _longest(self, migration: str) -> str:
         """Where a migration stood at the end, or between hand-off and end for the longest time."""
@@ -172,8 +177,13 @@ def _actions(events: tuple[Event, ...]) -> Iterator[Action]:
 
 
 def _inputs(events: tuple[Event, ...]) -> Iterator[tuple[int, Event]]:
+    asked = {tuple(str(event.get("actor", "")).split()[:3]) for event in events}
     for event in events:
-        kind = event.get("kind")
+        kind, name = event.get("kind"), str(event.get("name"))
+        foreign = ("create", MIGRATION, name) not in asked and not name.startswith(_EVACUATION)
+        if kind == MIGRATION and "added" in event and foreign:
+            yield millis(event), event
+            continue
         if event.get("event") == "Preempted":
             yield millis(event), event
         elif "event" in event:

@@ -36,6 +36,7 @@ from gitbot.simulation.replay.uids import Uids, uid_text
 from gitbot.simulation.store import Key, Store
 
 _START = 1_800_000_000
+_NEVER = 10**9  # guests are booted by the played handler
 
 
 class StoryStore(Store):
@@ -105,7 +106,7 @@ class StoryCluster(SimulatedCluster):
     def __init__(self, story: Story) -> None:
         self.story = story
         self.findings = Findings()
-        super().__init__(start_time=_START, dials=Dials(boot=0), name=story.name)
+        super().__init__(start_time=_START, dials=Dials(boot=_NEVER), name=story.name)
         self._fill()
 
     def make_clock(self, start_time: int) -> VirtualClock:
