@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -81,16 +82,39 @@ def _documents(file: str, data: bytes) -> Iterator[Any]:
     data = _unpacked(file, data)
     text = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text.startswith((b"{", b"[")):
-        try:
-            yield plain_json(text)
-        except SnapshotError:
-            pass  # several JSON documents, or YAML in flow style
-        else:
+        found = _json_documents(text)
+        if found:
+            yield from found
             return
     try:
         yield from read_kubernetes_yaml(data, file)
     except InvalidInput as error:
         raise SnapshotError(error.message) from error
+
+
+def _json_documents(text: bytes) -> list[Any]:
+    """The JSON documents that stand one after the other, arrays of them unpacked; [] for YAML."""
+    try:
+        found = [plain_json(text)]
+    except SnapshotError:
+        found = _one_after_the_other(text)
+    return [item for value in found for item in (value if isinstance(value, list) else [value])]
+
+
+def _one_after_the_other(text: bytes) -> list[Any]:
+    decoder = json.JSONDecoder(parse_float=str)
+    found = []
+    try:
+        letters = text.decode().rstrip()
+        place = 0
+        while place < len(letters):
+            value, place = decoder.raw_decode(letters, place)
+            found.append(value)
+            while letters[place : place + 1].isspace():
+                place += 1
+    except (ValueError, RecursionError):
+        return []
+    return found
 
 
 def _unpacked(file: str, data: bytes) -> bytes:

@@ -72,6 +72,22 @@ def test_our_file_comes_back_as_it_was_and_is_the_same_bytes() -> None:
     assert data[:10] == b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        dump(NODE)
+        + b"\n"
+        + dump(POD)
+        + b"\n",  # as several kubectl -o json print one after another
+        dump(NODE) + dump(POD),
+        dump([NODE, POD]),
+        dump({"kind": "List", "items": [{"kind": "List", "items": [NODE]}]}) + dump([POD]),
+    ],
+)
+def test_json_documents_may_stand_one_after_the_other_or_in_an_array(data: bytes) -> None:
+    assert read_snapshot([("x", data)], 0) == read_snapshot([("x", dump(LIST))], 0)
+
+
 def edited(**changes: Any) -> bytes:
     document = json.loads(gzip.decompress(write_snapshot(EXPECTED)))
     return dump(document | changes)
