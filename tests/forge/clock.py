@@ -22,6 +22,7 @@ class WorldClock:
         self._port = SimulatedPort(face.cluster)
         self._face = face
         self._set: list[tuple[int, int, Callable[[], None]]] = []
+        self._conditions: list[tuple[Callable[[], bool], Callable[[], None]]] = []
         self._guard = threading.RLock()
 
     def now(self) -> int:
@@ -36,12 +37,25 @@ class WorldClock:
             self._advance(moment[0])
             moment[2]()
         self._advance(until)
+        self._look()
 
     def at(self, moment: int, happening: Callable[[], None]) -> None:
         """Let something happen at an instant."""
         with self._guard:
             self._set.append((moment, len(self._set), happening))
             self._set.sort(key=lambda row: row[:2])
+
+    def when(self, condition: Callable[[], bool], happening: Callable[[], None]) -> None:
+        """Let something happen once, at the end of the first sleep after which this holds."""
+        with self._guard:
+            self._conditions.append((condition, happening))
+
+    def _look(self) -> None:
+        with self._guard:
+            due = [row for row in self._conditions if row[0]()]
+            self._conditions = [row for row in self._conditions if row not in due]
+        for _, happening in due:
+            happening()
 
     def _next(self, until: int) -> tuple[int, int, Callable[[], None]] | None:
         with self._guard:

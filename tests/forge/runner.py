@@ -47,6 +47,12 @@ class Ran:
     log: str
     run_id: int
 
+    @property
+    def said(self) -> str:
+        """The lines that the steps printed, and which failed."""
+        rows = self.log.splitlines()
+        return "\n".join(row.partition("] ")[2] for row in rows if "  | " in row or "❌" in row)
+
 
 @dataclass(slots=True, kw_only=True)
 class Runner:

@@ -56,3 +56,16 @@ def test_a_pass_that_runs_out_of_time_starts_its_successor(made: World) -> None:
     skipped = [row.conclusion for row in ran if row.job == "hand-over"]
     assert skipped[-1] == "skipped"  # the last pass has nothing to hand over
     assert "success" in skipped
+
+
+def test_the_reconcile_workflow_can_be_asked_for_a_diagnosis_only(made: World) -> None:
+    made.ask(
+        "bob",
+        "POST",
+        "~/actions/workflows/reconcile.yml/dispatches",
+        {"ref": "main", "inputs": {"doctor": "true"}},
+    )
+    ran = made.runner.run_all()
+    assert "forge/token" in ran[0].log
+    assert "cluster/move" in ran[0].log
+    assert "gitbot/snapshot" not in "".join(made.github.repository(REPOSITORY).git.refs())

@@ -13,7 +13,7 @@ from typing import Any
 from gitbot.adapters.files import ShippedTexts
 from gitbot.cli.demo_texts import CONFIGURATION
 from gitbot.cli.init_github import GitHubChoices, workflow_files
-from gitbot.model.objects import at
+from gitbot.model.objects import at, labels_of
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http.kubeconfig import write_kubeconfig
 from gitbot.simulation.http.server import Face
@@ -23,6 +23,7 @@ from gitbot.testing.github.state import Environment
 from tests.forge.clock import ClockServer, WorldClock
 from tests.forge.runner import ROOT, Ran, Runner
 
+MANAGED_BY = "app.kubernetes.io/managed-by"
 REPOSITORY = "acme/placement"
 CLUSTER = "iberia"
 ACTION = "acme/gitbot@" + "0123456789abcdef" * 2 + "01234567"
@@ -117,9 +118,11 @@ class World:
             }
 
     def migrations(self) -> list[Mapping[str, Any]]:
-        """Every migration object that there is."""
+        """Every migration object of gitbot's, oldest first."""
         with self.face.lock:
-            return list(self.cluster.list("VirtualMachineInstanceMigration", "customapp"))
+            found = self.cluster.list("VirtualMachineInstanceMigration", "customapp")
+            mine = [m for m in found if labels_of(m).get(MANAGED_BY) == "gitbot"]
+        return sorted(mine, key=lambda m: str(m["metadata"]["creationTimestamp"]))
 
     def comments(self, number: int) -> list[dict[str, Any]]:
         """Comments on a pull request, oldest first."""
@@ -158,17 +161,23 @@ class World:
 
     # -- machinery --------------------------------------------------------------------------------
 
+    def wait_until(self, moment: str) -> None:
+        """Sleep until a time of the first day, such as 21:47."""
+        hours, minutes = moment.split(":")
+        midnight = START // 86_400 * 86_400
+        self.clock.sleep(midnight + int(hours) * 3600 + int(minutes) * 60 - self.clock.now())
+
     def run(self) -> list[Ran]:
         """Let the runner work until nothing is queued; every job must end well."""
         ran = self.runner.run_all()
         for row in ran:
             ended = row.conclusion
-            assert ended in ("success", "skipped"), f"{row.workflow} {row.job}\n{row.log}"
+            assert ended in ("success", "skipped"), f"{row.workflow} {row.job}\n{row.said}"
         return ran
 
 
 @contextmanager
-def world(folder: Path, *, settings: str = "", start: int = START) -> Iterator[World]:
+def world(folder: Path, *, limits: str = "", start: int = START) -> Iterator[World]:
     """Start everything; main holds configuration and workflows. All of it is stopped at the end."""
     cluster = customapp(step=2, jumpbox=True, start_time=start)
     cluster.cordon("kni-worker2", unschedulable=False)
@@ -192,11 +201,11 @@ def world(folder: Path, *, settings: str = "", start: int = START) -> Iterator[W
                 server=server,
                 runner=runner,
             )
-            _install(made, settings)
+            _install(made, limits)
             yield made
 
 
-def _install(made: World, settings: str) -> None:
+def _install(made: World, limits: str) -> None:
     """What the page "Install on GitHub" does: people, rules, secrets, files."""
     github = made.github
     for login, role in (("alice", "write"), ("bob", "write"), ("oscar", "admin")):
@@ -209,7 +218,10 @@ def _install(made: World, settings: str) -> None:
         "{type: local, repository: origin, baseBranch: main}",
         f"{{type: github, repository: {REPOSITORY}, baseBranch: main}}",
     )
-    made.commit("main", {**files, ".gitbot.yaml": configuration + settings})
+    if limits:
+        zone = "    timeZone: Europe/Madrid\n"
+        configuration = configuration.replace(zone, f"{zone}    limits: {limits}\n")
+    made.commit("main", {**files, ".gitbot.yaml": configuration})
     repository = github.repository(REPOSITORY)
     github.ask(made.tokens["oscar"], "GET", f"/repos/{REPOSITORY}")
     repository.runs.clear()  # what the arrival of the files started
