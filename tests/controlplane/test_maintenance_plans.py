@@ -1,0 +1,232 @@
+"""60 nodes, 600 VMs, 40 random maintenance plans: the real scheduler places every target pod."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.kubevirt import names
+from gitbot.model.objects import annotations_of, at, labels_of
+from gitbot.simulation.resources import BY_KIND
+from tests.controlplane import crowd as crowds
+from tests.controlplane.crowd import GROUP, TIER, Crowd
+from tests.controlplane.journal import Journal, State
+from tests.controlplane.kubelet import Kubelets
+from tests.controlplane.kubevirt.connection import Connection, path_of
+from tests.controlplane.kubevirt.installation import KubeVirt
+from tests.controlplane.loop import LiveLoop
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.waiting import eventually
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(1800)]
+
+SEED, PLANS, AT_ONCE = 2036, 40, 8
+VMI, MIGRATION = "VirtualMachineInstance", "VirtualMachineInstanceMigration"
+MERGE_PATCH = "application/merge-patch+json"
+CONFIGURATION = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: Configuration
+metadata: {name: default}
+spec:
+  clusters:
+  - name: CLUSTER
+    timeZone: UTC
+    limits: {parallel: 25, perSourceNode: 8, perTargetNode: 8, perZone: 25, reserve: 1}
+  proposals: {stabilize: PT0S, perVmCooldown: PT0S, maxOpen: 100}
+"""
+LIMITS = {"parallelMigrationsPerCluster": 25, "parallelOutboundMigrationsPerNode": 8}
+WINDOW = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: MaintenanceWindow
+metadata: {name: NAME}
+spec:
+  nodes: {names: [NODE]}
+  drain: {maxNodesAtOnce: 8, cordon: External, notMigratable: LeaveRunning}
+  returnHome: Never
+"""
+REQUEST = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: MigrationRequest
+metadata: {name: NAME, namespace: NAMESPACE}
+spec:
+  vms: {names: VMS}
+  reason: Maintenance
+"""
+
+
+@pytest.fixture
+def crowd(
+    admin: Connection, kubelets: Kubelets, namespace: str, kubevirt: KubeVirt
+) -> Iterator[Crowd]:
+    """The crowd, up and looked after."""
+    kubevirt.configure(evictionStrategy="LiveMigrate", migrations=LIMITS)
+    drawn = crowds.draw(SEED, namespace=namespace)
+    kubelets.add(*drawn.nodes)
+    with kubevirt.without_controllers():
+        crowds.load(admin, drawn)
+    path = path_of(BY_KIND["Pod"], namespace)
+    eventually(lambda: all(at(pod, "status", "phase") == "Running" for pod in admin.list(path)[0]))
+    yield drawn
+    with kubevirt.without_controllers():
+        crowds.clear(admin, namespace)
+
+
+@dataclass(kw_only=True)
+class Campaign:
+    """Rounds of plans, four at once, and what was observed."""
+
+    crowd: Crowd
+    loop: LiveLoop
+    admin: Connection
+    dice: random.Random
+    plans: int = 0
+    moves: int = 0
+    failed: list[str] = field(default_factory=list)
+
+    def round(self, number: int) -> None:
+        """Up to AT_ONCE plans for nodes of their own, merged together and applied."""
+        nodes = self.dice.sample([each["metadata"]["name"] for each in self.crowd.nodes], AT_ONCE)
+        kinds = [self.dice.choice(("drain", "drain", "request")) for _ in nodes]
+        drains = [node for node, kind in zip(nodes, kinds, strict=True) if kind == "drain"]
+        windows = {
+            f"window-{node}.yaml": WINDOW.replace("NAME", f"r{number}-{node}").replace("NODE", node)
+            for node in drains
+        }
+        self._cordon(drains, unschedulable=True)
+        if windows:
+            self.loop.push(windows)
+            self.loop.propose()
+            for pull in self.loop.open_pulls():
+                self.loop.merge(pull.number)
+                self.plans += 1
+        for node, kind in zip(nodes, kinds, strict=True):
+            if kind == "request":
+                self._request(f"r{number}-{node}", node)
+        states = self.loop.apply().states
+        self.moves += sum(states.values())
+        self.failed += [f"round {number}: {state}" for state in states if state != "succeeded"]
+        self._cordon(drains, unschedulable=None)
+        if windows:
+            self.loop.push(dict.fromkeys(windows))
+
+    def _request(self, name: str, node: str) -> None:
+        here = [
+            vmi["metadata"]["name"]
+            for vmi in self.admin.list(path_of(BY_KIND[VMI], self.crowd.namespace))[0]
+            if at(vmi, "status", "nodeName") == node
+        ]
+        wanted = self.dice.sample(here, min(len(here), self.dice.randint(1, 6)))
+        text = REQUEST.replace("NAMESPACE", self.crowd.namespace).replace("NAME", name)
+        text = text.replace("VMS", f"[{', '.join(wanted)}]") + self._target()
+        pull = self.loop.open(f"{name}.yaml", text, branch=name)
+        if wanted and not self.loop.publish(pull.number).check.fails():
+            self.loop.merge(pull.number)
+            self.plans += 1
+        else:
+            self.loop.forge.close_pull(pull.number)
+
+    def _target(self) -> str:
+        target = self.dice.choice(("anywhere", "zone", "tier"))
+        if target == "zone":
+            return f"  target: {{zone: zone-{self.dice.randrange(crowds.ZONES)}}}\n"
+        return f"  target: {{nodeSelector: {{{TIER}: ssd}}}}\n" if target == "tier" else ""
+
+    def _cordon(self, nodes: list[str], *, unschedulable: bool | None) -> None:
+        body = {"spec": {"unschedulable": unschedulable}}
+        for node in nodes:
+            self.admin.request("PATCH", f"/api/v1/nodes/{node}", body, content_type=MERGE_PATCH)
+
+
+def test_forty_plans(
+    admin: Connection, crowd: Crowd, gitbot_kubeconfig: Path, plane: ControlPlane, tmp_path: Path
+) -> None:
+    loop = LiveLoop(
+        tmp_path,
+        kubeconfig=gitbot_kubeconfig,
+        name=plane.context,
+        configuration=CONFIGURATION.replace("CLUSTER", plane.context),
+    )
+    loop.push({**crowd.intents()})
+    campaign = Campaign(crowd=crowd, loop=loop, admin=admin, dice=random.Random(SEED))
+    specs = specs_of(admin, crowd.namespace)
+    with Journal(admin) as journal:
+        number = 0
+        while campaign.plans < PLANS:
+            campaign.round(number := number + 1)
+        journal.quiet()
+    elsewhere, landings = wrong_landings(journal, loop)
+    breaches = new_breaches(journal, crowd)
+    print(
+        f"\n{len(crowd.nodes)} nodes, {len(crowd.homes)} VMs, {len(crowd.rules)} rules of intents: "
+        f"{campaign.plans} plans in {number} rounds, {campaign.moves} moves, {landings} landings; "
+        f"{len(elsewhere)} not allowed by the plan, {len(breaches)} new or worse breaches, "
+        f"{len(campaign.failed)} failed"
+    )
+    assert landings == campaign.moves > PLANS
+    assert elsewhere == []
+    assert breaches == []
+    assert campaign.failed == []
+    assert specs_of(admin, crowd.namespace) == specs
+
+
+def specs_of(admin: Connection, namespace: str) -> dict[str, Any]:
+    return {
+        f"{kind}/{item['metadata']['name']}": item["spec"]
+        for kind in (VMI, "VirtualMachine")
+        for item in admin.list(path_of(BY_KIND[kind], namespace))[0]
+    }
+
+
+def wrong_landings(journal: Journal, loop: LiveLoop) -> tuple[list[str], int]:
+    """Target pods that the scheduler put where the plan had not allowed; how many there were."""
+    moves = {(move.request, str(move.vm.namespaced_name)): move for move in loop.planned()}
+    requests = {
+        item["metadata"]["name"]: annotations_of(item)["placement.gitbot.dev/request"]
+        for item in loop.shell.cluster.list_migrations()
+    }
+    wrong, count = [], 0
+    for binding in journal.bindings():
+        job = annotations_of(binding.pod).get(names.MIGRATION_NAME)
+        if job is None:
+            continue
+        count += 1
+        vm = f"{binding.pod['metadata']['namespace']}/{annotations_of(binding.pod)[names.DOMAIN]}"
+        move = moves[requests[job], vm]
+        if binding.node not in move.allowed_nodes:
+            wrong.append(f"{vm}: on {binding.node}, allowed {', '.join(move.allowed_nodes)}")
+    return wrong, count
+
+
+def new_breaches(journal: Journal, crowd: Crowd) -> list[str]:
+    """Steps after which a rule of an intent is more broken than before, counted by this test."""
+    found = []
+    for event, state in journal.states():
+        group = labels_of(event.object or {}).get(GROUP, "")
+        old = state.get((event.kind, event.key))
+        if event.kind != VMI or group not in crowd.rules or event.object is None or old is None:
+            continue
+        if at(old, "status", "nodeName") == at(event.object, "status", "nodeName"):
+            continue
+        after = {**state, (event.kind, event.key): event.object}
+        before, now = broken(state, crowd, group), broken(after, crowd, group)
+        if now > before:
+            found.append(f"{event.key[1]}: {before} to {now} too many per {crowd.rules[group]}")
+    return found
+
+
+def broken(state: Mapping[Any, Any] | State, crowd: Crowd, group: str) -> int:
+    """How many VMs of a group are too many in their domain."""
+    domains = Counter(
+        labels_of(state["Node", ("", node)])[crowd.rules[group]]
+        for (kind, _), obj in state.items()
+        if kind == VMI
+        and labels_of(obj).get(GROUP) == group
+        and (node := at(obj, "status", "nodeName"))
+    )
+    return sum(count - 1 for count in domains.values())
