@@ -27,8 +27,36 @@ def check_pod(store: Store, pod: KubernetesObject) -> None:
     _check_security(store, pod)
     _check_limit_ranges(store, pod)
     causes = [*_hugepages(pod), *_node_selector(at(pod, "spec", "nodeSelector", default={}))]
+    causes += _label_keys(pod)
     if causes:
         raise invalid(BY_KIND["Pod"], _name(pod), causes)
+
+
+def _label_keys(pod: KubernetesObject) -> Iterator[tuple[str, str, str]]:
+    """A key of `matchLabelKeys` that the selector has besides; of `mismatchLabelKeys` it may.
+
+    The pod is as the API server stores it: each key that the pod has was merged into the selector.
+    """
+    for where, term in _terms(pod):
+        selector = term.get("labelSelector") or {}
+        keys = [*(selector.get("matchLabels") or {})]
+        keys += [each["key"] for each in selector.get("matchExpressions") or ()]
+        for index, key in enumerate(term.get("matchLabelKeys") or ()):
+            if keys.count(key) > 1:
+                message = f'Invalid value: "{key}": exists in both matchLabelKeys and labelSelector'
+                yield f"{where}[{index}]", "FieldValueInvalid", message
+
+
+def _terms(pod: KubernetesObject) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for family in ("podAffinity", "podAntiAffinity"):
+        rules: Mapping[str, Any] = at(pod, "spec", "affinity", family, default={})
+        for rule, terms in rules.items():
+            for index, term in enumerate(terms):
+                where = f"spec.affinity.{family}.{rule}[{index}]"
+                inner = term.get("podAffinityTerm")
+                yield (where, term) if inner is None else (f"{where}.podAffinityTerm", inner)
+    for index, constraint in enumerate(at(pod, "spec", "topologySpreadConstraints", default=[])):
+        yield f"spec.topologySpreadConstraints[{index}]", constraint
 
 
 def _name(pod: KubernetesObject) -> str:
