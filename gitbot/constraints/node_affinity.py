@@ -127,11 +127,12 @@ def _details(pod: Pod, node: Node) -> tuple[str, ...]:
     ]
     terms = pod.affinity.required_nodes
     if terms is not None and not any(term.matches(node.labels, node.name) for term in terms):
-        lines += [f"node affinity wants {line}" for line in _misses(terms, node)]
+        lines += [f"node affinity wants {line}" for line in misses(terms, node)]
     return tuple(lines)
 
 
-def _misses(terms: tuple[NodeSelectorTerm, ...], node: Node) -> list[str]:
+def misses(terms: tuple[NodeSelectorTerm, ...], node: Node) -> list[str]:
+    """What each usable term asks for that the node does not have, in words."""
     if not any(term.usable for term in terms):
         return ["something that no node can match: its terms are empty or malformed"]
     return [

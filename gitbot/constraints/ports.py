@@ -5,6 +5,7 @@ from __future__ import annotations
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
 from gitbot.model.columns import Mask
+from gitbot.model.names import NamespacedName
 from gitbot.model.pod import Pod
 from gitbot.model.scheduling import HostPort
 
@@ -30,12 +31,22 @@ class Ports:
         clash = self._clash(node)
         if not clash:
             return None
-        listed = ", ".join(f"{port.protocol} {port.ip}:{port.port}" for port in clash)
         return Rejection(
             plugin="NodePorts",
             reasons=("node(s) didn't have free ports for the requested pod ports",),
             resolvable=True,
-            details=(f"host port {listed} is taken on the node",),
+            details=tuple(
+                f"host port {port.protocol} {port.ip}:{port.port} is taken by "
+                f"{self._holder(node, port)}"
+                for port in clash
+            ),
+        )
+
+    def _holder(self, number: int, port: HostPort) -> NamespacedName:
+        return min(
+            pod.name
+            for pod in self._state.pods_on(number)
+            if any(port.clashes(other) for other in pod.ports)
         )
 
     def _clash(self, number: int) -> list[HostPort]:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gitbot.constraints.node_affinity import misses
 from gitbot.constraints.state import State
 from gitbot.constraints.storage import (
     is_bound,
@@ -21,6 +22,7 @@ from gitbot.model.columns import Mask
 from gitbot.model.node import Node
 from gitbot.model.objects import Json, at, name_of
 from gitbot.model.pod import Pod
+from gitbot.model.selectors import NodeSelectorTerm
 
 _PLUGIN = "VolumeBinding"
 
@@ -91,18 +93,16 @@ class VolumeBinding:
                 continue
             if volume is None:
                 return self._state.columns.nowhere()
-            mask &= self._reachable(volume)
+            if (terms := required_terms(volume)) is not None:
+                mask &= self._reachable(terms)
         if self._unbound:
             storage = self._state.facts.storage
             for number in np.flatnonzero(mask):
                 mask[number] = not unbindable(self._unbound, storage, self._state.nodes[number])
         return mask
 
-    def _reachable(self, volume: Json) -> Mask:
-        terms = required_terms(volume)
+    def _reachable(self, terms: tuple[NodeSelectorTerm, ...]) -> Mask:
         columns = self._state.columns
-        if terms is None:
-            return columns.everywhere()
         mask = columns.nowhere()
         for term in terms:
             if not term.usable:
@@ -139,7 +139,8 @@ class VolumeBinding:
                 return {_NO_VOLUME: f"claim {name} is bound to a volume that does not exist"}
             if not reaches(volume, node):
                 where = f"volume {name_of(volume).name} of claim {name}"
-                return {_NO_AFFINITY: f"{where} cannot be reached from the node"}
+                wanted = " or ".join(misses(required_terms(volume) or (), node))
+                return {_NO_AFFINITY: f"{where} cannot be reached from the node: it wants {wanted}"}
         return {}
 
 

@@ -173,7 +173,10 @@ def test_a_volume_that_is_gone_or_far_away_is_named() -> None:
     far = judge([claim(volume="v"), volume(terms=on(ZONE, "b"))]).at("a-1")
     assert far is not None
     assert far.rejections[0].reasons == ("node(s) didn't match PersistentVolume's node affinity",)
-    assert far.rejections[0].details == ("volume v of claim disk cannot be reached from the node",)
+    assert far.rejections[0].details == (
+        f"volume v of claim disk cannot be reached from the node: it wants {ZONE} in (b) "
+        "(the node has 'a')",
+    )
     zone = judge([claim(volume="v"), volume(labels={ZONE: "b"})]).at("a-1")
     assert zone is not None
     assert zone.rejections[0].details == (
