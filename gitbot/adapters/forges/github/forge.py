@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gitbot.adapters.forges.github.api import Api
-from gitbot.adapters.forges.github.budget import Priority
+from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
 from gitbot.adapters.forges.github.checks import Checks
 from gitbot.adapters.forges.github.conversation import Conversation
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
@@ -98,8 +98,12 @@ class GitHubForge:
         if present is None:
             present = self._create(branch, base_branch, title, body)
         missing = sorted({*labels} - {*present.labels})
-        if missing:
+        if not missing:
+            return present
+        try:
             self.set_labels(present.number, (*present.labels, *missing))
+        except BudgetSpent:
+            return present  # labels are for the eye: it is open all the same
         return replace(present, labels=tuple(sorted({*present.labels, *labels})))
 
     def _create(self, branch: str, base_branch: str, title: str, body: str) -> PullRequest:
