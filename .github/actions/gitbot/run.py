@@ -31,8 +31,14 @@ from typing import Any
 
 PREFIX = "GITBOT_INPUT_"
 # what each command prints that a program reads; others print for people
-DOCUMENTS = {"apply": "json", "check": "github", "comment": "json", "doctor": "json",
-             "lint": "github", "propose": "json", "reconcile": "json"}  # fmt: skip
+DOCUMENTS = {
+    "apply": "json",
+    "check": "github",
+    "comment": "json",
+    "lint": "github",
+    "propose": "json",
+    "reconcile": "json",
+}
 OIDC = "oidc"  # name of the context in a kubeconfig of our own making
 SUMMARY_BYTES = 900_000  # GitHub refuses a step's summary above 1 MiB
 ANNOTATIONS = ("::error", "::warning", "::notice")
