@@ -1,0 +1,94 @@
+"""No secret reaches anything that is printed, whatever goes wrong on the way to GitHub."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitbot.testing.github import GitHub, Server
+from tests.contracts.forges import StepClock
+
+CANARY = "canary7c1e55b0d1"
+CONFIGURATION = """apiVersion: placement.gitbot.dev/v1alpha1
+kind: Configuration
+spec:
+  clusters: [{name: prod, timeZone: Europe/Madrid}]
+  forge: {type: github, repository: acme/placement}
+"""
+PEM = f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n-----END PRIVATE KEY-----"
+NAME = "acme/placement"
+COMMANDS = (
+    ("propose",),
+    ("doctor", "--without-cluster", "-o", "json"),
+    ("comment", "--issue", "1", "--comment", "1"),
+    ("check", "--pull-request", "1", "--publish"),
+)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    service = GitHub(tmp_path / "service", clock=StepClock())
+    service.add_repository(NAME)
+    with Server(service) as made:
+        yield made
+
+
+def clone(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / ".gitbot.yaml").write_text(CONFIGURATION, encoding="utf-8")
+    (folder / "intents" / "prod").mkdir(parents=True)
+    return folder
+
+
+SECRETS: list[dict[str, str]] = [
+    {"GITHUB_TOKEN": f"ghs_{CANARY}"},
+    {"GITHUB_TOKEN": f"ghp_{CANARY}"},
+    {"GITBOT_GITHUB_APP_ID": "7", "GITBOT_GITHUB_APP_KEY": PEM},
+    {"GITBOT_GITHUB_APP_ID": "7", "GITBOT_GITHUB_APP_KEY": CANARY},
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=["job", "person", "app", "no key"])
+@pytest.mark.parametrize("command", COMMANDS, ids=[item[0] for item in COMMANDS])
+def test_a_refused_secret_is_not_printed(
+    tmp_path: Path, server: Server, secret: dict[str, str], command: tuple[str, ...]
+) -> None:
+    environment = {**os.environ, **secret, "GITHUB_API_URL": server.api, "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "gitbot", *command],
+        cwd=clone(tmp_path / "clone"),
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode in (1, 2), done.stderr
+    assert "this is a bug" not in done.stderr
+    assert CANARY not in done.stdout + done.stderr
+    assert done.stdout + done.stderr
+
+
+def test_the_log_of_the_client_masks_what_signs(
+    caplog: pytest.LogCaptureFixture, server: Server
+) -> None:
+    from gitbot.adapters.forges.github.credentials import (  # noqa: PLC0415 - heavy
+        CredentialKind,
+        Credentials,
+    )
+    from gitbot.adapters.forges.github.forge import GitHubForge  # noqa: PLC0415
+    from gitbot.errors import GitbotError  # noqa: PLC0415
+
+    credentials = Credentials(
+        kind=CredentialKind.CLASSIC, api_url=server.api, token=f"ghp_{CANARY}"
+    )
+    forge = GitHubForge.of(credentials, repository=NAME, base_branch="main", clock=StepClock())
+    with caplog.at_level(logging.DEBUG), pytest.raises(GitbotError) as caught:
+        forge.list_pulls()
+    assert CANARY not in caplog.text + str(caught.value) + repr(caught.value.__cause__)
