@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
+PATIENCE = 300  # seconds; only a test that fails ever waits so long
 ACTION = ROOT / ".github" / "actions" / "gitbot"
 FORGE = ROOT / "docs" / "local_forge.py"
 CONFIGURATION = """\
@@ -42,6 +43,7 @@ class Runner:
     outputs: Path = field(init=False)
     summary: Path = field(init=False)
     temporary: Path = field(init=False)
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.outputs = self.folder / "outputs"
@@ -66,7 +68,7 @@ class Runner:
         self, where: Path, command: str, *arguments: str, **inputs: str
     ) -> subprocess.Popen[str]:
         """Begin a step."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-I", str(ACTION / "run.py")],
             cwd=where,
             env=self.environment(command, *arguments, **inputs),
@@ -75,11 +77,20 @@ class Runner:
             text=True,
             start_new_session=True,  # as on GitHub: signals reach this process and no other
         )
+        self.started.append(process)
+        return process
+
+    def stop(self) -> None:
+        """Nothing that was begun stays behind."""
+        for process in self.started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
 
     def run(self, where: Path, command: str, *arguments: str, **inputs: str) -> tuple[int, str]:
         """A whole step: exit code and log."""
         process = self.start(where, command, *arguments, **inputs)
-        log, _ = process.communicate(timeout=100)
+        log, _ = process.communicate(timeout=PATIENCE)
         return process.returncode, log
 
     def output(self, name: str) -> str:

@@ -23,6 +23,7 @@ def test_lint_and_check_are_among_them() -> None:
     assert [step["with"]["command"] for step in steps()] == ["lint", "check"]
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("step", steps(), ids=lambda step: str(step["name"]))
 def test_each_step_passes_on_the_example(tmp_path: Path, step: dict[str, Any]) -> None:
     runner = Runner(tmp_path)

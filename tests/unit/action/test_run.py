@@ -21,6 +21,7 @@ from gitbot.adapters.kubernetes.transport import Transport
 from tests.contracts.cluster_server import Reply, ScriptedServer, Seen
 from tests.unit.action.stage import (
     ACTION,
+    PATIENCE,
     REQUEST,
     Cluster,
     Runner,
@@ -30,7 +31,7 @@ from tests.unit.action.stage import (
     open_request,
 )
 
-pytestmark = pytest.mark.xdist_group("action")
+pytestmark = [pytest.mark.xdist_group("action"), pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +47,10 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> Runner:
-    return Runner(tmp_path / "runner")
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    runner = Runner(tmp_path / "runner")
+    yield runner
+    runner.stop()
 
 
 def test_findings_become_annotations_and_the_step_fails(clone: Path, runner: Runner) -> None:
@@ -148,9 +151,7 @@ def test_a_request_from_check_to_merge_to_apply(
         if "created" in line:
             break
     process.send_signal(signal.SIGINT)  # GitHub cancels the run
-    asked = time.monotonic()
-    process.communicate(timeout=60)
-    assert time.monotonic() - asked < 60
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert runner.output("exit-code") == "130"
     assert runner.output("hand-over") == ""
@@ -195,14 +196,14 @@ def test_watch_ends_at_sigterm_and_says_how_it_is(
         *("--watch", "--every", "600", "--health-file", str(health), "-o", "table"),
         KUBECONFIG=cluster.kubeconfig,
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if health.exists() and health.read_text().startswith("ok "):
             break
         time.sleep(0.2)
     assert health.read_text().startswith("ok ")
     process.send_signal(signal.SIGTERM)
-    log, _ = process.communicate(timeout=60)
+    log, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, log
     assert "gitbot/snapshot/iberia" in git(clone, "ls-remote", "origin")
 
