@@ -276,7 +276,7 @@ def one_job(content: JSON, run: WorkflowRun, job: Job, outcome: Path) -> JSON:
             }
         ],
     }
-    kept = {key: content[key] for key in ("name", "on", "env", "defaults") if key in content}
+    kept: JSON = {k: content[k] for k in ("name", "on", "env", "defaults") if k in content}
     return {**kept, "jobs": jobs}
 
 

@@ -10,6 +10,7 @@ from gitbot.testing.github.service import NOBODY, Exchange
 from tests.forge import description
 from tests.unit.testing.github.test_actions import *  # noqa: F403 - the same tests, watched
 from tests.unit.testing.github.test_checks import *  # noqa: F403 - the same tests, watched
+from tests.unit.testing.github.test_faults import *  # noqa: F403 - the same tests, watched
 from tests.unit.testing.github.test_protection import *  # noqa: F403 - the same tests, watched
 from tests.unit.testing.github.test_pulls import *  # noqa: F403 - the same tests, watched
 

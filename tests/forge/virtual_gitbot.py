@@ -26,20 +26,22 @@ def ask(method: str, path: str) -> int:
         connection.close()
 
 
-def now(clock: SystemClock) -> int:
-    """The time of the story."""
-    return ask("GET", "/")
+class StoryClock:
+    """The time of the story; the Clock port."""
 
+    def now(self) -> int:
+        """The present in seconds UTC."""
+        return ask("GET", "/")
 
-def sleep(clock: SystemClock, seconds: int) -> None:
-    """Let time pass in the story."""
-    if seconds > 0:
-        ask("POST", f"/{seconds}")
+    def sleep(self, seconds: int) -> None:
+        """Let time pass in the story."""
+        if seconds > 0:
+            ask("POST", f"/{seconds}")
 
 
 if __name__ == "__main__":
-    SystemClock.now = now  # type: ignore[method-assign]
-    SystemClock.sleep = sleep  # type: ignore[method-assign]
+    for name in ("now", "sleep"):
+        setattr(SystemClock, name, getattr(StoryClock, name))
     # PyGithub signs an App's token with it
     time.time = lambda: float(ask("GET", "/"))  # noqa: TID251 - replaced, not read
     sys.argv[0] = "gitbot"

@@ -37,7 +37,11 @@ class Server:
         self._scheme = "http"
         if tls is not None:
             self._scheme = "https"
-            self._listener.socket = tls.wrap_socket(self._listener.socket, server_side=True)
+            self._listener.socket = tls.wrap_socket(
+                self._listener.socket,
+                server_side=True,
+                do_handshake_on_connect=False,  # in the connection's own thread
+            )
         self._thread = threading.Thread(
             target=self._listener.serve_forever,
             kwargs={"poll_interval": 0.05},

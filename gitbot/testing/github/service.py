@@ -256,7 +256,7 @@ class GitHub:
         principal = NOBODY
         try:
             principal = principal_of(self.state, request.token, now)
-            limited = self.limits.take(request.token or "anonymous", now)
+            limited = self._count(request, now)
             route, parameters = find_route(request.method, request.path)
             call = Call(
                 github=self,
@@ -282,6 +282,12 @@ class GitHub:
             queue.settle(self, call.repository)
         answer = result if isinstance(result, Answer) else Answer(code=route.success, body=result)
         return replace(answer, headers={**limited, **answer.headers}), route, principal
+
+    def _count(self, request: Request, now: int) -> dict[str, str]:
+        """Asking for the limit is free."""
+        if request.path == "/rate_limit":
+            return {}
+        return self.limits.take(request.token or "anonymous", now)
 
     def _watched(
         self, request: Request, answer: Answer, route: Route | None, principal: Principal

@@ -40,7 +40,6 @@ def _named_user(call: Call) -> JSON:
 def _rate_limit(call: Call) -> JSON:
     limits = call.github.limits
     token = call.request.token or "anonymous"
-    limits.give_back(token, call.now)  # asking is free
     used, reset = limits.present(token, call.now)
     core = {
         "limit": limits.limit,

@@ -82,7 +82,11 @@ def pull(links: Links, state: State, repository: Repository, which: Pull) -> JSO
         "title": issue.title,
         "user": people.user(links, state.accounts[issue.author]),
         "body": issue.body or None,
-        "labels": labels(links, repository, issue.labels),
+        # the description has them with a text here, elsewhere with null
+        "labels": [
+            {**label, "description": label["description"] or ""}
+            for label in labels(links, repository, issue.labels)
+        ],
         "milestone": None,
         "assignee": None,
         "assignees": [],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -38,11 +39,11 @@ class Scene:
     tokens: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def make(cls, folder: Path) -> Scene:
+    def make(cls, folder: Path, *, tls: ssl.SSLContext | None = None) -> Scene:
         clock = StepClock()
         github = GitHub(folder / "service", clock=clock)
         github.add_repository(REPOSITORY)
-        scene = cls(github=github, server=Server(github), clock=clock, folder=folder)
+        scene = cls(github=github, server=Server(github, tls=tls), clock=clock, folder=folder)
         for login, role in (("alice", "write"), ("bob", "write"), ("rita", "read")):
             github.add_collaborator(REPOSITORY, login, role)
             scene.tokens[login] = github.personal_token(login)

@@ -132,6 +132,8 @@ def test_labels_are_made_as_they_are_used(scene: Scene) -> None:
     scene.ask("bob", "DELETE", "~/issues/1/labels/b")
     assert [label["name"] for label in scene.ask("bob", "GET", "~/issues/1/labels")] == ["a", "c"]
     assert [label["name"] for label in scene.ask("bob", "GET", "~/labels")] == ["a", "b", "c"]
+    (pull,) = scene.ask("bob", "GET", "~/pulls")
+    assert [label["name"] for label in pull["labels"]] == ["a", "c"]
 
 
 def test_statuses_have_a_length_and_a_number(scene: Scene) -> None:
