@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gitbot.errors import ForgeError
-from gitbot.ports.forge import PullRequest
+from gitbot.ports.forge import CheckState, PullRequest
+from gitbot.workflows.reviewed import CHANGED
 from gitbot.workflows.shell import Shell
 
 PLANNED = "gitbot/planned"  # there is a plan that a merge approves
@@ -19,9 +20,10 @@ def set_labels(shell: Shell, pull: PullRequest, wanted: frozenset[str]) -> bool:
     """Set the bot's labels beside those of people; whether anything was written.
 
     Labels are for the eye only: where they cannot be written, it is said and the run goes on.
-    With several clusters each run would take the others' labels away, so those stay.
+    With several clusters a label stays that another cluster's checks still mean.
     """
-    kept = {name for name in pull.labels if name not in OWN or shell.several}
+    meant = _meant_elsewhere(shell, pull) if shell.several else frozenset()
+    kept = {name for name in pull.labels if name not in OWN or name in meant}
     target = tuple(sorted(kept | wanted))
     if target == tuple(sorted(pull.labels)):
         return False
@@ -31,3 +33,25 @@ def set_labels(shell: Shell, pull: PullRequest, wanted: frozenset[str]) -> bool:
         shell.say(f"labels of pull request {pull.number} are not set: {error}")
         return False
     return True
+
+
+def _meant_elsewhere(shell: Shell, pull: PullRequest) -> frozenset[str]:
+    """The labels that the checks of the other clusters on this head may have asked for."""
+    found = {RETURN}
+    for status in shell.forge.list_statuses(pull.head):
+        family = status.context.partition(" ")[0]
+        if not status.context.startswith("gitbot/") or status.context.endswith(
+            f" ({shell.cluster_name})"
+        ):
+            continue
+        match family, status.state:
+            case _, CheckState.FAILURE:
+                found.add(BLOCKED)
+            case "gitbot/plan", CheckState.SUCCESS:
+                found.add(PLANNED)
+                found |= {STALE} if status.description.startswith(CHANGED) else set()
+            case "gitbot/apply", CheckState.PENDING:
+                found |= {WAITING, HOLD}
+            case _:
+                pass
+    return frozenset(found)

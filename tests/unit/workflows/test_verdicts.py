@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gitbot.constraints.replay import replay
 from gitbot.errors import ForgeError
-from gitbot.ports.forge import AnnotationLevel, CheckRun
+from gitbot.ports.forge import AnnotationLevel, CheckRun, CheckState
 from gitbot.workflows import labels
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import propose
@@ -151,3 +153,23 @@ def test_what_became_of_the_moves_is_a_check_with_a_table() -> None:
     assert check.title == "request/customapp/jump succeeded"
     assert "| succeeded |" in check.summary
     assert "jumpbox" in check.summary
+
+
+def test_with_several_clusters_a_label_stays_while_another_cluster_means_it() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    shell = replace(story.shell, several=True)
+    other = CheckRun(name="gitbot/plan (other)", state=CheckState.FAILURE, title="no room")
+    story.forge.set_check(pull.head, other)
+    story.forge.set_labels(1, (labels.BLOCKED, labels.STALE))
+    publish(shell, number=1, replay=replay)
+    assert story.forge.get_pull(1).labels == (labels.BLOCKED, labels.PLANNED)
+    assert set(checks(story)) == {
+        "gitbot/plan (iberia)",
+        "gitbot/policy (iberia)",
+        "gitbot/plan (other)",
+    }
+    story.forge.set_check(pull.head, replace(other, state=CheckState.SUCCESS))
+    story.commit(pull.branch, **{"docs/note.txt": "another head\n"})
+    publish(shell, number=1, replay=replay)
+    assert story.forge.get_pull(1).labels == (labels.PLANNED,)

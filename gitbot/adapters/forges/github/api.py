@@ -131,7 +131,7 @@ class Api:
         what: str,
         verb: str,
         path: str,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | None,
         *,
         resolve: Resolve,
         priority: Priority = Priority.NORMAL,
@@ -153,7 +153,7 @@ class Api:
         raise Unanswered(f"GitHub did not let gitbot {what}")
 
     def _write_once(
-        self, what: str, verb: str, path: str, body: Mapping[str, Any], priority: Priority
+        self, what: str, verb: str, path: str, body: Mapping[str, Any] | None, priority: Priority
     ) -> Json:
         for _ in range(READS):  # a refusal for too many requests says that nothing was done
             self._wait(priority, write=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gitbot.adapters.forges.github.api import Api
-from gitbot.adapters.forges.github.budget import Priority
+from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
 from gitbot.adapters.forges.github.decoding import comment_of, issue_of
 from gitbot.adapters.forges.github.refusals import Refused
 from gitbot.ports.forge import Comment, Issue
@@ -80,10 +80,16 @@ class Conversation:
     def _find(self, number: int, marker: str) -> Comment | None:
         """The own comment of a marker; one just written is known though no list has it yet."""
         own = self.account()
-        for comment in self.list_comments(number):
-            if marker in comment.body and comment.author == own:
-                self._known[number, marker] = comment.id
-                return comment
+        mine = [
+            item
+            for item in self.list_comments(number)
+            if marker in item.body and item.author == own
+        ]
+        if mine:
+            self._known[number, marker] = mine[0].id
+            for doubled in mine[1:]:  # two runs wrote it at the same moment
+                self._delete(doubled.id)
+            return mine[0]
         known = self._known.get((number, marker))
         if known is None:
             return None
@@ -94,6 +100,31 @@ class Conversation:
                 raise
             del self._known[number, marker]  # somebody deleted it
             return None
+
+    def _delete(self, comment: int) -> None:
+        path = f"{self.root}/issues/comments/{comment}"
+
+        def gone() -> bool | None:
+            try:
+                self.api.get(f"read comment {comment}", path)
+            except Refused as error:
+                return True if error.absent else None
+            return None
+
+        try:
+            self.api.write(
+                f"delete comment {comment}",
+                "DELETE",
+                path,
+                None,
+                resolve=gone,
+                priority=Priority.COSMETIC,
+            )
+        except BudgetSpent:
+            return
+        except Refused as error:
+            if not error.absent:
+                raise
 
     def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
         """The one own issue with the marker, edited in place; a closed one stays closed."""

@@ -67,7 +67,12 @@ class Protection:
             f"{self.root}/rules/branches/{quote(self.branch, safe='')}",
             priority=Priority.SAFETY,
         )
-        return max((_approvals(rule) for rule in rules), default=0)
+        try:
+            return max((_approvals(rule) for rule in rules), default=0)
+        except Refused as error:
+            if error.status == 404 or _is_not_offered(error):  # 404: an older Enterprise Server
+                return 0
+            raise
 
     def _by_protection(self) -> int:
         branch = self.api.get(
@@ -97,11 +102,17 @@ class Protection:
                 f"read the protection of {self.branch}", path, priority=Priority.SAFETY
             ).body
         except Refused as error:
-            if error.status == 404 and _UNPROTECTED in error.said.lower():
+            unprotected = error.status == 404 and _UNPROTECTED in error.said.lower()
+            if unprotected or _is_not_offered(error):
                 return 0
             raise
         asked = body.get("required_pull_request_reviews") or {}
         return int(asked.get("required_approving_review_count") or 0)
+
+
+def _is_not_offered(error: Refused) -> bool:
+    """Whether this plan of GitHub has no such rules (private repositories of free accounts)."""
+    return error.status == 403 and "upgrade to" in error.said.lower()
 
 
 def _approvals(rule: Any) -> int:

@@ -12,7 +12,14 @@ from gitbot.adapters.forges.github.api import READS
 from gitbot.adapters.forges.github.budget import MAX_WAIT, Budget, BudgetSpent, Priority
 from gitbot.adapters.forges.github.refusals import Refused, Unanswered
 from gitbot.errors import ForgeError
-from tests.unit.adapters.github.scripted import FakeClock, Reply, Request, api_for, serving
+from tests.unit.adapters.github.scripted import (
+    FakeClock,
+    Reply,
+    Request,
+    api_for,
+    forge_for,
+    serving,
+)
 
 
 def in_turn(*replies: Reply) -> Callable[[Request], Reply]:
@@ -223,3 +230,45 @@ def test_content_writes_are_spread() -> None:
     assert budget.wait_for(Priority.SAFETY, write=True, now=30) == 0
     with pytest.raises(BudgetSpent):
         budget.wait_for(Priority.COSMETIC, write=True, now=30)
+
+
+REVIEWS: list[tuple[dict[str, Reply], int | None]] = [
+    ({}, 0),
+    ({"rules": Reply(body=[{"type": "pull_request",
+                            "parameters": {"required_approving_review_count": 2}}])}, 2),
+    ({"rules": Reply(status=404, body={"message": "Not Found"})}, 0),
+    ({"rules": Reply(status=403, body={"message": "Upgrade to GitHub Pro or make this public"})},
+     0),
+    ({"branch": Reply(body={"protected": True}),
+      "protection": Reply(body={"required_pull_request_reviews":
+                                {"required_approving_review_count": 1}})}, 1),
+    ({"branch": Reply(body={"protected": True}),
+      "protection": Reply(status=404, body={"message": "Branch not protected"})}, 0),
+    ({"branch": Reply(body={"protected": True}),
+      "protection": Reply(status=403, body={"message": "Resource not accessible"})}, None),
+    ({"branch": Reply(body={"protected": True}),
+      "rules": Reply(body=[{"type": "pull_request",
+                            "parameters": {"required_approving_review_count": 1}}]),
+      "protection": Reply(status=403, body={"message": "Resource not accessible"})}, 1),
+    ({"rules": Reply(status=403, body={"message": "Resource not accessible"})}, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("replies", "count"), REVIEWS)
+def test_how_many_reviews_a_branch_asks_for(replies: dict[str, Reply], count: int | None) -> None:
+    known = {"rules": Reply(body=[]), "branch": Reply(body={"protected": False}), **replies}
+
+    def script(request: Request) -> Reply:
+        if request.path.endswith("/protection"):
+            return known["protection"]
+        return known["rules" if "/rules/" in request.path else "branch"]
+
+    with serving(script) as server:
+        forge = forge_for(server)
+        if count is None:
+            with pytest.raises(ForgeError):
+                assert forge.reviews_required
+        else:
+            assert forge.reviews_required == count
+        forge.require_reviews(3)
+        assert forge.reviews_required == 3

@@ -293,3 +293,12 @@ def test_a_token_that_expires_stops_the_run(day: Day) -> None:
     day.clock.sleep(1001 * 3600)
     with pytest.raises(Refused, match="401"):
         day.forge.list_pulls()
+
+
+def test_a_comment_that_two_runs_wrote_at_once_becomes_one(day: Day) -> None:
+    first = day.forge.upsert_comment(1, marker="<!-- m -->", body="<!-- m --> one")
+    day.forge.upsert_comment(1, marker="<!-- n -->", body="<!-- n --> <!-- m --> two")
+    assert len(day.stored.comments) == 2
+    again = day.forge.upsert_comment(1, marker="<!-- m -->", body="<!-- m --> three")
+    assert again.id == first.id
+    assert [item.body for item in day.forge.list_comments(1)] == ["<!-- m --> three"]
