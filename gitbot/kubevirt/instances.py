@@ -11,6 +11,7 @@ from typing import Any
 from gitbot.kubevirt import names
 from gitbot.kubevirt.edits import with_condition, with_value, without, without_condition
 from gitbot.kubevirt.limits import phase_of
+from gitbot.kubevirt.memory_overhead import dedicated
 from gitbot.kubevirt.phases import with_phase
 from gitbot.kubevirt.pod_context import pod_context
 from gitbot.kubevirt.pods import (
@@ -48,8 +49,11 @@ _FINALIZERS = (names.VMI_FINALIZER, "foregroundDeleteVirtualMachine")
 def reconcile_instance(view: View, vmi: KubernetesObject, now: int) -> Reconciled:
     """One pass over a VMI. Ask again when it, its launcher pods or the KubeVirt object change."""
     pod = current_pod(view, vmi)
-    writes: list[Write] = list(_pods_writes(view, vmi, pod))
+    writes: list[Write] = list(_pods_writes(view, vmi, pod, now))
     changed = _with_pods(view, _next(view, vmi, pod, now), pod, now)
+    if _lacks_guarantee(changed, pod):
+        text, reason = "failed to guarantee pod resources", "FailedGuaranteeResources"
+        writes.append(RecordEvent(object=vmi, type="Warning", reason=reason, message=text))
     if changed != vmi:
         writes.append(Update(object=changed))
     if pod is not None and not is_deleting(pod):
@@ -59,7 +63,9 @@ def reconcile_instance(view: View, vmi: KubernetesObject, now: int) -> Reconcile
     return Reconciled(writes=tuple(writes))
 
 
-def _pods_writes(view: View, vmi: KubernetesObject, pod: KubernetesObject | None) -> list[Write]:
+def _pods_writes(
+    view: View, vmi: KubernetesObject, pod: KubernetesObject | None, now: int
+) -> list[Write]:
     """A launcher pod where there has to be one, none where the VMI ends."""
     if is_deleting(vmi) or phase_of(vmi) in FINAL_PHASES:
         return [
@@ -86,7 +92,9 @@ def _pods_writes(view: View, vmi: KubernetesObject, pod: KubernetesObject | None
     def refused(text: str) -> Reconciled:
         failed = f"Error creating pod: {text}"
         warning = RecordEvent(object=vmi, type="Warning", reason="FailedCreate", message=failed)
-        return Reconciled(writes=(warning,), requeue_after=5, waits_for=failed)
+        waiting = Update(object=with_phase(vmi, "Pending", now))
+        writes = (warning,) if phase_of(vmi) else (warning, waiting)
+        return Reconciled(writes=writes, requeue_after=5, waits_for=failed)
 
     return [Create(object=new, event=event, refused=refused)]
 
@@ -144,13 +152,20 @@ def _scheduling(vmi: KubernetesObject, pod: KubernetesObject | None, now: int) -
             message=waiting.get("message", ""),
         )
     changed = without_condition(vmi, "PodScheduled")
-    if not is_ready(pod) or is_deleting(vmi):
+    if not is_ready(pod) or is_deleting(vmi) or _lacks_guarantee(changed, pod):
         return changed
     node = at(pod, "spec", "nodeName", default="")
     labels = {**labels_of(vmi), names.NODE_NAME: node}
     changed = with_value(with_phase(changed, "Scheduled", now), node, "status", "nodeName")
     changed = with_value(changed, "Unix", "status", "migrationTransport")
     return with_value(changed, labels, "metadata", "labels")
+
+
+def _lacks_guarantee(vmi: KubernetesObject, pod: KubernetesObject | None) -> bool:
+    """Whether a guest with CPUs of its own waits in a running pod that cannot have any."""
+    if phase_of(vmi) != "Scheduling" or pod is None or is_deleting(vmi) or not is_ready(pod):
+        return False
+    return dedicated(vmi) and at(pod, "status", "qosClass") != "Guaranteed"
 
 
 def _released(vmi: KubernetesObject) -> dict[str, Any]:

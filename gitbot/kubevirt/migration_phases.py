@@ -39,7 +39,7 @@ def next_status(scene: Scene) -> NextStatus:
     failure = _failure(scene)
     if failure:
         return _failed(scene, failure)
-    if scene.canceled and condition_of(scene.migration, ABORT_CONDITION) is None:
+    if _newly_canceled(scene):
         return _stamped(scene, with_condition(scene.migration, ABORT_CONDITION, "True", scene.now))
     return _forward(scene)
 
@@ -68,13 +68,17 @@ def _failure(scene: Scene) -> str:
         return (
             "VMI's migration state was taken over by another migration job during active migration."
         )
-    if scene.detached():
-        return "Migration failed because target attachment pod shutdown during migration"
     if at(scene.own_state, "failed"):
         return "source node reported migration failed"
+    if scene.detached() and not _newly_canceled(scene):
+        return "Migration failed because target attachment pod shutdown during migration"
     if phase == "" and scene.other_owner():
         return "VMI is not eligible for migration because another migration job is in progress."
     return ""
+
+
+def _newly_canceled(scene: Scene) -> bool:
+    return scene.canceled and condition_of(scene.migration, ABORT_CONDITION) is None
 
 
 def _failed(scene: Scene, message: str) -> NextStatus:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gitbot.kubevirt.pod_defaults import ClassObjects, stored_pod
 from gitbot.model.objects import KubernetesObject, at, labels_of
+from gitbot.simulation.pod_quality import quality_of
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.store import with_metadata
 
@@ -36,5 +37,6 @@ def _pod(obj: KubernetesObject, classes: ClassObjects) -> KubernetesObject:
     spec = dict(obj.get("spec") or {})
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
-    status = obj.get("status") or {"phase": "Pending", "qosClass": "Burstable"}
-    return stored_pod({**obj, "spec": spec, "status": status}, classes)
+    stored = stored_pod({**obj, "spec": spec}, classes)
+    status = obj.get("status") or {"phase": "Pending", "qosClass": quality_of(stored)}
+    return {**stored, "status": status}

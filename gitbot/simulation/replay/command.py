@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from gitbot.errors import Bug, GitbotError
+from gitbot.errors import GitbotError
 from gitbot.simulation.replay.admissions import replay_admission
 from gitbot.simulation.replay.context import Context, read_context
 from gitbot.simulation.replay.records import read_lines
@@ -92,11 +92,16 @@ def verdicts(path: Path, player: Player, context: Context) -> Iterator[Verdict]:
 def _played(player: Player, record: Mapping[str, Any], context: Context, where: str) -> Verdict:
     try:
         return player(record, context)
-    except Bug:
-        raise
     except GitbotError as error:
         return Verdict(record=where, error=str(error))
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
         text = f"not in the form of a recording: {type(error).__name__}: {error}"
         return Verdict(record=where, error=text)
 

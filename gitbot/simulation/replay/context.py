@@ -14,6 +14,7 @@ from gitbot.errors import UsageError
 from gitbot.simulation.building import node
 
 NAME = "context.json.gz"
+OWN = Path(__file__).with_name(NAME)  # of the recordings that this project was held to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,29 @@ class Context:
         for name, state in sorted(self.runtime_classes.items()):
             made.append(_class("node.k8s.io/v1", "RuntimeClass", name, state))
         return made
+
+    def namespace_objects(self, name: str, own: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """A namespace with its quota and limits; `own` is what a record says besides."""
+        known = self.namespaces.get(name, {})
+        labels = {**(known.get("labels") or {}), **(own.get("labels") or {})}
+        metadata = {"name": name, "labels": labels}
+        found = [{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}]
+        quota = own.get("resourcequota") or {}
+        hard = quota.get("hard") or known.get("quota_hard")
+        if hard:
+            status = {"hard": hard, **({"used": quota["used"]} if quota.get("used") else {})}
+            spec = {"spec": {"hard": hard}, "status": status}
+            found.append({**named("v1", "ResourceQuota", "q", name), **spec})
+        if own.get("limitrange"):
+            spec = {"spec": {"limits": own["limitrange"]}}
+            found.append({**named("v1", "LimitRange", "limits", name), **spec})
+        return found
+
+
+def named(api_version: str, kind: str, name: str, namespace: str) -> dict[str, Any]:
+    """An object that has nothing but its name."""
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
 
 
 def _class(api_version: str, kind: str, name: str, state: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,10 +107,10 @@ def recorded_node(name: str, state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_context(path: Path | None, beside: Path) -> Context:
-    """The context named by `path`, else the one beside the recording, else an empty one."""
+    """The context named by `path`, else the one beside the recording, else our own."""
     where = path or beside.with_name(NAME)
     if path is None and not where.exists():
-        return Context()
+        where = OWN
     try:
         data = where.read_bytes()
         text = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data

@@ -15,10 +15,11 @@ from typing import Any
 from gitbot.kubevirt.launcher_pod import claim_of
 from gitbot.model.objects import annotations_of, at, labels_of, name_of
 from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.replay.context import Context
+from gitbot.simulation.replay.context import Context, named
 from gitbot.simulation.replay.differences import Difference, first_difference
 from gitbot.simulation.replay.essence import essence
 from gitbot.simulation.replay.records import wanted
+from gitbot.simulation.replay.source_pods import replay_source_pod
 from gitbot.simulation.replay.verdict import Verdict
 from gitbot.simulation.store import Change, key_of
 
@@ -30,6 +31,8 @@ Record = Mapping[str, Any]
 
 def replay_target_pod(record: Record, context: Context) -> Verdict:
     """Equal, or the first field in which the target pods differ."""
+    if "requested_object" in record:
+        return replay_source_pod(record, context)
     wanted(record, "record", "settings", "source_node", "vmi", "source_pod", "vmim", "target_pod")
     name = str(record["record"])
     scene = Scene(record, context)
@@ -69,26 +72,12 @@ class Scene:
 
     def _surroundings(self, context: Context) -> list[dict[str, Any]]:
         own = self._record.get("namespace_objects") or {}
-        known = context.namespaces.get(self._namespace, {})
-        labels = {**(known.get("labels") or {}), **(own.get("labels") or {})}
-        metadata = {"name": self._namespace, "labels": labels}
-        found = [{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}]
-        if self.cluster.get("Namespace", self._namespace) is not None:
-            found = []
-        quota = own.get("resourcequota") or {}
-        hard = quota.get("hard") or known.get("quota_hard")
-        if hard:
-            status = {"hard": hard, **({"used": quota["used"]} if quota.get("used") else {})}
-            found.append({**self._named("v1", "ResourceQuota", "q"), "spec": {"hard": hard}})
-            found[-1]["status"] = status
-        if own.get("limitrange"):
-            spec = {"limits": own["limitrange"]}
-            found.append({**self._named("v1", "LimitRange", "limits"), "spec": spec})
-        return found
+        found = context.namespace_objects(self._namespace, own)
+        known = self.cluster.get("Namespace", self._namespace) is not None
+        return found[1:] if known else found
 
     def _named(self, api_version: str, kind: str, name: str) -> dict[str, Any]:
-        metadata = {"name": name, "namespace": self._namespace}
-        return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+        return named(api_version, kind, name, self._namespace)
 
     def _load_claims(self) -> None:
         labels = labels_of(self._record["source_pod"])

@@ -17,8 +17,13 @@ from gitbot.simulation.replay.command import DIFFERENT, EQUAL, UNREADABLE, main
 from gitbot.simulation.replay.records import read_lines
 
 RECORDED = Path(__file__).parent / "recorded"
-FILES = {"target-pods": (), "admission": ("--admission",), "traces": ("--traces",)}
-COUNTS = {"target-pods": 478, "admission": 181, "traces": 45}
+FILES = {
+    "target-pods": (),
+    "source-pods-refused": (),
+    "admission": ("--admission",),
+    "traces": ("--traces",),
+}
+COUNTS = {"target-pods": 478, "source-pods-refused": 12, "admission": 181, "traces": 45}
 Record = dict[str, Any]
 
 
@@ -46,8 +51,7 @@ def replayed(path: Path, *options: str) -> tuple[int, list[Record], str]:
 def played(folder: Path, name: str, *given: Record) -> tuple[int, list[Record]]:
     path = folder / "given.jsonl"
     path.write_text("".join(json.dumps(item) + "\n" for item in given))
-    context = str(RECORDED / "context.json.gz")
-    code, lines, _ = replayed(path, *FILES[name], "--context", context)
+    code, lines, _ = replayed(path, *FILES[name])
     return code, lines
 
 
@@ -227,7 +231,7 @@ def test_a_file_that_breaks_off_gives_what_came_before(tmp_path: Path) -> None:
     assert [line.error for line in found[:-1]] == [""] * (len(found) - 1)
     assert len(found) > 1
     assert "ends too early" in found[-1].error
-    result, lines, told = replayed(path, "--context", str(RECORDED / "context.json.gz"))
+    result, lines, told = replayed(path)
     assert result == UNREADABLE
     assert [line["equal"] for line in lines[:-1]] == [True] * (len(lines) - 1)
     assert lines[-1]["record"] == f"{path}:{len(lines)}"
