@@ -7,12 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
+from gitbot.model.objects import labels_of
 from gitbot.model.problem import Pin
 from gitbot.planner.board import Board
 from gitbot.planner.step import Step
 
 MOST_OF_A_RULE = 5
 """Moves of one rule's VMs in one wave: so many endings Transit combines completely."""
+
+MOST_COUNTED = 4
+"""Moves in one wave that a VM's terms count: each of them is to come, under way or done."""
 
 
 class Flight:
@@ -109,15 +113,36 @@ class Flight:
 
         Room and anti-affinity are hardest with all others in flight, which is what `admit` asks.
         Pod affinity and topology spread are not: a friend that left, or another count, may refuse
-        what was allowed before. So moves of VMs with such demands are asked in every state.
+        what was allowed before. So moves of VMs with such demands are asked in every state of the
+        moves that their terms count; the others are in flight.
         """
-        together = [*self.steps, step]
+        if self._delicate(step) and not self._in_any_order(step, self.steps):
+            return False
         return all(
-            state.takes(item)
-            for item in together
-            if self._delicate(item)
-            for state in _states(self._ground, [other for other in together if other is not item])
+            self._in_any_order(item, [*(each for each in self.steps if each is not item), step])
+            for item in self.steps
+            if self._delicate(item) and self._counts(item, step)
         )
+
+    def _in_any_order(self, step: Step, others: Sequence[Step]) -> bool:
+        counted = [other for other in others if self._counts(step, other)]
+        if len(counted) > MOST_COUNTED:
+            return False
+        air = self._ground.fork()
+        for other in others:
+            if other not in counted:
+                air.launch(other)
+        return all(state.takes(step) for state in _states(air, counted))
+
+    def _counts(self, step: Step, other: Step) -> bool:
+        """Whether a term of the one VM's pod selects the other's pods, whatever their namespace."""
+        transit = self._ground.transit
+        pod = transit.target_pod(step.vm)
+        source = transit.instances[other.vm].source_pod
+        labels = [transit.target_pod(other.vm).labels, labels_of(source or {})]
+        selectors = [term.selector for term in pod.affinity.required_pods]
+        selectors += [item.selector for item in pod.spread if item.hard]
+        return any(selector.matches(each) for selector in selectors for each in labels)
 
     def _delicate(self, step: Step) -> bool:
         pod = self._ground.transit.target_pod(step.vm)

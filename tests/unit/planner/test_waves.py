@@ -11,7 +11,8 @@ from gitbot.model.instants import Interval
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import Freeze, Limits
-from gitbot.testing.problems import NOW, named, node, problem, vm
+from gitbot.planner.flight import MOST_COUNTED
+from gitbot.testing.problems import NOW, ZONE, named, node, problem, vm
 from tests.unit.planner.reading import held, move, moved, planned
 
 NODES = [node(f"n{number}", zone="ab"[number % 2]) for number in range(1, 9)]
@@ -47,6 +48,39 @@ def test_limits(limits: Limits, by: dict[str, str], most: int) -> None:
     plan = planned(problem([*NODES, *vms], goals=[goal], limits=limits))
     assert len(plan.moves) == 8
     assert largest(plan, **by) == most
+
+
+def even(app: str) -> list[dict[str, Any]]:
+    """At most two more of an app in one zone than in another, by the VMs' own constraint."""
+    selector = {"matchLabels": {"app": app}}
+    common = {"maxSkew": 2, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    return [{**common, "labelSelector": selector}]
+
+
+def test_many_vms_with_an_even_spread_of_their_own_leave_in_one_wave() -> None:
+    """Each asks for every state of the moves that it counts, not of all moves at once."""
+    apps = [(f"v{number}", f"a{number // 2}") for number in range(16)]
+    vms = [
+        vm(name, on=f"n{1 + index % 2}", labels={"app": app}, topology_spread=even(app))
+        for index, (name, app) in enumerate(apps)
+    ]
+    most = Limits(parallel=50, per_source_node=50, per_target_node=50, per_zone=50)
+    goal = move(*(name for name, _ in apps), to=("n5", "n6", "n7", "n8"))
+    plan = planned(problem([*NODES, *vms], goals=[goal], limits=most))
+    assert len(plan.moves) == 16
+    assert {item.wave for item in plan.moves} == {0}
+
+
+def test_vms_whose_spread_counts_many_moves_leave_by_and_by() -> None:
+    vms = [
+        vm(f"v{number}", on=f"n{1 + number % 2}", labels={"app": "a"}, topology_spread=even("a"))
+        for number in range(12)
+    ]
+    most = Limits(parallel=50, per_source_node=50, per_target_node=50, per_zone=50)
+    goal = move(*(f"v{number}" for number in range(12)), to=("n5", "n6", "n7", "n8"))
+    plan = planned(problem([*NODES, *vms], goals=[goal], limits=most))
+    assert len(plan.moves) == 12
+    assert largest(plan) <= MOST_COUNTED + 1
 
 
 def test_migrations_of_others_take_slots() -> None:
