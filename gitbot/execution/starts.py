@@ -93,7 +93,8 @@ def _look(
         maintenance = candidate.approved.terms.maintenance
         if maintenance is not None and candidate.approved.id not in look.nodes:
             look.nodes[candidate.approved.id] = nodes_of(view, maintenance)
-    for candidate in candidates:
+    # what stands intended first: another executor may be about to create it, so its slot is taken
+    for candidate in sorted(candidates, key=lambda item: not item.intended):
         reason, until, retry = _refusal(view, facts, look, candidate)
         if not reason and careful:
             reason, until, retry = _law(view, facts, look, candidate), 0, bool(facts.unfinished())

@@ -10,20 +10,26 @@ from __future__ import annotations
 import pytest
 
 from gitbot.errors import GitbotError
+from gitbot.execution.values import Terms
+from gitbot.model.instants import Interval
 from gitbot.model.ledger_json import verify
+from gitbot.model.problem import Limits
 from gitbot.workflows.apply import apply
 from tests.faults.test_crashes import Killed, a_stage, end_of, install, run_to_the_end
-from tests.unit.workflows.doubles import Stage
+from tests.unit.workflows.doubles import Stage, a_move, a_plan
 
 
 class OtherRunAt:
     """At the nth point that is passed, another executor does a pass; it may be killed in it."""
 
-    def __init__(self, stage: Stage, number: int, *, seconds: int, killed_at: int = 0) -> None:
+    def __init__(
+        self, stage: Stage, number: int, *, seconds: int, killed_at: int = 0, pause: int = 0
+    ) -> None:
         self.stage = stage
         self.number = number
         self.seconds = seconds
         self.killed_at = killed_at
+        self.pause = pause  # seconds for which the first executor hangs before that
         self.passed = 0
         self.inside = 0
 
@@ -37,6 +43,7 @@ class OtherRunAt:
         if self.passed != self.number:
             return
         self.inside = 1
+        self.stage.clock.sleep(self.pause)
         try:
             apply(self.stage.shell, max_runtime=self.seconds)
         except (Killed, GitbotError):
@@ -67,6 +74,56 @@ def test_a_whole_pass_of_another_executor_at_every_point(seconds: int) -> None:
         assert (where, creates) == end_of(expected)[:2], f"at point {number}"
         assert last == end_of(expected)[2], f"at point {number}"
         assert not verify(stage.store.read().entries)
+
+
+@pytest.mark.parametrize(("slots", "pause"), [(3, 0), (1, 25), (2, 25)])
+def test_caps_hold_over_both(slots: int, pause: int) -> None:
+    """Seven moves, fewer slots, and windows that open while the one of them hangs."""
+    limits = Limits(parallel=slots, per_source_node=9, per_target_node=9, per_zone=9, reserve=0)
+    names = [f"vm{number}" for number in range(7)]
+
+    def stage_of_many() -> tuple[Stage, list[int]]:
+        stage = Stage.of(nodes={"a": "east", "c": "west"}, vms=dict.fromkeys(names, "a"))
+        stage.base.limits, stage.cluster.seconds = limits, 90
+        for number, name in enumerate(names):
+            request = f"request/db/{name}"
+            opens = stage.clock.present + 20 * (6 - number)  # later ones open earlier
+            stage.base.terms_by_request[request] = Terms(
+                allowed=(Interval(start=opens, end=opens + 86_400),)
+            )
+            plan = a_plan(a_move(name, "a", "c", request=request, group=request))
+            stage.approve(plan, branch=name)
+        most: list[int] = []
+
+        def count() -> None:
+            phases = [item["status"]["phase"] for item in stage.cluster.migrations.values()]
+            most.append(sum(phase not in ("Succeeded", "Failed") for phase in phases))
+
+        stage.clock.listeners.append(count)
+        return stage, most
+
+    stage, most = stage_of_many()
+    counter = OtherRunAt(stage, 0, seconds=1)
+    install(stage, counter)
+    run_many(stage)
+    assert max(most) == slots
+    for number in range(2, counter.passed + 1, 3):
+        stage, most = stage_of_many()
+        install(stage, OtherRunAt(stage, number, seconds=30, pause=pause))
+        run_many(stage)
+        assert max(most) <= slots, f"at point {number}"
+        assert set(stage.cluster.where().values()) == {"c"}
+        assert len(stage.cluster.creates()) == 7
+
+
+def run_many(stage: Stage) -> None:
+    """Passes until all VMs have moved."""
+    for _ in range(60):
+        apply(stage.shell, wait_for_opening=600)
+        if set(stage.cluster.where().values()) == {"c"}:
+            return
+        stage.clock.sleep(5)
+    raise AssertionError("it never comes to rest")
 
 
 @pytest.mark.parametrize("killed_at", [2, 4, 6, 8])
