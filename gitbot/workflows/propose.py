@@ -19,7 +19,6 @@ from gitbot.model.findings import Severity
 from gitbot.model.ledger import Entry, concern_file
 from gitbot.model.plan import PlacementPlan
 from gitbot.ports.forge import PullRequest, PullState
-from gitbot.reports import markdown, marker
 from gitbot.workflows.approvals import (
     concern_branch,
     file_digest,
@@ -36,12 +35,11 @@ from gitbot.workflows.concerns import (
     meaningless,
 )
 from gitbot.workflows.journal import Journal
-from gitbot.workflows.labels import PLANNED, RETURN, STALE, set_labels
 from gitbot.workflows.look import look
 from gitbot.workflows.past import reservations
 from gitbot.workflows.review import Review
-from gitbot.workflows.reviewed import CHANGED, changed_since_review, proposed, superseded
 from gitbot.workflows.shell import Shell
+from gitbot.workflows.shown import is_shown, labels_of, show_checks, show_proposal
 from gitbot.workflows.tidy import WEEK, finished_files
 
 TIDY = "tidy"
@@ -371,11 +369,11 @@ def _open(run: _Run, concern: Concern, review: Review) -> ConcernReport:
         base_branch=shell.base_branch,
         title=title_of(concern, review),
         body=body_of(concern),
-        labels=("gitbot", *sorted(_labels(concern.name, changed=False))),
+        labels=("gitbot", *sorted(labels_of(concern.name, changed=False))),
     )
     run.note(concern.name, "opened", digest=review.digest, pull_request=pull.number)
     run.open_pulls[concern.name] = pull
-    _comment(run, concern.name, pull, review)
+    _show(run, concern.name, pull, head, review)
     shell.say(f"pull request {pull.number} opened: {title_of(concern, review)}")
     return ConcernReport(
         concern=concern.name, action="opened", pull_request=pull.number, digest=review.digest
@@ -426,7 +424,7 @@ def _update(
     if not record.pull_request or record.pull_request != pull.number:
         run.note(concern.name, "opened", digest=review.digest, pull_request=pull.number)
     run.shell.forge.edit_pull(pull.number, title=title_of(concern, review), body=body_of(concern))
-    _comment(run, concern.name, pull, review)
+    _show(run, concern.name, pull, head, review)
     return replace(known, action="renewed" if shown.get("digest") == review.digest else "updated")
 
 
@@ -434,11 +432,16 @@ def _repair(run: _Run, pull: PullRequest, review: Review, record: ConcernRecord)
     """What an earlier run that died may have left undone: the number, the comment."""
     if record.pull_request != pull.number:
         run.note(pull_concern(run, pull), "opened", digest=review.digest, pull_request=pull.number)
-    mark = marker(run.shell.cluster_name)
-    comments = run.shell.forge.list_comments(pull.number)
-    if STALE in pull.labels or not any(mark in comment.body for comment in comments):
-        _comment(run, pull_concern(run, pull), pull, review)
+    if is_shown(run.shell, pull):
+        show_checks(run.shell, pull.head, review)
+    else:
+        _show(run, pull_concern(run, pull), pull, pull.head, review)
     return ""
+
+
+def _show(run: _Run, concern: str, pull: PullRequest, head: str, review: Review) -> None:
+    ledger = run.journal.seen
+    show_proposal(run.shell, ledger, concern=concern, pull=pull, head=head, review=review)
 
 
 def pull_concern(run: _Run, pull: PullRequest) -> str:
@@ -456,23 +459,6 @@ def proposal_in(shell: Shell, head: str, concern: str) -> Mapping[str, str]:
     """Digest and expiry (`expires`, seconds UTC) of the proposal file at a head."""
     fact = read_proposal(shell, head, concern)
     return {} if fact is None else {"digest": fact.digest, "expires": str(fact.expires_at)}
-
-
-def _comment(run: _Run, concern: str, pull: PullRequest, review: Review) -> None:
-    """The sticky comment and the labels; both say where the plan changed since its review."""
-    shell = run.shell
-    shown = proposed(run.journal.seen, shell.cluster_name, concern)
-    whole = shell.forge.get_pull(pull.number)
-    times = [(item.time, item.digest) for item in shown]
-    notice = CHANGED if changed_since_review(whole, times, review.digest) else ""
-    body = markdown(review.diff, notice=notice, superseded=superseded(shown, review.digest))
-    shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
-    set_labels(shell, whole, _labels(concern, changed=bool(notice)))
-
-
-def _labels(concern: str, *, changed: bool) -> frozenset[str]:
-    found = {PLANNED, *({STALE} if changed else ())}
-    return frozenset(found | ({RETURN} if concern.startswith("return-") else set()))
 
 
 def title_of(concern: Concern, review: Review) -> str:

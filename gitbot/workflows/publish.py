@@ -21,18 +21,19 @@ from gitbot.model.ledger import Entry, Ledger, pull_file
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.reports import markdown, marker, refusal
 from gitbot.workflows import labels
-from gitbot.workflows.approvals import read_approvals
+from gitbot.workflows.approvals import concern_branch, read_approvals
 from gitbot.workflows.base import CONFIGURATION
 from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
-from gitbot.workflows.feedback import set_check
+from gitbot.workflows.feedback import context_of, set_check
 from gitbot.workflows.journal import Journal, retried
 from gitbot.workflows.labels import set_labels
 from gitbot.workflows.past import past_of, reservations
 from gitbot.workflows.reviewed import CHANGED, changed_since_review, superseded
 from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.verdicts import checks_of
+from gitbot.workflows.verdicts import PLAN, checks_of
 
+OWN = "gitbot/pull/"  # below it are the branches of gitbot's own pull requests
 RENEW = 4  # a record is renewed when less than this share (1/4) of its life is left
 
 
@@ -66,6 +67,10 @@ def _publish(
     if pull.base_branch != shell.base_branch:
         raise UsageError(f"pull request {number} goes to {pull.base_branch}, not the base branch")
     outcome = check_pull(shell, ledger, pull, replay=replay, snapshot=snapshot)
+    if is_own_proposal(shell, pull):
+        return PublishResult(
+            pull=pull, check=outcome, digest="", wrote=_say_beside(shell, pull, outcome)
+        )
     return PublishResult(
         pull=pull,
         check=outcome,
@@ -159,6 +164,30 @@ def _unreadable(error: RepositoryError) -> Finding:
         message=f"the merge result cannot be read: {error.message}",
         hint=error.hint,
     )
+
+
+def is_own_proposal(shell: Shell, pull: PullRequest) -> bool:
+    """Whether a pull request is gitbot's own and shows its plan already, for whatever cluster."""
+    own = pull.author == shell.forge.bot and pull.branch.startswith(OWN)
+    return own and pull.branch != concern_branch(shell.cluster_name, "tidy")
+
+
+def _say_beside(shell: Shell, pull: PullRequest, outcome: CheckResult) -> bool:
+    """The proposal of another cluster gets this cluster's checks, which may be required."""
+    if pull.branch.startswith(concern_branch(shell.cluster_name, "")):
+        return False
+    wrote = [set_check(shell, pull.head, verdict) for verdict in checks_of(shell, outcome)]
+    return any(wrote)
+
+
+def _wants_a_plan(shell: Shell, pull: PullRequest) -> bool:
+    """Not gitbot's own proposals, but those of other clusters on which this one said nothing."""
+    if not is_own_proposal(shell, pull):
+        return True
+    if not shell.several or pull.branch.startswith(concern_branch(shell.cluster_name, "")):
+        return False
+    name = context_of(shell, PLAN)
+    return all(status.context != name for status in shell.forge.list_statuses(pull.head))
 
 
 def _say(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult) -> bool:
@@ -281,9 +310,10 @@ def refresh_pulls(
     base = shell.repository.commit(shell.base_branch).id
     results = []
     for pull in shell.forge.list_pulls(state=PullState.OPEN):
-        own = pull.author == shell.forge.bot and pull.branch.startswith("gitbot/")
         records = fold_pull(ledger, pull.number, cluster=shell.cluster_name)
-        if own or pull.base_branch != shell.base_branch or not (records or every):
+        if not (bool(records) or every or pull.branch.startswith(OWN)):
+            continue
+        if pull.base_branch != shell.base_branch or not _wants_a_plan(shell, pull):
             continue
         if records and _stands(records[-1], pull, base, shell.clock.now()):
             continue

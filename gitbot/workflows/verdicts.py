@@ -22,17 +22,23 @@ _LEVELS = {
 }
 
 
-def checks_of(shell: Shell, outcome: CheckResult, *, notice: str = "") -> tuple[CheckRun, ...]:
-    """The checks that say the verdict; `notice` goes before the counts."""
+def checks_of(
+    shell: Shell, outcome: CheckResult, *, notice: str = "", failing: bool | None = None
+) -> tuple[CheckRun, ...]:
+    """The checks that say the verdict; `notice` goes before the counts.
+
+    `failing` says whether the plan fails its check; None: as `gitbot check` would.
+    """
     review = outcome.review
     if review is None:
         return (_refused(shell, outcome, notice),)
+    fails = outcome.fails() if failing is None else failing
     denied = review.verdict.findings
     plan_id = f" (plan {review.digest.removeprefix('sha256:')[:12]})"
     words = f"{notice}: {review.diff.counts}" if notice else review.diff.counts
     plan = CheckRun(
         name=context_of(shell, PLAN),
-        state=CheckState.FAILURE if outcome.fails() else CheckState.SUCCESS,
+        state=CheckState.FAILURE if fails else CheckState.SUCCESS,
         title=_title(words, plan_id),
         summary=summary(review.diff, notice=notice),
         text=detail(review.diff, limit=MAX_TEXT),

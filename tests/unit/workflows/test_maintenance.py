@@ -69,7 +69,8 @@ def approved(*, drain: str, more: str = "") -> Story:
     story.merge()
     result = reconcile(story.shell)
     assert {item.until for item in result.applied.waiting} == {START - LEAD}
-    (status,) = story.forge.list_statuses(pull.head)
+    statuses = {item.context: item for item in story.forge.list_statuses(pull.head)}
+    status = statuses["gitbot/apply"]
     assert status.state is CheckState.PENDING
     assert status.description.endswith("opens 2025-12-01T03:00:00Z")
     settled(story)

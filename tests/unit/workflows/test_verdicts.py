@@ -173,3 +173,31 @@ def test_with_several_clusters_a_label_stays_while_another_cluster_means_it() ->
     story.commit(pull.branch, **{"docs/note.txt": "another head\n"})
     publish(shell, number=1, replay=replay)
     assert story.forge.get_pull(1).labels == (labels.PLANNED,)
+
+
+def test_a_proposal_of_the_bot_has_the_checks_that_a_branch_may_require() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    (pull,) = story.pulls()
+    shown = checks(story, pull.number)
+    assert {name: item.state for name, item in shown.items()} == {
+        "gitbot/plan": CheckState.SUCCESS,
+        "gitbot/policy": CheckState.SUCCESS,
+    }
+    writes = story.writes()
+    propose(story.shell)
+    assert story.writes() == writes
+
+
+def test_what_the_bot_proposed_is_not_overwritten_by_a_plan_of_its_file() -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    (pull,) = story.pulls()
+    before = story.writes(), body(story, pull.number)
+    result = publish(story.shell, number=pull.number, replay=replay)
+    assert not result.wrote
+    assert (story.writes(), body(story, pull.number)) == before
+    other = replace(story.shell, cluster_name="other", several=True)
+    assert publish(other, number=pull.number, replay=replay).wrote
+    assert "gitbot/plan (other)" in checks(story, pull.number)
+    assert len(story.forge.list_comments(pull.number)) == 1
