@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gitbot.testing.github import queue
-from gitbot.testing.github.actions import cron
+from gitbot.testing.github.actions import cron, groups
 from gitbot.testing.github.actions.expressions import fill
 from gitbot.testing.github.actions.files import JobFile, WorkflowFile, read_workflow, read_workflows
 from gitbot.testing.github.actions.triggers import (
@@ -178,50 +178,32 @@ class Actions:
             "vars": repository.variables,
         }
 
-    # -- concurrency groups -----------------------------------------------------------------------
+    # -- what may begin ---------------------------------------------------------------------------
 
     def _enter(self, repository: Repository, run: WorkflowRun) -> None:
-        """One runs and one waits in a group; an older one that waits is cancelled."""
-        if not run.group:
-            return
-        others = [
-            other
-            for other in repository.runs.values()
-            if other.group.lower() == run.group.lower()
-            and other.id != run.id
-            and other.status != "completed"
-        ]
-        for other in others:
-            if other.status == "pending" or run.cancel_in_progress:
-                self.cancel(repository, other)
-        if any(other.status != "completed" for other in others):
+        for other in groups.displaced_runs(repository, run):
+            self.cancel(repository, other)
+        if groups.run_waits(repository, run):
             run.status = "pending"
 
     def ready(self) -> list[tuple[Repository, WorkflowRun, Job]]:
-        """The jobs that may begin now, oldest first; groups are entered here."""
+        """The jobs that may begin now, oldest first; of a group only one."""
         found = []
+        taken: set[str] = set()
         for repository in self._github.state.repositories.values():
             for run in sorted(repository.runs.values(), key=lambda row: row.id):
-                self._wake(repository, run)
+                if run.status == "pending" and not groups.run_waits(repository, run):
+                    run.status = "queued"
                 if run.status in ("completed", "pending"):
                     continue
-                found += [
-                    (repository, run, job)
-                    for job in run.jobs
-                    if job.status != "completed" and self._may_begin(repository, run, job)
-                ]
+                for job in run.jobs:
+                    if job.group.lower() not in taken and self._may_begin(repository, run, job):
+                        taken |= {job.group.lower()} - {""}
+                        found.append((repository, run, job))
         return found
 
-    def _wake(self, repository: Repository, run: WorkflowRun) -> None:
-        if run.status == "pending" and not any(
-            other.group.lower() == run.group.lower()
-            and other.status not in ("completed", "pending")
-            for other in repository.runs.values()
-        ):
-            run.status = "queued"
-
     def _may_begin(self, repository: Repository, run: WorkflowRun, job: Job) -> bool:
-        if job.status == "in_progress" or any(
+        if job.status in ("in_progress", "completed") or any(
             other.key in job.needs and other.status != "completed" for other in run.jobs
         ):
             return False
@@ -231,30 +213,10 @@ class Actions:
             if environment.reviewers or not over:
                 job.status = "waiting"
                 return False
-        return self._enters(repository, job)
-
-    def _enters(self, repository: Repository, job: Job) -> bool:
-        if not job.group:
-            job.status = "queued"
-            return True
-        busy, waiting = [], []
-        for run in repository.runs.values():
-            for other in run.jobs:
-                if other.id != job.id and other.group.lower() == job.group.lower():
-                    if other.status == "in_progress":
-                        busy.append((run, other))
-                    elif other.status == "pending" and other.id < job.id:
-                        waiting.append((run, other))
-        if job.status != "pending":
-            for run, other in waiting:
-                self._cancel_job(repository, run, other)
-            waiting = []
-            for run, other in busy if job.cancel_in_progress else ():
-                self._cancel_job(repository, run, other)
-        if busy or waiting:
-            job.status = "pending"
-            return False
-        return True
+        for other_run, other in groups.displaced_jobs(repository, job):
+            self._cancel_job(repository, other_run, other)
+        job.status = "pending" if groups.job_waits(repository, job) else "queued"
+        return job.status == "queued"
 
     # -- what an executor reports -----------------------------------------------------------------
 
@@ -379,13 +341,9 @@ class Actions:
 
 
 def _head_sha(event: Event) -> str:
-    match event.name:
-        case "pull_request" | "pull_request_target":
-            return str(event.payload["pull_request"]["head"]["sha"])
-        case "workflow_run":
-            return event.sha
-        case _:
-            return event.sha
+    if event.name in ("pull_request", "pull_request_target"):
+        return str(event.payload["pull_request"]["head"]["sha"])
+    return event.sha
 
 
 def _head_branch(event: Event) -> str:

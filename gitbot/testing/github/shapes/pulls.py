@@ -46,16 +46,14 @@ def _side(links: Links, state: State, full_name: str, ref: str, sha: str) -> JSO
     }
 
 
-def pull(links: Links, state: State, repository: Repository, which: Pull) -> JSON:
-    """A pull request as lists carry it."""
-    name, number = repository.full_name, which.number
-    issue = repository.issues[number]
-    here = links.repo(name, f"/pulls/{number}")
-    page = links.page(name, f"/pull/{number}")
-    about = links.repo(name, f"/issues/{number}")
-    addresses = {
+def _addresses(links: Links, repository: Repository, which: Pull) -> dict[str, str]:
+    """Where everything about a pull request is."""
+    name = repository.full_name
+    here = links.repo(name, f"/pulls/{which.number}")
+    about = links.repo(name, f"/issues/{which.number}")
+    return {
         "self": here,
-        "html": page,
+        "html": links.page(name, f"/pull/{which.number}"),
         "issue": about,
         "comments": f"{about}/comments",
         "review_comments": f"{here}/comments",
@@ -63,20 +61,27 @@ def pull(links: Links, state: State, repository: Repository, which: Pull) -> JSO
         "commits": f"{here}/commits",
         "statuses": links.repo(name, f"/statuses/{which.head}"),
     }
+
+
+def pull(links: Links, state: State, repository: Repository, which: Pull) -> JSON:
+    """A pull request as lists carry it."""
+    issue = repository.issues[which.number]
+    addresses = _addresses(links, repository, which)
+    page = addresses["html"]
     return {
-        "url": here,
+        "url": addresses["self"],
         "id": which.id,
         "node_id": node_id("PR", which.id),
         "html_url": page,
         "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch",
-        "issue_url": about,
+        "issue_url": addresses["issue"],
         "commits_url": addresses["commits"],
         "review_comments_url": addresses["review_comments"],
         "review_comment_url": addresses["review_comment"],
         "comments_url": addresses["comments"],
         "statuses_url": addresses["statuses"],
-        "number": number,
+        "number": which.number,
         "state": issue.state,
         "locked": issue.locked,
         "title": issue.title,
@@ -101,7 +106,7 @@ def pull(links: Links, state: State, repository: Repository, which: Pull) -> JSO
         "merge_commit_sha": which.merge_commit or None,
         "draft": which.draft,
         "head": _side(links, state, which.head_repository, which.head_branch, which.head),
-        "base": _side(links, state, name, which.base_branch, which.base),
+        "base": _side(links, state, repository.full_name, which.base_branch, which.base),
         "_links": {key: {"href": address} for key, address in addresses.items()},
         "author_association": association(repository, issue.author),
         "auto_merge": _auto_merge(links, state, which),
