@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from gitbot.constraints.standing import StandingMasks
 from gitbot.constraints.storage import Storage
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.columns import NodeColumns
@@ -19,7 +20,7 @@ class Facts:
     namespace, owners by (kind, namespace, name).
     """
 
-    __slots__ = ("columns", "namespaces", "owners", "services", "storage")
+    __slots__ = ("columns", "namespaces", "owners", "services", "standing", "storage")
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         nodes = tuple(Node.from_object(obj) for obj in snapshot.of("Node"))
@@ -29,6 +30,7 @@ class Facts:
             for obj in snapshot.of("Namespace")
         }
         self.storage = Storage(snapshot)
+        self.standing = StandingMasks()
         self.services = _services(snapshot.of("Service"))
         self.owners = _owners(snapshot)
 

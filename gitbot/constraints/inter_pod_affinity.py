@@ -103,10 +103,10 @@ class InterPodAffinity:
         columns = self._state.columns
         mask = columns.everywhere()
         for term, nodes in self._existing:
-            mask &= ~columns.label(term.topology_key).in_domains_of(nodes)
+            columns.label(term.topology_key).leave(mask, nodes)
         for term, places in self._anti:
             numbers = {number for _, number in places}
-            mask &= ~columns.label(term.topology_key).in_domains_of(numbers)
+            columns.label(term.topology_key).leave(mask, numbers)
         if self._required:
             numbers = {number for _, number in self._companions}
             for term in self._required:

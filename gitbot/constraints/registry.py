@@ -58,6 +58,12 @@ PLUGINS = (
     "InterPodAffinity",
 )
 
+BY_NODES = (node_name.prepare, taints.prepare, node_affinity.prepare)
+BY_CLAIMS = (volume_binding.prepare, volume_zone.prepare)
+"""Those that look at nodes, or at nodes and claims: their answer stands while pods move."""
+
+MOVING = tuple(prepare for prepare in FILTERS if prepare not in (*BY_NODES, *BY_CLAIMS))
+
 SCORERS: tuple[Scorer, ...] = (
     Scorer(plugin="TaintToleration", weight=3, score=taints.score),
     Scorer(plugin="NodeAffinity", weight=2, score=node_affinity.score),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gitbot.constraints.state import PODS, State
+from gitbot.constraints.fit_masks import PODS
+from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
 from gitbot.model.columns import Mask
 from gitbot.model.pod import Pod
@@ -34,10 +35,7 @@ class Resources:
     def mask(self) -> Mask:
         """Nodes with room for one more pod and for every request."""
         state = self._state
-        mask: Mask = state.column(PODS) < state.columns.allocatable(PODS)
-        for name, amount in self._asked.items():
-            mask &= state.column(name) + amount <= state.columns.allocatable(name)
-        return mask
+        return state.fits.mask(tuple(self._asked.items()), state.columns, state.column)
 
     def reject(self, node: int) -> Rejection | None:
         """A node without room, with what is asked, free and missing."""

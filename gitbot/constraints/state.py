@@ -8,6 +8,7 @@ import numpy as np
 
 from gitbot.constraints.buckets import Buckets
 from gitbot.constraints.facts import Facts
+from gitbot.constraints.fit_masks import PODS, FitMasks
 from gitbot.constraints.term_index import TermIndex
 from gitbot.errors import Bug
 from gitbot.model.columns import Mask, NodeColumns, Numbers
@@ -18,7 +19,6 @@ from gitbot.model.pod import Pod
 from gitbot.model.scheduling import AffinityTerm, HostPort
 from gitbot.model.selectors import LabelSelector
 
-PODS = "pods"
 CPU_SCORED, MEMORY_SCORED = "cpu (scored)", "memory (scored)"
 INLINE_DISKS = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 _ABSENT = -1  # number of a node that the snapshot does not have
@@ -44,6 +44,7 @@ class State:
         self.claims: Buckets[tuple[str, str], NamespacedName] = Buckets()
         self.csi: Buckets[tuple[int, str], str] = Buckets()
         self.disks: Buckets[int, NamespacedName] = Buckets()
+        self.fits = FitMasks()
         self.anti = TermIndex()
         self.scoring = TermIndex()
         self.nominated: tuple[Pod, ...] = ()
@@ -70,6 +71,7 @@ class State:
         copy.by_node, copy.by_label = self.by_node.fork(), self.by_label.fork()
         copy.ports, copy.claims = self.ports.fork(), self.claims.fork()
         copy.csi, copy.disks = self.csi.fork(), self.disks.fork()
+        copy.fits = self.fits.fork()
         copy.anti, copy.scoring = self.anti.fork(), self.scoring.fork()
         copy.nominated, copy.late = self.nominated, self.late
         copy._selected = dict(self._selected)
@@ -102,6 +104,7 @@ class State:
 
     def _count(self, pod: Pod, number: int, sign: int) -> None:
         self._selected.clear()
+        self.fits.touch(number)
         held = pod.requests
         for resource, amount in held.held.items():
             self.column(resource)[number] += sign * amount

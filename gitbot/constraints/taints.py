@@ -15,12 +15,11 @@ from gitbot.model.scheduling import Taint
 _FILTERED = frozenset({"NoSchedule", "NoExecute"})
 
 
-def untolerated(pod: Pod, node: Node) -> Taint | None:
-    """The first NoSchedule or NoExecute taint of a node that the pod does not tolerate."""
-    for taint in node.taints:
-        if taint.effect in _FILTERED and not _tolerated(pod, taint):
-            return taint
-    return None
+def untolerated(pod: Pod, node: Node) -> tuple[Taint, ...]:
+    """The NoSchedule and NoExecute taints of a node that the pod does not tolerate."""
+    return tuple(
+        taint for taint in node.taints if taint.effect in _FILTERED and not _tolerated(pod, taint)
+    )
 
 
 def _tolerated(pod: Pod, taint: Taint) -> bool:
@@ -29,13 +28,10 @@ def _tolerated(pod: Pod, taint: Taint) -> bool:
 
 def hard_taints_tolerated(state: State, pod: Pod) -> Mask:
     """The nodes without an untolerated hard taint; asks once a distinct set of taints."""
-    answers: dict[tuple[Taint, ...], bool] = {}
     mask = state.columns.everywhere()
-    for number in state.columns.tainted:
-        node = state.nodes[number]
-        if node.taints not in answers:
-            answers[node.taints] = untolerated(pod, node) is None
-        mask[number] = answers[node.taints]
+    for numbers in state.columns.tainted.values():
+        if untolerated(pod, state.nodes[numbers[0]]):
+            mask[list(numbers)] = False
     return mask
 
 
@@ -54,14 +50,16 @@ class Taints:
 
     def reject(self, node: int) -> Rejection | None:
         """A node with a taint that the pod does not tolerate."""
-        taint = untolerated(self._pod, self._state.nodes[node])
-        if taint is None:
+        found = untolerated(self._pod, self._state.nodes[node])
+        if not found:
             return None
         return Rejection(
             plugin="TaintToleration",
             reasons=("node(s) had untolerated taint(s)",),
             resolvable=False,
-            details=(f"the node has taint {taint}, which the pod does not tolerate",),
+            details=tuple(
+                f"the node has taint {taint}, which the pod does not tolerate" for taint in found
+            ),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gitbot.constraints.buckets import Buckets
 from gitbot.model.scheduling import AffinityTerm
@@ -14,10 +14,20 @@ _ANY: _Label = ("", "")  # terms that no label value can find
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A term with the weight that each of its pods gives it (0 for required terms)."""
+    """A term with the weight that each of its pods gives it (0 for required terms).
+
+    Its hash is taken once: terms are deep, and entries are looked up for every pod that is judged.
+    """
 
     term: AffinityTerm
     weight: int
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.term, self.weight)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 class TermIndex:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +11,9 @@ from gitbot.constraints.facts import Facts
 from gitbot.constraints.filter import Filter
 from gitbot.constraints.made import LastMade, Made
 from gitbot.constraints.nominated import crowded
-from gitbot.constraints.registry import FILTERS, PLUGINS, SCORERS
+from gitbot.constraints.registry import BY_CLAIMS, BY_NODES, FILTERS, MOVING, PLUGINS, SCORERS
 from gitbot.constraints.scorer import Scorer, total_scores
+from gitbot.constraints.standing import conjunction
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Judgement, NodeScore, NodeVerdict, Rejection
 from gitbot.model.cluster import ClusterSnapshot
@@ -127,16 +128,17 @@ class World:
 
     def mask(self, pod: Pod) -> Mask:
         """The nodes that all filters accept, as a mask in the order of `nodes`."""
-        result = self._state.columns.everywhere()
-        for prepare in FILTERS:
+        state = self._state
+        result = state.facts.standing.mask(
+            pod, lambda: _standing(state, pod, BY_NODES), lambda: _standing(state, pod, BY_CLAIMS)
+        ).copy()
+        for prepare in MOVING:
             prepared = prepare(self._state, pod)
             if prepared is None:
                 continue
             if prepared.whole() is not None:
                 return self._state.columns.nowhere()
             result &= prepared.mask()
-            if not result.any():
-                break
         if self._state.nominated and result.any():
             for number, filters in self._crowded(pod):
                 if any(item.reject(number) is not None for item in filters):
@@ -201,6 +203,14 @@ class World:
     def _prepare(self, pod: Pod) -> list[Filter]:
         prepared = (prepare(self._state, pod) for prepare in FILTERS)
         return [item for item in prepared if item is not None]
+
+
+def _standing(
+    state: State, pod: Pod, prepares: Sequence[Callable[[State, Pod], Filter | None]]
+) -> Mask:
+    prepared = (prepare(state, pod) for prepare in prepares)
+    filters = [item for item in prepared if item is not None]
+    return conjunction(state.columns.everywhere(), state.columns.nowhere(), filters)
 
 
 def _whole(prepared: list[Filter]) -> Rejection | None:

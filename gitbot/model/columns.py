@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gitbot.model.node import Node
+from gitbot.model.scheduling import Taint
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
@@ -20,6 +22,7 @@ class LabelColumn:
 
     ids: NDArray[np.int64]
     values: tuple[str, ...]
+    _outside: dict[int, Any] = field(default_factory=dict, compare=False)
 
     def where(self, accepts: Callable[[str | None], bool]) -> Mask:
         """The nodes whose value (None: no such label) is accepted; asks once a distinct value."""
@@ -33,6 +36,25 @@ class LabelColumn:
         table[-1] = False
         return table[self.ids]
 
+    def leave(self, mask: Mask, nodes: Iterable[int]) -> None:
+        """Take the domains of these nodes out of a mask, in place."""
+        for domain in {int(self.ids[number]) for number in nodes}:
+            if domain < 0:
+                continue
+            outside: Any = self._outside.get(domain)
+            if outside is None:
+                inside = self.ids == domain
+                # a large domain is kept as the mask of all other nodes, a small one as its nodes
+                outside = ~inside if len(self.values) <= _FEW else np.flatnonzero(inside)
+                self._outside[domain] = outside
+            if outside.dtype == np.bool_:
+                mask &= outside
+            else:
+                mask[outside] = False
+
+
+_FEW = 128  # domains of a label, of which each may have a mask of its own
+
 
 class NodeColumns:
     """The nodes of one snapshot as columns, made when first asked for. Shape of each: (nodes,)."""
@@ -43,7 +65,10 @@ class NodeColumns:
         self.nodes = nodes
         self.names = tuple(node.name for node in nodes)
         self.index = {name: number for number, name in enumerate(self.names)}
-        self.tainted = tuple(number for number, node in enumerate(nodes) if node.taints)
+        self.tainted: dict[tuple[Taint, ...], list[int]] = {}
+        for number, node in enumerate(nodes):
+            if node.taints:
+                self.tainted.setdefault(node.taints, []).append(number)
         self._images: dict[str, dict[int, int]] | None = None
         self._labels: dict[str, LabelColumn] = {}
         self._resources: dict[str, Numbers] = {}

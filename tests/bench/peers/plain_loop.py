@@ -55,7 +55,9 @@ class PlainLoop:
         counted = _Counted(self, pod)
         return [place.node.name for place in self.places if self._fits(place, pod, counted)]
 
-    def _fits(self, place: Place, pod: Pod, counted: _Counted) -> bool:
+    def _fits(  # noqa: C901, PLR0912 - plain on purpose: one question after the other
+        self, place: Place, pod: Pod, counted: _Counted
+    ) -> bool:
         node = place.node
         if node.unschedulable and not any(item.tolerates(_CORDON) for item in pod.tolerations):
             return False

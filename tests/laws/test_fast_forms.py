@@ -1,0 +1,96 @@
+"""Three forms of one judgement: scalar, vectorised, incremental. The same answers, always."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gitbot.constraints.world import World
+from gitbot.model.pod import Pod
+from tests.bench.virtual_cluster import cluster, pending, plain_loop
+from tests.laws.test_constraints_laws import APPS, specs
+from tests.unit.constraints.builders import node, pod, snapshot
+
+QUICK = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+NODES = [f"n{number}" for number in range(6)]
+
+
+def scalar(world: World, newcomer: Pod) -> list[bool]:
+    """One VM, one node at a time, with reasons."""
+    return [not world.check(newcomer, found.name) for found in world.nodes]
+
+
+@st.composite
+def pods(draw: st.DrawFn, count: int) -> list[Pod]:
+    found = []
+    for number in range(count):
+        spec: dict[str, Any] = draw(specs())
+        labels = {"app": draw(st.sampled_from(APPS)), "tier": draw(st.sampled_from(APPS))}
+        cpu = draw(st.sampled_from(("100m", "1", "2")))
+        obj = pod(f"p{number}", labels=labels, cpu=cpu, spec=spec)
+        found.append(Pod.from_object(obj))
+    return found
+
+
+@QUICK
+@given(pods(5), st.data())
+def test_after_every_move_the_fast_forms_say_what_a_fresh_scalar_one_says(
+    found: list[Pod], data: st.DataObject
+) -> None:
+    *placed, newcomer = found
+    nodes = [
+        node(name, f"z{number % 3}", cpu=str(data.draw(st.sampled_from((2, 3, 4)))))
+        for number, name in enumerate(NODES)
+    ]
+    world = World.of(snapshot(*nodes))
+    where: dict[str, str] = {}
+    for _ in range(data.draw(st.integers(1, 8))):
+        moved = data.draw(st.sampled_from(placed))
+        target = data.draw(st.sampled_from(NODES))
+        if moved.name.name in where:
+            world.remove(moved)
+        world.add(moved, target)
+        where[moved.name.name] = target
+        if data.draw(st.booleans()):
+            world = world.fork()
+        incremental = world.mask(newcomer).tolist()
+        fresh = World.of(snapshot(*nodes))
+        for other in placed:
+            if other.name.name in where:
+                fresh.add(other, where[other.name.name])
+        assert incremental == fresh.mask(newcomer).tolist() == scalar(fresh, newcomer)
+
+
+@QUICK
+@given(pods(3))
+def test_a_fork_does_not_change_what_its_origin_answers(found: list[Pod]) -> None:
+    nodes = [node(name, f"z{n % 2}", cpu="2") for n, name in enumerate(NODES)]
+    world = World.of(snapshot(*nodes))
+    first, second, newcomer = found
+    world.add(first, "n0")
+    before = world.mask(newcomer).copy()
+    fork = world.fork()
+    fork.add(second, "n1")
+    fork.cordon("n2")
+    fork.mask(newcomer)
+    assert np.array_equal(world.mask(newcomer), before)
+
+
+def test_the_plain_loop_of_the_benchmark_gives_the_same_nodes() -> None:
+    found = cluster(60, 240, waiting=24, seed=5)
+    world, loop = World.of(found), plain_loop(found)
+    newcomers = pending(found)
+    assert len(newcomers) == 24
+    for newcomer in newcomers:
+        names = loop.feasible(newcomer)
+        assert list(world.feasible(newcomer)) == names
+        assert list(world.judge(newcomer).feasible) == names
+        world.add(newcomer, names[0])
+        next(place for place in loop.places if place.node.name == names[0]).add(newcomer)
