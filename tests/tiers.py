@@ -59,6 +59,9 @@ def alone(*arguments: str) -> tuple[str, ...]:
 SHIPPED_WORKFLOWS = tuple(
     path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("templates/github/*.yml"))
 )
+ACTION_PROGRAMS = tuple(
+    path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob(".github/actions/gitbot/*.py"))
+)
 LINT = Tier(
     name="lint",
     commands=(
@@ -66,6 +69,7 @@ LINT = Tier(
         tool("ruff", "format", "--check", "."),
         tool("lint-imports", "--no-cache"),
         tool("mypy"),
+        tool("mypy", *ACTION_PROGRAMS),
         tool("zizmor", "--offline", "--no-progress", "--quiet", ".github", *SHIPPED_WORKFLOWS),
     ),
 )
