@@ -13,9 +13,14 @@ from typing import Any
 from gitbot.kubevirt import names
 from gitbot.kubevirt.configuration import controller_user, gate
 from gitbot.kubevirt.edits import with_value
-from gitbot.kubevirt.instance_defaults import with_instance_defaults
+from gitbot.kubevirt.instance_defaults import with_device_defaults, with_instance_defaults
 from gitbot.kubevirt.instance_metadata import RESERVED_LABELS, is_kubevirt, metadata_causes
-from gitbot.kubevirt.instance_rules import architecture_causes, instance_only_causes, spec_causes
+from gitbot.kubevirt.instance_rules import (
+    architecture_causes,
+    first_causes,
+    instance_only_causes,
+    spec_causes,
+)
 from gitbot.kubevirt.limits import is_final, phase_of
 from gitbot.kubevirt.reconcile import FINAL_PHASES
 from gitbot.kubevirt.verdicts import Admitted, Cause, Refused, Verdict, denied, invalid
@@ -187,12 +192,14 @@ def admit_instance(vmi: KubernetesObject, *, user: str, kubevirt: KubernetesObje
     evictionStrategy (copied, so later changes of it do not reach this VMI).
     """
     made = with_instance_defaults(vmi, kubevirt)
+    spec = with_device_defaults(made["spec"], kubevirt)
     metadata: Mapping[str, Any] = vmi.get("metadata") or {}
     causes = (
-        *spec_causes(made["spec"], "spec", kubevirt),
-        *instance_only_causes(made["spec"], "spec"),
+        *first_causes(spec, "spec", kubevirt),
+        *spec_causes(spec, "spec", kubevirt),
+        *instance_only_causes(spec, "spec"),
         *metadata_causes(metadata, "metadata", user, kubevirt),
-        *architecture_causes(made["spec"], "spec"),
+        *architecture_causes(spec, "spec"),
     )
     return invalid(_VMI_CREATE, *causes) if causes else Admitted(object=made)
 

@@ -35,6 +35,32 @@ def with_spec_defaults(spec: Json, kubevirt: KubernetesObject) -> dict[str, Any]
     return _with_topology(_with_guest_memory(changed))
 
 
+def with_device_defaults(spec: Json, kubevirt: KubernetesObject) -> Json:
+    """The spec as its rules see it: a network where none is named, a disk for every volume.
+
+    For the rules alone. What starts without a network keeps having none here, so that a guest
+    which nobody described further stays one that can be moved.
+    """
+    devices: Json = at(spec, "domain", "devices", default={})
+    kept = [*(devices.get("disks") or ()), *(devices.get("filesystems") or ())]
+    known = {item.get("name") for item in kept}
+    added = [
+        {"name": volume.get("name")}
+        for volume in spec.get("volumes") or ()
+        if volume.get("name") not in known
+    ]
+    if added:
+        disks = [*(devices.get("disks") or ()), *added]
+        spec = with_value(spec, disks, "domain", "devices", "disks")
+    named = spec.get("networks") or devices.get("interfaces")
+    if named or devices.get("autoattachPodInterface") is False:
+        return spec
+    binding = setting(kubevirt, "network", "defaultNetworkInterface", default="bridge")
+    interfaces = [{"name": "default", binding: {}}]
+    changed = with_value(spec, interfaces, "domain", "devices", "interfaces")
+    return {**changed, "networks": [{"name": "default", "pod": {}}]}
+
+
 def _with_requests(spec: dict[str, Any], kubevirt: KubernetesObject) -> dict[str, Any]:
     resources: Json = at(spec, "domain", "resources", default={})
     limit, request = at(resources, "limits", "cpu"), at(resources, "requests", "cpu")

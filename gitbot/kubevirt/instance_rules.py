@@ -1,8 +1,7 @@
 """What virt-api refuses in the spec of a VMI, or of a VirtualMachine's template.
 
 Source: KubeVirt 1.9.0, pkg/virt-api/webhooks (vmi-create-admitter.go, arm64.go, amd64.go), in its
-order, which is the order of the causes. Rules about cloud-init, access credentials, DNS, kernel
-boot, probes, firmware and the details of networks are left out: they decide nothing here.
+order, which is the order of the causes.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gitbot.kubevirt.configuration import gate, setting
+from gitbot.kubevirt.instance_rules_claims import claims
 from gitbot.kubevirt.instance_rules_cpu import (
     cpu_amounts,
     cpu_features,
@@ -19,8 +19,22 @@ from gitbot.kubevirt.instance_rules_cpu import (
     numa,
     realtime,
 )
+from gitbot.kubevirt.instance_rules_disks import disks
+from gitbot.kubevirt.instance_rules_guest import (
+    boot_orders,
+    dns,
+    firmware,
+    inputs,
+    names,
+    panic_devices,
+    probes,
+    service_account,
+    sound,
+)
 from gitbot.kubevirt.instance_rules_memory import guest_memory, hugepages, memory_amounts
+from gitbot.kubevirt.instance_rules_network import discontinued, networks
 from gitbot.kubevirt.instance_rules_placement import affinity, spread
+from gitbot.kubevirt.instance_rules_volumes import volumes
 from gitbot.kubevirt.rule import Rule, invalid_value
 from gitbot.kubevirt.verdicts import Cause
 from gitbot.model.objects import Json, KubernetesObject, at
@@ -37,10 +51,17 @@ def spec_causes(spec: Json, path: str, kubevirt: KubernetesObject) -> tuple[Caus
     return tuple(cause for rule in _RULES for cause in rule(spec, path, kubevirt))
 
 
+def first_causes(spec: Json, path: str, kubevirt: KubernetesObject) -> tuple[Cause, ...]:
+    """What is asked of a VMI before all else, and then once more with the rest."""
+    return tuple(
+        cause for rule in (discontinued, networks, disks) for cause in rule(spec, path, kubevirt)
+    )
+
+
 def instance_only_causes(spec: Json, path: str) -> tuple[Cause, ...]:
-    """What is demanded of a VMI and not of a template: disks for volumes, and memory."""
+    """What is demanded of a VMI and not of a template: file systems for paths, and memory."""
     return (
-        *_volumes_have_disks(spec, path),
+        *_container_paths(spec, path),
         *_memory_given(spec, path),
     )
 
@@ -77,26 +98,7 @@ def _start_strategy(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterat
         yield invalid_value(field, f"either {field} or {path}.livenessProbe {text}")
 
 
-def _networks(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
-    del kubevirt
-    networks = {item.get("name"): item for item in spec.get("networks") or ()}
-    interfaces = at(spec, "domain", "devices", "interfaces", default=[])
-    named = {item.get("name") for item in interfaces}
-    for index, name in enumerate(networks):
-        if name not in named:
-            field = f"{path}.networks[{index}].name"
-            yield invalid_value(field, f"{field} '{name}' not found.")
-    for index, item in enumerate(interfaces):
-        field = f"{path}.domain.devices.interfaces[{index}].name"
-        network = networks.get(item.get("name"))
-        if network is None:
-            yield invalid_value(field, f"{field} '{item.get('name')}' not found.")
-        elif item.get("masquerade") is not None and network.get("pod") is None:
-            text = "Masquerade interface only implemented with pod network"
-            yield invalid_value(field, text)
-
-
-def _disks(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
+def _disks_have_volumes(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     volumes = {item.get("name"): item for item in spec.get("volumes") or ()}
     for index, disk in enumerate(at(spec, "domain", "devices", "disks", default=[])):
         field = f"{path}.domain.devices.disks[{index}]"
@@ -135,23 +137,6 @@ def _secure_boot(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[
     if secure and not managed and at(spec, "domain", "launchSecurity", "tdx") is None:
         text = "has EFI SecureBoot enabled. SecureBoot requires SMM, which is currently disabled."
         yield invalid_value(f"{path}.domain", f"{path}.domain {text}")
-
-
-def _volumes(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
-    seen: dict[str, int] = {}
-    for index, volume in enumerate(spec.get("volumes") or ()):
-        field, name = f"{path}.volumes[{index}]", str(volume.get("name"))
-        if name in seen:
-            text = f"{field} and {path}.volumes[{seen[name]}] must not have the same Name."
-            yield invalid_value(f"{field}.name", text)
-        seen.setdefault(name, index)
-        if len([key for key in volume if key != "name" and volume[key] is not None]) != 1:
-            yield invalid_value(field, f"{field} must have exactly one source type set")
-        if volume.get("hostDisk") is not None and not gate(kubevirt, "HostDisk"):
-            yield invalid_value(field, "HostDisk feature gate is not enabled")
-        if volume.get("downwardMetrics") is not None and not gate(kubevirt, "DownwardMetrics"):
-            text = "downwardMetrics disks are not allowed: DownwardMetrics feature gate is not "
-            yield invalid_value(field, f"{text}enabled.")
 
 
 def _eviction_strategy(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
@@ -248,6 +233,7 @@ def _reserved_overhead(spec: Json, path: str, kubevirt: KubernetesObject) -> Ite
 
 
 _RULES: tuple[Rule, ...] = (
+    names,
     memory_amounts,
     hugepages,
     guest_memory,
@@ -262,30 +248,47 @@ _RULES: tuple[Rule, ...] = (
     realtime,
     affinity,
     spread,
-    _networks,
-    _disks,
+    networks,
+    claims,
+    _disks_have_volumes,
+    boot_orders,
+    inputs,
     _io_threads,
+    probes,
+    disks,
+    firmware,
     _secure_boot,
-    _volumes,
+    volumes,
+    dns,
     _eviction_strategy,
     _host_devices,
+    sound,
     _launch_security,
     _switches,
     _filesystems,
     _video,
+    panic_devices,
     _reboot_policy,
     _reserved_overhead,
+    service_account,
 )
 
 
-def _volumes_have_disks(spec: Json, path: str) -> Iterator[Cause]:
+def _container_paths(spec: Json, path: str) -> Iterator[Cause]:
+    """A path of the container is a file system for the guest; every other volume has a disk."""
     devices: Json = at(spec, "domain", "devices", default={})
-    kinds = ("disks", "filesystems")
-    known = {item.get("name") for kind in kinds for item in devices.get(kind) or ()}
+    disks_by_name = {item.get("name") for item in devices.get("disks") or ()}
+    systems = {item.get("name") for item in devices.get("filesystems") or ()}
     for index, volume in enumerate(spec.get("volumes") or ()):
-        if volume.get("memoryDump") is None and volume.get("name") not in known:
-            field = f"{path}.domain.volumes[{index}].name"
-            yield invalid_value(field, f"{field} '{volume.get('name')}' not found.")
+        if volume.get("containerPath") is None:
+            continue
+        field, name = f"{path}.domain.volumes[{index}]", volume.get("name")
+        if name in disks_by_name:
+            text = f"ContainerPath volume '{name}' must be mapped to a filesystem, not a disk"
+            yield invalid_value(field, text)
+        if name not in systems:
+            text = "must have a matching filesystem defined in spec.domain.devices.filesystems"
+            yield invalid_value(field, f"ContainerPath volume '{name}' {text}")
 
 
 def _memory_given(spec: Json, path: str) -> Iterator[Cause]:

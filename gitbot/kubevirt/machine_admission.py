@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gitbot.kubevirt.configuration import gate, setting
-from gitbot.kubevirt.instance_defaults import with_spec_defaults
+from gitbot.kubevirt.instance_defaults import with_device_defaults, with_spec_defaults
 from gitbot.kubevirt.instance_metadata import metadata_causes
 from gitbot.kubevirt.instance_rules import spec_causes
 from gitbot.kubevirt.instance_rules_memory import hotplug_problem
@@ -34,6 +34,7 @@ def _causes(vm: KubernetesObject, user: str, kubevirt: KubernetesObject) -> Iter
         yield required_value("spec.template", "missing virtual machine template.")
         return
     spec = with_spec_defaults(template.get("spec") or {}, kubevirt)
+    spec = dict(with_device_defaults(spec, kubevirt))
     metadata = template.get("metadata") or {}
     yield from metadata_causes(metadata, "spec.template.metadata", user, kubevirt)
     yield from spec_causes(spec, "spec.template.spec", kubevirt)

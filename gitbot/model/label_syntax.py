@@ -11,6 +11,8 @@ import re
 _NAME_EXPRESSION = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE_EXPRESSION = "(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?"
 _SUBDOMAIN_EXPRESSION = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_LABEL_EXPRESSION = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LABEL = re.compile(_LABEL_EXPRESSION)
 _NAME = re.compile(_NAME_EXPRESSION)
 _VALUE = re.compile(_VALUE_EXPRESSION)
 _SUBDOMAIN = re.compile(_SUBDOMAIN_EXPRESSION)
@@ -40,10 +42,11 @@ def label_key_problems(text: str) -> list[str]:
     """A qualified name: an optional subdomain and a slash, then a name of up to 63 characters."""
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
-        return [
+        text = (
             f"a qualified name must {_ALPHANUMERIC} {_KEY_EXAMPLES} with an optional DNS "
             "subdomain prefix and '/' (e.g. 'example.com/MyName')"
-        ]
+        )
+        return [text]
     found = []
     if slash and not prefix:
         found.append("prefix part must be non-empty")
@@ -68,3 +71,18 @@ def label_value_problems(text: str) -> list[str]:
             f"'{_VALUE_EXPRESSION}')"
         )
     return found
+
+
+def label_problems(text: str) -> list[str]:
+    """An RFC 1123 label: host names, names of disks and claims."""
+    found = [] if len(text) <= 63 else ["must be no more than 63 characters"]
+    if _LABEL.fullmatch(text) is not None:
+        return found
+    if _SUBDOMAIN.fullmatch(text) is not None:
+        return [*found, "must not contain dots"]
+    text = (
+        "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+        "and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
+        f"regex used for validation is '{_LABEL_EXPRESSION}')"
+    )
+    return [*found, text]

@@ -103,7 +103,7 @@ AFFINITY = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecut
             KUBEVIRT,
             "only implemented with pod",
         ),
-        ([("volumes", [{"name": "x", "emptyDisk": {}}])], KUBEVIRT, "spec.domain.volumes[0].name"),
+        ([("volumes", [{"name": "x", "emptyDisk": {}}])], KUBEVIRT, ""),
         ([("domain.devices.disks", [{"name": "x"}])], KUBEVIRT, "disks[0].Name 'x' not found."),
         ([("domain.ioThreadsPolicy", "x")], KUBEVIRT, "Invalid IOThreadsPolicy (x)"),
         ([("domain.firmware.bootloader.efi", {})], KUBEVIRT, "SecureBoot requires SMM"),

@@ -1,0 +1,85 @@
+"""What virt-api refuses in the disks of a VMI.
+
+Source: KubeVirt 1.9.0, pkg/storage/admitters/disks.go, in its order. A VMI is asked twice, a
+template once. Block sizes and PCI addresses are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gitbot.kubevirt.rule import invalid_value
+from gitbot.kubevirt.verdicts import Cause
+from gitbot.model.label_syntax import label_problems
+from gitbot.model.objects import Json, KubernetesObject, at
+
+_TARGETS = ("disk", "lun", "cdrom")
+_BUSES = ("virtio", "scsi", "sata", "usb")
+_CACHES = ("", "none", "writethrough", "writeback")
+_ERROR_POLICIES = (None, "stop", "ignore", "report", "enospace")
+_SERIAL = re.compile(r"[A-Za-z0-9_.+-]+")
+
+
+def disks(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
+    """Each disk by itself, and their names."""
+    del kubevirt
+    given = at(spec, "domain", "devices", "disks", default=[])
+    names = [disk.get("name") for disk in given]
+    for index, disk in enumerate(given):
+        where = f"{path}.domain.devices.disks"
+        field = f"{where}[{index}]"
+        for other in range(index):
+            if names[other] == names[index]:
+                text = f"{field} and {where}[{other}] must not have the same Name."
+                yield invalid_value(f"{field}.name", text)
+        if sum(disk.get(target) is not None for target in _TARGETS) > 1:
+            yield invalid_value(field, f"{field} can only have a single target type defined")
+        order = disk.get("bootOrder")
+        if order is not None and order < 1:
+            text = f"{field} must have a boot order > 0, if supplied"
+            yield invalid_value(f"{field}.bootOrder", text)
+        yield from _bus(disk, field)
+        yield from _values(disk, field, where)
+
+
+def _bus(disk: Json, field: str) -> Iterator[Cause]:
+    target = next((name for name in _TARGETS if disk.get(name) is not None), "")
+    bus = at(disk, target, "bus", default="") if target else ""
+    if not bus:
+        return
+    where = f"{field}.{target}.bus"
+    if bus == "ide":
+        yield invalid_value(where, "IDE bus is not supported")
+    elif bus == "virtio" and target == "cdrom":
+        yield invalid_value(where, f"Bus type {bus} is invalid for CD-ROM device")
+    elif bus == "sata" and at(disk, "disk", "readonly"):
+        yield invalid_value(where, f"{bus} hard-disks do not support read-only.")
+    elif bus not in _BUSES:
+        listed = " ".join(_BUSES)
+        text = f"{field} is set with an unrecognized bus {bus}, must be one of: [{listed}]"
+        yield invalid_value(where, text)
+    if disk.get("dedicatedIOThread") and bus != "virtio":
+        text = f"IOThreads are not supported for disks on a {bus} bus"
+        yield Cause(reason="FieldValueNotSupported", message=text, field=field)
+
+
+def _values(disk: Json, field: str, where: str) -> Iterator[Cause]:
+    serial = disk.get("serial") or ""
+    if serial and _SERIAL.fullmatch(serial) is None:
+        text = "must be made up of the following characters [A-Za-z0-9_.+-], if specified"
+        yield invalid_value(f"{field}.serial", f"{field} {text}")
+    if len(serial) > 256:
+        text = "must be less than or equal to 256 in length, if specified"
+        yield invalid_value(f"{field}.serial", f"{field} {text}")
+    cache, policy = disk.get("cache") or "", disk.get("errorPolicy")
+    if cache not in _CACHES:
+        yield invalid_value(f"{field}.cache", f"{field}.cache has invalid value {cache}")
+    if disk.get("io") not in (None, "", "native", "threads"):
+        text = f"Disk IO mode for {where} is not supported. Supported modes are: native, threads."
+        yield Cause(reason="FieldValueNotSupported", message=text, field=f"{field}.io")
+    if policy not in _ERROR_POLICIES:
+        text = f'{field}.errorPolicy has invalid value "{policy}"'
+        yield invalid_value(f"{field}.errorPolicy", text)
+    for problem in label_problems(str(disk.get("name") or "")):
+        yield invalid_value(f"{field}.name", problem)
