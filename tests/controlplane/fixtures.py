@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # the client is heavy, and most sessions need none
     from tests.controlplane.kubevirt.connection import Connection
     from tests.controlplane.plane import ControlPlane
 
-NEEDED = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 UserMaker = Callable[..., Path]
 _numbers = itertools.count(1)
@@ -36,13 +35,13 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """The control plane, started for this session and ended after it."""
-    from tests.controlplane.plane import ControlPlane  # noqa: PLC0415
+    from tests.controlplane.plane import control_plane  # noqa: PLC0415
 
     programs = build.programs()
-    absent = [name for name in NEEDED if name not in programs]
+    absent = [name for name in build.COMPONENTS if name not in programs]
     if absent:
         pytest.skip(build.missing() or f"{absent[0]} is not built: run `make controlplane`")
-    with ControlPlane(programs, folder=tmp_path_factory.mktemp("controlplane")) as running:
+    with control_plane(programs, folder=tmp_path_factory.mktemp("controlplane")) as running:
         yield running
 
 

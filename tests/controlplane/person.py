@@ -54,7 +54,7 @@ def up() -> int:
     """Start, wait, and say how to look at it."""
     if not held_by():
         try:
-            build.build()
+            build.build(build.COMPONENTS)
         except build.CannotBuild as problem:
             return _say(str(problem), 1)
         shutil.rmtree(FOLDER, ignore_errors=True)

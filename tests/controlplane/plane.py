@@ -1,6 +1,6 @@
 """A real Kubernetes control plane on loopback: etcd, API server, scheduler, controller manager.
 
-    with ControlPlane(programs(), folder=tmp_path) as plane:
+    with control_plane(programs(), folder=tmp_path) as plane:
         connection = plane.connection()                          # as an administrator
         file = plane.kubeconfig("alice", groups=["operators"])   # of a user, under RBAC
         for entry in plane.audit(user="alice"): ...
@@ -14,8 +14,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import urllib3
 
@@ -25,6 +26,7 @@ from tests.controlplane.kubevirt.connection import Connection
 
 CONFIG = Path(__file__).with_name("config")
 START_SECONDS = 60.0
+ATTEMPTS = 3
 POLL_SECONDS = 0.05
 ADMIN = "admin"
 MASTERS = "system:masters"
@@ -34,7 +36,7 @@ CONTEXT = "plane"
 
 
 class ControlPlane:
-    """Start with `start` or as a context; `folder` must be empty or not there."""
+    """`start` and `stop` it, or have `control_plane` do so; `folder` must be empty or not there."""
 
     def __init__(
         self, programs: Mapping[str, Path], *, folder: Path, context: str = CONTEXT
@@ -125,17 +127,6 @@ class ControlPlane:
         """End everything, in the order in which nobody misses anybody."""
         for each in (self.controllers, self.scheduler, self.apiserver, self.etcd):
             each.stop()
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def _wait(self, ready: Callable[[], bool], what: str, needed: Iterable[Component]) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -232,6 +223,26 @@ class ControlPlane:
         config = (CONFIG / "scheduler.yaml").read_text("utf-8")
         kubeconfig = str(self.kubeconfig(SCHEDULER))
         self._write("scheduler.yaml", config.replace("KUBECONFIG", json.dumps(kubeconfig)))
+
+
+@contextmanager
+def control_plane(
+    programs: Mapping[str, Path], *, folder: Path, context: str = CONTEXT
+) -> Iterator[ControlPlane]:
+    """A running control plane; started anew where somebody else took one of its free ports."""
+    for attempt in range(1, ATTEMPTS + 1):
+        plane = ControlPlane(programs, folder=folder / str(attempt), context=context)
+        try:
+            plane.start()
+            break
+        except RuntimeError as problem:
+            plane.stop()
+            if attempt == ATTEMPTS or "address already in use" not in str(problem):
+                raise
+    try:
+        yield plane
+    finally:
+        plane.stop()
 
 
 def _answers(connection: Connection, path: str) -> bool:

@@ -17,7 +17,7 @@ from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.controllers import QUICK
 from tests.controlplane.kubevirt.installation import KubeVirt
-from tests.controlplane.plane import ControlPlane
+from tests.controlplane.plane import ControlPlane, control_plane
 from tests.controlplane.waiting import eventually
 
 VMIS = path_of(BY_KIND["VirtualMachineInstance"], NAMESPACE)
@@ -30,9 +30,10 @@ class Stage:
     """Use it as a context. `say` is told in one line what happens."""
 
     def __init__(self, *, folder: Path, context: str, say: Callable[[str], None]) -> None:
-        self.plane = ControlPlane(build.programs(), folder=folder, context=context)
+        self._folder, self._context = folder, context
         self._say = say
         self._ends = ExitStack()
+        self.plane: ControlPlane
         self.admin: Connection
         self.kubelets: Kubelets
         self.kubevirt: KubeVirt
@@ -40,7 +41,8 @@ class Stage:
     def __enter__(self) -> Self:
         with ExitStack() as ends:
             self._say("starting etcd, kube-apiserver, kube-scheduler, kube-controller-manager")
-            ends.enter_context(self.plane)
+            running = control_plane(build.programs(), folder=self._folder, context=self._context)
+            self.plane = ends.enter_context(running)
             self.admin = self.plane.connection()
             self.kubelets = Kubelets(self.plane.connection("kubelets", groups=["system:masters"]))
             self.kubelets.start()

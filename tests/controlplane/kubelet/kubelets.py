@@ -34,7 +34,7 @@ from tests.controlplane.kubevirt.connection import Connection
 from tests.controlplane.waiting import eventually
 
 STRATEGIC = "application/strategic-merge-patch+json"
-WORKERS = 6
+WORKERS = 16
 BOUND = {"fieldSelector": "spec.nodeName!="}
 NOT_READY = "node.kubernetes.io/not-ready"
 AGAIN_SECONDS = 0.5  # after a request that failed
@@ -212,7 +212,7 @@ class Kubelets:
             try:
                 later = self._handle(key)
             except ApiError as refusal:
-                later = None if refusal.code in (404, 409) else AGAIN_SECONDS
+                later = None if refusal.code in (404, 409, 422) else AGAIN_SECONDS
             except Exception:  # noqa: BLE001 - the server is going or gone
                 later = AGAIN_SECONDS
             self._work.done(key)
