@@ -35,8 +35,22 @@ _LOCAL = "{type: local, repository: origin, baseBranch: main}"
     metavar="LABELS",
     help="github: the runner that reaches the cluster; several labels with commas.",
 )
+@click.option(
+    "--base-branch",
+    default="main",
+    show_default=True,
+    metavar="NAME",
+    help="github: the protected branch that the workflows act on.",
+)
 def command(
-    *, directory: str, forge: str, cluster: str, repository: str, action: str, runs_on: str
+    *,
+    directory: str,
+    forge: str,
+    cluster: str,
+    repository: str,
+    action: str,
+    runs_on: str,
+    base_branch: str,
 ) -> None:
     """Write a working example into DIR: configuration, one intent of each kind, a README.
 
@@ -64,7 +78,9 @@ def command(
     if forge == "local":
         files = example_files(cluster=cluster, forge=_LOCAL)
     else:
-        choices = GitHubChoices(repository=repository, action=action, runner=runs_on)
+        choices = GitHubChoices(
+            repository=repository, action=action, runner=runs_on, branch=base_branch
+        )
         check_choices(choices)
         where = f"{{type: github, repository: {repository}, baseBranch: {choices.branch}}}"
         files = example_files(cluster=cluster, forge=where, github=True)

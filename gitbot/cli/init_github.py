@@ -12,6 +12,7 @@ from gitbot.errors import UsageError
 FOLDER = ".github/workflows"
 _ACTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
+_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 _RUNNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(,[A-Za-z0-9][A-Za-z0-9._-]*)*")
 
 
@@ -46,6 +47,8 @@ def check_choices(choices: GitHubChoices) -> None:
         raise UsageError(
             f"found the runner {choices.runner!r}, expected labels such as self-hosted,linux"
         )
+    if not _BRANCH.fullmatch(choices.branch):
+        raise UsageError(f"found the branch {choices.branch!r}, expected a name such as main")
 
 
 def workflow_files(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,14 @@ def workflow(name: str) -> dict[str, Any]:
 def jobs(name: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = workflow(name)["jobs"]
     return found
+
+
+def test_another_base_branch_is_the_one_that_everything_acts_on() -> None:
+    choices = replace(CHOICES, branch="release/vms")
+    files = workflow_files(ShippedTexts().workflows(), choices, cluster="iberia")
+    for text in files.values():
+        assert "main" not in re.findall(r"(?:ref|BASE|branches): \[?([\w/]+)", text)
+        assert "origin/main" not in text
 
 
 def test_there_are_five() -> None:
@@ -189,6 +198,8 @@ def test_zizmor_finds_nothing_and_every_exception_has_its_reason(tmp_path: Path)
         ({"action": f"acme/gitbot@{COMMIT}\n"}, "with a full commit"),
         ({"runner": "self-hosted\n"}, "expected labels"),
         ({"runner": "${{ secrets.X }}"}, "expected labels"),
+        ({"branch": "main]"}, "a name such as main"),
+        ({"branch": ""}, "a name such as main"),
     ],
 )
 def test_what_would_make_another_workflow_is_refused(choices: dict[str, str], words: str) -> None:
