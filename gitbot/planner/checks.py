@@ -71,6 +71,8 @@ def checks_of(board: Board, step: Step) -> tuple[Check, ...]:
     seconds = estimate(facts.memory(step.vm), facts.problem.bandwidth)
     return (
         *kubevirt_checks(board, step.vm, step.selector),
+        *_quota(board, step.vm),
+        *_predicted(board, step.vm),
         _pass("scheduling", f"the scheduler takes the target pod on {where}, source pod counted"),
         _pass("rules", rules),
         _pass(
@@ -79,6 +81,30 @@ def checks_of(board: Board, step: Step) -> tuple[Check, ...]:
             f" and {OVERHEAD_SECONDS} s for target pod and hand-over",
         ),
     )
+
+
+def _quota(board: Board, vm: NamespacedName) -> tuple[Check, ...]:
+    """Nothing is planned where a quota has no room, so where there is one it has."""
+    if vm.namespace not in board.transit.instances.quotas:
+        return ()
+    return (_pass("quota", "the quotas have room for the target pod beside the running one"),)
+
+
+def _predicted(board: Board, vm: NamespacedName) -> tuple[Check, ...]:
+    """What makes it less than certain that the target pod is judged as here."""
+    pod = board.transit.target_pod(vm)
+    found = []
+    if pod.scheduler != "default-scheduler":
+        text = f"scheduler {pod.scheduler} decides: the prediction is not guaranteed"
+        found.append(_warn("scheduler", text))
+    if pod.estimated:
+        text = "no running pod to look at: its requests are estimated from the VM"
+        found.append(_warn("estimated-requests", text))
+    return tuple(found)
+
+
+def _warn(name: str, message: str) -> Check:
+    return Check(name=name, outcome=Outcome.WARN, message=message)
 
 
 def _pass(name: str, message: str) -> Check:
