@@ -69,3 +69,23 @@ def test_the_reconcile_workflow_can_be_asked_for_a_diagnosis_only(made: World) -
     assert "forge/token" in ran[0].log
     assert "cluster/move" in ran[0].log
     assert "gitbot/snapshot" not in "".join(made.github.repository(REPOSITORY).git.refs())
+
+
+def test_a_comment_starts_a_pass_on_what_is_merged_and_only_there(made: World) -> None:
+    made.dispatch()
+    made.run()
+    number = made.open_pull("jump", JUMPBOX)
+    made.run()
+    made.say(number, "/gitbot apply")
+    ran = made.run()
+    assert [row.conclusion for row in ran if row.job == "start"] == ["skipped"]
+    assert "merge" in made.comments(number)[-1]["body"]
+    # nobody's runner took the push, as when GitHub loses an event
+    made.merge(number)
+    repository = made.github.repository(REPOSITORY)
+    made.github.actions.cancel(repository, repository.runs[max(repository.runs)])
+    made.say(number, "/gitbot apply")
+    ran = made.run()
+    assert "gitbot reconcile" in [row.workflow for row in ran]
+    assert made.instances()["jumpbox"] == "kni-worker5"
+    assert len(made.migrations()) == 1
