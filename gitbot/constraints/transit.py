@@ -13,6 +13,7 @@ from gitbot.constraints.kubevirt_target import pinned, target_name, target_of
 from gitbot.constraints.landing import Answers, answer
 from gitbot.constraints.quota import quotas_of
 from gitbot.constraints.rule_check import Envelope, Moves, envelope, exceeding
+from gitbot.constraints.whole_state import WholeState
 from gitbot.constraints.world import World
 from gitbot.errors import Bug
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
@@ -71,6 +72,7 @@ class Transit:
         self._targets: dict[NamespacedName, Pod] = {}
         self._count = 0
         self._envelopes: dict[int, Envelope] = {}
+        self._whole: WholeState | None = None  # made when all breaches are first asked for
         self._quotas = {
             namespace: quotas_of(objects, world.pods_in(namespace))
             for namespace, objects in instances.quotas.items()
@@ -100,6 +102,7 @@ class Transit:
         copy._quotas = self._quotas
         copy._targets = self._targets  # shared by all forks: made from the snapshot alone
         copy._envelopes = dict(self._envelopes)
+        copy._whole = self._whole.fork() if self._whole is not None else None
         return copy
 
     @property
@@ -229,8 +232,9 @@ class Transit:
 
     def breaches(self) -> tuple[Breach, ...]:
         """The breaches of all rules in this state, sorted."""
-        found = [breach for rule in self.rules for breach in rule.breaches(self.occupancy)]
-        return tuple(sorted(found, key=lambda item: (item.rule, item.key)))
+        if self._whole is None:
+            self._whole = WholeState(self.instances.domains, self.rules, self._occupancy)
+        return self._whole.breaches(self.occupancy)
 
     def worsened_by(
         self, vm: NamespacedName, node: str, *, required: bool = True
@@ -266,6 +270,8 @@ class Transit:
 
     def _occupy(self, vm: NamespacedName, nodes: frozenset[str]) -> None:
         self._occupancy[vm] = nodes
+        if self._whole is not None:
+            self._whole.occupy(vm, nodes)
         for number, rule in enumerate(self.rules):
             if vm in rule.members:
                 self._envelopes.pop(number, None)

@@ -8,11 +8,14 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.whole_state import WholeState
 from gitbot.constraints.world import World
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.model.pod import Pod
 from tests.bench.virtual_cluster import cluster, pending, plain_loop
 from tests.laws.test_constraints_laws import APPS, specs
-from tests.unit.constraints.builders import node, pod, snapshot
+from tests.unit.constraints.builders import ZONE, node, pod, rule_ref, snapshot, vm_name
 
 QUICK = settings(
     max_examples=60,
@@ -94,3 +97,52 @@ def test_the_plain_loop_of_the_benchmark_gives_the_same_nodes() -> None:
         assert list(world.judge(newcomer).feasible) == names
         world.add(newcomer, names[0])
         next(place for place in loop.places if place.node.name == names[0]).add(newcomer)
+
+
+@QUICK
+@given(st.data())
+def test_the_whole_state_breaks_the_rules_that_each_rule_says(data: st.DataObject) -> None:
+    """Vectorised and incremental breaches of all rules against `rule.breaches`, one by one."""
+    nodes = [
+        node(name, f"z{number % 2}" if number else "", labels={"rack": f"r{number % 3}"})
+        for number, name in enumerate(NODES)
+    ]
+    instances = Instances(snapshot(*nodes))
+    vms = [vm_name(f"vm{number}") for number in range(6)]
+    held = st.frozensets(st.sampled_from([*NODES, "gone"]), min_size=1, max_size=2)
+    rules = [
+        ZoneAntiAffinity(
+            ref=rule_ref(f"r{number}"),
+            members=data.draw(st.frozensets(st.sampled_from(vms))),
+            domains=instances.domains,
+            topology_key=data.draw(st.sampled_from((ZONE, "kubernetes.io/hostname", "rack"))),
+            max_per_domain=data.draw(st.integers(1, 2)),
+        )
+        for number in range(data.draw(st.integers(0, 4)))
+    ]
+    occupancy = {vm: data.draw(held) for vm in vms if data.draw(st.booleans())}
+    whole = WholeState(instances.domains, rules, occupancy)
+    for _ in range(4):
+        slow = [breach for rule in rules for breach in rule.breaches(occupancy)]
+        assert list(whole.breaches(occupancy)) == sorted(slow, key=lambda b: (b.rule, b.key))
+        vm = data.draw(st.sampled_from(vms))
+        if vm in occupancy:
+            occupancy[vm] = data.draw(held)
+            whole = whole.fork()
+            whole.occupy(vm, occupancy[vm])
+
+
+def test_a_node_is_overfull_where_its_vms_ask_for_more_than_is_left() -> None:
+    instances = Instances(snapshot(*(node(name, "z") for name in ("a", "b"))))
+    one, two = vm_name("one"), vm_name("two")
+    places = {one: frozenset({"a"}), two: frozenset({"b"})}
+    whole = WholeState(instances.domains, (), places)
+    amounts = {"memory": np.array([5, 7])}
+    room = {"memory": np.array([12, 12])}
+    standing = {"memory": np.array([0, 1])}
+    assert whole.vms == (one, two)
+    assert whole.overfull(amounts, standing, room) == ()
+    whole.occupy(one, frozenset({"a", "b"}))
+    assert whole.overfull(amounts, standing, room) == ("b",)
+    whole.occupy(two, frozenset({"a"}))
+    assert whole.overfull(amounts, standing, room) == ()
