@@ -12,10 +12,11 @@ from gitbot.kubevirt.admission import admit_migration
 from gitbot.kubevirt.edits import with_value, without
 from gitbot.kubevirt.reconcile import FINAL_PHASES
 from gitbot.kubevirt.verdicts import Admitted
-from gitbot.model.objects import KubernetesObject, annotations_of, at
+from gitbot.model.objects import annotations_of, at
 from gitbot.simulation.admission import the_kubevirt
 from gitbot.simulation.api import CONTROLLER, Asked
-from gitbot.simulation.replay.story import MIGRATION, VMI, Action, Event, millis
+from gitbot.simulation.replay.recorded_changes import with_changes
+from gitbot.simulation.replay.story import INPUTS, MIGRATION, VMI, Action, Event, millis
 from gitbot.simulation.replay.story_cluster import StoryCluster
 from gitbot.simulation.schemas import SCHEMAS, before_1_6
 from gitbot.simulation.status import ApiError
@@ -75,7 +76,9 @@ class Actors:
             if event.get("deleted") and found is not None:
                 store.delete(kind, key)
             elif found is not None and "changed" in event:
-                store.replace(_changed(found, event["changed"]))
+                store.replace(with_changes(found, event["changed"]))
+            elif found is None and "added" in event:
+                self._cluster.add_input(event)
         self._cluster.engine.run_ready()
 
     def _create_foreign(self, event: Event) -> None:
@@ -95,8 +98,10 @@ class Actors:
         dry = text != action.text
         asked = Asked(user="somebody", dry_run=dry)
         match text.split():
-            case ["create", *rest]:
+            case ["create", *rest] if not rest or rest[0] in _API:
                 return self._create(action, rest, asked)
+            case ["create" | "delete" | "add" | "remove", kind, *_] if kind in INPUTS:
+                return Answer()  # the recorded object follows
             case ["delete", kind, name, *_] if kind in _API or kind == "Pod":
                 return self._try(lambda: self._delete(kind, name))
             case ["delete", "pod", name, *_]:
@@ -366,31 +371,3 @@ def _plain(message: str) -> str:
 
 def _kind(short: str) -> str:
     return {"VMI": VMI, "VMIM": MIGRATION, "VM": "VirtualMachine"}[short]
-
-
-def _changed(obj: KubernetesObject, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """An object with recorded changes: `labels/KEY`, `taints`, `hard`, `conditions/TYPE`, ..."""
-    changed = dict(obj)
-    for path, value in changes.items():
-        part, _, key = path.partition("/")
-        match part:
-            case "labels" | "annotations":
-                given = {key: value} if key else value or {}
-                now = {**at(changed, "metadata", part, default={}), **given}
-                kept = {name: text for name, text in now.items() if text is not None}
-                changed = with_value(changed, kept, "metadata", part)
-            case "unschedulable" | "taints" | "hard" | "nodeSelector" | "affinity":
-                changed = with_value(changed, value, "spec", part)
-            case "conditions":
-                changed = _with_conditions(changed, {key: value} if key else value or {})
-            case "ready":
-                changed = _with_conditions(changed, {"Ready": {"status": value}})
-            case "spec":
-                changed = {**changed, "spec": value if not key else changed["spec"]}
-    return changed
-
-
-def _with_conditions(obj: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    kept = [c for c in at(obj, "status", "conditions", default=[]) if c["type"] not in given]
-    added = [{"type": kind, **value} for kind, value in given.items() if value is not None]
-    return with_value(obj, [*kept, *added], "status", "conditions")

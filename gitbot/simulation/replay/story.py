@@ -17,7 +17,7 @@ from gitbot.simulation.replay.steps import HandlerSteps
 MIGRATION, VMI = "VirtualMachineInstanceMigration", "VirtualMachineInstance"
 _JOB = "kubevirt.io/migrationJobUID"
 _DOMAIN = "vmi.kubevirt.io/id"
-_INPUTS = ("Node", "ResourceQuota", "MigrationPolicy", "KubeVirt", "PersistentVolumeClaim")
+INPUTS = ("Node", "ResourceQuota", "MigrationPolicy", "KubeVirt", "PersistentVolumeClaim")
 _EVACUATION = "kubevirt-evacuation-"
 _HANGS = {"PreparingTarget": "prepare", "TargetReady": "start", "Running": "run"}
 _PLAYED = (
@@ -188,7 +188,7 @@ def _inputs(events: tuple[Event, ...]) -> Iterator[tuple[int, Event]]:
             yield millis(event), event
         elif "event" in event:
             continue
-        elif kind in _INPUTS:
+        elif kind in INPUTS:
             yield millis(event), event
         elif kind == VMI and "changed" in event:
             played = {

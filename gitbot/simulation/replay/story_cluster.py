@@ -30,7 +30,11 @@ from gitbot.simulation.replay.guided import (
 )
 from gitbot.simulation.replay.played import MilliClock, PlayedHandler, PlayedKubelet
 from gitbot.simulation.replay.story import MIGRATION, VMI, Story
-from gitbot.simulation.replay.story_objects import initial_objects, migration_policies
+from gitbot.simulation.replay.story_objects import (
+    added_object,
+    initial_objects,
+    migration_policies,
+)
 from gitbot.simulation.replay.story_sizes import node_sizes
 from gitbot.simulation.replay.uids import Uids, uid_text
 from gitbot.simulation.store import Key, Store
@@ -172,6 +176,13 @@ class StoryCluster(SimulatedCluster):
         self.first_specs = {
             obj["metadata"]["name"]: obj["spec"] for obj in objects if obj["kind"] == VMI
         }
+
+    def add_input(self, event: Mapping[str, Any]) -> None:
+        """A node, a quota or the like that came in the course of the trace."""
+        if event["kind"] == "Node":
+            self.store.create(recorded_node(event["name"], event["added"]))
+        else:
+            self.store.create(self.uids.ours(added_object(event, self.story)))
 
     def _nodes(self) -> list[Mapping[str, Any]]:
         return list(self.story.record["initial_nodes"])

@@ -41,6 +41,12 @@ def initial_objects(story: Story) -> list[Object]:
     return [_object(item, story, specs, machines) for item in items]
 
 
+def added_object(event: Mapping[str, Any], story: Story) -> Object:
+    """An object that somebody put there in the course of a trace."""
+    item = {"kind": event["kind"], "name": event["name"], "state": event["added"]}
+    return _object(item, story, {}, set())
+
+
 def migration_policies(story: Story) -> list[Object]:
     """The MigrationPolicies that were applied: made again from what is seen of them.
 
@@ -97,7 +103,9 @@ def _object(
     item: Mapping[str, Any], story: Story, specs: Mapping[str, Object], machines: set[str]
 ) -> Object:
     kind, name, state = item["kind"], item["name"], item["state"]
-    metadata: Object = {"name": name, "namespace": story.namespace}
+    metadata: Object = {"name": name}
+    if kind != "MigrationPolicy":
+        metadata["namespace"] = story.namespace
     metadata |= {k: state[k] for k in ("labels", "annotations", "finalizers") if k in state}
     made: Object = {
         "apiVersion": _VERSIONS.get(kind, "v1"),
