@@ -131,16 +131,18 @@ def open_cluster(*, name: str, kubeconfig: str = "", context: str = "") -> Clust
     return KubernetesCluster(context=context, kubeconfig=kubeconfig, name=name)
 
 
-def cluster_questions(workspace: Workspace, name: str) -> ClusterQuestions:
+def cluster_questions(
+    settings: Settings, name: str, *, kubeconfig: str, context: str
+) -> ClusterQuestions:
     """What a diagnosis asks a cluster of the configuration. Raises ClusterError."""
     from gitbot.adapters.kubernetes.diagnosis import (  # noqa: PLC0415 - the client is heavy
         ClusterQuestions,
     )
     from gitbot.adapters.kubernetes.transport import Transport  # noqa: PLC0415
 
-    settings = workspace.settings.cluster(name)
-    context = workspace.context or (settings.context if settings else name)
-    return ClusterQuestions(Transport(kubeconfig=workspace.kubeconfig, context=context))
+    named = settings.cluster(name)
+    context = context or (named.context if named else name)
+    return ClusterQuestions(Transport(kubeconfig=kubeconfig, context=context))
 
 
 def diagnose_forge(workspace: Workspace) -> tuple[Check, ...]:

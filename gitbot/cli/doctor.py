@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,14 @@ import click
 from gitbot.adapters.files import find_root
 from gitbot.cli.options import output_option
 from gitbot.cli.running import running_options, say
-from gitbot.errors import GitbotError
+from gitbot.errors import Bug, ClusterError, GitbotError
 from gitbot.model.diagnosis import Check, Health
 
 if TYPE_CHECKING:
+    from gitbot.settings import Settings
     from gitbot.wiring import Workspace
+    from gitbot.workflows.doctor import Questions
+    from gitbot.workflows.shell import Shell
 
 _SIGNS = {Health.PASS: "ok", Health.WARN: "warn", Health.FAIL: "FAIL"}
 
@@ -41,41 +44,60 @@ def command(*, where: dict[str, str], without_cluster: bool, output: str) -> int
 
 
 def _checks(where: dict[str, str], *, without_cluster: bool) -> Iterator[Check]:
-    from gitbot.wiring import open_workspace  # noqa: PLC0415 - keeps --help quick
-    from gitbot.workflows.doctor import failed  # noqa: PLC0415
+    from gitbot.cli.checking import pick_cluster  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring import open_shell, open_workspace, settings_here  # noqa: PLC0415
+    from gitbot.workflows import doctor  # noqa: PLC0415
 
     root = find_root(Path.cwd())
+    here = settings_here(root)
     try:
         with open_workspace(
             root, kubeconfig=where["kubeconfig"], context=where["context"]
         ) as workspace:
-            yield from _of_workspace(workspace, where, without_cluster=without_cluster)
+            cluster = pick_cluster(workspace.settings, where["cluster"])
+            shell = open_shell(workspace, cluster)
+            yield from _of_repository(workspace, shell)
+            if not without_cluster:
+                yield from _of_cluster(
+                    workspace.settings, where, lambda asked: doctor.cluster_checks(shell, asked)
+                )
+    except Bug:
+        raise
     except GitbotError as error:
-        yield failed("repository/reach", error.message, error.hint or "see the message")
+        yield doctor.failed("repository/reach", error.message, error.hint or "see the message")
+        if not without_cluster:
+            yield from _of_cluster(here, where, lambda asked: doctor.rights_checks(asked, here))
 
 
-def _of_workspace(
-    workspace: Workspace, where: dict[str, str], *, without_cluster: bool
-) -> Iterator[Check]:
-    from gitbot.cli.checking import pick_cluster  # noqa: PLC0415 - keeps --help quick
-    from gitbot.wiring import cluster_questions, diagnose_forge, open_shell  # noqa: PLC0415
+def _of_repository(workspace: Workspace, shell: Shell) -> Iterator[Check]:
+    from gitbot.wiring import diagnose_forge  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows import doctor  # noqa: PLC0415
 
-    cluster = pick_cluster(workspace.settings, where["cluster"])
-    shell = open_shell(workspace, cluster)
     yield from doctor.asked("forge/reach", lambda: diagnose_forge(workspace))
     yield from doctor.repository_checks(
         shell, rehearse=lambda: workspace.rehearse_push("gitbot/ledger")
     )
-    if without_cluster:
-        return
+
+
+def _of_cluster(
+    settings: Settings, where: dict[str, str], ask: Callable[[Questions], tuple[Check, ...]]
+) -> Iterator[Check]:
+    from gitbot.cli.checking import pick_cluster  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring import cluster_questions  # noqa: PLC0415
+    from gitbot.workflows import doctor  # noqa: PLC0415
+
     try:
-        questions = cluster_questions(workspace, cluster)
-    except GitbotError as error:
+        questions = cluster_questions(
+            settings,
+            pick_cluster(settings, where["cluster"]),
+            kubeconfig=where["kubeconfig"],
+            context=where["context"],
+        )
+    except ClusterError as error:
         fix = error.hint or "give --kubeconfig and --context, or --without-cluster"
         yield doctor.failed("cluster/reach", error.message, fix)
         return
-    yield from doctor.cluster_checks(shell, questions)
+    yield from ask(questions)
 
 
 def _show(checks: tuple[Check, ...]) -> None:

@@ -135,10 +135,8 @@ def cluster_checks(shell: Shell, questions: Questions) -> tuple[Check, ...]:
         return found  # nothing else will answer
     return (
         *found,
-        *asked("cluster/read", lambda: _rights(shell, questions)),
+        *rights_checks(questions, shell.read_base(base_head(shell)).settings),
         *asked("cluster/nodes", lambda: _nodes(shell, questions)),
-        *asked("cluster/too-much", lambda: _excess(questions)),
-        *asked("kubevirt/pins", lambda: _pins(questions)),
         *asked("kubevirt/version", lambda: _kubevirt(shell)),
     )
 
@@ -163,8 +161,17 @@ _GRANTS = (
 )
 
 
-def _rights(shell: Shell, questions: Questions) -> Iterable[Check]:
-    observes = shell.read_base(base_head(shell)).settings.mode == "Observe"
+def rights_checks(questions: Questions, settings: Settings) -> tuple[Check, ...]:
+    """What can be asked of a cluster alone, with the forge and its repository out of reach."""
+    return (
+        *asked("cluster/read", lambda: _rights(questions, settings)),
+        *asked("cluster/too-much", lambda: _excess(questions)),
+        *asked("kubevirt/pins", lambda: _pins(questions)),
+    )
+
+
+def _rights(questions: Questions, settings: Settings) -> Iterable[Check]:
+    observes = settings.mode == "Observe"
     for name, group, role, good in _GRANTS:
         missing = questions.missing(group)
         fix = f"{APPLY_RBAC}, or bind role {role} to the account of this kubeconfig"

@@ -76,3 +76,4 @@ def test_a_forge_that_is_gone_is_said(clone: Path) -> None:
     result = run()
     assert result.return_value == 1
     assert "FAIL repository/reach" in result.stdout
+    assert "FAIL cluster/reach" in result.stdout  # the cluster is asked all the same
