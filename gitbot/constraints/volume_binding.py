@@ -51,12 +51,19 @@ class VolumeBinding:
         """A claim that is missing, lost, being deleted, or unbound without waiting for a pod."""
         texts = (self._refusal(volume) for volume in self._pod.volumes)
         text = next((text for text in texts if text), "")
+        if text:
+            return Rejection(plugin=_PLUGIN, reasons=(text,), resolvable=False, early=True)
         storage = self._state.facts.storage
-        if not text and any(not waits_for_consumer(claim, storage) for claim in self._unbound):
-            text = "pod has unbound immediate PersistentVolumeClaims"
-        if not text:
+        late = [claim for claim in self._unbound if not waits_for_consumer(claim, storage)]
+        if not late:
             return None
-        return Rejection(plugin=_PLUGIN, reasons=(text,), resolvable=False, early=True)
+        return Rejection(
+            plugin=_PLUGIN,
+            reasons=("pod has unbound immediate PersistentVolumeClaims",),
+            resolvable=False,
+            early=True,
+            details=tuple(_late(claim) for claim in late),
+        )
 
     def _refusal(self, volume: Json) -> str:
         """What kube-scheduler has against the claim of one volume of the pod."""
@@ -142,6 +149,15 @@ class VolumeBinding:
                 wanted = " or ".join(misses(required_terms(volume) or (), node))
                 return {_NO_AFFINITY: f"{where} cannot be reached from the node: it wants {wanted}"}
         return {}
+
+
+def _late(claim: Json) -> str:
+    """Why a claim should have been bound before the pod came."""
+    name, volume = name_of(claim).name, at(claim, "spec", "volumeName", default="")
+    if volume:
+        return f"claim {name} names volume {volume}, and the binding is not completed"
+    class_name = at(claim, "spec", "storageClassName", default="") or "none"
+    return f"claim {name} is not bound, and its class ({class_name}) does not wait for a pod"
 
 
 def _owned(claim: Json, pod: Pod) -> bool:
