@@ -27,6 +27,7 @@ _SPANS = {
     "start": ("TargetReady", "start"),
     "detect": ("start", "detected"),
     "switch": ("detected", "ended"),
+    "abort": ("abortRequested", "ended"),
     "settle": ("ended", "completed"),
 }
 

@@ -51,7 +51,8 @@ def migration_policies(story: Story) -> list[Object]:
     """The MigrationPolicies that were applied: made again from what is seen of them.
 
     Their selectors were not kept. A policy is taken to select by all labels of a VMI that it was
-    applied to; its settings are those of the note that differ from KubeVirt's own.
+    applied to, by none where that has none: then its namespace was selected; its settings are
+    those of the note that differ from KubeVirt's own.
     """
     found: dict[str, Object] = {}
     labels = {i["name"]: i["state"].get("labels") or {} for i in story.record["initial"]}
@@ -63,8 +64,7 @@ def migration_policies(story: Story) -> list[Object]:
         if event.get("kind") != VMI or not name or name in found:
             continue
         own = {k: v for k, v in labels.get(event["name"], {}).items() if not _is_kubevirts(k)}
-        if own:
-            found[name] = _policy(name, own, noted_settings(story))
+        found[name] = _policy(name, own, noted_settings(story))
     return list(found.values())
 
 
