@@ -6,6 +6,7 @@ Run as a script; it prints figures and asserts no times.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.replay import replay
@@ -17,6 +18,7 @@ from gitbot.model.problem import EmptyNodes, PlacementProblem, Request
 from gitbot.planner import make_plan
 from gitbot.simulation.rack import RACK, TIER, rack
 from gitbot.snapshot import from_objects
+from tests.bench.table import Figure, ms, show
 
 NOW = 1_764_547_200
 GIB = 1024**3
@@ -48,8 +50,8 @@ def emptied(snapshot: ClusterSnapshot) -> PlacementProblem:
     return PlacementProblem(cluster="rack", now=NOW, snapshot=snapshot, rules=rules, goals=(goal,))
 
 
-def main() -> None:
-    """Print what was planned and the seconds."""
+def figures() -> Iterator[Figure]:
+    """What was planned, and the seconds."""
     cluster = rack(start_time=NOW)
     objects = [obj for kind in KINDS for obj in cluster.list(kind)]
     case = emptied(from_objects("rack", objects, NOW))
@@ -59,13 +61,28 @@ def main() -> None:
     findings = replay(case, plan)
     replayed = time.perf_counter()
     nodes, vms = (len(case.snapshot.of(kind)) for kind in ("Node", "VirtualMachineInstance"))
-    print(f"rack: {nodes} nodes, {vms} VMs, one rack of 12 emptied")
-    print(f"plan {ended - began:.2f} s, replay {replayed - ended:.2f} s, {len(findings)} findings")
+    what = f"plan: one rack of 12 emptied, {nodes} nodes, {vms} VMs"
+    yield Figure(what=f"{what}: planned in", gitbot=ms(ended - began))
+    yield Figure(what=f"{what}: replayed in, {len(findings)} findings", gitbot=ms(replayed - ended))
     memory = sum(move.memory_bytes for move in plan.moves) // GIB
-    print(f"{len(plan.moves)} moves (bound {plan.bound.moves}) of {memory} GiB", end=" ")
-    print(f"in {len(plan.waves)} waves, {len(plan.holds)} holds")
+    yield Figure(
+        what=f"{what}: moves ({memory} GiB, {len(plan.waves)} waves, {len(plan.holds)} holds)",
+        gitbot=str(len(plan.moves)),
+        peer=f"{plan.bound.moves} (lower bound)",
+        ratio=plan.bound.moves / len(plan.moves),
+    )
     seconds = plan.waves[-1].ends - NOW
-    print(f"estimated {seconds} s, {100 * seconds // plan.bound.seconds} % of the lower bound")
+    yield Figure(
+        what=f"{what}: estimated duration",
+        gitbot=f"{seconds} s",
+        peer=f"{plan.bound.seconds} s (lower bound)",
+        ratio=plan.bound.seconds / seconds,
+    )
+
+
+def main() -> None:
+    """Print the figures."""
+    show(figures())
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from gitbot.planner import make_plan
 from gitbot.simulation.port import SimulatedPort
 from gitbot.simulation.rack import RackSize, rack
 from gitbot.workflows.base import GitBase
+from tests.bench.table import Figure, ms, show
 from tests.scenarios.clusters import START
 from tests.scenarios.loop import Loop
 from tests.scenarios.rack.story import RULE, WINDOW
@@ -50,36 +52,43 @@ def plan_seconds(loop: Loop) -> tuple[int, float]:
     return len(plan.moves), time.perf_counter() - began
 
 
-def main(size: RackSize | None = None) -> None:
-    """Print what was done and the seconds."""
+def figures(size: RackSize | None = None) -> Iterator[Figure]:
+    """What was done, and the seconds."""
     with tempfile.TemporaryDirectory() as folder:
         loop = Loop.start(Path(folder), rack(size, start_time=START))
         counting = CountingPort(loop.cluster)
         loop.shell = replace(loop.shell, cluster=counting)
         loop.commit({"window.yaml": WINDOW, "rule.yaml": RULE})
-        _measure(loop, counting)
+        yield from _measured(loop, counting)
 
 
-def _measure(loop: Loop, counting: CountingPort) -> None:
+def _measured(loop: Loop, counting: CountingPort) -> Iterator[Figure]:
     began = time.perf_counter()
     loop.propose()
+    seconds = time.perf_counter() - began
     (pull,) = loop.forge.list_pulls()
     (comment,) = loop.forge.list_comments(pull.number)
-    print(f"rack: proposed in {time.perf_counter() - began:.1f} s")
-    print(f"rack: comment of {len(comment.body)} characters")
+    told = f"rack: proposed, with a comment of {len(comment.body)} characters"
+    yield Figure(what=told, gitbot=ms(seconds))
     moves, seconds = plan_seconds(loop)
-    print(f"rack: {moves} moves planned in {seconds:.1f} s")
+    yield Figure(what=f"rack: {moves} moves planned", gitbot=ms(seconds))
     loop.merge(pull.number)
     for what, minutes in (("before its window opens", 0), ("while it drains", MINUTES)):
         counting.looks = 0
         began = time.perf_counter()
         result = loop.apply(max_runtime=minutes * 60)
         seconds = time.perf_counter() - began
-        print(
-            f"rack: apply {what}: {seconds:.1f} s, {result.created} migrations started, "
-            f"{counting.looks} looks, {seconds / counting.looks:.2f} s each"
+        yield Figure(
+            what=f"rack: apply {what}, each of {counting.looks} looks "
+            f"({result.created} migrations started)",
+            gitbot=ms(seconds / counting.looks),
         )
         loop.port.sleep(2 * 3600)
+
+
+def main() -> None:
+    """Print the figures."""
+    show(figures())
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,12 +61,6 @@ def show(figures: Iterable[Figure]) -> None:
         print(_line(figure.cells()), flush=True)
 
 
-def together(*parts: Iterator[Figure]) -> Iterator[Figure]:
-    """One after the other."""
-    for part in parts:
-        yield from part
-
-
 def _line(cells: tuple[str, ...]) -> str:
-    widths = (62, 18, 26, 9, 8, 0)
+    widths = (88, 10, 26, 8, 8, 0)
     return " ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()

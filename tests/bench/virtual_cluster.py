@@ -103,7 +103,9 @@ def claim(number: int) -> list[dict[str, Any]]:
     ]
 
 
-def cluster(nodes: int, vms: int, *, waiting: int, seed: int = 1) -> ClusterSnapshot:
+def cluster(
+    nodes: int, vms: int, *, waiting: int, seed: int = 1, claims: bool = True
+) -> ClusterSnapshot:
     """Nodes, placed VMs, and VMs that wait (the last of their application's three)."""
     draw = random.Random(seed)
     objects: list[dict[str, Any]] = [
@@ -113,7 +115,11 @@ def cluster(nodes: int, vms: int, *, waiting: int, seed: int = 1) -> ClusterSnap
     for number in range(vms):
         waits = number % step == step - 1
         where = "" if waits else f"worker-{draw.randrange(nodes):05}"
-        objects.append(launcher(number, where, draw))
+        pod = launcher(number, where, draw)
+        objects.append(pod)
+        if not claims:
+            del pod["spec"]["volumes"]
+            continue
         objects.extend({"apiVersion": "v1", **item} for item in claim(number))
     return from_objects("bench", objects, 0)
 

@@ -1,0 +1,146 @@
+"""How fast one VM is judged against every node, and one whole state against every rule.
+
+The peer of judging is a plain loop over nodes with the same filters and the same answers
+(`peers/plain_loop.py`; tests/laws/test_fast_forms.py holds both equal). A verdict row is one VM
+judged against all nodes by all filters. Every VM is judged once, so that nothing is known of it;
+in the second row count a pod comes or leaves between any two judgements.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.whole_state import WholeState
+from gitbot.constraints.world import World
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.model.names import IntentRef, NamespacedName
+from gitbot.model.pod import Pod
+from gitbot.snapshot import from_objects
+from tests.bench.table import Figure, ms, show
+from tests.bench.virtual_cluster import HOST, cluster, node, pending, plain_loop
+
+GOAL_LOOP, GOAL_ROWS, GOAL_STATE = 300, 12_000, 0.005
+
+
+def best(work: Callable[[], object], rounds: int) -> float:
+    """Processor seconds of the quickest round."""
+    least = float("inf")
+    for _ in range(rounds):
+        began = time.process_time()
+        work()
+        least = min(least, time.process_time() - began)
+    return least
+
+
+def _against_the_loop() -> Iterator[Figure]:
+    found = cluster(10_000, 10_000, waiting=100)
+    world, loop, pods = World.of(found), plain_loop(found), pending(found)
+    for pod in pods[:5]:
+        assert list(world.feasible(pod)) == loop.feasible(pod)
+    slow = best(lambda: loop.feasible(pods[0]), 3)
+    pods = pods[5:]
+    quick = best(lambda: [world.mask(pod) for pod in pods], 5) / len(pods)
+    yield Figure(
+        what="one VM against 10,000 nodes, all filters (10,000 pods there)",
+        gitbot=ms(quick),
+        peer=f"{ms(slow)} (plain loop)",
+        ratio=slow / quick,
+        goal=GOAL_LOOP,
+    )
+
+
+def _judge(world: World, pods: list[Pod]) -> None:
+    for pod in pods:
+        world.mask(pod)
+
+
+def _rows() -> Iterator[Figure]:
+    found = cluster(5_000, 10_000, waiting=2_000, claims=False)
+    world, pods = World.of(found), pending(found)
+    world.mask(pods[0])
+    parts = [pods[start::4] for start in range(4)]
+    seconds = min(best(partial(_judge, world, part), 1) for part in parts)
+    yield _row_figure("each VM for the first time", len(parts[0]) / seconds)
+    seconds = best(partial(_judge, world, pods), 3)
+    yield _row_figure("VMs seen before", len(pods) / seconds)
+    names = world.state.columns.names
+
+    def moving() -> None:
+        for number, pod in enumerate(pods):
+            world.mask(pod)
+            world.add(pod, names[number % len(names)])
+        for pod in pods:
+            world.remove(pod)
+
+    yield _row_figure("a pod comes between any two", len(pods) / best(moving, 3))
+
+
+def _row_figure(what: str, rows: float) -> Figure:
+    return Figure(
+        what=f"verdict rows a second, 5,000 nodes, apart by zone and host: {what}",
+        gitbot=f"{rows:,.0f}",
+        peer=f"{GOAL_ROWS:,} wanted",
+        ratio=rows / GOAL_ROWS,
+        goal=1,
+    )
+
+
+def _whole_state() -> Iterator[Figure]:
+    count, size = 5_166, 5
+    nodes = [node(number, random.Random(number)) for number in range(5_000)]
+    objects = [{"apiVersion": "v1", **obj} for obj in nodes]
+    instances = Instances(from_objects("bench", objects, 0))
+    vms = [NamespacedName(namespace="a", name=f"vm-{number:05}") for number in range(30_000)]
+    names = list(instances.domains.nodes)
+    occupancy = {vm: frozenset({names[n % len(names)]}) for n, vm in enumerate(vms)}
+    rules = [
+        ZoneAntiAffinity(
+            ref=IntentRef(kind="ZoneAntiAffinity", namespace="a", name=f"spread-{number:04}"),
+            members=frozenset(vms[number * size : number * size + size]),
+            domains=instances.domains,
+            topology_key=HOST,
+        )
+        for number in range(count)
+    ]
+    whole = WholeState(instances.domains, rules, occupancy)
+    amounts = {"cpu": np.full(len(vms), 400), "memory": np.full(len(vms), 2**33)}
+    standing = {name: np.zeros(len(names), dtype=np.int64) for name in amounts}
+    room = {"cpu": np.full(len(names), 32_000), "memory": np.full(len(names), 2**37)}
+
+    def check() -> None:
+        assert not whole.breaches(occupancy)
+        assert not whole.overfull(amounts, standing, room)
+
+    quick = best(check, 20)
+    slow = best(lambda: [rule.breaches(occupancy) for rule in rules], 3)
+    yield Figure(
+        what="whole state: 30,000 VMs, 5,166 spread rules, all capacities, after the first",
+        gitbot=ms(quick),
+        peer=f"{ms(slow)} (rule by rule)",
+        ratio=slow / quick,
+    )
+    yield Figure(
+        what="whole state against 5 ms", gitbot=ms(quick), ratio=GOAL_STATE / quick, goal=1
+    )
+
+
+def figures() -> Iterator[Figure]:
+    """All of them."""
+    yield from _against_the_loop()
+    yield from _rows()
+    yield from _whole_state()
+
+
+def main() -> None:
+    """Print the figures."""
+    show(figures())
+
+
+if __name__ == "__main__":
+    main()
