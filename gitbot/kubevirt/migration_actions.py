@@ -9,7 +9,7 @@ from gitbot.kubevirt import names
 from gitbot.kubevirt.attachment_pod import attachment_pod, attachment_pods
 from gitbot.kubevirt.backoff import backoff_left
 from gitbot.kubevirt.configuration import gate
-from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.edits import with_value, without
 from gitbot.kubevirt.hand_off import handed_off
 from gitbot.kubevirt.limits import (
     is_final,
@@ -149,10 +149,12 @@ def _no_slot(scene: Scene) -> str:
 
 
 def _runtime_user(scene: Scene) -> KubernetesObject:
-    """Migrations carry the guest over to the user that the cluster is set to (107, not root)."""
+    """Migrations carry the guest over to the user that the cluster is set to: 107, or root."""
     vmi = scene.vmi
     if gate(scene.kubevirt(), "Root"):
-        return vmi
+        if at(vmi, "status", "runtimeUser", default=0):
+            vmi = with_value(vmi, 0, "status", "runtimeUser")
+        return without(vmi, "metadata", "annotations", names.NONROOT)
     if at(vmi, "status", "runtimeUser") != NON_ROOT:
         vmi = with_value(vmi, NON_ROOT, "status", "runtimeUser")
     if names.NONROOT not in annotations_of(vmi):
