@@ -186,8 +186,13 @@ def _wants_a_plan(shell: Shell, pull: PullRequest) -> bool:
         return True
     if not shell.several or pull.branch.startswith(concern_branch(shell.cluster_name, "")):
         return False
+    return not _has_check(shell, pull)
+
+
+def _has_check(shell: Shell, pull: PullRequest) -> bool:
+    """Whether this cluster's check stands on the head; it is written after everything else."""
     name = context_of(shell, PLAN)
-    return all(status.context != name for status in shell.forge.list_statuses(pull.head))
+    return any(status.context == name for status in shell.forge.list_statuses(pull.head))
 
 
 def _say(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult) -> bool:
@@ -315,7 +320,8 @@ def refresh_pulls(
             continue
         if pull.base_branch != shell.base_branch or not _wants_a_plan(shell, pull):
             continue
-        if records and _stands(records[-1], pull, base, shell.clock.now()):
+        stands = bool(records) and _stands(records[-1], pull, base, shell.clock.now())
+        if stands and _has_check(shell, pull):
             continue
         results.append(publish(shell, number=pull.number, replay=replay, snapshot=snapshot))
     return tuple(results)

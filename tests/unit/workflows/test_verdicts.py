@@ -201,3 +201,23 @@ def test_what_the_bot_proposed_is_not_overwritten_by_a_plan_of_its_file() -> Non
     assert publish(other, number=pull.number, replay=replay).wrote
     assert "gitbot/plan (other)" in checks(story, pull.number)
     assert len(story.forge.list_comments(pull.number)) == 1
+
+
+def test_what_a_run_that_died_left_unsaid_is_said_by_the_next_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin()
+    story.open(jump=REQUEST)
+
+    def die(*_: object, **__: object) -> None:
+        raise ForgeError("no requests are left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(story.forge, "upsert_comment", die)
+        with pytest.raises(ForgeError):
+            show(story)
+    assert story.forge.list_comments(1) == ()
+    assert [item.wrote for item in refresh_pulls(story.shell, replay=replay)] == [True]
+    assert "kni-worker5" in body(story)
+    assert "gitbot/plan" in checks(story)
+    assert refresh_pulls(story.shell, replay=replay) == ()

@@ -25,7 +25,7 @@ READS = 5  # times that a read is tried
 LOOKS = 3  # times that a write without an answer is looked for
 PAGE = 100  # items a page, GitHub's maximum
 MAX_PAGES = 1000
-_REMEMBERED = 2000  # answers kept for conditional requests
+_REMEMBERED = 400  # answers kept for conditional requests
 _BROKEN = (500, 502, 503, 504)
 
 Json = Any
