@@ -10,6 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+
 from gitbot.adapters.files import ShippedTexts
 from gitbot.cli.demo_texts import CONFIGURATION
 from gitbot.cli.init_github import GitHubChoices, workflow_files
@@ -27,6 +35,14 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 REPOSITORY = "acme/placement"
 CLUSTER = "iberia"
 ACTION = "acme/gitbot@" + "0123456789abcdef" * 2 + "01234567"
+APP_RIGHTS = {
+    "checks": "write",
+    "contents": "write",
+    "issues": "write",
+    "metadata": "read",
+    "pull_requests": "write",
+    "statuses": "write",
+}
 FOLDER = f"intents/{CLUSTER}/customapp"
 START = 1_795_269_600  # 2026-11-21T14:00:00Z, a Saturday
 
@@ -177,8 +193,13 @@ class World:
 
 
 @contextmanager
-def world(folder: Path, *, limits: str = "", start: int = START) -> Iterator[World]:
-    """Start everything; main holds configuration and workflows. All of it is stopped at the end."""
+def world(
+    folder: Path, *, limits: str = "", start: int = START, app: bool = False
+) -> Iterator[World]:
+    """Start everything; main holds configuration and workflows. All of it is stopped at the end.
+
+    With `app` gitbot acts as a GitHub App, and a ruleset lets nobody else push to gitbot/**.
+    """
     cluster = customapp(step=2, jumpbox=True, start_time=start)
     cluster.cordon("kni-worker2", unschedulable=False)
     cluster.settle()
@@ -202,6 +223,8 @@ def world(folder: Path, *, limits: str = "", start: int = START) -> Iterator[Wor
                 runner=runner,
             )
             _install(made, limits)
+            if app:
+                _install_app(made)
             yield made
 
 
@@ -242,6 +265,30 @@ def _install(made: World, limits: str) -> None:
             {"type": "non_fast_forward"},
             {"type": "deletion"},
         ],
+    }
+
+
+def _install_app(made: World) -> None:
+    """The recommended install: an App with its key in the environments, and a ruleset for it."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    app = made.github.add_app(
+        "gitbot", owner="acme", public_key=public.decode(), permissions=APP_RIGHTS
+    )
+    made.github.install(app, "acme", REPOSITORY)
+    repository = made.github.repository(REPOSITORY)
+    repository.options.actions_may_approve = False
+    repository.variables["GITBOT_APP_ID"] = str(app.id)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    for environment in repository.environments.values():
+        environment.secrets["GITBOT_APP_KEY"] = private
+    actor = {"actor_id": app.id, "actor_type": "Integration", "bypass_mode": "always"}
+    repository.rulesets[4] = {
+        "name": "only gitbot pushes gitbot/**",
+        "enforcement": "active",
+        "bypass_actors": [actor],
+        "conditions": {"ref_name": {"include": ["refs/heads/gitbot/**/*"], "exclude": []}},
+        "rules": [{"type": "creation"}, {"type": "update"}, {"type": "deletion"}],
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 from gitbot.testing.github import Fault, Trouble
 from tests.unit.testing.github.scene import REPOSITORY, Scene
 
-COMMENT = {"body": "once"}
+ONCE = {"body": "once"}
 COMMENTS = f"/repos/{REPOSITORY}/issues/1/comments"
 
 
@@ -57,9 +57,9 @@ def bodies(scene: Scene) -> list[str]:
 def test_a_write_in_trouble(scene: Scene, trouble: Trouble, code: int, done: list[str]) -> None:
     scene.pull()
     scene.github.faults.append(Fault(trouble=trouble, method="POST", path=".*/comments"))
-    assert send(scene, "POST", COMMENTS, COMMENT)[0] == code
+    assert send(scene, "POST", COMMENTS, ONCE)[0] == code
     assert bodies(scene) == done
-    assert send(scene, "POST", COMMENTS, COMMENT)[0] == 201  # once only
+    assert send(scene, "POST", COMMENTS, ONCE)[0] == 201  # once only
 
 
 @pytest.mark.parametrize(("trouble", "done"), [(Trouble.DROP, 0), (Trouble.DROP_AFTER, 1)])
@@ -67,7 +67,7 @@ def test_a_connection_that_closes(scene: Scene, trouble: Trouble, done: int) -> 
     scene.pull()
     scene.github.faults.append(Fault(trouble=trouble, method="POST"))
     with pytest.raises(http.client.RemoteDisconnected):
-        send(scene, "POST", COMMENTS, COMMENT)
+        send(scene, "POST", COMMENTS, ONCE)
     assert len(bodies(scene)) == done
 
 
@@ -86,7 +86,7 @@ def test_a_read_that_is_behind(scene: Scene) -> None:
     scene.pull()
     stale = Fault(trouble=Trouble.STALE, path=".*/comments", times=2)
     scene.github.faults.append(stale)
-    send(scene, "POST", COMMENTS, COMMENT)
+    send(scene, "POST", COMMENTS, ONCE)
     seen = [len(send(scene, "GET", COMMENTS)[2]) for _ in range(3)]
     assert (seen, stale.met) == ([0, 0, 1], 2)
 
