@@ -54,10 +54,10 @@ def reconcile(
     `pack` turns a snapshot into its file; without it none is published. With `every_pull` open
     pull requests that nobody has shown yet are planned too; else those are another run's.
     """
-    publisher = _Publisher(shell, pack)
     snapshot = shell.cluster.snapshot()
-    publisher.publish(snapshot)
     base = shell.read_base(base_head(shell))
+    publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
+    publisher.publish(snapshot)
     pulls = refresh_pulls(shell, replay=base.replay, snapshot=snapshot, every=every_pull)
     proposed = retried(lambda: propose(shell, snapshot=snapshot))
     applied = apply(
@@ -91,9 +91,10 @@ def reconcile(
 class _Publisher:
     """Publishes snapshots in one pass: at its beginning and end, and before the last grows old."""
 
-    def __init__(self, shell: Shell, pack: Pack | None) -> None:
+    def __init__(self, shell: Shell, pack: Pack | None, *, max_age: int) -> None:
         self._shell = shell
         self._pack = pack
+        self._max_age = max_age
         self._last = 0
         self.wrote = False
 
@@ -105,8 +106,7 @@ class _Publisher:
 
     def refresh(self, snapshot: ClusterSnapshot) -> None:
         """Publish this one where the last one would soon be too old to plan on."""
-        settings = self._shell.read_base(base_head(self._shell)).settings
-        if snapshot.taken_at - self._last >= settings.snapshot_max_age // 3:
+        if snapshot.taken_at - self._last >= self._max_age // 3:
             self.publish(snapshot)
 
 
