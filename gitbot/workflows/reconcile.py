@@ -59,6 +59,8 @@ def reconcile(
     publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
     publisher.publish(snapshot)
     pulls = refresh_pulls(shell, replay=base.replay, snapshot=snapshot, every=every_pull)
+    if shell.interrupted():
+        return _ended(publisher, pulls)
     proposed = retried(lambda: propose(shell, snapshot=snapshot))
     applied = apply(
         shell,
@@ -85,6 +87,17 @@ def reconcile(
         proposed=proposed,
         applied=applied,
         proposed_after=after,
+    )
+
+
+def _ended(publisher: _Publisher, pulls: tuple[PublishResult, ...]) -> ReconcileResult:
+    """What a pass did that was asked to end before it proposed anything."""
+    return ReconcileResult(
+        snapshot_published=publisher.wrote,
+        pulls=pulls,
+        proposed=ProposeResult(),
+        applied=ApplyResult(interrupted=True),
+        proposed_after=ProposeResult(),
     )
 
 

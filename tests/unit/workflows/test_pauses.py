@@ -143,6 +143,15 @@ def test_hold_is_set_although_another_run_writes_at_the_same_time() -> None:
     assert apply(stage.shell).stop
 
 
+def test_a_pass_that_is_asked_to_end_early_proposes_nothing() -> None:
+    story = Story.begin(db=RULE)
+    result = reconcile(replace(story.shell, interrupted=lambda: True), pack=write_snapshot)
+    assert result.applied.interrupted
+    assert result.snapshot_published
+    assert story.forge.list_pulls() == ()
+    assert reconcile(story.shell, pack=write_snapshot).proposed.concerns
+
+
 def test_a_long_pass_publishes_the_snapshot_before_it_grows_old() -> None:
     story = Story.begin(db=RULE)
     reconcile(story.shell, pack=write_snapshot)
