@@ -164,12 +164,13 @@ def test_a_long_pass_publishes_the_snapshot_before_it_grows_old() -> None:
     story.merge(2)
     ages: list[int] = []
 
-    def look() -> None:
+    def look() -> bool:
         head = story.repository.resolve(snapshot_branch(story.name))
         if head is not None:
             ages.append(story.port.now() - story.repository.commit(head).time)
+        return False
 
-    shell = replace(story.shell, interrupted=lambda: bool(look()))
+    shell = replace(story.shell, interrupted=look)
     result = reconcile(shell, pack=write_snapshot, wait_for_opening=3600)
     assert result.applied.states["succeeded"] == 1
     assert len(ages) > 50
