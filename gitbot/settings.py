@@ -40,7 +40,7 @@ from gitbot.documents.formats import (
     zone,
 )
 from gitbot.model.findings import Finding, has_errors, sort_key
-from gitbot.model.problem import Limits
+from gitbot.model.limits import Limits
 
 API_VERSION = "placement.gitbot.dev/v1alpha1"
 KIND = "Configuration"

@@ -45,18 +45,24 @@ def read_tree(root: Path, folders: tuple[str, ...] = FOLDERS) -> Files:
     Symbolic links, executables, special and unreadable files are findings, wherever they lie.
     """
     files = Files()
-    _read(files, root / CONFIGURATION_FILE, CONFIGURATION_FILE)
+    _read(files, str(root / CONFIGURATION_FILE), CONFIGURATION_FILE)
+    below = len(str(root)) + 1
     for folder in folders:
         for path in _walk(files, root, root / folder):
             if len(files.contents) >= MAX_FILES:
-                shown = path.relative_to(root).as_posix()
+                shown = _shown(path, below)
                 files.refuse(shown, f"more than {MAX_FILES} files", "fewer", "split the repository")
                 return files
-            _read(files, path, path.relative_to(root).as_posix())
+            _read(files, path, _shown(path, below))
     return files
 
 
-def _walk(files: Files, root: Path, base: Path) -> Iterator[Path]:
+def _shown(path: str, below: int) -> str:
+    """The path inside the repository, whose own path has that many characters less one."""
+    return path[below:].replace(os.sep, "/")
+
+
+def _walk(files: Files, root: Path, base: Path) -> Iterator[str]:
     def unreadable(error: OSError) -> None:
         shown = Path(error.filename).relative_to(root).as_posix()
         files.refuse(shown, "an unreadable folder", "a readable one", str(error.strerror))
@@ -77,12 +83,12 @@ def _walk(files: Files, root: Path, base: Path) -> Iterator[Path]:
             if (path := Path(folder) / name).is_symlink():
                 shown = path.relative_to(root).as_posix()
                 files.refuse(shown, "a symbolic link", "a folder", "gitbot follows no links")
-        yield from (Path(folder) / name for name in sorted(names))
+        yield from (os.path.join(folder, name) for name in sorted(names))  # noqa: PTH118 - thousands
 
 
-def _read(files: Files, path: Path, shown: str) -> None:
+def _read(files: Files, path: str, shown: str) -> None:
     try:
-        status = path.lstat()
+        status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
             files.refuse(shown, "a symbolic link", "a file", "gitbot follows no links")
         elif not stat.S_ISREG(status.st_mode):
@@ -94,6 +100,6 @@ def _read(files: Files, path: Path, shown: str) -> None:
             files.refuse(shown, found, "fewer", "keep large files elsewhere")
         else:
             files.bytes += status.st_size
-            files.contents[shown] = path.read_bytes()
+            files.contents[shown] = Path(path).read_bytes()
     except OSError as error:
         files.refuse(shown, "an unreadable file", "a readable one", str(error.strerror))

@@ -72,6 +72,8 @@ def report_nothing(report: Report, schema: Callable[[], Json]) -> None:
 
     A decoder may take null for "absent"; people who leave a key without value meant to write one.
     """
+    if not _holds_null(report.document.value):
+        return
     fields = FieldNames(schema)
     for path in _nulls(report.document.value, ()):
         if not report.silent(path):
@@ -82,6 +84,12 @@ def report_nothing(report: Report, schema: Callable[[], Json]) -> None:
                 f"found nothing, expected {fields.wanted(path)[0]}",
                 "write a value, or remove the key",
             )
+
+
+def _holds_null(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_null, value.values()))
+    return any(map(_holds_null, value)) if isinstance(value, list) else value is None
 
 
 def _nulls(value: Any, path: Path) -> Iterator[Path]:

@@ -7,20 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.instants import FOREVER, Interval
+from gitbot.model.limits import Limits
 from gitbot.model.names import IntentRef, NamespacedName
+from gitbot.model.pin import Pin
 
-
-class Pin(StrEnum):
-    """What addedNodeSelector will demand of a move."""
-
-    NODE = "Node"
-    ZONE = "Zone"
-    NONE = "None"
+__all__ = [
+    "ALWAYS",
+    "EmptyNodes",
+    "Freeze",
+    "Goal",
+    "HealRule",
+    "Limits",
+    "MoveVms",
+    "Pin",
+    "PlacementProblem",
+    "Request",
+    "Reservation",
+    "ReturnHome",
+    "Target",
+]
 
 
 ALWAYS = (Interval(start=0, end=FOREVER),)
@@ -106,27 +115,6 @@ class ReturnHome:
 
 
 Goal = MoveVms | EmptyNodes | HealRule | ReturnHome
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How many migrations may run at once, over all movers; counts.
-
-    The effective values: the smaller of the configuration and the KubeVirt CR
-    (parallelMigrationsPerCluster 5, parallelOutboundMigrationsPerNode 2 by default).
-    `reserve` slots of the cluster limit are left free for others.
-    """
-
-    parallel: int = 5
-    per_source_node: int = 2
-    per_target_node: int = 2
-    per_zone: int = 4
-    reserve: int = 1
-
-    @property
-    def slots(self) -> int:
-        """Migrations that gitbot may have running at once; at least one."""
-        return max(1, self.parallel - self.reserve)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

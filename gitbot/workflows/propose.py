@@ -12,7 +12,8 @@ from gitbot.execution.state import (
     fold_concern,
     fold_requests,
 )
-from gitbot.intents import Proposal, proposal_file, write_proposal
+from gitbot.intents import proposal_file
+from gitbot.intents.proposals import Proposal, write_proposal
 from gitbot.model.canonical import digest
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Severity

@@ -16,7 +16,7 @@ from gitbot.intents.selectors import (
     check_repetition,
     check_selector,
 )
-from gitbot.model.problem import Pin
+from gitbot.model.pin import Pin
 
 VMS = ("names", "selector", "onNode")
 TARGETS = ("node", "zone", "nodeSelector")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from gitbot.intents import Proposal, proposal_file, proposal_of, read_intents, write_proposal
+from gitbot.intents import proposal_file, read_intents
+from gitbot.intents.proposals import Proposal, proposal_of, write_proposal
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, NodeRef, VmRef
 from gitbot.model.problem import Pin
