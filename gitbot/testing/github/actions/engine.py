@@ -310,15 +310,21 @@ class Actions:
                         self._scheduled(repository, row["cron"], commit or "")
 
     def _scheduled(self, repository: Repository, line: str, commit: str) -> None:
-        self._github.publish(
+        github = self._github
+        payload = {
+            "schedule": line,
+            "repository": people.repository(github.links, github.state, repository),
+            "sender": people.user(github.links, github.add_account(repository.owner)),
+        }
+        github.publish(
             Event(
                 name="schedule",
                 repository=repository.full_name,
                 actor=repository.owner,
-                time=self._github.clock.now(),
+                time=github.clock.now(),
                 sha=commit,
                 ref=f"refs/heads/{repository.default_branch}",
-                payload={"schedule": line},
+                payload=payload,
             )
         )
 
