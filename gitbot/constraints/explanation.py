@@ -186,7 +186,7 @@ def explanation_json(explanation: Explanation) -> dict[str, Any]:
         ],
         "predicted": {
             "node": winners[0] if winners else "",
-            "tied": list(winners) if len(winners) > 1 else [],
+            "tied": list(winners),
         },
         "targetPod": explanation.target,
         "preflight": [
@@ -240,7 +240,7 @@ def schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": KIND,
         "description": "Where a VM or pod could run: every node with every reason. "
-        "`tied` lists all nodes with the highest total where there is more than one; "
+        "`tied` lists all nodes with the highest total, the one of `node` among them; "
         "scores are empty where fewer than two nodes are feasible.",
         **_object(
             apiVersion={"const": API_VERSION},

@@ -112,6 +112,5 @@ def _scores(found: Object, verdict: Object) -> Iterator[str]:
     if totals:
         best = [name for name in sorted(totals) if totals[name] == max(totals.values())]
         predicted = found["predicted"]
-        told = predicted["tied"] or [predicted["node"]]
-        if told != best:
-            yield f"predicted: found {told}, expected {best}"
+        if predicted["tied"] != best or predicted["node"] not in best:
+            yield f"predicted: found {predicted}, expected {best}"

@@ -81,7 +81,7 @@ def test_the_json_form_holds_all_plugins_scores_and_the_winner(scene: str) -> No
         "NodeResourcesFit",
     }
     assert by_name["a-2"]["rejections"][0]["plugin"] == "InterPodAffinity"
-    assert found["predicted"] == {"node": "b-2", "tied": []}
+    assert found["predicted"] == {"node": "b-2", "tied": ["b-2"]}
     assert by_name["b-2"]["total"] > by_name["a-1"]["total"] > 0
     assert found["targetPod"]["metadata"]["labels"]["kubevirt.io"] == "virt-launcher"
     checks = {check["name"]: check["outcome"] for check in found["preflight"]}

@@ -236,7 +236,7 @@ def test_the_command_takes_scorers_and_a_file_with_metrics(tmp_path: Path) -> No
     assert sorted(SCORERS) == sorted(NAMES)
     done = explain(tmp_path, "--scorer", "TargetLoadPacking", "--metrics", "METRICS", "-o", "json")
     (subject,) = json.loads(done.stdout)["subjects"]
-    assert subject["predicted"] == {"node": "a-1", "tied": []}
+    assert subject["predicted"] == {"node": "a-1", "tied": ["a-1"]}
     assert subject["nodes"][0]["scores"]["TargetLoadPacking"] == 60
 
 
