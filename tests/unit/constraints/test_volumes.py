@@ -173,9 +173,9 @@ def test_a_volume_that_is_gone_or_far_away_is_named() -> None:
     far = judge([claim(volume="v"), volume(terms=on(ZONE, "b"))]).at("a-1")
     assert far is not None
     assert far.rejections[0].reasons == ("node(s) didn't match PersistentVolume's node affinity",)
+    wanted = f"it wants {ZONE} in (b) (the node has 'a')"
     assert far.rejections[0].details == (
-        f"volume v of claim disk cannot be reached from the node: it wants {ZONE} in (b) "
-        "(the node has 'a')",
+        f"volume v of claim disk cannot be reached from the node: {wanted}",
     )
     zone = judge([claim(volume="v"), volume(labels={ZONE: "b"})]).at("a-1")
     assert zone is not None
