@@ -13,7 +13,7 @@ from gitbot.workflows.base import GitBase
 from gitbot.workflows.concerns import Scene, meaningless
 from gitbot.workflows.concerns.requests import requests
 from gitbot.workflows.look import Look
-from gitbot.workflows.propose import no_plan, review_concern
+from gitbot.workflows.proposal import no_plan, review_concern
 from gitbot.workflows.shell import Shell
 
 OBSERVE = "mode Observe applies nothing"
