@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from gitbot.errors import ConflictError, ForgeError, GitbotError
@@ -133,7 +134,8 @@ def apply(
             wait_for_opening_at(opening, shell, run.journal, ends_at=run.ends_at)
         else:
             wait_for_progress(shell, ends_at=run.ends_at)
-    run.journal.commit(())
+    with suppress(ConflictError):  # somebody else wrote: what happened is seen again in the cluster
+        run.journal.commit(())
     if not shell.interrupted():  # a run that is ended has few seconds left: the next one says it
         report(run)
     return ApplyResult(

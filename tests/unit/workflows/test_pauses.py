@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from gitbot.errors import ConflictError
 from gitbot.execution.values import Terms
 from gitbot.model.instants import Interval, format_instant
+from gitbot.model.ledger import Entry, Ledger
 from gitbot.snapshot import write_snapshot
 from gitbot.workflows.apply import apply
 from gitbot.workflows.hold import hold
@@ -112,6 +114,32 @@ def test_a_pass_that_is_asked_to_end_begins_nothing_and_the_next_one_goes_on(aft
     apply(stage.shell)
     assert stage.cluster.where() == {"one": "c", "two": "c"}
     assert len(stage.cluster.creates()) == 2 >= creates
+
+
+def test_a_pass_that_loses_its_last_race_ends_well_and_the_next_one_sees_what_happened() -> None:
+    stage = a_stage(opens_in=0)
+    asked: list[bool] = []
+    append = stage.store.append
+
+    def racing(ledger: Ledger, entries: tuple[Entry, ...], plans: Mapping[str, bytes]) -> Ledger:
+        if any(entry.state == "created" for entry in entries) and asked:
+            raise ConflictError("somebody else moved gitbot/ledger first")
+        return append(ledger, entries, plans)
+
+    def created(verb: str, what: str) -> None:
+        del what
+        if verb == "created":
+            asked.append(True)
+
+    stage.store.append = racing  # type: ignore[method-assign]
+    stage.cluster.trouble = created
+    shell = replace(stage.shell, interrupted=lambda: bool(asked))
+    assert apply(shell).interrupted
+    asked.clear()
+    apply(stage.shell)
+    assert stage.cluster.where()["one"] == "c"
+    assert len(stage.cluster.creates()) == 1
+    assert stage.states()[-1] == "1 succeeded"
 
 
 def test_a_lost_race_is_run_again_but_not_for_ever() -> None:
