@@ -17,6 +17,7 @@ PARALLEL = 5
 PER_SOURCE = 2
 UNSCHEDULABLE_TIMEOUT = 300
 PENDING_TIMEOUT = 900
+UTILITY_TIMEOUT = 150
 KEPT_FINISHED = 5
 BACKOFF = 20
 PRIORITIES = {"system-critical": 100, "user-triggered": 50, "system-maintenance": 20}
@@ -79,6 +80,13 @@ def unschedulable_timeout(migration: KubernetesObject) -> int:
 def pending_timeout(migration: KubernetesObject) -> int:
     """Seconds until a target pod that does not start for any reason is given up."""
     return _seconds(migration, names.PENDING_TIMEOUT, PENDING_TIMEOUT)
+
+
+def utility_timeout(migration: KubernetesObject, kubevirt: KubernetesObject) -> int:
+    """Seconds that a migration waits for utility volumes to leave."""
+    configured = setting(kubevirt, "migrations", "utilityVolumesTimeout")
+    default = UTILITY_TIMEOUT if configured is None else int(configured)
+    return _seconds(migration, names.UTILITY_TIMEOUT, default)
 
 
 def _seconds(migration: KubernetesObject, annotation: str, default: int) -> int:

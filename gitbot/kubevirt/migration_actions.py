@@ -20,6 +20,7 @@ from gitbot.kubevirt.limits import (
     requeue_delay,
     unschedulable_timeout,
 )
+from gitbot.kubevirt.migration_blockers import utility_volumes_left
 from gitbot.kubevirt.migration_scene import Scene, has_hotplug_volumes
 from gitbot.kubevirt.pods import (
     active_pods,
@@ -84,7 +85,8 @@ def _pending(scene: Scene) -> Reconciled:
         )
         return Reconciled(writes=(event,), requeue_after=left, waits_for=message)
     if at(scene.vmi, "spec", "utilityVolumes"):
-        return Reconciled(waits_for="utility volumes")
+        left = max(1, utility_volumes_left(scene))
+        return Reconciled(requeue_after=left, waits_for="utility volumes")
     if scene.target is None:
         return _start(scene)
     if not is_ready(scene.target):

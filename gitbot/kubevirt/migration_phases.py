@@ -11,7 +11,8 @@ from typing import Any
 
 from gitbot.kubevirt.edits import with_condition, with_value, without_condition
 from gitbot.kubevirt.limits import is_final, phase_of
-from gitbot.kubevirt.migration_scene import Scene, backup_in_progress
+from gitbot.kubevirt.migration_blockers import held_back
+from gitbot.kubevirt.migration_scene import Scene
 from gitbot.kubevirt.pods import current_pod, is_down, is_ready
 from gitbot.kubevirt.reconcile import FINAL_PHASES, RecordEvent
 from gitbot.kubevirt.target_creation import QUOTA_CONDITION
@@ -19,7 +20,6 @@ from gitbot.model.instants import format_instant
 from gitbot.model.objects import at, condition_of, name_of
 
 ABORT_CONDITION = "migrationAbortRequested"
-BACKUP_CONDITION = "migrationBlockedByBackup"
 _BEFORE_TARGET = ("", "Pending")
 _BEFORE_HAND_OFF = ("", "Pending", "Scheduling", "Scheduled")
 
@@ -97,7 +97,7 @@ def _forward(scene: Scene) -> NextStatus:
         case "":
             return _stamped(scene, _in_phase(migration, "Pending"))
         case "Pending":
-            return _stamped(scene, _pending(scene))
+            return _pending(scene)
         case "Scheduling":
             changed = without_condition(migration, QUOTA_CONDITION)
             ready = scene.target is not None and is_ready(scene.target)
@@ -122,25 +122,12 @@ def _forward(scene: Scene) -> NextStatus:
             return NextStatus(migration=migration)
 
 
-def _pending(scene: Scene) -> Mapping[str, Any]:
-    migration = scene.migration
-    backup = backup_in_progress(scene.vmi)
-    if backup:
-        critical = at(migration, "spec", "priority") == "system-critical"
-        waits = f"Waiting for backup {backup} to complete"
-        aborts = f"Aborting backup {backup} for system-critical migration"
-        return with_condition(
-            migration,
-            BACKUP_CONDITION,
-            "True",
-            scene.now,
-            reason="BackupInProgress",
-            message=aborts if critical else waits,
-        )
-    migration = without_condition(migration, BACKUP_CONDITION)
-    if not scene.attached():
-        return migration
-    return _in_phase(migration, "Scheduling")
+def _pending(scene: Scene) -> NextStatus:
+    held = held_back(scene)
+    changed = held.migration
+    if not held.waits and scene.attached():
+        changed = _in_phase(changed, "Scheduling")
+    return _stamped(scene, changed, *held.events)
 
 
 def _unsettled(scene: Scene) -> bool:

@@ -169,6 +169,37 @@ def test_a_backup_keeps_a_migration_pending_until_its_end() -> None:
     assert phase(made, "a") == "Succeeded"
 
 
+def test_utility_volumes_keep_a_migration_pending_for_a_while() -> None:
+    made = cluster()
+    running_vmi(made)
+    edit(made, [{"name": "backup"}], "spec", "utilityVolumes")
+    put(made, "a")
+    made.run_until(100_000)
+    found = made.objects[MIGRATION, "shop", "a"]
+    assert phase(made, "a") == "Pending"
+    blocked = at(found, "status", "conditions")[0]
+    assert blocked["type"] == "migrationBlockedByUtilityVolumes"
+    text = "Migration is waiting for utility volumes to detach. Will timeout in 150 seconds."
+    assert blocked["message"] == text
+    made.run_until(140_000)
+    assert phase(made, "a") == "Pending"
+    made.run_until(200_000)
+    assert phase(made, "a") == "Failed"
+
+
+def test_a_migration_goes_on_when_utility_volumes_are_gone() -> None:
+    made = cluster()
+    running_vmi(made)
+    edit(made, [{"name": "backup"}], "spec", "utilityVolumes")
+    put(made, "a")
+    made.run_until(30_000)
+    edit(made, [], "spec", "utilityVolumes")
+    made.run_until(60_000)
+    assert phase(made, "a") == "Succeeded"
+    conditions = at(made.objects[MIGRATION, "shop", "a"], "status", "conditions", default=[])
+    assert [item["type"] for item in conditions] == []
+
+
 def edit(made: Cluster, value: Any, *path: str) -> None:
     made.replace(with_value(made.objects[VMI, "shop", "db"], value, *path))
 
