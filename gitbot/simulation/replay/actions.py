@@ -27,7 +27,8 @@ _DRAIN_AGAIN = 5_000  # kubectl waits that long before it asks for an eviction a
 _LOOK_AHEAD = 1_000
 _RACE = 500
 _KUBEVIRT_KEYS = re.compile(
-    r"kubevirt\.io/(latest|storage)-observed-api-version|kubevirt\.io/(nonroot|vm-generation|nodeName)"
+    r"kubevirt\.io/(latest|storage)-observed-api-version"
+    r"|kubevirt\.io/(nonroot|vm-generation|nodeName)"
     r"|kubevirt\.io/(migrationTargetNodeName|outdatedLauncherImage|eviction-source)"
 )
 _LIMIT = re.compile(r"(parallelMigrationsPerCluster|parallelOutboundMigrationsPerNode)\D+(\d+)")
