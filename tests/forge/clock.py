@@ -36,8 +36,10 @@ class WorldClock:
         while (moment := self._next(until)) is not None:
             self._advance(moment[0])
             moment[2]()
+        while self._conditions and self.now() < until:
+            self._advance(self.now() + 1)
+            self._look()
         self._advance(until)
-        self._look()
 
     def at(self, moment: int, happening: Callable[[], None]) -> None:
         """Let something happen at an instant."""
@@ -46,7 +48,7 @@ class WorldClock:
             self._set.sort(key=lambda row: row[:2])
 
     def when(self, condition: Callable[[], bool], happening: Callable[[], None]) -> None:
-        """Let something happen once, at the end of the first sleep after which this holds."""
+        """Let something happen once, in the first second of a sleep at whose end this holds."""
         with self._guard:
             self._conditions.append((condition, happening))
 

@@ -123,7 +123,7 @@ def test_a_run_that_is_cancelled_loses_nothing(made: World) -> None:
             max(made.github.repository(REPOSITORY).runs)
         ]
         made.runner.cancel(apply)
-        time.sleep(0.5)  # the signal is on its way through two processes
+        time.sleep(2)  # the signal is on its way through two processes
 
     made.clock.when(lambda: moving(made), cancel)
     ran = made.runner.run_all()

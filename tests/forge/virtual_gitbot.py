@@ -11,11 +11,9 @@ import sys
 import time
 
 from gitbot.__main__ import main
-from gitbot.adapters import signals
 from gitbot.adapters.clock import SystemClock
 
 ADDRESS = "GITBOT_STORY_CLOCK"
-SLICE = 20  # seconds of the story in which a sleep notices that it was asked to end
 
 
 def ask(method: str, path: str) -> int:
@@ -44,7 +42,6 @@ class StoryClock:
 if __name__ == "__main__":
     for name in ("now", "sleep"):
         setattr(SystemClock, name, getattr(StoryClock, name))
-    setattr(signals, "_SLICE", SLICE)  # noqa: B010 - a virtual second costs a request
     # PyGithub signs an App's token with it
     time.time = lambda: float(ask("GET", "/"))  # noqa: TID251 - replaced, not read
     sys.argv[0] = "gitbot"
