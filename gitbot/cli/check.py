@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     "--head", metavar="COMMIT", help="Check the open pull requests whose newest commit is this one."
 )
 @click.option(
+    "--merge-group", metavar="COMMIT", help="Check a commit that a merge queue put together."
+)
+@click.option(
     "--publish",
     is_flag=True,
-    help="With --pull-request or --head: write comment, statuses and the record of what was shown.",
+    help="With --pull-request or --head: write comment, checks and the record of what was shown; "
+    "with --merge-group the checks alone.",
 )
 @click.option(
     "--reports",
@@ -42,6 +46,7 @@ def command(
     fail_on: str,
     pull_request: int | None,
     head: str | None,
+    merge_group: str | None,
     publish: bool,
     reports: str | None,
 ) -> int:
@@ -56,7 +61,8 @@ def command(
     Exit code 1 for invalid intents, a policy that denies, a hold on something asked for, and a
     breach that the plan would add or make worse. A breach that stood before is a warning.
     """
-    results = _results(asked, pull_request=pull_request, head=head, publish=publish)
+    named = {"--pull-request": pull_request, "--head": head, "--merge-group": merge_group}
+    results = _results(asked, named, publish=publish)
     for result in results:
         if reports:
             write_reports(result, reports)
@@ -65,17 +71,17 @@ def command(
 
 
 def _results(
-    asked: Asked, *, pull_request: int | None, head: str | None, publish: bool
+    asked: Asked, named: dict[str, int | str | None], *, publish: bool
 ) -> tuple[CheckResult, ...]:
-    if pull_request is None and head is None:
+    given = [name for name, value in named.items() if value is not None]
+    if not given:
         if publish:
             raise click.UsageError("--publish needs --pull-request N or --head COMMIT")
         return (run_check(asked),)
-    if pull_request is not None and head is not None:
-        raise click.UsageError("give --pull-request or --head, not both")
+    if len(given) > 1:
+        raise click.UsageError(f"give {' or '.join(given)}, not both")
     if asked.rev or asked.base:
-        name = "--head" if head else "--pull-request"
-        raise click.UsageError(f"{name} names head and base itself")
+        raise click.UsageError(f"{given[0]} names head and base itself")
     from gitbot.cli.pulls import run_pulls  # noqa: PLC0415 - forge and Git only where used
 
-    return run_pulls(asked, number=pull_request, head=head or "", publish=publish)
+    return run_pulls(asked, what=given[0], which=str(named[given[0]]), publish=publish)

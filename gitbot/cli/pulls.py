@@ -42,10 +42,11 @@ class NoCluster:
         raise ClusterError(f"no cluster is read here but its snapshot, and {name} was asked for")
 
 
-def run_pulls(
-    asked: Asked, *, number: int | None, head: str, publish: bool
-) -> tuple[CheckResult, ...]:
-    """Check one open pull request, or those at a commit; with `publish` say so on them."""
+def run_pulls(asked: Asked, *, what: str, which: str, publish: bool) -> tuple[CheckResult, ...]:
+    """Check one open pull request, those at a commit, or a merge group; `publish` says so there.
+
+    `what` is the option that names it: --pull-request N, --head or --merge-group COMMIT.
+    """
     from gitbot.constraints.replay import replay  # noqa: PLC0415 - numpy only where used
     from gitbot.wiring import open_shell, open_workspace  # noqa: PLC0415
     from gitbot.workflows import publish as pulls  # noqa: PLC0415
@@ -66,7 +67,10 @@ def run_pulls(
         if snapshot is not None:
             workspace.clusters[cluster] = cast("Cluster", NoCluster())
         shell = open_shell(workspace, cluster)
-        numbers = (number,) if number is not None else _at_head(shell, head)
+        if what == "--merge-group":
+            return (_group(shell, _commit(what, which), snapshot, publish=publish),)
+        is_number = what == "--pull-request"
+        numbers = (int(which),) if is_number else _at_head(shell, _commit(what, which))
         if publish:
             return tuple(
                 pulls.publish(shell, number=each, replay=replay, snapshot=snapshot).check
@@ -81,12 +85,26 @@ def run_pulls(
         )
 
 
+def _commit(option: str, text: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", text):
+        raise UsageError(f"found {option} {text!r}, expected the 40 digits of a commit")
+    return text
+
+
+def _group(
+    shell: Shell, commit: str, snapshot: ClusterSnapshot | None, *, publish: bool
+) -> CheckResult:
+    from gitbot.constraints.replay import replay  # noqa: PLC0415 - numpy only where used
+    from gitbot.workflows import publish as pulls  # noqa: PLC0415
+
+    judge = pulls.publish_group if publish else pulls.check_group
+    return judge(shell, commit=commit, replay=replay, snapshot=snapshot)
+
+
 def _at_head(shell: Shell, head: str) -> tuple[int, ...]:
     """The open pull requests to the base branch whose newest commit this is; often one or none."""
     from gitbot.ports.forge import PullState  # noqa: PLC0415 - keeps --help quick
 
-    if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", head):
-        raise UsageError(f"found --head {head!r}, expected the 40 digits of a commit")
     found = tuple(
         pull.number
         for pull in shell.forge.list_pulls(state=PullState.OPEN)

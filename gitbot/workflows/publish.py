@@ -79,6 +79,40 @@ def _publish(
     )
 
 
+def publish_group(
+    shell: Shell, *, commit: str, replay: Replay, snapshot: ClusterSnapshot | None = None
+) -> CheckResult:
+    """Judge a commit that a merge queue put together, and write its checks: no record, no comment.
+
+    What approves stays the plan that was shown on each pull request in it.
+    """
+    outcome = check_group(shell, commit=commit, replay=replay, snapshot=snapshot)
+    for verdict in checks_of(shell, outcome):
+        set_check(shell, commit, verdict)
+    return outcome
+
+
+def check_group(
+    shell: Shell, *, commit: str, replay: Replay, snapshot: ClusterSnapshot | None = None
+) -> CheckResult:
+    """Judge a commit on top of the base; UsageError where it is none."""
+    base = shell.repository.commit(shell.base_branch).id
+    if shell.repository.resolve(commit) is None or not shell.repository.is_ancestor(base, commit):
+        raise UsageError(f"{commit[:12]} is no commit on top of {shell.base_branch}")
+    group = PullRequest(
+        number=0,
+        title="merge group",
+        body="",
+        author="",
+        branch="",
+        base_branch=shell.base_branch,
+        head=commit,
+        state=PullState.OPEN,
+    )
+    ledger = shell.ledger_store.read()
+    return check_pull(shell, ledger, group, replay=replay, snapshot=snapshot)
+
+
 def check_pull(
     shell: Shell,
     ledger: Ledger,

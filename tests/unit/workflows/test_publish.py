@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from gitbot.constraints.replay import replay
+from gitbot.errors import UsageError
 from gitbot.execution.state import fold_pull
 from gitbot.ports.forge import CheckState, PullRequest
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import propose
-from gitbot.workflows.publish import PublishResult, publish, refresh_pulls
+from gitbot.workflows.publish import PublishResult, publish, publish_group, refresh_pulls
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
 
 EDITED = REQUEST.replace("kni-worker5", "kni-worker3")
@@ -304,3 +305,29 @@ def test_reason_and_note_stand_in_the_ledger() -> None:
     apply(story.shell)
     first = story.store.read().of(f"requests/{CLUSTER}/request/customapp/jump.jsonl")[0]
     assert (first.reason, first.note) == ("Maintenance", "new power supplies")
+
+
+def test_a_commit_of_the_merge_queue_gets_checks_and_nothing_else() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story)
+    entries = len(story.store.read().entries)
+    tree = story.repository.merge_trees("main", pull.head)
+    assert tree is not None
+    group = story.repository.add_commit(
+        story.repository.read_tree(tree),
+        parents=(story.repository.commit("main").id, pull.head),
+        message="group",
+        time=story.port.now(),
+    )
+    outcome = publish_group(story.shell, commit=group, replay=replay)
+    assert outcome.review is not None
+    assert len(outcome.review.plan.moves) == 1
+    assert statuses(story, group) == {"gitbot/plan": "success", "gitbot/policy": "success"}
+    assert len(story.store.read().entries) == entries
+    assert len(story.forge.list_comments(pull.number)) == 1
+    with pytest.raises(UsageError, match="no commit on top of main"):
+        publish_group(story.shell, commit="0" * 40, replay=replay)
+    story.commit(**{"docs/note.txt": "a newer base\n"})
+    with pytest.raises(UsageError, match="no commit on top of main"):
+        publish_group(story.shell, commit=group, replay=replay)
