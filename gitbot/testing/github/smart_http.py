@@ -28,7 +28,18 @@ if [ -n "$GITHUB_REFUSAL" ]; then
   printf '%s\\n' "$GITHUB_REFUSAL" >&2
   exit 1
 fi
+none=0000000000000000000000000000000000000000
+folder=.github/workflows
 while read -r old new ref; do
+  if [ -n "$GITHUB_WORKFLOWS_FROM" ] && [ "$new" != "$none" ]; then
+    base=$(git merge-base "$GITHUB_WORKFLOWS_FROM" "$new" || git hash-object -t tree /dev/null)
+    known=$(git ls-tree -r "$base" -- "$folder"; git ls-tree -r "$old" -- "$folder" 2>/dev/null)
+    if git ls-tree -r "$new" -- "$folder" | grep -qvxF -e "$known"; then
+      echo "error: refusing to allow a GitHub App to create or update a workflow in $folder" >&2
+      echo 'without "workflows" permission' >&2
+      exit 1
+    fi
+  fi
   case " $GITHUB_FAST_FORWARD_ONLY " in
     *" $ref "*)
       if ! git merge-base --is-ancestor "$old" "$new"; then
@@ -136,6 +147,14 @@ def _refusal(repository: Repository, by: Principal, commands: list[Command]) -> 
     return ""
 
 
+def _workflows_from(repository: Repository, by: Principal) -> str:
+    """Where a workflow file must come from that this one may not write itself; "" for any."""
+    apps = by.kind in ("job", "installation")
+    if not apps or dict(by.permissions).get("workflows") == "write":
+        return ""
+    return repository.git.resolve(f"refs/heads/{repository.default_branch}") or ""
+
+
 def _fast_forward_only(repository: Repository, by: Principal, commands: list[Command]) -> list[str]:
     """Refs that exist and must only go forward; whether they do is seen when the objects came."""
     heads = "refs/heads/"
@@ -191,6 +210,7 @@ def _backend(
         "GIT_PROTOCOL": request.protocol,
         "REMOTE_USER": by.login or "anonymous",
         "REMOTE_ADDR": "127.0.0.1",
+        "GITHUB_WORKFLOWS_FROM": _workflows_from(repository, by),
         "GITHUB_REFUSAL": _refusal(repository, by, commands),
         "GITHUB_FAST_FORWARD_ONLY": " ".join(_fast_forward_only(repository, by, commands)),
     }

@@ -116,6 +116,20 @@ def test_pushes_over_http(scene: Scene) -> None:
     assert ("push", "github-actions[bot]", True) in events
 
 
+def test_a_job_writes_no_workflow(scene: Scene) -> None:
+    scene.commit("main", {".github/workflows/a.yml": "name: a\n"})
+    folder = clone(scene, scene.tokens["bob"])
+    token = scene.github.job_token(REPOSITORY, {"contents": "write"})
+    assert scene.git("push", "@", "HEAD:one", token=token, cwd=folder)[0] == 0
+    (folder / ".github/workflows/a.yml").write_text("name: mine\n")
+    scene.git("commit", "--quiet", "--all", "--message", "mine", cwd=folder)
+    for target in ("HEAD:one", "HEAD:two"):
+        code, said = scene.git("push", "@", target, token=token, cwd=folder)
+        assert code != 0
+        assert "refusing to allow a GitHub App to create or update a workflow" in said
+    assert scene.git("push", "@", "HEAD:one", token=scene.tokens["bob"], cwd=folder)[0] == 0
+
+
 def test_forced_pushes_to_a_protected_branch(scene: Scene) -> None:
     protect(scene, required_pull_request_reviews=None)
     folder = clone(scene, scene.tokens["bob"])
