@@ -58,6 +58,14 @@ def check_changed(resource: Resource, old: KubernetesObject, new: KubernetesObje
     _raise(resource, new, causes)
 
 
+def check_replacement(resource: Resource, obj: KubernetesObject) -> None:
+    """Raise 422 for a custom resource that is replaced without saying which version."""
+    if resource.custom and not at(obj, "metadata", "resourceVersion"):
+        message = "Invalid value: 0: must be specified for an update"
+        name = str(obj["metadata"].get("name", ""))
+        raise invalid(resource, name, [("metadata.resourceVersion", "FieldValueInvalid", message)])
+
+
 def check_patched(resource: Resource, old: KubernetesObject, new: KubernetesObject) -> None:
     """Raise 400 where a patch renames an object, 422 where it changes its uid."""
     name, wanted = old["metadata"]["name"], at(new, "metadata", "name")

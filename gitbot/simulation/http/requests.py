@@ -19,7 +19,7 @@ from gitbot.simulation.http.old_versions import (
 )
 from gitbot.simulation.http.options import asked_of, check_apply, completed, delete_options
 from gitbot.simulation.http.routes import Route, UnknownGroup, find_route, unknown_path
-from gitbot.simulation.object_checks import another_name
+from gitbot.simulation.object_checks import another_name, check_replacement
 from gitbot.simulation.status import ApiError, bad_request
 
 _PATCH_TYPES = {
@@ -178,6 +178,7 @@ class Handler:
         body = completed(request.body, route)
         if body["metadata"].get("name") != route.name:
             raise another_name(body["metadata"].get("name"), route.name)
+        check_replacement(route.resource, body)
         answer = self._cluster.api.update(
             body,
             subresource=route.subresource,
