@@ -101,6 +101,17 @@ class CheckRun:
     url: str = ""
     time: int = 0
 
+    @property
+    def status(self) -> CommitStatus:
+        """What it says where only states are listed."""
+        return CommitStatus(
+            context=self.name,
+            state=self.state,
+            description=self.title,
+            time=self.time,
+            target_url=self.url,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:

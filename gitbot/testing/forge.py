@@ -260,13 +260,7 @@ class MemoryForge:
         """The newest state of each context, check runs included."""
         found = dict(self._statuses.get(commit, {}))
         for name, check in self._checks.get(commit, {}).items():
-            found[name] = CommitStatus(
-                context=name,
-                state=check.state,
-                description=check.title,
-                time=check.time,
-                target_url=check.url,
-            )
+            found[name] = check.status
         return tuple(status for _, status in sorted(found.items()))
 
     def _put(self, pull: PullRequest) -> None:

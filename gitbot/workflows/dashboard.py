@@ -17,7 +17,6 @@ from gitbot.execution.state import (
     NodeState,
     RequestRecord,
     RequestState,
-    fold_nodes,
     fold_requests,
 )
 from gitbot.execution.values import Waiting
@@ -28,6 +27,7 @@ from gitbot.reports import inert
 from gitbot.reports.fit import Section, fit
 from gitbot.workflows.feedback import MEMORY
 from gitbot.workflows.shell import Shell
+from gitbot.workflows.status import nodes_of
 
 LIMIT = 60_000  # bytes, below GitHub's 65,536 characters
 _FAILED = frozenset({RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED})
@@ -79,7 +79,7 @@ def write_dashboard(
             now=shell.clock.now(),
             stop=stop,
             records=fold_requests(ledger, shell.cluster_name),
-            nodes=_nodes(ledger, shell.cluster_name),
+            nodes=nodes_of(ledger, shell.cluster_name),
             waiting=waiting,
             refused=refused,
             pulls=pulls,
@@ -201,15 +201,3 @@ def _node_lines(scene: Scene, state: NodeState, *, equal: bool) -> Iterator[str]
             is_wanted = (node.state is state) is equal
             if is_wanted and node.state is not NodeState.CLOSED:
                 yield f"{inert.code(node.node)} {node.state} ({inert.code(name)})"
-
-
-def _nodes(ledger: Ledger, cluster: str) -> Mapping[str, tuple[NodeRecord, ...]]:
-    prefix = f"nodes/{cluster}/"
-    files = sorted({entry.file for entry in ledger.entries if entry.file.startswith(prefix)})
-    found: dict[str, tuple[NodeRecord, ...]] = {}
-    for file in files:
-        name = file.removeprefix(prefix).removesuffix(".jsonl")
-        window, _, occurrence = name.partition("/")
-        nodes = fold_nodes(ledger, cluster=cluster, window=window, occurrence=occurrence)
-        found[name] = tuple(nodes.values())
-    return found

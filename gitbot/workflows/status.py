@@ -92,7 +92,7 @@ def status(shell: Shell, *, request: str = "") -> StatusResult:
         for name, record in records.items()
         if (name == request if request else _is_shown(record, seen.now))
     ]
-    nodes = _nodes(ledger, shell.cluster_name)
+    nodes = _away(ledger, shell.cluster_name)
     pulls = tuple(
         pull
         for pull in shell.forge.list_pulls(state=PullState.OPEN)
@@ -165,8 +165,8 @@ def _next(seen: Look, record: RequestRecord) -> str:
     return "" if record.finished else apply_command(seen)
 
 
-def _nodes(ledger: Ledger, cluster: str) -> Mapping[str, tuple[NodeRecord, ...]]:
-    """Nodes by `window/occurrence`, of occurrences with a node that is not back."""
+def nodes_of(ledger: Ledger, cluster: str) -> Mapping[str, tuple[NodeRecord, ...]]:
+    """Nodes by `window/occurrence`, of all occurrences that began."""
     prefix = f"nodes/{cluster}/"
     files = sorted({entry.file for entry in ledger.entries if entry.file.startswith(prefix)})
     found: dict[str, tuple[NodeRecord, ...]] = {}
@@ -174,9 +174,18 @@ def _nodes(ledger: Ledger, cluster: str) -> Mapping[str, tuple[NodeRecord, ...]]
         name = file.removeprefix(prefix).removesuffix(".jsonl")
         window, _, occurrence = name.partition("/")
         nodes = fold_nodes(ledger, cluster=cluster, window=window, occurrence=occurrence)
-        if any(node.state in (NodeState.DRAINING, NodeState.READY) for node in nodes.values()):
-            found[name] = tuple(nodes.values())
+        found[name] = tuple(nodes.values())
     return found
+
+
+def _away(ledger: Ledger, cluster: str) -> Mapping[str, tuple[NodeRecord, ...]]:
+    """Those of occurrences with a node that is not back."""
+    away = (NodeState.DRAINING, NodeState.READY)
+    return {
+        name: nodes
+        for name, nodes in nodes_of(ledger, cluster).items()
+        if any(node.state in away for node in nodes)
+    }
 
 
 def _unplanned(

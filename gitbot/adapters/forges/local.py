@@ -320,7 +320,7 @@ class LocalForge:
         files = self._state.read()[1]
         statuses = decode_statuses(files.get(f"statuses/{check_ref(commit)}.json", b"[]"))
         found = {status.context: status for status in statuses}
-        found |= {check.name: said.as_status(check) for check in said.checks(files, commit)}
+        found |= {check.name: check.status for check in said.checks(files, commit)}
         return tuple(found[context] for context in sorted(found))
 
     def _with_head(self, pull: PullRequest) -> PullRequest:

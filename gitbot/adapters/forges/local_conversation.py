@@ -13,7 +13,6 @@ from gitbot.ports.forge import (
     CheckRun,
     CheckState,
     Comment,
-    CommitStatus,
     Issue,
 )
 
@@ -57,17 +56,6 @@ def with_check(files: Files, commit: str, check: CheckRun, *, now: int) -> Files
         return {}
     known[check.name] = replace(check, time=now)
     return {_checks_path(commit): _dump([asdict(known[name]) for name in sorted(known)])}
-
-
-def as_status(check: CheckRun) -> CommitStatus:
-    """What a check run says where only states are listed."""
-    return CommitStatus(
-        context=check.name,
-        state=check.state,
-        description=check.title,
-        time=check.time,
-        target_url=check.url,
-    )
 
 
 def issues(files: Files) -> tuple[Issue, ...]:

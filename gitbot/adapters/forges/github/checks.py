@@ -49,13 +49,7 @@ class Checks:
                 if not _only_apps(error):
                     raise
                 self.allowed = False
-        status = CommitStatus(
-            context=check.name,
-            state=check.state,
-            description=check.title,
-            target_url=check.url,
-        )
-        return self.set_status(commit, status)
+        return self.set_status(commit, check.status)
 
     def list_checks(self, commit: str) -> tuple[CheckRun, ...]:
         """The newest run of each name, with its annotations."""
@@ -94,14 +88,7 @@ class Checks:
         """The newest state of each context, of statuses and of check runs."""
         found = {status.context: status for status in self._statuses(commit)}
         for name, run in self._newest(commit).items():
-            check = check_of(run)
-            found[name] = CommitStatus(
-                context=name,
-                state=check.state,
-                description=check.title,
-                time=check.time,
-                target_url=check.url,
-            )
+            found[name] = check_of(run).status
         return tuple(status for _, status in sorted(found.items()))
 
     def _stands(self, commit: str, wanted: CommitStatus) -> bool:
