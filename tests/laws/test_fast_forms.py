@@ -16,6 +16,7 @@ from gitbot.model.pod import Pod
 from tests.bench.virtual_cluster import cluster, pending, plain_loop
 from tests.laws.test_constraints_laws import APPS, specs
 from tests.unit.constraints.builders import ZONE, node, pod, rule_ref, snapshot, vm_name
+from tests.unit.constraints.recordings import recorded, scenario_snapshot
 
 QUICK = settings(
     max_examples=60,
@@ -146,3 +147,22 @@ def test_a_node_is_overfull_where_its_vms_ask_for_more_than_is_left() -> None:
     assert whole.overfull(amounts, standing, room) == ("b",)
     whole.occupy(two, frozenset({"a"}))
     assert whole.overfull(amounts, standing, room) == ()
+
+
+def test_on_recorded_clusters_a_world_that_was_emptied_and_filled_again_says_the_same() -> None:
+    """The incremental form on recorded clusters; asked at every step, so that masks are kept."""
+    for scenario in recorded():
+        world = World.of(scenario_snapshot(scenario))
+        asked = [Pod.from_object(obj) for obj in scenario["judge"]]
+        before = [world.mask(new).tolist() for new in asked]
+        assert before == [scalar(world, new) for new in asked]
+        placed = [(held, found.name) for found in world.nodes for held in world.pods_on(found.name)]
+        changed = world.fork()
+        for held, _ in placed:
+            changed.remove(held)
+            changed.mask(asked[0])
+        for held, where in reversed(placed):
+            changed.add(held, where)
+            changed.mask(asked[-1])
+        assert [changed.mask(new).tolist() for new in asked] == before
+        assert [world.mask(new).tolist() for new in asked] == before
