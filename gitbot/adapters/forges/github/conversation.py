@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
-from gitbot.adapters.forges.github.api import Api
+from gitbot.adapters.forges.github.api import PAGE, Api
 from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
 from gitbot.adapters.forges.github.decoding import comment_of, issue_of
 from gitbot.adapters.forges.github.refusals import Refused
@@ -156,21 +157,29 @@ class Conversation:
         return issue
 
     def _find_issue(self, marker: str) -> Issue | None:
-        own = self.account()
-        values = self.api.pages(
-            "read the dashboard issue",
-            f"{self.root}/issues",
+        path, what = f"{self.root}/issues", "read the dashboard issue"
+        labelled = self.api.pages(
+            what,
+            path,
             parameters={"labels": DASHBOARD, "state": "all"},
             priority=Priority.COSMETIC,
         )
-        found = [issue_of(value) for value in values if "pull_request" not in value]
-        mine = [issue for issue in found if issue.author == own and marker in issue.body]
+        mine = self._own_issues(labelled, marker)
+        if not mine:  # somebody may have taken the label off: look at what was changed last
+            recent = {"state": "all", "sort": "updated", "direction": "desc", "per_page": PAGE}
+            answer = self.api.get(what, path, parameters=recent, priority=Priority.COSMETIC)
+            mine = self._own_issues(answer.body, marker)
         if mine:
             return min(mine, key=lambda issue: issue.number)
         known = self._issues.get(marker)
         if known is None:
             return None
         return issue_of(self.api.get("read an issue", f"{self.root}/issues/{known}").body)
+
+    def _own_issues(self, values: Iterable[Any], marker: str) -> list[Issue]:
+        own = self.account()
+        found = [issue_of(value) for value in values if "pull_request" not in value]
+        return [issue for issue in found if issue.author == own and marker in issue.body]
 
 
 def _fitting(text: str) -> str:

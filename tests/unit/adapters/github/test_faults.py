@@ -302,3 +302,15 @@ def test_a_comment_that_two_runs_wrote_at_once_becomes_one(day: Day) -> None:
     again = day.forge.upsert_comment(1, marker="<!-- m -->", body="<!-- m --> three")
     assert again.id == first.id
     assert [item.body for item in day.forge.list_comments(1)] == ["<!-- m --> three"]
+
+
+def test_the_dashboard_is_found_without_its_label_too(day: Day) -> None:
+    first = day.forge.upsert_issue(marker="<!-- d -->", title="t", body="one")
+    token = day.service.personal_token("ann")
+    path = f"/repos/{NAME}/issues/{first.number}/labels"
+    day.service.ask(token, "PUT", path, {"labels": []})
+    again = day.forge.upsert_issue(marker="<!-- d -->", title="t", body="two")
+    assert again.number == first.number
+    day.service.ask(token, "PATCH", f"/repos/{NAME}/issues/{first.number}", {"state": "closed"})
+    closed = day.forge.upsert_issue(marker="<!-- d -->", title="t", body="three")
+    assert (closed.number, closed.is_open) == (first.number, False)
