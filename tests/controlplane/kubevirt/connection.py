@@ -95,8 +95,11 @@ class Connection:
         content_type: str = "application/json",
         accept: str = JSON,
     ) -> Answer:
-        """Whatever the server answers, refusals too."""
-        found = self._send(method, path, body, query or {}, content_type, accept=accept)
+        """Whatever the server answers, refusals too. Raises ApiError where it answers nothing."""
+        try:
+            found = self._send(method, path, body, query or {}, content_type, accept=accept)
+        except urllib3.exceptions.HTTPError as error:
+            raise ApiError(f"no answer: {error}", code=503, reason="NoAnswer") from error
         headers = {key.lower(): value for key, value in found.headers.items()}
         return Answer(
             code=found.status, body=_decoded(found.data), data=found.data, headers=headers

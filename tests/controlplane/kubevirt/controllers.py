@@ -30,6 +30,7 @@ from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Change, key_of
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.mirror import Mirror, RemoteApi
+from tests.controlplane.kubevirt.readiness import Readiness
 
 FOLLOWED = (
     "KubeVirt",
@@ -56,10 +57,14 @@ _TICK = 0.1  # seconds at most between two looks at the clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class News:
-    """What a watch brought: one change in its words, or (LIST) all that there is of a kind."""
+    """What a watch brought: one change in its words, or (LIST) all that there is of a kind.
+
+    `version` is the resourceVersion of a list.
+    """
 
     kind: str
     type: str
+    version: int = 0
     objects: Sequence[Mapping[str, Any]]
 
 
@@ -95,7 +100,7 @@ class Follower:
 
     def _once(self) -> None:
         items, version = self._connection.list(self._path)
-        self._inbox.put(News(kind=self._kind, type="LIST", objects=items))
+        self._inbox.put(News(kind=self._kind, type="LIST", version=int(version), objects=items))
         while not self._stop.is_set():
             for what, obj in self._connection.watch(self._path, version, self._stop):
                 version = obj["metadata"]["resourceVersion"]
@@ -205,6 +210,7 @@ class VirtualControllers:
             Instances(store=store, view=view, writer=writer(), now=now, dials=dials),
             Evacuations(store=store, view=view, writer=writer(), now=now),
             Migrations(store=store, view=view, writer=writer(), now=now),
+            Readiness(store=store, view=view, writer=writer(), now=now),
             *played,
             Handler(
                 store=store,
@@ -244,7 +250,7 @@ class VirtualControllers:
     def _take(self, news: News) -> None:
         match news.type:
             case "LIST":
-                self.mirror.reset(news.kind, list(news.objects))
+                self.mirror.reset(news.kind, list(news.objects), news.version)
                 self._listed(news.kind)
             case "DELETED":
                 self.mirror.drop(news.kind, news.objects[0])

@@ -12,8 +12,6 @@ import queue
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-import urllib3
-
 from gitbot.model.objects import KubernetesObject
 from gitbot.simulation.api import Answer, Api, Asked
 from gitbot.simulation.resources import BY_KIND
@@ -63,11 +61,11 @@ class Mirror(Store):
         del keys[bisect.bisect_left(keys, key)]
         self._tell("DELETED", kind, key, old, last)
 
-    def reset(self, kind: str, objects: list[Mapping[str, Any]]) -> None:
-        """All objects of a kind as a fresh list has them."""
+    def reset(self, kind: str, objects: list[Mapping[str, Any]], version: int) -> None:
+        """All objects of a kind as a list of that version has them; what is newer stays."""
         present = {key_of(obj) for obj in objects}
         for known in list(self.all(kind)):
-            if key_of(known) not in present:
+            if key_of(known) not in present and version_of(known) <= version:
                 self.drop(kind, known)
         for obj in objects:
             self.take(kind, obj)
@@ -111,7 +109,7 @@ class Mirror(Store):
     def send_events(self) -> None:
         """Send what is in the outbox until None comes; a refused Event is lost."""
         while (message := self.outbox.get()) is not None:
-            with contextlib.suppress(ApiError, urllib3.exceptions.HTTPError):
+            with contextlib.suppress(ApiError):
                 self.connection.request(*message)
 
     def put(self, obj: KubernetesObject, subresource: str = "") -> KubernetesObject:
