@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from gitbot.constraints.standing import StandingMasks
 from gitbot.constraints.storage import Storage
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.columns import NodeColumns
+from gitbot.model.columns import NodeColumns, Numbers
 from gitbot.model.node import Node
 from gitbot.model.objects import KubernetesObject, at, labels_of, name_of
 from gitbot.model.selectors import LabelSelector
@@ -20,7 +22,15 @@ class Facts:
     namespace, owners by (kind, namespace, name).
     """
 
-    __slots__ = ("columns", "namespaces", "owners", "services", "standing", "storage")
+    __slots__ = (
+        "columns",
+        "namespaces",
+        "owners",
+        "services",
+        "standing",
+        "storage",
+        "volume_room",
+    )
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         nodes = tuple(Node.from_object(obj) for obj in snapshot.of("Node"))
@@ -31,6 +41,7 @@ class Facts:
         }
         self.storage = Storage(snapshot)
         self.standing = StandingMasks()
+        self.volume_room = _volume_room(self.columns, self.storage)
         self.services = _services(snapshot.of("Service"))
         self.owners = _owners(snapshot)
 
@@ -42,6 +53,22 @@ class Facts:
 def namespace_labels(name: str, labels: Mapping[str, str]) -> Mapping[str, str]:
     """Labels with the name label that the API server adds to every namespace."""
     return {**labels, "kubernetes.io/metadata.name": name}
+
+
+def _volume_room(columns: NodeColumns, storage: Storage) -> dict[str, Numbers]:
+    """Driver to the volumes that a node may attach beside those of VolumeAttachments, (nodes,)."""
+    found: dict[str, Numbers] = {}
+    for name, limits in storage.drivers.items():
+        number = columns.index.get(name)
+        for driver, limit in limits.items():
+            if number is None:
+                continue
+            room = found.setdefault(driver, np.full(len(columns), _UNLIMITED, dtype=np.int64))
+            room[number] = limit - len(set(storage.attached(name, driver)))
+    return found
+
+
+_UNLIMITED = 2**62
 
 
 def _services(objects: Iterable[KubernetesObject]) -> dict[str, tuple[LabelSelector, ...]]:

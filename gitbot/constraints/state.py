@@ -20,6 +20,13 @@ from gitbot.model.scheduling import AffinityTerm, HostPort
 from gitbot.model.selectors import LabelSelector
 
 CPU_SCORED, MEMORY_SCORED = "cpu (scored)", "memory (scored)"
+
+
+def volumes_of(driver: str) -> str:
+    """The column that counts a driver's volumes, once for each pod: at least those attached."""
+    return f"volumes of {driver}"
+
+
 INLINE_DISKS = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
 _ABSENT = -1  # number of a node that the snapshot does not have
 
@@ -113,6 +120,8 @@ class State:
         self.column(MEMORY_SCORED)[number] += sign * held.held_memory
         for buckets, key, item in self._entries(pod, number):
             (buckets.add if sign > 0 else buckets.remove)(key, item)
+            if buckets is self.csi:
+                self.column(volumes_of(str(key[1])))[number] += sign  # type: ignore[index]
         for index, term, weight in self._terms(pod):
             (index.add if sign > 0 else index.remove)(term, number, weight)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from gitbot.constraints.state import State
+import numpy as np
+
+from gitbot.constraints.state import State, volumes_of
 from gitbot.constraints.verdicts import Rejection
 from gitbot.model.columns import Mask
 from gitbot.model.pod import Pod
@@ -33,13 +35,15 @@ class VolumeLimits:
         return found
 
     def mask(self) -> Mask:
-        """Nodes within the limits; only nodes that state a limit are looked at."""
+        """Nodes within the limits; only nodes that can be near one are looked at."""
         mask = self._state.columns.everywhere()
-        if self._wanted:
-            for name in self._state.facts.storage.drivers:
-                number = self._state.columns.index.get(name)
-                if number is not None:
-                    mask[number] = not self._excess(number)
+        for driver, handles in self._wanted.items():
+            room = self._state.facts.volume_room.get(driver)
+            if room is None:
+                continue
+            held = self._state.column(volumes_of(driver))
+            for number in np.flatnonzero(held + len(handles) > room):
+                mask[number] = not self._excess(int(number))
         return mask
 
     def reject(self, node: int) -> Rejection | None:
