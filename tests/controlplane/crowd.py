@@ -42,14 +42,14 @@ WRITERS = 6
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 PROFILES = {
-    "none": 45,
+    "none": 49,
     "apart-by-zone": 12,  # rules of the VMs themselves
     "apart-by-host": 12,
     "ssd": 10,
     "rather-ssd": 5,
     "spread": 4,
-    "rule-zone": 6,  # rules of intents
-    "rule-host": 6,
+    "rule-zone": 4,  # rules of intents
+    "rule-host": 4,
 }
 
 
