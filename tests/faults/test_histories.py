@@ -248,6 +248,7 @@ def test_a_clash_with_an_approved_plan_names_its_pull_request() -> None:
 
 def test_a_review_of_an_older_head_approves_nothing() -> None:
     story = Story.begin(reviews_required=1)
+    story.forge.enforced = False  # an administrator merges past the missing review
     pull = story.open(jump=REQUEST)
     show(story, pull.number)
     story.forge.approve_pull(pull.number, reviewer="bob")

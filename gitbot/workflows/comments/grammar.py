@@ -61,7 +61,8 @@ def parse(body: str) -> Command | Misunderstood | None:
     if not words or words[0].lower() not in _OPENERS:
         return None
     is_asked = words[0].startswith("/")
-    if len(line) > MAX_LINE:
+    stops = is_asked and len(words) > 1 and words[1].lower() == Verb.HOLD
+    if len(line) > MAX_LINE and not stops:
         return Misunderstood(reason=f"a command is at most {MAX_LINE} characters long")
     words, cluster = _without_cluster(words[1:])
     if cluster is None:
@@ -71,7 +72,8 @@ def parse(body: str) -> Command | Misunderstood | None:
     verb = next((item for item in Verb if item == words[0].lower()), None)
     if verb is None:  # without the slash it may be a sentence about gitbot
         return Misunderstood(reason="there is no such command") if is_asked else None
-    return _with_name(verb, words[1:], cluster)
+    # who stops in haste may say why in the same line: it stops all the same
+    return _with_name(verb, [] if stops else words[1:], cluster)
 
 
 def _without_cluster(words: list[str]) -> tuple[list[str], str | None]:
@@ -106,7 +108,7 @@ _USAGE: dict[Verb, str] = {
     Verb.PLAN: "/gitbot plan",
     Verb.STATUS: "/gitbot status [REQUEST]",
     Verb.EXPLAIN: "/gitbot explain [NAMESPACE/]VM",
-    Verb.HOLD: "/gitbot hold",
+    Verb.HOLD: "/gitbot hold [WHY]",
     Verb.RESUME: "/gitbot resume",
     Verb.CANCEL: "/gitbot cancel REQUEST",
     Verb.APPLY: "/gitbot apply",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -157,14 +157,14 @@ def test_a_lost_race_is_run_again_but_not_for_ever() -> None:
 def test_hold_is_set_although_another_run_writes_at_the_same_time() -> None:
     stage = a_stage(opens_in=0)
     lost = 3
-    append = stage.store.append
+    append: Callable[..., object] = stage.store.append
 
     def racing(*arguments: object) -> object:
         nonlocal lost
         if lost:
             lost -= 1
             raise ConflictError("somebody else moved gitbot/ledger first")
-        return append(*arguments)  # type: ignore[arg-type]
+        return append(*arguments)
 
     stage.store.append = racing  # type: ignore[method-assign, assignment]
     assert hold(stage.shell, reason="stop", by="ann").in_ledger

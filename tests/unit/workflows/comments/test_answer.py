@@ -107,7 +107,7 @@ def test_an_unknown_verb_is_answered_once() -> None:
         assert told(story, body).outcome is Outcome.MISUNDERSTOOD
     (text,) = answers(story)
     assert "there is no such command" in text
-    assert "`/gitbot hold`" in text
+    assert "`/gitbot hold [WHY]`" in text
 
 
 def test_an_old_comment_and_an_edited_one_are_no_orders() -> None:

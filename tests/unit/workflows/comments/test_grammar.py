@@ -36,6 +36,9 @@ COMMANDS: list[tuple[str, Command]] = [
      Command(verb=Verb.EXPLAIN, vm=vm("customapp", "jumpbox"))),
     ("/gitbot returned n-5.example", Command(verb=Verb.RETURNED, node="n-5.example")),
     ("/gitbot hold --cluster prod", Command(verb=Verb.HOLD, cluster="prod")),
+    ("/gitbot hold the storage is slow", Command(verb=Verb.HOLD)),
+    (f"/gitbot hold {'because ' * 50}", Command(verb=Verb.HOLD)),
+    ("/gitbot hold --cluster prod slow", Command(verb=Verb.HOLD, cluster="prod")),
     ("/gitbot --cluster prod plan", Command(verb=Verb.PLAN, cluster="prod")),
 ]  # fmt: skip
 NOTHING = ["", "   ", "please /gitbot plan", "> /gitbot plan", "/gitbotplan", "//gitbot plan",
@@ -44,7 +47,7 @@ WRONG: list[tuple[str, str]] = [
     ("/gitbot destroy", "there is no such command"),
     ("/gitbot plan now", "plan takes no further words"),
     ("/gitbot hold; rm -rf /", "there is no such command"),
-    ("/gitbot hold 'because'", "hold takes no further words"),
+    ("gitbot hold on, what is this", "hold takes no further words"),
     ("/gitbot explain", "explain takes one name"),
     ("/gitbot explain a b", "explain takes one name"),
     ("/gitbot explain ../../etc", "explain takes one name"),
