@@ -128,7 +128,13 @@ def resume_ledger(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
     Refused (UsageError) where the flag was set after `said_at` (seconds UTC): who resumed could
     not know of it.
     """
-    ledger = shell.ledger_store.read()
+    return retried(lambda: _resume_once(shell, reason=reason, by=by, said_at=said_at))
+
+
+def _resume_once(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
+    """Judge and write on one ledger: a flag set in between is a race that is lost, not overrun."""
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
     marks = [entry for entry in ledger.of(HOLD_FILE) if entry.cluster in ("", shell.cluster_name)]
     if marks and marks[-1].state == "set" and marks[-1].time > said_at:
         raise UsageError(
@@ -136,7 +142,8 @@ def resume_ledger(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
             hint="say again that all may go on",
         )
     was_set = bool(stop_flag(ledger, shell.cluster_name))
-    _set_in_ledger(shell, state="resumed", reason=reason, by=by)
+    if was_set:
+        journal.commit((_mark(shell, state="resumed", reason=reason, by=by),))
     return was_set
 
 
@@ -157,10 +164,14 @@ def _set_in_ledger(shell: Shell, *, state: str, reason: str, by: str) -> None:
 def _set_once(shell: Shell, *, state: str, reason: str, by: str) -> None:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
-    is_set = bool(stop_flag(ledger, shell.cluster_name))
-    if is_set == (state == "set"):
+    if state == "resumed" and not stop_flag(ledger, shell.cluster_name):
         return
-    entry = Entry(
+    # a flag that stands is set anew: a resume that was said before must not take this one away
+    journal.commit((_mark(shell, state=state, reason=reason, by=by),))
+
+
+def _mark(shell: Shell, *, state: str, reason: str, by: str) -> Entry:
+    return Entry(
         file=HOLD_FILE,
         time=shell.clock.now(),
         cluster=shell.cluster_name,
@@ -168,7 +179,6 @@ def _set_once(shell: Shell, *, state: str, reason: str, by: str) -> None:
         author=by,
         reason=reason,
     )
-    journal.commit((entry,))
 
 
 def _cancel_running(cluster: Cluster, deleted: list[str], past: list[str]) -> None:
@@ -200,7 +210,14 @@ def cancel(shell: Shell, *, request: str, reason: str, by: str) -> CancelResult:
 
 
 def note_cancelled(shell: Shell, *, request: str, reason: str, by: str) -> RequestRecord:
-    """Write down that a request shall end; the next pass ends it. Its record as it was."""
+    """Write down that a request shall end; the next pass ends it. Its record as it was.
+
+    A pass that writes at the same time does not keep it from being written.
+    """
+    return retried(lambda: _note_once(shell, request=request, reason=reason, by=by))
+
+
+def _note_once(shell: Shell, *, request: str, reason: str, by: str) -> RequestRecord:
     journal = Journal(shell.ledger_store, shell.clock)
     records = fold_requests(journal.read(), shell.cluster_name)
     record = records.get(request)

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gitbot.errors import RepositoryError, UsageError
+from gitbot.errors import ConflictError, RepositoryError, UsageError
 from gitbot.execution.state import PullRecord, fold_pull, fold_requests
 from gitbot.execution.values import Replay
 from gitbot.model.cluster import ClusterSnapshot
@@ -35,6 +35,10 @@ from gitbot.workflows.verdicts import PLAN, checks_of
 
 OWN = "gitbot/pull/"  # below it are the branches of gitbot's own pull requests
 RENEW = 4  # a record is renewed when less than this share (1/4) of its life is left
+
+
+class NotOpen(UsageError):
+    """The pull request was closed or merged: there is nothing to plan any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +65,7 @@ def _publish(
     ledger = journal.read()
     pull = shell.forge.get_pull(number)
     if pull.state is not PullState.OPEN:
-        raise UsageError(
-            f"pull request {number} is {pull.state}", hint="only open ones are planned"
-        )
+        raise NotOpen(f"pull request {number} is {pull.state}", hint="only open ones are planned")
     if pull.base_branch != shell.base_branch:
         raise UsageError(f"pull request {number} goes to {pull.base_branch}, not the base branch")
     outcome = check_pull(shell, ledger, pull, replay=replay, snapshot=snapshot)
@@ -245,7 +247,19 @@ def _say(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult
         wrote = True
     for verdict in checks_of(shell, outcome, notice=notice):
         wrote = set_check(shell, pull.head, verdict) or wrote
+    if wrote:
+        _must_be_newest(shell, pull, records)
     return set_labels(shell, pull, labels_of(outcome, changed=bool(notice))) or wrote
+
+
+def _must_be_newest(shell: Shell, pull: PullRequest, records: tuple[PullRecord, ...]) -> None:
+    """ConflictError where another run recorded a plan while this one said its own.
+
+    Its comment may then stand below ours, and a reader would approve the plan that is not shown.
+    """
+    now = fold_pull(shell.ledger_store.read(), pull.number, cluster=shell.cluster_name)
+    if now[-1:] != records[-1:]:
+        raise ConflictError(f"another run planned pull request {pull.number} at the same time")
 
 
 def _is_said(shell: Shell, pull: PullRequest, digest: str, notice: str) -> bool:
@@ -357,5 +371,8 @@ def refresh_pulls(
         stands = bool(records) and _stands(records[-1], pull, base, shell.clock.now())
         if stands and _has_check(shell, pull):
             continue
-        results.append(publish(shell, number=pull.number, replay=replay, snapshot=snapshot))
+        try:
+            results.append(publish(shell, number=pull.number, replay=replay, snapshot=snapshot))
+        except NotOpen:  # closed or merged since they were listed: the pass goes on
+            continue
     return tuple(results)

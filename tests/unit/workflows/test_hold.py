@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import pytest
 
 from gitbot.errors import ClusterError, GitbotError, UsageError
+from gitbot.execution.state import stop_flag
+from gitbot.model.ledger import Entry, Ledger
 from gitbot.workflows.apply import apply
-from gitbot.workflows.hold import cancel, hold, resume, returned
+from gitbot.workflows.hold import cancel, hold, note_cancelled, resume, resume_ledger, returned
 from gitbot.workflows.status import status
 from tests.unit.workflows.doubles import Stage, a_move, a_plan
 
@@ -123,3 +127,46 @@ def test_status_tells_what_to_type_next(stage: Stage) -> None:
     (request,) = status(stage.shell).requests
     assert request.next_command == "gitbot resume --by NAME"
     assert [move.waits for move in request.moves] == ["stopped: smoke"] * 2
+
+
+def race(monkeypatch: pytest.MonkeyPatch, stage: Stage, rival: Callable[[], object]) -> None:
+    """Somebody else writes the ledger just before the next write."""
+    append = stage.store.append
+
+    def late(ledger: Ledger, entries: tuple[Entry, ...], plans: Mapping[str, bytes]) -> Ledger:
+        monkeypatch.undo()
+        rival()
+        return append(ledger, entries, plans)
+
+    monkeypatch.setattr(stage.store, "append", late)
+
+
+def test_a_flag_set_while_somebody_resumes_stays(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(stage.shell, reason="one", by="ann")
+    said_at = stage.clock.now()
+    stage.clock.sleep(5)
+    race(monkeypatch, stage, lambda: hold(stage.shell, reason="two", by="bob"))
+    with pytest.raises(UsageError, match=r"set anew at .*: two"):
+        resume_ledger(stage.shell, reason="", by="ann", said_at=said_at)
+    assert stop_flag(stage.store.read(), "prod")
+
+
+def test_a_flag_set_anew_is_not_taken_away_by_an_earlier_word(stage: Stage) -> None:
+    hold(stage.shell, reason="one", by="ann")
+    said_at = stage.clock.now()
+    stage.clock.sleep(5)
+    hold(stage.shell, reason="two", by="bob")
+    with pytest.raises(UsageError, match="set anew"):
+        resume_ledger(stage.shell, reason="", by="ann", said_at=said_at)
+
+
+def test_a_pass_that_writes_does_not_keep_a_cancellation_from_being_written(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.cluster.stuck = {"one"}
+    apply(stage.shell, max_runtime=7)
+    race(monkeypatch, stage, lambda: hold(stage.shell, reason="other", by="bob"))
+    note_cancelled(stage.shell, request="request/db/one", reason="", by="ann")
+    assert any(entry.state == "cancelled" for entry in stage.store.read().entries)

@@ -9,7 +9,7 @@ import pytest
 from gitbot.constraints.replay import replay
 from gitbot.errors import UsageError
 from gitbot.execution.state import fold_pull
-from gitbot.ports.forge import CheckState, PullRequest
+from gitbot.ports.forge import CheckState, Comment, PullRequest, PullState
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import propose
 from gitbot.workflows.publish import PublishResult, publish, publish_group, refresh_pulls
@@ -331,3 +331,42 @@ def test_a_commit_of_the_merge_queue_gets_checks_and_nothing_else() -> None:
     story.commit(**{"docs/note.txt": "a newer base\n"})
     with pytest.raises(UsageError, match="no commit on top of main"):
         publish_group(story.shell, commit=group, replay=replay)
+
+
+def test_a_comment_of_an_older_run_does_not_stay_below_a_newer_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin()
+    story.open(jump=REQUEST)
+    upsert = story.forge.upsert_comment
+
+    def slow(number: int, *, marker: str, body: str) -> Comment:
+        monkeypatch.undo()
+        story.commit("work", jump=EDITED)
+        show(story)  # the run of the newer head comes first, this one says its own afterwards
+        return upsert(number, marker=marker, body=body)
+
+    monkeypatch.setattr(story.forge, "upsert_comment", slow)
+    show(story)
+    last = fold_pull(story.store.read(), 1, cluster=CLUSTER)[-1]
+    (comment,) = story.forge.list_comments(1)
+    assert last.head == story.repository.commit("work").id
+    assert last.digest in comment.body
+
+
+def test_a_pull_request_that_closes_in_the_middle_does_not_end_the_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story)
+    story.port.sleep(11 * 3600)
+    get_pull = story.forge.get_pull
+
+    def closed(number: int) -> PullRequest:
+        return replace(get_pull(number), state=PullState.CLOSED)
+
+    monkeypatch.setattr(story.forge, "get_pull", closed)
+    with pytest.raises(UsageError):
+        show(story, pull.number)
+    assert refresh_pulls(story.shell, replay=replay, every=True) == ()
