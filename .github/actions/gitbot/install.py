@@ -31,9 +31,10 @@ def install(source: Path, folder: Path) -> None:
     marker = folder / "installed-from"
     if marker.is_file() and marker.read_text(encoding="utf-8") == str(source):
         return
-    subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet",
-           "--no-input", "install"]  # fmt: skip
+    subprocess.run([sys.executable, "-I", "-m", "venv", "--clear", str(folder)], check=True)
+    # -I: the working directory is a checkout, and a pip.py there would be run instead
+    pip = [str(folder / "bin" / "python"), "-I", "-m", "pip",
+           "--disable-pip-version-check", "--quiet", "--no-input", "install"]  # fmt: skip
     lock = str(locked_requirements(source))
     subprocess.run([*pip, "--require-hashes", "--requirement", lock], check=True)
     subprocess.run([*pip, "--no-deps", "--no-build-isolation", str(source)], check=True)

@@ -257,6 +257,23 @@ def test_without_the_right_the_token_program_says_so(tmp_path: Path) -> None:
     assert "id-token: write" in done.stderr
 
 
+def test_what_lies_in_the_checkout_is_not_run_while_gitbot_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installer = module("install")
+    ran: list[list[str]] = []
+
+    def note(line: list[str], *, check: bool) -> None:
+        assert check
+        ran.append(line)
+        (tmp_path / "environment").mkdir(exist_ok=True)
+
+    monkeypatch.setattr(installer.subprocess, "run", note)
+    installer.install(tmp_path, tmp_path / "environment")
+    # without -I, `python -m pip` runs a pip.py of the working directory
+    assert [line[1:4] for line in ran] == [["-I", "-m", "venv"], *[["-I", "-m", "pip"]] * 2]
+
+
 def module(name: str) -> ModuleType:
     """One program of the action, as a module."""
     spec = importlib.util.spec_from_file_location(f"action_{name}", ACTION / f"{name}.py")

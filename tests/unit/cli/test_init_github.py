@@ -86,6 +86,27 @@ def test_nothing_is_written_into_a_script(name: str) -> None:
             assert "${{" not in step.get("run", "")
 
 
+@pytest.mark.parametrize("name", ["apply", "comment", "reconcile"])
+def test_the_token_stands_in_no_list_of_processes(name: str, tmp_path: Path) -> None:
+    curl = tmp_path / "curl"
+    curl.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >arguments\ncat >said\n', encoding="utf-8")
+    curl.chmod(0o755)
+    scripts = [step["run"] for job in jobs(name).values() for step in job["steps"] if "run" in step]
+    environment = {
+        "PATH": f"{tmp_path}:/usr/bin:/bin",
+        "TOKEN": "ghs_secret",
+        "BASE": "main",
+        "GITHUB_API_URL": "https://api.example",
+        "GITHUB_REPOSITORY": "acme/placement",
+    }
+    (script,) = scripts
+    subprocess.run(["bash", "-e", "-c", script], env=environment, cwd=tmp_path, check=True)
+    assert (tmp_path / "said").read_text(encoding="utf-8") == "Authorization: Bearer ghs_secret"
+    arguments = (tmp_path / "arguments").read_text(encoding="utf-8")
+    assert "ghs_secret" not in arguments
+    assert '{"ref":"main"}' in arguments
+
+
 RIGHTS = [
     ("plan", "plan", {"contents"}, set()),
     ("show", "show", set(), WRITE),
