@@ -164,6 +164,12 @@ def _actions(patient: Patient) -> Iterable[Check]:
         path = f"{patient.root}/actions/permissions/workflow"
         body = patient.api.get("read what Actions may do", path).body
     except Refused:
+        yield _warn(
+            "forge/actions",
+            "whether Actions may create pull requests cannot be read with this token",
+            "look at Settings, Actions, General: Allow GitHub Actions to create and approve pull "
+            "requests",
+        )
         return
     if not body.get("can_approve_pull_request_reviews"):
         yield _fail(
@@ -273,11 +279,15 @@ def _environment(patient: Patient) -> Iterable[Check]:
             )
         )
     except Refused as error:
-        if error.status == 404:  # none, or none that these credentials see
-            return
-        yield _warn("forge/environment", "the environments cannot be read", "give it Actions: read")
+        yield _warn(
+            "forge/environment",
+            f"the environments cannot be read ({error.status}): whether one parks a run at night "
+            "is not known",
+            "give it Actions: read, or look at Settings, Environments",
+        )
         return
-    parked = {str(value.get("name")): _waits(value) for value in values if _is_ours(value)}
+    ours = sorted(filter(_is_ours, values), key=lambda value: str(value.get("name")))
+    parked = {str(value.get("name")): _waits(value) for value in ours}
     for name, waits in sorted(parked.items()):
         if waits:
             yield _fail(
@@ -287,6 +297,20 @@ def _environment(patient: Patient) -> Iterable[Check]:
             )
     if not any(parked.values()):
         yield _pass("forge/environment", "no environment would park a run at night")
+    yield from _secrets(patient, ours)
+
+
+def _secrets(patient: Patient, environments: list[Any]) -> Iterable[Check]:
+    """Secrets that every branch's workflow reads are everybody's who may push a branch."""
+    rule = "deployment_branch_policy"  # null: every branch
+    found = [str(value["name"]) for value in environments if not value.get(rule)]
+    if found:
+        yield _warn(
+            "forge/secrets",
+            f"a workflow of any branch may use {', '.join(found)}: who may push a branch reads "
+            "the secrets there",
+            f"Settings, Environments, Deployment branches: only {patient.protection.branch}",
+        )
 
 
 def _is_ours(value: Any) -> bool:

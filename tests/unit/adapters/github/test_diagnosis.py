@@ -133,6 +133,26 @@ def test_an_environment_that_waits_for_a_person_is_found(made: Clinic) -> None:
     assert "a wait timer and reviewers" in found.message
 
 
+def test_an_environment_that_every_branch_may_use_is_found(made: Clinic) -> None:
+    environments = made.service.repository(NAME).environments
+    assert "forge/secrets" not in made.job()
+    environments["gitbot-a"] = Environment(id=1, name="gitbot-a", created=NOW)
+    environments["gitbot-b"] = Environment(
+        id=2, name="gitbot-b", created=NOW, protected_branches=True
+    )
+    environments["other"] = Environment(id=3, name="other", created=NOW)
+    found = made.job()["forge/secrets"]
+    assert (found.outcome, "gitbot-a:" in found.message) == (Health.WARN, True)
+    assert "gitbot-b" not in found.message
+    assert "other" not in found.message
+
+
+def test_what_could_not_be_looked_at_is_said(made: Clinic) -> None:
+    found = made.job(actions="")
+    assert found["forge/actions"].outcome is Health.WARN  # only administrators may read it
+    assert found["forge/environment"].outcome is Health.WARN
+
+
 def test_an_unprotected_branch_and_no_review_are_said(made: Clinic) -> None:
     assert made.job()["forge/base"].outcome is Health.PASS
     made.service.repository(NAME).protection.clear()
