@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from gitbot.adapters.files import (
     CONFIGURATION_FILE,
@@ -36,10 +37,14 @@ LEDGER_BRANCHES = ("gitbot/ledger", "origin/gitbot/ledger")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What was asked on the command line. Revisions are "" where none was given."""
+    """What was asked on the command line. Revisions are "" where none was given.
+
+    `now` is the present where --now was not given; `told_now` says whether it was.
+    """
 
     access: ClusterAccess
     now: int
+    told_now: bool = False
     cluster: str = ""
     rev: str = ""
     base: str = ""
@@ -54,6 +59,7 @@ def asking_options(function: F) -> F:
         asked = Asked(
             access=kwargs.pop("access"),
             now=kwargs.pop("now"),
+            told_now=_is_told("now"),
             cluster=kwargs.pop("cluster") or "",
             rev=kwargs.pop("rev") or "",
             base=kwargs.pop("base") or "",
@@ -94,6 +100,12 @@ def fail_on_option(function: F) -> F:
         show_default=True,
         help="What gives exit code 1.",
     )(function)
+
+
+def _is_told(option: str) -> bool:
+    """Whether the option stands on the command line."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is not ParameterSource.DEFAULT
 
 
 def run_check(asked: Asked) -> CheckResult:

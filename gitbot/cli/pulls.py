@@ -14,6 +14,7 @@ from gitbot.errors import ClusterError, UsageError
 
 if TYPE_CHECKING:
     from gitbot.model.cluster import ClusterSnapshot
+    from gitbot.ports.clock import Clock
     from gitbot.ports.cluster import Cluster
     from gitbot.workflows.check import CheckResult
     from gitbot.workflows.shell import Shell
@@ -56,7 +57,7 @@ def run_pulls(asked: Asked, *, what: str, which: str, publish: bool) -> tuple[Ch
         find_root(Path.cwd()),
         kubeconfig=access.kubeconfig,
         context=access.context,
-        clock=Moment(asked.now),
+        clock=clock_of(asked, publish=publish),
     ) as workspace:
         cluster = pick_cluster(workspace.settings, asked.cluster)
         snapshot: ClusterSnapshot | None = None
@@ -83,6 +84,17 @@ def run_pulls(asked: Asked, *, what: str, which: str, publish: bool) -> tuple[Ch
             )
             for each in numbers
         )
+
+
+def clock_of(asked: Asked, *, publish: bool) -> Clock:
+    """The clock of a check: standing, but the machine's where something is published.
+
+    Who approved while it was being planned did not see it, so what is recorded as shown carries
+    the second in which it was. `--now` wins.
+    """
+    from gitbot.adapters.clock import SystemClock  # noqa: PLC0415 - keeps --help quick
+
+    return Moment(asked.now) if asked.told_now or not publish else SystemClock()
 
 
 def _commit(option: str, text: str) -> str:

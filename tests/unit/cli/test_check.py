@@ -8,13 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import click
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner, Result
 
 from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.forges.local import LocalForge
+from gitbot.cli.checking import Asked, asking_options
 from gitbot.cli.main import cli
+from gitbot.cli.options import ClusterAccess
+from gitbot.cli.pulls import clock_of
 from gitbot.documents import write_documents
 from gitbot.errors import SnapshotError, UsageError
 from gitbot.model.instants import parse_instant
@@ -186,6 +190,26 @@ def test_pull_request_is_checked_and_published(run: Run, folder: Path) -> None:
     assert json.loads(result.stdout)["digest"] in comment.body
     states = {status.context: str(status.state) for status in forge.list_statuses(pull.head)}
     assert states == {"gitbot/plan": "success", "gitbot/policy": "success"}
+
+
+@pytest.mark.parametrize(("told", "publish", "stands"), [(0, 1, 0), (0, 0, 1), (1, 1, 1)])
+def test_what_is_published_is_said_at_the_time_at_which_it_is(
+    told: int, publish: int, stands: int
+) -> None:
+    """Planning takes a while: an approval in between was given to what stood there before."""
+    asked = Asked(access=ClusterAccess(), now=1, told_now=bool(told))
+    clock = clock_of(asked, publish=bool(publish))
+    assert (clock.now() == 1) is bool(stands)
+
+
+def test_whether_a_time_was_given_is_known() -> None:
+    @click.command("ask")
+    @asking_options
+    def ask(asked: Asked) -> bool:
+        return asked.told_now
+
+    for arguments, told in ([], False), (["--now", NOW], True):
+        assert CliRunner().invoke(ask, arguments, standalone_mode=False).return_value is told
 
 
 def test_a_published_snapshot_needs_no_cluster(folder: Path) -> None:
