@@ -191,3 +191,23 @@ def test_no_configuration_of_the_person_is_used() -> None:
     environment = hardened_environment()
     assert environment["GIT_CONFIG_GLOBAL"] == "/dev/null"
     assert environment["GIT_CONFIG_NOSYSTEM"] == "1"
+
+
+def test_a_pull_request_that_cannot_be_fetched_keeps_nobody_from_the_branches(
+    repository: GitRepository, bare: Path, tmp_path: Path
+) -> None:
+    """Anybody may open one, with objects that Git refuses to take."""
+    main = commit(repository, {"a": b"1\n"})
+    git = Git(bare)
+    tree = git.run(["rev-parse", f"{main}^{{tree}}"]).decode("ascii").strip()
+    text = f"tree {tree}\nauthor a <a@b>1 +0000\ncommitter a <a@b>1 +0000\n\nx\n"
+    making = ["hash-object", "-t", "commit", "-w", "--literally", "--stdin"]
+    bad = git.run(making, stdin=text.encode("ascii")).decode("ascii").strip()
+    (bare / "refs" / "pull" / "1").mkdir(parents=True)
+    (bare / "refs" / "pull" / "1" / "head").write_text(f"{bad}\n", encoding="ascii")
+    fresh = mirror(bare, tmp_path / "fresh")
+    fresh.fetch()
+    assert fresh.resolve("main") == main
+    assert fresh.resolve(bad) is None
+    with pytest.raises(RepositoryError):
+        fresh.merge_trees(main, bad)

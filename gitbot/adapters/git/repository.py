@@ -12,6 +12,7 @@ from gitbot.errors import ConflictError, RepositoryError
 from gitbot.ports.repository import Commit
 
 _TREES_KEPT = 64  # listings remembered; a pass looks at a handful of commits again and again
+_BRANCHES, _PULLS = "+refs/heads/*:refs/heads/*", "+refs/pull/*:refs/pull/*"
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
 
@@ -34,6 +35,7 @@ class GitRepository:
         self._git = Git(directory, access=access)
         self._remote = remote
         self._identity = {"name": name, "email": email}
+        self._pulls_are_good = True  # False once they could not be fetched
         self._refs: dict[str, str] = {}  # full ref name to commit id, as of the last fetch or push
         self._trees: dict[
             tuple[str, str], Mapping[str, bytes]
@@ -64,7 +66,23 @@ class GitRepository:
         return repository
 
     def fetch(self) -> None:
-        """Bring all branches and pull request heads up to date."""
+        """Bring all branches and pull request heads up to date.
+
+        Anybody may open a pull request, so what cannot be fetched of those keeps nobody from the
+        branches: the stop flag and the ledger are read all the same, and a head that is not here
+        cannot be planned.
+        """
+        try:
+            self._fetch(_BRANCHES, *([_PULLS] if self._pulls_are_good else []))
+        except RepositoryError:
+            if not self._pulls_are_good:
+                raise
+            self._fetch(_BRANCHES)
+            self._pulls_are_good = False
+        listed = self._git.run(["for-each-ref", "--format=%(refname) %(objectname)"])
+        self._refs = dict(line.split(" ", 1) for line in listed.decode("utf-8").splitlines())
+
+    def _fetch(self, *what: str) -> None:
         self._git.run(
             [
                 "fetch",
@@ -74,12 +92,9 @@ class GitRepository:
                 "--no-recurse-submodules",
                 "--end-of-options",
                 self._remote,
-                "+refs/heads/*:refs/heads/*",
-                "+refs/pull/*:refs/pull/*",
+                *what,
             ]
         )
-        listed = self._git.run(["for-each-ref", "--format=%(refname) %(objectname)"])
-        self._refs = dict(line.split(" ", 1) for line in listed.decode("utf-8").splitlines())
 
     def resolve(self, rev: str) -> str | None:
         """The commit id of a branch, tag or id."""
