@@ -18,7 +18,7 @@ from gitbot.cli.options import (
     output_option,
     read_file,
 )
-from gitbot.errors import UsageError
+from gitbot.errors import SnapshotError, UsageError
 from gitbot.model.names import NamespacedName
 
 if TYPE_CHECKING:
@@ -93,6 +93,10 @@ def command(
     from gitbot.constraints.explanation import Explainer  # noqa: PLC0415 - numpy only where used
 
     snapshot = load_snapshot(access, now=now)
+    if not snapshot.of("Node"):
+        raise SnapshotError(
+            "there is no node to explain", hint="give the objects of kind Node as well"
+        )
     explainer = Explainer(snapshot, _ranking(scorers, metrics))
     selector = dict(_pair(text) for text in added)
     wanted = [resolve(explainer, text, namespace) for text in subjects]
@@ -124,7 +128,12 @@ def _ranking(scorers: tuple[str, ...], metrics: str | None) -> Ranking:
         raise UsageError("--metrics alone changes nothing", hint="choose a --scorer that reads it")
     from gitbot.snapshot.decode import plain_json  # noqa: PLC0415 - msgspec only where used
 
-    return replace(ranking, loads=read_loads(plain_json(read_file(metrics)), metrics))
+    data = read_file(metrics)
+    try:
+        document = plain_json(data)
+    except SnapshotError as error:
+        raise SnapshotError(f"--metrics {metrics}: {error.message}") from error
+    return replace(ranking, loads=read_loads(document, metrics))
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -109,10 +109,12 @@ def _start_object(instances: Instances, instance: Instance) -> KubernetesObject:
 
 def _vmi_of(instance: Instance) -> KubernetesObject:
     """The VMI that a stopped VM would get: its template under its name."""
-    template = at(instance.vm, "spec", "template", default={})
+    template = at(instance.vm, "spec", "template")
+    if not isinstance(template, Mapping) or not isinstance(template.get("spec"), Mapping):
+        raise ValueError("found no spec.template.spec")  # noqa: TRY004 - becomes a SnapshotError
     metadata = {**(template.get("metadata") or {})}
     metadata |= {"namespace": instance.name.namespace, "name": instance.name.name}
-    return {"metadata": metadata, "spec": template.get("spec") or {}}
+    return {"metadata": metadata, "spec": template["spec"]}
 
 
 def _resized(vmi: KubernetesObject) -> bool:

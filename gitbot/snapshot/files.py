@@ -23,6 +23,7 @@ MAX_BYTES = 2 * 1024**3
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _LISTS = {f"{kind}List": kind for kind in KINDS}
+_WORDS = {str: "a text", list: "a list", type(None): "nothing", bool: "a boolean"}
 _HINT = "take a new one with `gitbot snapshot -o FILE`"
 
 
@@ -138,7 +139,7 @@ def _is_ours(value: Any) -> bool:
 
 def _objects(file: str, value: Any) -> Iterator[KubernetesObject]:
     if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
-        found = f"a {type(value).__name__}" if not isinstance(value, Mapping) else "no kind"
+        found = "no kind" if isinstance(value, Mapping) else _WORDS.get(type(value), "a number")
         raise SnapshotError(
             f"{file}: no Kubernetes object: found {found}, expected apiVersion, kind and metadata"
         )

@@ -25,6 +25,7 @@ PAUSES = (0.5, 1.0, 2.0, 4.0)
 
 MAX_RETRY_AFTER = 30
 _BUSY = frozenset({429, 500, 502, 503, 504})
+_GIVE = "give --kubeconfig and --context, or --snapshot FILE to work without a cluster"
 _ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
@@ -187,6 +188,8 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
     config: Any = config_module  # untyped
     configuration = Configuration()
     file = _kubeconfig_file(kubeconfig)
+    if file and not any(Path(part).expanduser().exists() for part in file.split(os.pathsep)):
+        raise ClusterError(f"no cluster to talk to: there is no kubeconfig {file}", hint=_GIVE)
     try:
         if file and context:
             _check_context(config, file, context)
@@ -199,10 +202,8 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
     except ClusterError:
         raise
     except Exception as error:  # the client lets through whatever its parts raise, YAML errors too
-        raise ClusterError(
-            f"no cluster to talk to: {_short(error)}",
-            hint="give --kubeconfig and --context, or --snapshot FILE to work without a cluster",
-        ) from error
+        reason = _short(error).rstrip(".")
+        raise ClusterError(f"no cluster to talk to: {reason}", hint=_GIVE) from error
     configuration.retries = False  # this file alone decides what is repeated
     return ApiClient(configuration), name
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from gitbot.cli.explain import command
 from gitbot.constraints.explanation import schema
-from gitbot.errors import UsageError
+from gitbot.errors import SnapshotError, UsageError
 from gitbot.model.objects import KubernetesObject
 from tests.unit.constraints.builders import ZONE, machine, node, pod, zones
 
@@ -166,3 +166,25 @@ def test_a_vm_that_is_off_is_explained_as_a_start_with_estimated_requests(tmp_pa
     requests = found["targetPod"]["spec"]["containers"][0]["resources"]["requests"]
     assert requests["cpu"] == "400m"
     assert requests["memory"] == "2340Mi"
+
+
+@pytest.mark.parametrize(
+    ("machine_spec", "nodes", "message"),
+    [
+        ({"runStrategy": "Always"}, zones("a"), "db-1 cannot be read: found no spec.template.spec"),
+        ({"runStrategy": "Always", "template": {"spec": {}}}, [], "there is no node to explain"),
+    ],
+)
+def test_what_cannot_be_judged_is_no_verdict(
+    tmp_path: Path, machine_spec: KubernetesObject, nodes: list[KubernetesObject], message: str
+) -> None:
+    vm = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": "db-1", "namespace": "customapp"},
+        "spec": machine_spec,
+    }
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, vm]}))
+    with pytest.raises(SnapshotError, match=message):
+        explain(str(file), "db-1")

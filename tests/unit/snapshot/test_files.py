@@ -105,7 +105,7 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([b""], "f0: found no Kubernetes object that a snapshot holds"),
         ([b"null"], "f0: found no Kubernetes object"),
         ([b"- a"], "f0: no Kubernetes object: found a list"),
-        ([b"just text"], "f0: no Kubernetes object: found a str"),
+        ([b"just text"], "f0: no Kubernetes object: found a text"),
         ([b"a: 1"], "f0: no Kubernetes object: found no kind"),
         ([b"a: [1"], "f0:2:1: no YAML: "),
         ([b"a:\n\t- b"], "f0:2:1: no YAML: "),
