@@ -76,11 +76,13 @@ def decide(pull: MergedPull) -> Approval | NotApproved:
 def qualifying_reviews(pull: MergedPull) -> tuple[ReviewFact, ...]:
     """Newest word of each reviewer, where it approves the merged head before the merge.
 
-    The author's own approval and that of somebody without write permission do not count.
+    The author's own approval and that of somebody without write permission do not count. After
+    the merge an approval adds nothing, and takes nothing from the one before it.
     """
     newest: dict[str, ReviewFact] = {}
     for review in sorted(pull.reviews, key=lambda item: item.time):
-        newest[review.reviewer] = review
+        if not (review.approved and review.time > pull.merged_at):
+            newest[review.reviewer] = review
     return tuple(
         review
         for _, review in sorted(newest.items())
@@ -88,7 +90,6 @@ def qualifying_reviews(pull: MergedPull) -> tuple[ReviewFact, ...]:
         and review.can_write
         and review.commit == pull.head
         and review.reviewer != pull.author
-        and review.time <= pull.merged_at
     )
 
 

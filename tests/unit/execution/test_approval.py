@@ -73,6 +73,13 @@ def pull(*records: PullRecord, **fields: object) -> MergedPull:
             ),
             "x",
         ),
+        (
+            "approved once more after the merge",
+            pull(
+                shown("x", 10), reviews=(review("eve", 20), review("eve", 120)), reviews_required=1
+            ),
+            "x",
+        ),
     ],
 )
 def test_a_merge_approves_what_was_shown(name: str, merged: MergedPull, digest: str) -> None:
@@ -106,6 +113,18 @@ def test_a_merge_approves_what_was_shown(name: str, merged: MergedPull, digest: 
             pull(
                 shown("x", 10),
                 reviews=(review("eve", 20), review("eve", 30, approved=False)),
+                reviews_required=1,
+            ),
+            "1 approvals of the merged head",
+        ),
+        (
+            pull(shown("x", 10), reviews=(review("eve", 120),), reviews_required=1),
+            "1 approvals of the merged head",
+        ),
+        (
+            pull(
+                shown("x", 10),
+                reviews=(review("eve", 20), review("eve", 120, approved=False)),
                 reviews_required=1,
             ),
             "1 approvals of the merged head",
