@@ -16,9 +16,17 @@ def decoding(kind: str, obj: KubernetesObject) -> Iterator[None]:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise SnapshotError(
-            f"{kind} {_name(obj)} cannot be read: {error}",
+            f"{kind} {_name(obj)} cannot be read: {_words(error)}",
             hint="compare it with kubectl get -o yaml of the cluster",
         ) from error
+
+
+def _words(error: Exception) -> str:
+    """What went wrong, without Python's words for a number that is none and a missing key."""
+    if isinstance(error, KeyError):
+        return f"found no {error}"
+    python = "invalid literal for int() with base 10:"
+    return str(error).replace(python, "expected a whole number, found")
 
 
 def _name(obj: KubernetesObject) -> str:
