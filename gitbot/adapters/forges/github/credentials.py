@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from gitbot.errors import UsageError
 
@@ -72,6 +73,8 @@ def read_credentials(
     """
     read = read_file or _read_file
     api_url = (environment.get(API_URL) or PUBLIC_API).rstrip("/")
+    if not _is_url(api_url):
+        raise UsageError(f"{API_URL} is no URL", hint=f"expected one such as {PUBLIC_API}")
     account = environment.get(ACCOUNT, "")
     if environment.get(APP_ID):
         return _app(environment, api_url, read)
@@ -86,6 +89,14 @@ def read_credentials(
     if kind is CredentialKind.ACTIONS and not account:
         account = ACTIONS_ACCOUNT
     return Credentials(kind=kind, api_url=api_url, token=token.strip(), account=account)
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, half an IPv6 address
+        return False
 
 
 def _app(environment: Mapping[str, str], api_url: str, read: Callable[[str], str]) -> Credentials:

@@ -125,3 +125,9 @@ def test_a_repository_has_an_owner_and_a_name(named: str) -> None:
         open_github(
             named=named, origin="", base_branch="main", clock=FakeClock(), environment=environment
         )
+
+
+@pytest.mark.parametrize("url", ["nonsense", "http://", "https://a:b", "https://[::1"])
+def test_an_api_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="GITHUB_API_URL is no URL"):
+        read_credentials({"GITHUB_API_URL": url, "GITHUB_TOKEN": "ghs_x"})
