@@ -98,7 +98,8 @@ def answer(
     )
     whole = help_text() if command.verb is Verb.HELP else _cut(text)
     _say(forge, number, f"answer:{comment}", whole)
-    outcome = Outcome.DONE if any(item.ok for item in done) else Outcome.FAILED
+    enough = all if command.verb in (Verb.HOLD, Verb.CANCEL) else any  # a stop is whole or failed
+    outcome = Outcome.DONE if enough(item.ok for item in done) else Outcome.FAILED
     start = any(item.start_pass for item in done)
     return _as(result, outcome, whole, command, start_pass=start)
 
