@@ -1,4 +1,4 @@
-"""findings.md lists every code that stands in the source, plan.md the codes of holds."""
+"""findings.md lists every code of the source, plan.md those of holds, doctor.md those of checks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "reference" / "findings.md").read_text("utf-8")
+DOCTOR = (ROOT / "docs" / "reference" / "doctor.md").read_text("utf-8")
 HOLDS = (ROOT / "docs" / "reference" / "plan.md").read_text("utf-8")
 ROOMS = (
     "calendar",
@@ -22,12 +23,16 @@ ROOMS = (
     "policy",
     "settings",
 )
+LOOKS = ("cli/doctor.py", "workflows/doctor.py", "github/diagnosis.py")  # checks, no findings
+CHECK = re.compile(r"(?:repository|configuration|ledger|snapshot|forge|cluster|kubevirt)/[a-z-]+")
 CODE = re.compile(rf"(?:{'|'.join(ROOMS)})/[a-z]+(?:-[a-z]+)*")
 
 
 def literals() -> Iterator[tuple[str, str]]:
     """Every `room/code` in the source; and every `code="…"` of a hold, as `plan/…`."""
     for path in sorted((ROOT / "gitbot").rglob("*.py")):
+        if path.as_posix().endswith(LOOKS):
+            continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 if CODE.fullmatch(node.value):
@@ -46,3 +51,17 @@ def test_every_code_of_the_source_is_on_its_page() -> None:
         and f"| `{found[1].removeprefix('plan/')}` |" not in HOLDS
     ]
     assert missing == []
+
+
+def test_every_check_of_doctor_is_on_its_page_and_no_other() -> None:
+    stated = set(re.findall(r"^\| `([^`]+)` \|", DOCTOR, re.MULTILINE))
+    asked = {
+        node.value
+        for path in (ROOT / "gitbot").rglob("*.py")
+        if path.as_posix().endswith(LOOKS)
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and CHECK.fullmatch(node.value)
+    }
+    assert asked == stated
