@@ -44,16 +44,22 @@ def enqueue(github: GitHub, full_name: str, number: int, *, by: str) -> str:
     rules = protection.rules_of(repository, pull.base_branch)
     if not rules.queue:
         raise Problem(422, "Merge queue is not enabled for this branch")
-    approved, _ = protection.approvals(repository, pull)
-    if len(approved) < rules.reviews:
-        raise Problem(422, "Pull request is not approved")
-    entries = [row for row in repository.queue if row["base"] == pull.base_branch]
-    base = entries[-1]["sha"] if entries else pull.base
+    refusal = protection.refusal_of_rules(github, repository, pull, rules)
+    if refusal is not None:
+        raise Problem(422, refusal)
+    return _add(github, repository, pull, by=by)
+
+
+def _add(github: GitHub, repository: Repository, pull: Pull, *, by: str) -> str:
+    """A group of one, on top of what waits already."""
+    waiting = [row for row in repository.queue if row["base"] == pull.base_branch]
+    merging.look_at(github, repository, pull)
+    base = waiting[-1]["sha"] if waiting else pull.base
     commit = _group(github, repository, pull, base)
-    branch = f"gh-readonly-queue/{pull.base_branch}/pr-{number}-{base}"
+    branch = f"gh-readonly-queue/{pull.base_branch}/pr-{pull.number}-{base}"
     repository.git.set_ref(f"refs/heads/{branch}", commit)
     pull.queued = True
-    row: JSON = {"number": number, "base": pull.base_branch, "sha": commit, "branch": branch}
+    row: JSON = {"number": pull.number, "base": pull.base_branch, "sha": commit, "branch": branch}
     repository.queue.append({**row, "by": by})
     pushes.notice(github, Principal(kind="job", login=QUEUE))
     _tell(github, repository, pull, row, base)
@@ -107,15 +113,28 @@ def _tell(github: GitHub, repository: Repository, pull: Pull, row: JSON, base: s
 def settle(github: GitHub, repository: Repository) -> None:
     """Merge what may be merged by now: auto-merge, and the head of the queue."""
     for pull in list(repository.pulls.values()):
-        if pull.auto_merge is None or repository.issues[pull.number].state != "open":
-            continue
-        merging.look_at(github, repository, pull)
-        if pull.mergeable and protection.refusal_of_merge(github, repository, pull) is None:
-            by = Principal(kind="user", login=pull.auto_merge["enabled_by"])
-            method = pull.auto_merge["merge_method"]
-            merging.merge(github, repository, pull, by=by, method=method)
+        if pull.auto_merge is not None and repository.issues[pull.number].state == "open":
+            _settle_auto(github, repository, pull, pull.auto_merge)
     while repository.queue and _settle_group(github, repository, repository.queue[0]):
         pass
+
+
+def _settle_auto(github: GitHub, repository: Repository, pull: Pull, wish: JSON) -> None:
+    """Merge, or where the branch has a queue join it ("merge when ready"), if that is allowed."""
+    merging.look_at(github, repository, pull)
+    rules = protection.rules_of(repository, pull.base_branch)
+    if (
+        not pull.mergeable
+        or pull.queued
+        or protection.refusal_of_rules(github, repository, pull, rules)
+    ):
+        return
+    if rules.queue:
+        pull.auto_merge = None
+        _add(github, repository, pull, by=wish["enabled_by"])
+        return
+    by = Principal(kind="user", login=wish["enabled_by"])
+    merging.merge(github, repository, pull, by=by, method=wish["merge_method"])
 
 
 def _settle_group(github: GitHub, repository: Repository, row: JSON) -> bool:
@@ -126,12 +145,26 @@ def _settle_group(github: GitHub, repository: Repository, row: JSON) -> bool:
     failed = "failure" in states or "error" in states
     if not failed and any(state != "success" for state in states):
         return False
-    repository.queue.remove(row)
-    repository.git.delete_ref(f"refs/heads/{row['branch']}")
+    _leave(repository, row)
     if failed:
         pull.queued = False
         merging.tell(github, repository, pull, "dequeued", QUEUE)
+        _build_again(github, repository, row["base"])
         return True
     merging.look_at(github, repository, pull)
     merging.finish(github, repository, pull, row["sha"], Principal(kind="user", login=QUEUE))
     return True
+
+
+def _leave(repository: Repository, row: JSON) -> None:
+    repository.queue.remove(row)
+    repository.git.delete_ref(f"refs/heads/{row['branch']}")
+
+
+def _build_again(github: GitHub, repository: Repository, base: str) -> None:
+    """What waited behind a group that was thrown out was built on it: new commits, new checks."""
+    behind = [row for row in repository.queue if row["base"] == base]
+    for row in behind:
+        _leave(repository, row)
+    for row in behind:
+        _add(github, repository, repository.pulls[row["number"]], by=row["by"])

@@ -229,12 +229,12 @@ def test_what_cannot_be_opened_is_said(day: Day, branch: str, words: str) -> Non
 
 def test_a_merge_by_the_queue_is_seen_as_it_was(day: Day) -> None:
     rules(day, {"type": "merge_queue"}, required("gitbot/plan"))
+    planned = CheckRun(name="gitbot/plan", state=CheckState.SUCCESS, title="t", summary="s")
+    day.forge.set_check(head(day), planned)
     commit = enqueue(day.service, NAME, 1, by="ann")
     waiting = day.forge.get_pull(1)
     assert (waiting.state, waiting.merge_commit) == (PullState.OPEN, "")
-    day.forge.set_check(
-        commit, CheckRun(name="gitbot/plan", state=CheckState.SUCCESS, title="t", summary="s")
-    )
+    day.forge.set_check(commit, planned)
     settle(day.service, day.stored)
     pull = day.forge.get_pull(1)
     assert (pull.state, pull.merge_commit) == (PullState.MERGED, commit)
