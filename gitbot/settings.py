@@ -77,7 +77,10 @@ def _bytes(value: Any) -> Any:
 
 
 class Value(BaseModel):
-    """The base of every configuration value: strict, frozen, no unknown field."""
+    """The base of every configuration value: strict, frozen, no unknown field.
+
+    A default that is such a value is made by `model_construct`: importing builds no validator.
+    """
 
     model_config = ConfigDict(
         strict=True,
@@ -124,7 +127,7 @@ class ClusterSettings(Value):
         default=None, description="IANA zone of schedules that name none; no default."
     )
     limits: LimitSettings = Field(
-        default=LimitSettings(), description="How many migrations may run at once."
+        default=LimitSettings.model_construct(), description="How many migrations may run at once."
     )
 
     @property
@@ -187,7 +190,9 @@ class Settings(Value):
     clusters: tuple[ClusterSettings, ...] = Field(
         strict=False, min_length=1, description="The clusters whose placement is kept here."
     )
-    forge: ForgeSettings = Field(default=ForgeSettings(), description="Where pull requests live.")
+    forge: ForgeSettings = Field(
+        default=ForgeSettings.model_construct(), description="Where pull requests live."
+    )
     mode: Literal["Enforce", "Observe"] = Field(
         default="Enforce", description="Observe: plans and comments, applies nothing."
     )
@@ -203,10 +208,12 @@ class Settings(Value):
     snapshot_max_age: Duration = Field(default=1800, description="Oldest snapshot to plan on.")
     plan_expiry: Duration = Field(default=86_400, description="How long a plan may be merged.")
     proposals: ProposalSettings = Field(
-        default=ProposalSettings(), description="When and how often the bot proposes."
+        default=ProposalSettings.model_construct(),
+        description="When and how often the bot proposes.",
     )
     breaker: BreakerSettings = Field(
-        default=BreakerSettings(), description="When gitbot stops and asks a person."
+        default=BreakerSettings.model_construct(),
+        description="When gitbot stops and asks a person.",
     )
     unschedulable_timeout: Duration = Field(
         default=300, description="How long a target pod may stay unschedulable."
@@ -229,14 +236,16 @@ class Settings(Value):
 
 class _Metadata(Value):
     name: Label = Field(default="default", description="A name; nothing depends on it.")
-    labels: dict[str, str] = Field(default={}, description="Free for your own use.")
-    annotations: dict[str, str] = Field(default={}, description="Free for your own use.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Free for your own use.")
+    annotations: dict[str, str] = Field(default_factory=dict, description="Free for your own use.")
 
 
 class _Configuration(Value):
     api_version: Literal["placement.gitbot.dev/v1alpha1"]
     kind: Literal["Configuration"]
-    metadata: _Metadata = Field(default=_Metadata(), description="Name, labels, annotations.")
+    metadata: _Metadata = Field(
+        default=_Metadata.model_construct(), description="Name, labels, annotations."
+    )
     spec: Settings = Field(description="The configuration.")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import sys
-import traceback
 from typing import NoReturn
 
 import click
@@ -53,6 +53,9 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"gitbot.cli.{COMMANDS[cmd_name][0]}")
+        if not gc.isenabled():  # gitbot.__main__ turned it off: what is imported by now stays
+            gc.freeze()
+            gc.enable()
         command: click.Command = module.command
         command.epilog = epilog(cmd_name)
         return command
@@ -118,6 +121,8 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
 def bug_report(error: Exception) -> str:
     """What a person can paste into a bug report: no values of theirs, only where it happened."""
+    import traceback  # noqa: PLC0415 - keeps --help quick
+
     frames = traceback.extract_tb(error.__traceback__)
     places = [f"  {_shown(frame.filename)}:{frame.lineno} in {frame.name}" for frame in frames]
     return "\n".join(

@@ -19,7 +19,10 @@ ZONE_KEY = "topology.kubernetes.io/zone"
 
 
 class Value(BaseModel):
-    """The base of every value in an intent: strict, frozen, no unknown field."""
+    """The base of every value in an intent: strict, frozen, no unknown field.
+
+    A default that is such a value is made by `model_construct`: importing builds no validator.
+    """
 
     model_config = ConfigDict(
         strict=True,

@@ -25,8 +25,8 @@ class ClusterMetadata(Value):
     """Metadata of a kind that has no namespace."""
 
     name: IntentName = Field(description="Name, unique in its kind.")
-    labels: Labels = Field(default={}, description="Free for your own use.")
-    annotations: Annotations = Field(default={}, description="Free for your own use.")
+    labels: Labels = Field(default_factory=dict, description="Free for your own use.")
+    annotations: Annotations = Field(default_factory=dict, description="Free for your own use.")
 
 
 class ProposalMetadata(Value):
@@ -35,8 +35,8 @@ class ProposalMetadata(Value):
     name: Annotated[str, AfterValidator(formats.concern), WithJsonSchema(schemas.CONCERN)] = Field(
         description="The concern, as the file is called."
     )
-    labels: Labels = Field(default={}, description="Free for your own use.")
-    annotations: Annotations = Field(default={}, description="Free for your own use.")
+    labels: Labels = Field(default_factory=dict, description="Free for your own use.")
+    annotations: Annotations = Field(default_factory=dict, description="Free for your own use.")
 
 
 class NamespacedMetadata(Value):
@@ -44,5 +44,5 @@ class NamespacedMetadata(Value):
 
     name: IntentName = Field(description="Name, unique in its kind and namespace.")
     namespace: Namespace = Field(description="Namespace of the VMs.")
-    labels: Labels = Field(default={}, description="Free for your own use.")
-    annotations: Annotations = Field(default={}, description="Free for your own use.")
+    labels: Labels = Field(default_factory=dict, description="Free for your own use.")
+    annotations: Annotations = Field(default_factory=dict, description="Free for your own use.")

@@ -55,7 +55,9 @@ class Expression(Value):
 class LabelSelector(Value):
     """A label selector over VMIs: all parts must match."""
 
-    match_labels: Labels = Field(default={}, description="Labels with exactly these values.")
+    match_labels: Labels = Field(
+        default_factory=dict, description="Labels with exactly these values."
+    )
     match_expressions: tuple[Expression, ...] = Field(
         default=(), strict=False, description="Further conditions on labels."
     )

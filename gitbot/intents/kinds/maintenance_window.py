@@ -63,7 +63,9 @@ class MaintenanceWindowSpec(Value):
     schedule: ScheduleSpec | None = Field(
         default=None, description="When; absent: from merge until the file is removed."
     )
-    drain: DrainSpec = Field(default=DrainSpec(), description="How the nodes are emptied.")
+    drain: DrainSpec = Field(
+        default=DrainSpec.model_construct(), description="How the nodes are emptied."
+    )
     reapprove: Literal["Always", "WithinPolicy"] = Field(
         default="Always",
         description="WithinPolicy: targets may change and VMs be added under policy alone.",

@@ -58,7 +58,9 @@ class ProposedMove(Value):
     source: ProposedPlace = Field(alias="from", description="Where it is.")
     to: ProposedPlace = Field(description="Where it goes.")
     pin: Literal["Node", "Zone", "None"] = Field(description="What addedNodeSelector demands.")
-    added_node_selector: Labels = Field(default={}, description="The added node selector.")
+    added_node_selector: Labels = Field(
+        default_factory=dict, description="The added node selector."
+    )
     allowed_nodes: tuple[Name, ...] = Field(
         default=(),
         strict=False,
