@@ -32,14 +32,9 @@ SCORERS = (
     "TargetLoadPacking",
 )
 _KINDS = {
-    "vm": "vm",
-    "vms": "vm",
-    "virtualmachine": "vm",
-    "vmi": "vm",
-    "virtualmachineinstance": "vm",
-    "pod": "pod",
-    "pods": "pod",
-    "po": "pod",
+    **dict.fromkeys(("vm", "vms", "virtualmachine", "virtualmachines"), "vm"),
+    **dict.fromkeys(("vmi", "vmis", "virtualmachineinstance", "virtualmachineinstances"), "vm"),
+    **dict.fromkeys(("pod", "pods", "po"), "pod"),
 }
 
 
@@ -84,9 +79,9 @@ def command(
 ) -> int:
     """Say for every node whether the scheduler would take the target pod of a VM, and why not.
 
-    A bare NAME means vm/NAME. A running VM is asked about as a live migration that starts now,
-    its own pod counted; one that does not run as a start; pod/NAME as the pod is. Needs no
-    configuration.
+    A bare NAME and vmi/NAME mean vm/NAME. A running VM is asked about as a live migration that
+    starts now, its own pod counted; one that does not run as a start; pod/NAME as the pod is.
+    Needs no configuration.
     """
     if not subjects and not all_pending:
         raise UsageError("nothing to explain", hint="give vm/NAME, pod/NAME or --all-pending")
@@ -148,7 +143,7 @@ def resolve(explainer: Explainer, text: str, namespace: str) -> tuple[str, Names
     prefix, slash, name = text.rpartition("/")
     kind = _KINDS.get(prefix.lower()) if slash else "vm"
     if kind is None or not name:
-        raise UsageError(f"found {text!r}, expected vm/NAME or pod/NAME")
+        raise UsageError(f"found {text!r}, expected vm/NAME, vmi/NAME or pod/NAME")
     found = [
         item
         for item in explainer.names(kind)
@@ -166,6 +161,9 @@ def resolve(explainer: Explainer, text: str, namespace: str) -> tuple[str, Names
 def _nearest(explainer: Explainer, kind: str, name: str) -> str:
     from gitbot.documents.words import nearest  # noqa: PLC0415 - only for an error
 
+    elsewhere = [item.namespace for item in explainer.names(kind) if item.name == name]
+    if elsewhere:
+        return f"; there is one in {', '.join(elsewhere)}"
     near = nearest(name, [item.name for item in explainer.names(kind)])
     return f"; did you mean {near}?" if near else ""
 

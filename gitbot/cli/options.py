@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.errors import SnapshotError
+from gitbot.cli.running import say
+from gitbot.errors import SnapshotError, UsageError
 from gitbot.model.instants import parse_instant
 
 if TYPE_CHECKING:
     from gitbot.model.cluster import ClusterSnapshot
     from gitbot.ports.cluster import Cluster
 
+STDIN = "standard input"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -104,14 +106,23 @@ def output_option(formats: Iterable[str], default: str) -> Callable[[F], F]:
 def load_snapshot(access: ClusterAccess, *, now: int) -> ClusterSnapshot:
     """The snapshot of the files given, else of the cluster.
 
-    Raises SnapshotError (file unreadable or torn) and ClusterError.
+    What was not taken from the files is said on stderr. Raises UsageError, SnapshotError (file
+    unreadable or torn) and ClusterError.
     """
     if not access.snapshots:
         return open_cluster(access).snapshot()
-    from gitbot.snapshot import read_snapshot  # noqa: PLC0415 - msgspec and yaml only where used
+    from gitbot.snapshot import read_files  # noqa: PLC0415 - msgspec and yaml only where used
 
-    texts = [(name, read_file(name)) for name in access.snapshots]
-    return read_snapshot(texts, now, cluster=access.name or "cluster")
+    if access.snapshots.count("-") > 1:
+        raise UsageError("--snapshot -: standard input can be read once, found it given twice")
+    texts = [(STDIN if name == "-" else name, read_file(name)) for name in access.snapshots]
+    reading = read_files(texts, now, cluster=access.name or "cluster")
+    for warning in reading.warnings:
+        say(f"warning: {warning}", err=True)
+    if reading.passed_over:
+        counts = ", ".join(f"{count} {kind}" for kind, count in reading.passed_over.items())
+        say(f"passed over, as placement does not read them: {counts}", err=True)
+    return reading.snapshot
 
 
 def open_cluster(access: ClusterAccess) -> Cluster:

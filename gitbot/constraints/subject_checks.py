@@ -9,6 +9,7 @@ from gitbot.constraints.instances import Instance, Instances
 from gitbot.constraints.inter_pod_affinity import matches_incoming
 from gitbot.constraints.quota import quotas_of
 from gitbot.constraints.world import World
+from gitbot.kubevirt.machine_admission import run_strategy_causes
 from gitbot.kubevirt.preflight import preflight
 from gitbot.model.plan import Check, Outcome
 from gitbot.model.pod import Pod
@@ -32,9 +33,7 @@ def _migration(
 ) -> Iterator[Check]:
     """KubeVirt's side of a migration; of a VM that does not run, only that."""
     if instance.vmi is None or not instance.node:
-        yield Check(
-            name="running", outcome=Outcome.WARN, message="it does not run: this is where it starts"
-        )
+        yield from _start(instances, instance, added)
         return
     own = () if instance.source_pod is None else (instance.source_pod,)
     yield from preflight(
@@ -46,6 +45,25 @@ def _migration(
         added_node_selector=added,
         pods=(*own, *instance.others),
     )
+
+
+def _start(instances: Instances, instance: Instance, added: Mapping[str, str]) -> Iterator[Check]:
+    """A VM that does not run is asked about as a start: whether KubeVirt would start it."""
+    yield Check(
+        name="running", outcome=Outcome.WARN, message="it does not run: this is where it starts"
+    )
+    causes = run_strategy_causes(instance.vm, instances.kubevirt) if instance.vm else ()
+    for cause in causes:
+        message = f"KubeVirt refuses it: {cause.field}: {cause.message}"
+        yield Check(name="run-strategy", outcome=Outcome.FAIL, message=message)
+    if added:
+        pairs = ", ".join(f"{key}={value}" for key, value in sorted(added.items()))
+        yield Check(
+            name="selector",
+            outcome=Outcome.FAIL,
+            message=f"addedNodeSelector {pairs} is left out: a VM that does not run has no "
+            "migration; this is where it starts",
+        )
 
 
 def _quota(instances: Instances, pod: Pod, world: World) -> Iterator[Check]:

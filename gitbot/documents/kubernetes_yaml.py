@@ -10,7 +10,7 @@ size. Values are built from the parser's events, so that work and memory follow 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import yaml
@@ -55,6 +55,39 @@ def read_kubernetes_yaml(
         text = " ".join(str(error).split())
         raise InvalidInput(f"{file}: no YAML: {text}") from error
     return tuple(document for document in documents if document is not None)
+
+
+def scalar_places(data: bytes, path: Sequence[str], found: str) -> tuple[tuple[int, int], ...]:
+    """Line and column (from 1) of each scalar `found` at a place whose last keys are `path`.
+
+    In the order of the text; none where the text is no YAML.
+    """
+    try:
+        roots = list(yaml.compose_all(data, Loader=_Loader))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return ()
+    return tuple(place for root in roots for place in _places(root, path, found))
+
+
+def _places(node: yaml.Node, path: Sequence[str], found: str) -> Iterator[tuple[int, int]]:
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _places(item, path, found)
+    elif isinstance(node, yaml.MappingNode):
+        inner = _under(node, path)
+        if isinstance(inner, yaml.ScalarNode) and inner.value == found:
+            yield inner.start_mark.line + 1, inner.start_mark.column + 1
+        for _, value in node.value:
+            yield from _places(value, path, found)
+
+
+def _under(node: yaml.Node, path: Sequence[str]) -> yaml.Node | None:
+    """The node under a path of keys; None where a step is missing."""
+    found: yaml.Node | None = node
+    for key in path:
+        pairs = found.value if isinstance(found, yaml.MappingNode) else ()
+        found = next((value for name, value in pairs if name.value == key), None)
+    return found
 
 
 class _Reader:

@@ -17,7 +17,8 @@ from gitbot.kubevirt.verdicts import Admitted, Cause, Verdict, invalid
 from gitbot.model.objects import KubernetesObject, at
 
 _WEBHOOK = "virtualmachine-validator.kubevirt.io"
-_STRATEGIES = ("Halted", "Manual", "Always", "RerunOnFailure", "Once")
+RUN_STRATEGIES = ("Halted", "Manual", "Always", "RerunOnFailure", "Once", "WaitAsReceiver")
+"""The last one only with feature gate DecentralizedLiveMigration."""
 
 
 def admit_machine(vm: KubernetesObject, *, user: str, kubevirt: KubernetesObject) -> Verdict:
@@ -38,12 +39,13 @@ def _causes(vm: KubernetesObject, user: str, kubevirt: KubernetesObject) -> Iter
     metadata = template.get("metadata") or {}
     yield from metadata_causes(metadata, "spec.template.metadata", user, kubevirt)
     yield from spec_causes(spec, "spec.template.spec", kubevirt)
-    yield from _run_strategy(vm, kubevirt)
+    yield from run_strategy_causes(vm, kubevirt)
     if setting(kubevirt, "vmRolloutStrategy", default="LiveUpdate") == "LiveUpdate":
         yield from _live_update(spec)
 
 
-def _run_strategy(vm: KubernetesObject, kubevirt: KubernetesObject) -> Iterator[Cause]:
+def run_strategy_causes(vm: KubernetesObject, kubevirt: KubernetesObject) -> Iterator[Cause]:
+    """Why the webhook refuses the run strategy of a VirtualMachine; nothing where it does not."""
     running, strategy = at(vm, "spec", "running"), at(vm, "spec", "runStrategy")
     if running is not None and strategy is not None:
         text = "Running and RunStrategy are mutually exclusive. Note that Running is deprecated, "
@@ -54,7 +56,7 @@ def _run_strategy(vm: KubernetesObject, kubevirt: KubernetesObject) -> Iterator[
         if not gate(kubevirt, "DecentralizedLiveMigration"):
             text = "DecentralizedLiveMigration feature gate is not enabled in kubevirt resource"
             yield invalid_value("spec.runStrategy", f"Invalid RunStrategy ({strategy}), {text}")
-    elif strategy is not None and strategy not in _STRATEGIES:
+    elif strategy is not None and strategy not in RUN_STRATEGIES:
         yield invalid_value("spec.runStrategy", f"Invalid RunStrategy ({strategy})")
 
 

@@ -1,6 +1,13 @@
 """Kubernetes objects to ClusterSnapshot and back; minimal, versioned file format. No client."""
 
-from gitbot.snapshot.files import read_snapshot, write_snapshot
+from gitbot.snapshot.files import Reading, read_files, read_snapshot, write_snapshot
 from gitbot.snapshot.value import from_objects, from_pruned
 
-__all__ = ["from_objects", "from_pruned", "read_snapshot", "write_snapshot"]
+__all__ = [
+    "Reading",
+    "from_objects",
+    "from_pruned",
+    "read_files",
+    "read_snapshot",
+    "write_snapshot",
+]

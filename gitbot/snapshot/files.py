@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
 from gitbot.errors import InvalidInput, SnapshotError
-from gitbot.model.cluster import KINDS, ClusterSnapshot
+from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.instants import format_instant, parse_instant
-from gitbot.model.objects import KubernetesObject
 from gitbot.snapshot.decode import plain_json, sorted_json
+from gitbot.snapshot.plain_objects import (
+    check_enough,
+    passed_over,
+    plain_objects,
+    run_strategy_warnings,
+)
 from gitbot.snapshot.resources import RESOURCES
-from gitbot.snapshot.value import digest_of, from_objects, kind_of
+from gitbot.snapshot.value import digest_of, from_objects
 
 API_VERSION = "placement.gitbot.dev/v1alpha1"
 KIND = "ClusterSnapshot"
@@ -22,8 +28,8 @@ MAX_BYTES = 2 * 1024**3
 """Budget for one unpacked file, in bytes."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_LISTS = {f"{kind}List": kind for kind in KINDS}
-_WORDS = {str: "a text", list: "a list", type(None): "nothing", bool: "a boolean"}
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_EXPECTED = "a ClusterSnapshot, or Kubernetes objects such as Node and Pod"
 _HINT = "take a new one with `gitbot snapshot -o FILE`"
 
 
@@ -46,51 +52,109 @@ def write_snapshot(snapshot: ClusterSnapshot) -> bytes:
     return data[:9] + b"\xff" + data[10:]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A snapshot and what was not taken into it.
+
+    `passed_over` counts the objects that a snapshot does not hold, by kind in order of name.
+    `warnings` are sentences, each with file and, in plain text, line and column.
+    """
+
+    snapshot: ClusterSnapshot
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
 def read_snapshot(
     texts: Sequence[tuple[str, bytes]], now: int, *, cluster: str = "cluster"
 ) -> ClusterSnapshot:
+    """The snapshot of `read_files` alone."""
+    return read_files(texts, now, cluster=cluster).snapshot
+
+
+def read_files(
+    texts: Sequence[tuple[str, bytes]], now: int, *, cluster: str = "cluster"
+) -> Reading:
     """A snapshot of files (name, content), each recognised by its content.
 
     Either one ClusterSnapshot, or any number of files with plain Kubernetes objects (a List or
     several documents, YAML or JSON, gzip or not); there an absent kind means "none", the cluster
     is called `cluster`, and the time is `now` in seconds UTC. Namespaced objects without a
-    namespace are in `default`, as kubectl would put them. Raises SnapshotError.
+    namespace are in `default`, as kubectl would put them. Raises SnapshotError, also for a file
+    without a document and for objects with neither Node nor Pod among them.
     """
     if not texts:
         raise SnapshotError("no snapshot file given", hint=_HINT)
-    documents = [(file, value) for file, data in texts for value in _documents(file, data)]
-    ours = [(file, value) for file, value in documents if _is_ours(value)]
+    files = [_file(name, data) for name, data in texts]
+    values = [(each.name, value) for each in files for value in each.values]
+    ours = [(name, value) for name, value in values if _is_ours(value)]
     if not ours:
-        objects = [obj for file, value in documents for obj in _objects(file, value)]
-        if not any(kind_of(obj) for obj in objects):
-            files = ", ".join(file for file, _ in texts)
-            raise SnapshotError(
-                f"{files}: found no Kubernetes object that a snapshot holds",
-                hint="expected a ClusterSnapshot, or objects such as Node, Pod and "
-                "VirtualMachineInstance",
-            )
-        return from_objects(cluster, objects, now)
-    if len(documents) > 1:
+        return _plain(files, now, cluster)
+    if len(values) > 1:
         raise SnapshotError(
             f"{ours[0][0]}: a ClusterSnapshot is whole and stands alone, "
-            f"found {len(documents)} documents",
+            f"found {len(values)} documents",
             hint="give either one ClusterSnapshot or plain Kubernetes objects",
         )
-    return _versioned(*ours[0])
+    return Reading(snapshot=_versioned(*ours[0]))
 
 
-def _documents(file: str, data: bytes) -> Iterator[Any]:
+def _plain(files: Sequence[_File], now: int, cluster: str) -> Reading:
+    found = [
+        (each, [obj for value in each.values for obj in plain_objects(each.name, value)])
+        for each in files
+    ]
+    objects = [obj for _, held in found for obj in held]
+    check_enough([each.name for each in files], objects)
+    return Reading(
+        snapshot=from_objects(cluster, objects, now),
+        passed_over=passed_over(objects),
+        warnings=tuple(
+            warning
+            for each, held in found
+            for warning in run_strategy_warnings(each.name, each.text, held)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """One file: its text, unpacked, and the values of its documents."""
+
+    name: str
+    text: bytes
+    values: tuple[Any, ...]
+
+
+def _file(file: str, data: bytes) -> _File:
+    """A file with at least one document. SnapshotError where it holds none, or is no text."""
     data = _unpacked(file, data)
     text = data.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if text.startswith((b"{", b"[")):
-        found = _json_documents(text)
-        if found:
-            yield from found
-            return
+    found: Sequence[Any] = _json_documents(text) if text.startswith((b"{", b"[")) else ()
+    if not found:
+        try:
+            found = read_kubernetes_yaml(data, file)
+        except InvalidInput as error:
+            raise SnapshotError(_no_text(file, data) or error.message) from error
+    if not found:
+        what = "no document" if data else "an empty file"
+        raise SnapshotError(f"{file}: found {what}, expected {_EXPECTED}")
+    return _File(name=file, text=data, values=tuple(found))
+
+
+def _no_text(file: str, data: bytes) -> str:
+    """Why bytes are no text at all; "" where they are one."""
+    if data.startswith(_UTF_16):
+        return ""
     try:
-        yield from read_kubernetes_yaml(data, file)
-    except InvalidInput as error:
-        raise SnapshotError(error.message) from error
+        data.decode()
+    except UnicodeDecodeError as error:
+        named = " (only its name says gzip)" if file.endswith(".gz") else ""
+        return (
+            f"{file}: found bytes that are no text, the first at byte {error.start + 1}{named}, "
+            f"expected {_EXPECTED}, as gzip or UTF-8"
+        )
+    return ""
 
 
 def _json_documents(text: bytes) -> list[Any]:
@@ -119,52 +183,29 @@ def _one_after_the_other(text: bytes) -> list[Any]:
 
 
 def _unpacked(file: str, data: bytes) -> bytes:
+    """The text of a file; gzip of several members is one text, as gunzip has it."""
     if not data.startswith(_GZIP_MAGIC):
         return data
-    unpacker = zlib.decompressobj(wbits=31)
-    try:
-        plain = unpacker.decompress(data, MAX_BYTES)
-    except zlib.error as error:
-        raise SnapshotError(f"{file}: torn gzip: {error}", hint=_HINT) from error
-    if unpacker.unconsumed_tail:
-        raise SnapshotError(f"{file}: unpacks to more than {MAX_BYTES} bytes")
-    if not unpacker.eof:
-        raise SnapshotError(f"{file}: torn gzip: it ends early", hint=_HINT)
-    return plain
+    pieces: list[bytes] = []
+    left = MAX_BYTES
+    while data.rstrip(b"\0"):
+        unpacker = zlib.decompressobj(wbits=31)
+        try:
+            pieces.append(unpacker.decompress(data, max(1, left)))
+        except zlib.error as error:
+            reason = str(error).rpartition(": ")[2]
+            raise SnapshotError(f"{file}: torn gzip: {reason}", hint=_HINT) from error
+        left -= len(pieces[-1])
+        if unpacker.unconsumed_tail or left < 0:
+            raise SnapshotError(f"{file}: unpacks to more than {MAX_BYTES} bytes")
+        if not unpacker.eof:
+            raise SnapshotError(f"{file}: torn gzip: it ends early", hint=_HINT)
+        data = unpacker.unused_data
+    return b"".join(pieces)
 
 
 def _is_ours(value: Any) -> bool:
     return isinstance(value, Mapping) and value.get("kind") == KIND
-
-
-def _objects(file: str, value: Any) -> Iterator[KubernetesObject]:
-    if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
-        found = "no kind" if isinstance(value, Mapping) else _WORDS.get(type(value), "a number")
-        raise SnapshotError(
-            f"{file}: no Kubernetes object: found {found}, expected apiVersion, kind and metadata"
-        )
-    kind = value["kind"]
-    if kind != "List" and kind not in _LISTS:
-        yield _placed(value)
-        return
-    items = value.get("items") or []
-    if not isinstance(items, list):
-        raise SnapshotError(f"{file}: {kind}.items: expected a list")
-    for item in items:
-        typed = (
-            {"apiVersion": value.get("apiVersion"), "kind": _LISTS[kind]} if kind != "List" else {}
-        )
-        yield from _objects(file, {**typed, **item} if isinstance(item, Mapping) else item)
-
-
-def _placed(obj: KubernetesObject) -> KubernetesObject:
-    kind = kind_of(obj)
-    metadata = obj.get("metadata")
-    if not kind or not RESOURCES[kind].namespaced or not isinstance(metadata, Mapping):
-        return obj
-    if metadata.get("namespace"):
-        return obj
-    return {**obj, "metadata": {**metadata, "namespace": "default"}}
 
 
 def _versioned(file: str, value: Mapping[str, Any]) -> ClusterSnapshot:

@@ -130,7 +130,7 @@ def _sorted(kind: str, items: Iterable[KubernetesObject]) -> tuple[KubernetesObj
                 f"{kind} without metadata.name: a snapshot holds objects as a cluster stores them",
                 hint="give it a name",
             )
-        if not _belongs(kind, obj, name):
+        if not belongs(kind, obj, name):
             continue
         if (name.namespace, name.name) in named:
             raise SnapshotError(
@@ -140,7 +140,8 @@ def _sorted(kind: str, items: Iterable[KubernetesObject]) -> tuple[KubernetesObj
     return tuple(named[key] for key in sorted(named))
 
 
-def _belongs(kind: str, obj: KubernetesObject, name: NamespacedName) -> bool:
+def belongs(kind: str, obj: KubernetesObject, name: NamespacedName) -> bool:
+    """Whether a snapshot holds this one: no ConfigMap but one, no pod that has ended."""
     if kind == "ConfigMap":
         return name == HOLD_NAME
     if kind == "Pod":

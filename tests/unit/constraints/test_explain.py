@@ -98,6 +98,11 @@ def test_an_added_node_selector_narrows_the_answer_and_a_collision_fails(scene: 
     )
 
 
+@pytest.mark.parametrize("kind", ["vm", "vms", "vmi", "VMIs", "virtualmachine"])
+def test_a_vm_and_its_instance_are_one_subject(scene: str, kind: str) -> None:
+    assert subject(scene, f"{kind}/web-1") == subject(scene, "web-1")
+
+
 def test_pods_are_judged_as_they_are_placed_ones_without_themselves(scene: str) -> None:
     assert subject(scene, "pod/waiting")["feasible"] == ["a-1", "a-2", "b-1", "b-2"]
     assert subject(scene, "--all-pending")["name"] == "waiting"
@@ -121,8 +126,11 @@ def test_yaml_holds_the_same_document(scene: str) -> None:
     [
         ((), "nothing to explain"),
         (("vm/web-2",), "there is no vm web-2; did you mean web-1?"),
-        (("vm/web-1", "-n", "other"), "there is no vm web-1 in namespace other"),
-        (("nodes/a-1",), "found 'nodes/a-1', expected vm/NAME or pod/NAME"),
+        (
+            ("vm/web-1", "-n", "other"),
+            "there is no vm web-1 in namespace other; there is one in customapp",
+        ),
+        (("nodes/a-1",), "found 'nodes/a-1', expected vm/NAME, vmi/NAME or pod/NAME"),
         (("web-1", "--added-node-selector", "zone"), "found 'zone', expected KEY=VALUE"),
         (("pod/waiting", "--added-node-selector", "a=b"), "is about migrations"),
     ],
@@ -135,30 +143,37 @@ def test_usage_errors_say_what_was_expected(
     assert message in str(caught.value)
 
 
+OFF: dict[str, Any] = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "VirtualMachine",
+    "metadata": {"name": "off", "namespace": "customapp", "uid": "u"},
+    "spec": {
+        "runStrategy": "Halted",
+        "template": {
+            "metadata": {"labels": {"app": "off"}},
+            "spec": {
+                "architecture": "amd64",
+                "domain": {
+                    "cpu": {"sockets": 4, "model": "Haswell-noTSX"},
+                    "memory": {"guest": "2Gi"},
+                    "devices": {},
+                },
+            },
+        },
+    },
+}
+
+
+def off(tmp_path: Path, **spec: Any) -> str:
+    file = tmp_path / "cluster.json"
+    vm = {**OFF, "spec": {**OFF["spec"], **spec}}
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [vm, *zones("a")]}))
+    return str(file)
+
+
 def test_a_vm_that_is_off_is_explained_as_a_start_with_estimated_requests(tmp_path: Path) -> None:
     """4 vCPU at the ratio of 10 are 400m; memory carries the overhead of the guest."""
-    vm = {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachine",
-        "metadata": {"name": "off", "namespace": "customapp", "uid": "u"},
-        "spec": {
-            "template": {
-                "metadata": {"labels": {"app": "off"}},
-                "spec": {
-                    "architecture": "amd64",
-                    "domain": {
-                        "cpu": {"sockets": 4, "model": "Haswell-noTSX"},
-                        "memory": {"guest": "2Gi"},
-                        "devices": {},
-                    },
-                },
-            }
-        },
-    }
-    file = tmp_path / "cluster.json"
-    items = [vm, *zones("a")]
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    found = subject(str(file), "vm/off")
+    found = subject(off(tmp_path), "vm/off")
     assert found["kind"] == "VirtualMachine"
     assert found["feasible"] == ["a-1", "a-2"]
     checks = {check["name"]: check for check in found["preflight"]}
@@ -168,11 +183,88 @@ def test_a_vm_that_is_off_is_explained_as_a_start_with_estimated_requests(tmp_pa
     assert requests["memory"] == "2340Mi"
 
 
+def test_a_vm_that_is_off_has_no_migration_to_add_a_selector_to(tmp_path: Path) -> None:
+    found = subject(off(tmp_path), "vm/off", "--added-node-selector", f"{ZONE}=nowhere")
+    assert found["feasible"] == ["a-1", "a-2"]
+    (check,) = [check for check in found["preflight"] if check["name"] == "selector"]
+    assert check["outcome"] == "fail"
+    assert check["message"] == (
+        f"addedNodeSelector {ZONE}=nowhere is left out: a VM that does not run has no migration; "
+        "this is where it starts"
+    )
+    assert (
+        "fail  selector: " in explain(off(tmp_path), "off", "--added-node-selector", "a=b").stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            {"runStrategy": "Allways"},
+            "KubeVirt refuses it: spec.runStrategy: Invalid RunStrategy (Allways)",
+        ),
+        (
+            {"runStrategy": None},
+            "KubeVirt refuses it: spec.running: RunStrategy must be specified",
+        ),
+    ],
+)
+def test_a_run_strategy_that_kubevirt_refuses_is_a_failed_check(
+    tmp_path: Path, spec: dict[str, Any], message: str
+) -> None:
+    found = subject(off(tmp_path, **spec), "off")
+    assert {"name": "run-strategy", "outcome": "fail", "message": message} in found["preflight"]
+    assert "run-strategy" not in explain(off(tmp_path), "off", "-o", "wide").stdout
+
+
+def test_what_was_not_taken_from_a_file_is_said_on_stderr(tmp_path: Path) -> None:
+    others = tmp_path / "others.yaml"
+    others.write_text(
+        "kind: Secret\napiVersion: v1\nmetadata: {name: s}\n---\n"
+        "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: d}\n"
+    )
+    file = off(tmp_path, runStrategy="Allways")
+    result = explain(file, "off", "--snapshot", str(others))
+    column = Path(file).read_text().index('"Allways"') + 1
+    assert result.stderr == (
+        f"warning: {file}:1:{column}: VirtualMachine customapp/off: spec.runStrategy: "
+        "found 'Allways', expected Halted, Manual, Always, RerunOnFailure, Once or WaitAsReceiver; "
+        "did you mean Always?\n"
+        "passed over, as placement does not read them: 1 Deployment, 1 Secret\n"
+    )
+    assert "Deployment" not in result.stdout
+
+
+def test_objects_come_from_standard_input_as_kubectl_prints_them(scene: str) -> None:
+    piped = Path(scene).read_bytes()
+    arguments = ["pod/waiting", "-n", "customapp", "--snapshot", "-"]
+    result = CliRunner().invoke(command, arguments, input=piped, standalone_mode=False)
+    assert result.stdout == explain(scene, "pod/waiting", "-n", "customapp").stdout
+    for text, options, message in (
+        (b"", (), "standard input: found an empty file"),
+        (piped, ("--snapshot", "-"), "standard input can be read once, found it given twice"),
+    ):
+        result = CliRunner().invoke(
+            command, [*arguments, *options], input=text, standalone_mode=False
+        )
+        assert message in str(result.exception)
+
+
 @pytest.mark.parametrize(
     ("machine_spec", "nodes", "message"),
     [
         ({"runStrategy": "Always"}, zones("a"), "db-1 cannot be read: found no spec.template.spec"),
-        ({"runStrategy": "Always", "template": {"spec": {}}}, [], "there is no node to explain"),
+        (
+            {"runStrategy": "Always", "template": {"spec": {}}},
+            [],
+            "found 1 VirtualMachine, expected .* with Node and Pod among them",
+        ),
+        (
+            {"runStrategy": "Always", "template": {"spec": {}}},
+            [pod("waiting", phase="Pending")],
+            "there is no node to explain",
+        ),
     ],
 )
 def test_what_cannot_be_judged_is_no_verdict(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gitbot.errors import SnapshotError
-from gitbot.snapshot import from_objects, read_snapshot, write_snapshot
+from gitbot.snapshot import from_objects, read_files, read_snapshot, write_snapshot
 
 NODE: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
 POD: dict[str, Any] = {
@@ -27,6 +27,18 @@ YAML_POD = (
     b"    resources: {requests: {cpu: 0.5}}\n"
 )
 LIST = {"apiVersion": "v1", "kind": "List", "items": [NODE, POD]}
+SECRET = b"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: djE=}\n"
+VM: dict[str, Any] = {
+    "apiVersion": "kubevirt.io/v1",
+    "kind": "VirtualMachine",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"runStrategy": "Allways", "template": {"spec": {"domain": {}}}},
+}
+BY_HAND = (
+    b"kind: VirtualMachine\napiVersion: kubevirt.io/v1\n"
+    b"metadata: {name: web, namespace: shop, annotations: {a: 'runStrategy: Allways'}}\n"
+    b"spec:\n  template: {}\n  runStrategy: Allways\n"
+)
 TYPED = {"apiVersion": "v1", "kind": "NodeList", "items": [{"metadata": {"name": "n1"}}]}
 
 
@@ -44,11 +56,12 @@ def dump(value: Any) -> bytes:
         [b"---\n---\n" + YAML_NODE + b"---\n# nothing\n---\n" + YAML_POD],
         [YAML_NODE, YAML_POD],
         [gzip.compress(dump(LIST))],
+        [gzip.compress(dump(NODE)) + gzip.compress(b"\n" + dump(POD)) + b"\0" * 8],
         [dump(TYPED), YAML_POD],
         [dump(NODE) + b"\n---\n" + dump(POD)],
         [b"\xef\xbb\xbf" + dump(LIST)],
         [dump({"apiVersion": "v1", "kind": "List", "items": [LIST]})],
-        [dump(LIST), b"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {k: djE=}\n"],
+        [dump(LIST), SECRET],
     ],
 )
 def test_plain_objects_in_every_form(contents: list[bytes]) -> None:
@@ -102,8 +115,17 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
     ("contents", "message"),
     [
         ([], "no snapshot file given"),
-        ([b""], "f0: found no Kubernetes object that a snapshot holds"),
-        ([b"null"], "f0: found no Kubernetes object"),
+        ([b""], "f0: found an empty file, expected a ClusterSnapshot, or Kubernetes objects"),
+        ([b"null"], "f0: found no document, expected "),
+        ([b"# a comment\n---\n"], "f0: found no document, expected "),
+        ([gzip.compress(b"")], "f0: found an empty file"),
+        ([dump(LIST), b""], "f1: found an empty file"),
+        ([SECRET], "f0: found 1 Secret, expected a ClusterSnapshot, or Kubernetes objects with"),
+        ([SECRET, dump(VM)], "f0, f1: found 1 Secret, 1 VirtualMachine, expected "),
+        ([b"\xe3\xa9\x00\x17"], "f0: found bytes that are no text, the first at byte 1, expected"),
+        ([b"a: caf\xe9"], "f0: found bytes that are no text, the first at byte 7, expected"),
+        ([dump(LIST), dump(LIST)], "Node n1 occurs twice"),
+        ([gzip.compress(dump(LIST)) + b"tail"], "f0: torn gzip"),
         ([b"- a"], "f0: no Kubernetes object: found a list"),
         ([b"just text"], "f0: no Kubernetes object: found a text"),
         ([b"a: 1"], "f0: no Kubernetes object: found no kind"),
@@ -121,12 +143,72 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([edited(takenAt="yesterday")], "f0: torn ClusterSnapshot"),
         ([edited(objects=None)], "f0: torn ClusterSnapshot"),
         ([dump(NODE), YAML_NODE], "Node n1 occurs twice"),
-        ([dump({"apiVersion": "v1", "kind": "List", "items": {}})], None),
+        (
+            [dump({"apiVersion": "v1", "kind": "List", "items": {}})],
+            "f0: found no object, expected",
+        ),
         ([dump({"apiVersion": "v1", "kind": "List", "items": {"a": 1}})], "List.items: expected"),
     ],
 )
-def test_what_is_refused(contents: list[bytes], message: str | None) -> None:
+def test_what_is_refused(contents: list[bytes], message: str) -> None:
     texts = [(f"f{index}", data) for index, data in enumerate(contents)]
     with pytest.raises(SnapshotError) as caught:
         read_snapshot(texts, 0)
-    assert (message or "found no Kubernetes object") in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_only_a_name_can_say_gzip() -> None:
+    with pytest.raises(SnapshotError) as caught:
+        read_snapshot([("random.gz", b"\xe3\xa9\x00\x17")], 0)
+    assert "the first at byte 1 (only its name says gzip), expected " in str(caught.value)
+
+
+def test_what_is_passed_over_is_counted_by_kind() -> None:
+    others: list[dict[str, Any]] = [
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}},
+        {"apiVersion": "metal3.io/v1", "kind": "Node", "metadata": {"name": "a"}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "gitbot-hold", "namespace": "gitbot"},
+        },
+        {**POD, "metadata": {"name": "q"}, "status": {"phase": "Succeeded"}},
+    ]
+    reading = read_files([("f", dump(LIST)), ("g", dump(others))], 0)
+    assert reading.passed_over == {
+        "ConfigMap": 1,
+        "Deployment": 1,
+        "Node (metal3.io/v1)": 1,
+        "Pod that has ended": 1,
+        "Secret": 2,
+    }
+    assert read_files([("f", dump(LIST))], 0).passed_over == {}
+    assert read_files([("f", write_snapshot(EXPECTED))], 0).passed_over == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "place"),
+    [
+        (dump(VM), "f:1:"),
+        (YAML_NODE + b"---\n" + dump(VM), "f:6:"),
+        (BY_HAND, "f:6:16: "),
+    ],
+)
+def test_a_run_strategy_that_kubevirt_does_not_know_is_a_warning_with_its_place(
+    data: bytes, place: str
+) -> None:
+    (warning,) = read_files([("p", dump(POD)), ("f", data)], 0).warnings
+    assert warning.startswith(place)
+    assert warning.endswith(
+        "VirtualMachine shop/web: spec.runStrategy: found 'Allways', expected Halted, Manual, "
+        "Always, RerunOnFailure, Once or WaitAsReceiver; did you mean Always?"
+    )
+
+
+def test_the_run_strategies_of_kubevirt_are_no_warning() -> None:
+    specs: tuple[dict[str, Any], ...] = ({}, {"running": True}, {"runStrategy": "Halted"})
+    machines = [{**VM, "metadata": {"name": f"v{n}"}, "spec": spec} for n, spec in enumerate(specs)]
+    assert read_files([("f", dump([NODE, *machines]))], 0).warnings == ()

@@ -1,0 +1,120 @@
+"""Plain Kubernetes objects of files: lists unpacked, namespaces filled in, the rest accounted for.
+
+Nothing of a file is passed over in silence: what a snapshot does not hold is counted by kind, and
+what no cluster would have stored is a warning with its place.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gitbot.documents.kubernetes_yaml import scalar_places
+from gitbot.documents.words import nearest, one_of
+from gitbot.errors import SnapshotError
+from gitbot.kubevirt.machine_admission import RUN_STRATEGIES
+from gitbot.model.cluster import KINDS
+from gitbot.model.objects import KubernetesObject, at, name_of
+from gitbot.snapshot.resources import RESOURCES
+from gitbot.snapshot.value import belongs, kind_of
+
+_LISTS = {f"{kind}List": kind for kind in KINDS}
+_WORDS = {str: "a text", list: "a list", type(None): "nothing", bool: "a boolean"}
+_NEEDED = ("Node", "Pod")
+_HINT = "`kubectl get nodes,pods,vmi,vm -A -o yaml` prints what is needed"
+
+
+def plain_objects(file: str, value: Any) -> Iterator[KubernetesObject]:
+    """The objects of one document, lists in lists unpacked. SnapshotError where it is none.
+
+    A namespaced object without a namespace is in `default`, as kubectl would put it.
+    """
+    if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
+        found = "no kind" if isinstance(value, Mapping) else _WORDS.get(type(value), "a number")
+        raise SnapshotError(
+            f"{file}: no Kubernetes object: found {found}, expected apiVersion, kind and metadata"
+        )
+    kind = value["kind"]
+    if kind != "List" and kind not in _LISTS:
+        yield _placed(value)
+        return
+    items = value.get("items") or []
+    if not isinstance(items, list):
+        raise SnapshotError(f"{file}: {kind}.items: expected a list")
+    for item in items:
+        typed = (
+            {"apiVersion": value.get("apiVersion"), "kind": _LISTS[kind]} if kind != "List" else {}
+        )
+        yield from plain_objects(file, {**typed, **item} if isinstance(item, Mapping) else item)
+
+
+def _placed(obj: KubernetesObject) -> KubernetesObject:
+    kind = kind_of(obj)
+    metadata = obj.get("metadata")
+    if not kind or not RESOURCES[kind].namespaced or not isinstance(metadata, Mapping):
+        return obj
+    if metadata.get("namespace"):
+        return obj
+    return {**obj, "metadata": {**metadata, "namespace": "default"}}
+
+
+def passed_over(objects: Iterable[KubernetesObject]) -> Mapping[str, int]:
+    """How many objects of which kind a snapshot does not hold, by kind in order of name."""
+    counts = Counter(label for obj in objects if (label := _passed_over(obj)))
+    return {label: counts[label] for label in sorted(counts)}
+
+
+def _passed_over(obj: KubernetesObject) -> str:
+    kind, found = kind_of(obj), str(obj.get("kind"))
+    if not kind:  # a kind of ours in a group of somebody else is another kind
+        return f"{found} ({obj.get('apiVersion')})" if found in RESOURCES else found
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, Mapping) or not metadata.get("name"):
+        return ""  # refused later, in better words
+    if belongs(kind, obj, name_of(obj)):
+        return ""
+    return f"{kind} that has ended" if kind == "Pod" else kind
+
+
+def check_enough(files: Sequence[str], objects: Sequence[KubernetesObject]) -> None:
+    """SnapshotError where there is neither a node nor a pod: then nothing can be answered."""
+    counts = Counter(str(obj.get("kind")) for obj in objects)
+    if any(kind_of(obj) in _NEEDED for obj in objects):
+        return
+    found = ", ".join(f"{counts[kind]} {kind}" for kind in sorted(counts)) or "no object"
+    raise SnapshotError(
+        f"{', '.join(files)}: found {found}, expected a ClusterSnapshot, or Kubernetes objects "
+        "with Node and Pod among them",
+        hint=_HINT,
+    )
+
+
+def run_strategy_warnings(
+    file: str, text: bytes, objects: Iterable[KubernetesObject]
+) -> tuple[str, ...]:
+    """VirtualMachines of a file with a run strategy that KubeVirt does not know, with their place.
+
+    `text` is the file unpacked; it is looked at only where there is something to warn of.
+    """
+    wrong = [obj for obj in objects if _strategy(obj) not in (None, *RUN_STRATEGIES)]
+    if not wrong:
+        return ()
+    places: dict[str, Iterator[tuple[int, int]]] = {}
+    warnings = []
+    for obj in wrong:
+        found = str(_strategy(obj))
+        if found not in places:
+            places[found] = iter(scalar_places(text, ("spec", "runStrategy"), found))
+        place = next(places[found], None)
+        near = nearest(found, RUN_STRATEGIES)
+        warnings.append(
+            f"{file}{f':{place[0]}:{place[1]}' if place else ''}: VirtualMachine {name_of(obj)}: "
+            f"spec.runStrategy: found {found!r}, expected {one_of(RUN_STRATEGIES)}"
+            f"{f'; did you mean {near}?' if near else ''}"
+        )
+    return tuple(warnings)
+
+
+def _strategy(obj: KubernetesObject) -> Any:
+    return at(obj, "spec", "runStrategy") if kind_of(obj) == "VirtualMachine" else None
