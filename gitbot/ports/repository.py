@@ -26,7 +26,14 @@ class Repository(Protocol):
     """
 
     def fetch(self) -> None:
-        """Bring all refs up to date with the remote."""
+        """Bring all branches up to date with the remote."""
+
+    def fetch_commit(self, commit: str) -> None:
+        """Bring one commit that may be on no branch: the head of a pull request.
+
+        Anybody may have made it, so time and size are bounded. RepositoryError where it cannot be
+        had; the branches are there all the same.
+        """
 
     def resolve(self, rev: str) -> str | None:
         """The commit id of a rev, None where there is none."""

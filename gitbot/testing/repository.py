@@ -24,6 +24,10 @@ class MemoryRepository:
     def fetch(self) -> None:
         """Nothing is remote."""
 
+    def fetch_commit(self, commit: str) -> None:
+        """Nothing is remote; RepositoryError where there is no such commit."""
+        self._must(commit)
+
     def resolve(self, rev: str) -> str | None:
         """The commit id of a rev."""
         return self.branches.get(rev) or (rev if rev in self._commits else None)

@@ -24,16 +24,18 @@ from gitbot.workflows import labels
 from gitbot.workflows.approvals import concern_branch, read_approvals
 from gitbot.workflows.base import CONFIGURATION
 from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
-from gitbot.workflows.feedback import context_of, set_check
+from gitbot.workflows.feedback import set_check
 from gitbot.workflows.journal import Journal, retried
 from gitbot.workflows.labels import set_labels
 from gitbot.workflows.past import past_of, reservations
 from gitbot.workflows.reviewed import CHANGED, changed_since_review, superseded
 from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.verdicts import PLAN, checks_of
+from gitbot.workflows.verdicts import checks_of
 
 OWN = "gitbot/pull/"  # below it are the branches of gitbot's own pull requests
+NOT_FETCHED = "check/not-fetched"
+AGAIN = 3600  # seconds for which a head that could not be fetched is left alone
 RENEW = 4  # a record is renewed when less than this share (1/4) of its life is left
 
 
@@ -68,7 +70,8 @@ def _publish(
         raise NotOpen(f"pull request {number} is {pull.state}", hint="only open ones are planned")
     if pull.base_branch != shell.base_branch:
         raise UsageError(f"pull request {number} goes to {pull.base_branch}, not the base branch")
-    outcome = check_pull(shell, ledger, pull, replay=replay, snapshot=snapshot)
+    base = shell.repository.commit(shell.base_branch).id
+    outcome = check_pull(shell, ledger, pull, base=base, replay=replay, snapshot=snapshot)
     if is_own_proposal(shell, pull):
         return PublishResult(
             pull=pull, check=outcome, digest="", wrote=_say_beside(shell, pull, outcome)
@@ -77,7 +80,7 @@ def _publish(
         pull=pull,
         check=outcome,
         digest=outcome.review.digest if outcome.review else "",
-        wrote=_say(shell, journal, pull, outcome),
+        wrote=_say(shell, journal, pull, outcome, base=base),
     )
 
 
@@ -122,14 +125,22 @@ def check_pull(
     *,
     replay: Replay,
     snapshot: ClusterSnapshot | None = None,
+    base: str = "",
 ) -> CheckResult:
-    """Check a pull request on the tree that merging its head into the base would give."""
-    base_commit = shell.repository.commit(shell.base_branch).id
+    """Check a pull request on the tree that merging its head into the base would give.
+
+    `base` is the commit of the base branch to plan on, "" for the newest.
+    """
+    base_commit = base or shell.repository.commit(shell.base_branch).id
     check_history(shell, ledger, base_commit)
-    base = shell.read_base(base_commit)
-    approved = read_approvals(shell, base, ledger).approved
+    try:
+        shell.repository.fetch_commit(pull.head)
+    except RepositoryError as error:  # anybody's: others go on
+        return CheckResult(findings=(_not_fetched(pull, error),))
+    protected = shell.read_base(base_commit)
+    approved = read_approvals(shell, protected, ledger).approved
     records = fold_requests(ledger, shell.cluster_name)
-    folders = [item.path for item in base.settings.manifests if item.repository is None]
+    folders = [item.path for item in protected.settings.manifests if item.repository is None]
     before = texts_at(shell, base_commit, folders)
     try:
         merged = shell.repository.merge_trees(base_commit, pull.head)
@@ -193,6 +204,16 @@ def _conflict(pull: PullRequest) -> Finding:
     )
 
 
+def _not_fetched(pull: PullRequest, error: RepositoryError) -> Finding:
+    return Finding(
+        code=NOT_FETCHED,
+        severity=Severity.ERROR,
+        message=f"the head {pull.head[:12]} of pull request {pull.number} could not be fetched: "
+        f"{error.message}",
+        hint="nothing of it is planned; it is tried again within the hour, and after a push",
+    )
+
+
 def _unreadable(error: RepositoryError) -> Finding:
     return Finding(
         code="check/unreadable",
@@ -216,28 +237,15 @@ def _say_beside(shell: Shell, pull: PullRequest, outcome: CheckResult) -> bool:
     return any(wrote)
 
 
-def _wants_a_plan(shell: Shell, pull: PullRequest) -> bool:
-    """Not gitbot's own proposals, but those of other clusters on which this one said nothing."""
-    if not is_own_proposal(shell, pull):
-        return True
-    if not shell.several or pull.branch.startswith(concern_branch(shell.cluster_name, "")):
-        return False
-    return not _has_check(shell, pull)
-
-
-def _has_check(shell: Shell, pull: PullRequest) -> bool:
-    """Whether this cluster's check stands on the head; it is written after everything else."""
-    name = context_of(shell, PLAN)
-    return any(status.context == name for status in shell.forge.list_statuses(pull.head))
-
-
-def _say(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult) -> bool:
+def _say(
+    shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult, *, base: str
+) -> bool:
     """Record first, then comment and checks: nobody can approve what the ledger lacks.
 
     What an earlier run that died left undone is made up for; what stands is not said again.
     """
     digest = outcome.review.digest if outcome.review else ""
-    wrote = _record(shell, journal, pull, outcome)
+    wrote = _record(shell, journal, pull, outcome, base=base)
     records = fold_pull(journal.ledger, pull.number, cluster=shell.cluster_name)
     shown = [(item.time, item.digest) for item in records]
     notice = CHANGED if changed_since_review(pull, shown, digest) else ""
@@ -296,20 +304,22 @@ def labels_of(outcome: CheckResult, *, changed: bool) -> frozenset[str]:
     return frozenset(found | ({labels.STALE} if changed else set()))
 
 
-def _record(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult) -> bool:
+def _record(
+    shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult, *, base: str
+) -> bool:
     """Write what was shown, unless the last record says the same and lives long enough."""
     review = outcome.review
-    base = shell.repository.commit(shell.base_branch).id
     now = shell.clock.now()
     approves = review is not None and not any(
         finding.severity is Severity.ERROR for finding in outcome.findings
     )
     digest = review.digest if review is not None and approves else ""
-    expires_at = review.expires_at if review is not None else now
+    expires_at = now + (AGAIN if is_not_fetched(outcome) else 0)
+    expires_at = review.expires_at if review is not None else expires_at
     records = fold_pull(journal.ledger, pull.number, cluster=shell.cluster_name)
     said = (pull.head, base, digest)
     stands = bool(records) and (records[-1].head, records[-1].base, records[-1].digest) == said
-    if stands and not (digest and _is_due(records[-1], now)):
+    if stands and not is_due(records[-1], now):
         return False
     plans = {digest: review.file} if review is not None and digest else {}
     data: dict[str, object] = {
@@ -333,46 +343,12 @@ def _record(shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckRes
     return True
 
 
-def _is_due(record: PullRecord, now: int) -> bool:
-    """Whether less than a quarter is left of the time in which the plan may be merged."""
-    return (record.expires_at - now) * RENEW < record.expires_at - record.time
+def is_not_fetched(outcome: CheckResult) -> bool:
+    """Whether nothing could be said because the head could not be had."""
+    return any(finding.code == NOT_FETCHED for finding in outcome.findings)
 
 
-def _stands(record: PullRecord, pull: PullRequest, base: str, now: int) -> bool:
-    """Whether what was shown last is about this head on this base, and lives long enough.
-
-    A plan that changed since its review is shown again: a new review may have come.
-    """
-    same = (record.head, record.base) == (pull.head, base) and labels.STALE not in pull.labels
-    return same and not (record.digest and _is_due(record, now))
-
-
-def refresh_pulls(
-    shell: Shell,
-    *,
-    replay: Replay,
-    snapshot: ClusterSnapshot | None = None,
-    every: bool = False,
-) -> tuple[PublishResult, ...]:
-    """Plan again the open pull requests of people that were shown before, where it is due.
-
-    Due: somebody pushed, the base moved on, or the plan expires soon. With `every` also those that
-    were never shown.
-    """
-    ledger = shell.ledger_store.read()
-    base = shell.repository.commit(shell.base_branch).id
-    results = []
-    for pull in shell.forge.list_pulls(state=PullState.OPEN):
-        records = fold_pull(ledger, pull.number, cluster=shell.cluster_name)
-        if not (bool(records) or every or pull.branch.startswith(OWN)):
-            continue
-        if pull.base_branch != shell.base_branch or not _wants_a_plan(shell, pull):
-            continue
-        stands = bool(records) and _stands(records[-1], pull, base, shell.clock.now())
-        if stands and _has_check(shell, pull):
-            continue
-        try:
-            results.append(publish(shell, number=pull.number, replay=replay, snapshot=snapshot))
-        except NotOpen:  # closed or merged since they were listed: the pass goes on
-            continue
-    return tuple(results)
+def is_due(record: PullRecord, now: int) -> bool:
+    """Whether less than a quarter is left of a record's life; what says no plan may have none."""
+    life = record.expires_at - record.time
+    return bool(record.digest or life > 0) and (record.expires_at - now) * RENEW < life

@@ -12,7 +12,8 @@ from gitbot.workflows.dashboard import write_dashboard
 from gitbot.workflows.journal import retried
 from gitbot.workflows.pauses import base_head
 from gitbot.workflows.propose import ProposeResult, propose
-from gitbot.workflows.publish import PublishResult, refresh_pulls
+from gitbot.workflows.publish import PublishResult
+from gitbot.workflows.refresh import refresh_pulls
 from gitbot.workflows.shell import Shell
 
 SNAPSHOT_FILE = "snapshot.json.gz"

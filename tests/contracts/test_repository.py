@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from gitbot.adapters.git import bounded
+from gitbot.adapters.git import repository as git_repository
+from gitbot.adapters.git.bounded import Bound
 from gitbot.adapters.git.process import Git, hardened_environment
 from gitbot.adapters.git.repository import GitRepository
+from gitbot.adapters.git.writing import commit_tree
 from gitbot.errors import ConflictError, RepositoryError
 
 
@@ -193,6 +199,34 @@ def test_no_configuration_of_the_person_is_used() -> None:
     assert environment["GIT_CONFIG_NOSYSTEM"] == "1"
 
 
+def a_head(bare: Path, main: str, data: bytes) -> str:
+    """The head of pull request 1, of a fork: no branch holds it."""
+    git = Git(bare)
+    blob = git.run(["hash-object", "-w", "--stdin"], stdin=data).decode("ascii").strip()
+    tree = git.run(["mktree"], stdin=f"100644 blob {blob}\ta\n".encode()).decode("ascii").strip()
+    head = commit_tree(git, tree, parents=(main,), message="m", name="n", email="n@b.c", time=1)
+    git.run(["update-ref", "refs/pull/1/head", head])
+    return head
+
+
+def test_the_head_of_a_pull_request_comes_when_it_is_asked_for(
+    repository: GitRepository, bare: Path, tmp_path: Path
+) -> None:
+    main = commit(repository, {"a": b"1\n"})
+    head = a_head(bare, main, b"2\n")
+    fresh = mirror(bare, tmp_path / "fresh")
+    fresh.fetch()
+    assert fresh.resolve(head) is None
+    fresh.fetch_commit(head)
+    fresh.fetch_commit(head)
+    tree = fresh.merge_trees(main, head)
+    assert tree is not None
+    assert fresh.read_tree(tree) == {"a": b"2\n"}
+    for unknown in ("0" * 40, "main", "--upload-pack=x"):
+        with pytest.raises(RepositoryError):
+            fresh.fetch_commit(unknown)
+
+
 def test_a_pull_request_that_cannot_be_fetched_keeps_nobody_from_the_branches(
     repository: GitRepository, bare: Path, tmp_path: Path
 ) -> None:
@@ -206,8 +240,66 @@ def test_a_pull_request_that_cannot_be_fetched_keeps_nobody_from_the_branches(
     (bare / "refs" / "pull" / "1").mkdir(parents=True)
     (bare / "refs" / "pull" / "1" / "head").write_text(f"{bad}\n", encoding="ascii")
     fresh = mirror(bare, tmp_path / "fresh")
+    with pytest.raises(RepositoryError, match="fsck"):
+        fresh.fetch_commit(bad)
     fresh.fetch()
     assert fresh.resolve("main") == main
     assert fresh.resolve(bad) is None
     with pytest.raises(RepositoryError):
         fresh.merge_trees(main, bad)
+
+
+@pytest.mark.parametrize("look", [0.25, 0.001])
+def test_a_pull_request_that_brings_too_much_is_refused_and_leaves_nothing(
+    repository: GitRepository,
+    bare: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    look: float,
+) -> None:
+    main = commit(repository, {"a": b"1\n"})
+    head = a_head(bare, main, random.Random(1).randbytes(4 * 1024 * 1024))
+    fresh = mirror(bare, tmp_path / "fresh")
+    fresh.fetch()
+    before = bounded.size_of_packs(tmp_path / "fresh")
+    monkeypatch.setattr(bounded, "_LOOK", look)
+    monkeypatch.setattr(git_repository, "_ONE_PULL", Bound(seconds=60, bytes=1024 * 1024))
+    for _ in range(2):
+        with pytest.raises(RepositoryError, match="it brings more than 1 MiB"):
+            fresh.fetch_commit(head)
+        assert fresh.resolve(head) is None
+        assert fresh.resolve("main") == main
+    assert bounded.size_of_packs(tmp_path / "fresh") < before + 64 * 1024
+    monkeypatch.setattr(git_repository, "_ONE_PULL", Bound(seconds=60, bytes=8 * 1024 * 1024))
+    fresh.fetch_commit(head)
+    assert fresh.resolve(head) == head
+
+
+def test_heads_that_nothing_refers_to_do_not_pile_up(
+    repository: GitRepository, bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = commit(repository, {"a": b"1\n"})
+    fresh = mirror(bare, tmp_path / "fresh")
+    monkeypatch.setattr(git_repository, "_ALL_PULLS", 256 * 1024)
+    for number in range(6):
+        fresh.fetch_commit(a_head(bare, main, random.Random(number).randbytes(200 * 1024)))
+    assert bounded.size_of_packs(tmp_path / "fresh") < 700 * 1024
+    assert fresh.read_tree("main") == {"a": b"1\n"}
+
+
+def test_a_fetch_that_hangs_ends_with_all_its_processes(tmp_path: Path) -> None:
+    packs = tmp_path / "objects" / "pack"
+    packs.mkdir(parents=True)
+    (packs / "tmp_pack_x").write_bytes(b"half")
+    with subprocess.Popen(
+        ["/bin/sh", "-c", "sleep 600 & wait"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        with pytest.raises(RepositoryError, match="it takes more than 1 seconds"):
+            bounded.communicate_within(process, tmp_path, Bound(seconds=1, bytes=1))
+        assert process.stdout is not None
+        assert process.stdout.read() == b""  # nobody holds the other end any more
+    assert list(packs.iterdir()) == []

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import git
 
+from gitbot.adapters.git.bounded import Bound, communicate_within
 from gitbot.errors import RepositoryError
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -21,7 +23,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _BAD_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$|/\.|\.lock(/|$)|^@$")
 _TIMEOUT_SECONDS = 120
 _PROTOCOLS = "file:https:ssh"
+_SAID = 500  # characters of what Git says about one commit
 _TALKING = frozenset({"fetch", "push", "ls-remote"})  # the commands that need a way in
+_ONE_PACK = {"fetch.unpackLimit": "1"}  # never loose objects: the size of packs tells all
 
 _CONFIGURATION = {
     "core.hooksPath": "/dev/null",
@@ -134,31 +138,29 @@ class Git:
         code, output, errors = self._call(arguments, None, environment)
         return code, (output + errors).decode("utf-8", "replace").strip()
 
+    def within(self, bound: Bound, arguments: Sequence[str]) -> None:
+        """Run a command that may take and bring only so much. Failures are RepositoryError."""
+        access = self._access()
+        known = replace(access, configuration={**access.configuration, **_ONE_PACK})
+        wrapper = self._start(arguments, hardened_environment(known), start_new_session=True)
+        process = _process_of(wrapper)
+        output, errors = communicate_within(process, self.directory, bound)
+        if process.returncode != 0:
+            said = "; ".join((output + errors).decode("utf-8", "replace").split("\n")).strip("; ")
+            raise RepositoryError(said[:_SAID] or f"exit code {process.returncode}")
+
     def _call(
         self,
         arguments: Sequence[str],
         stdin: bytes | None,
         environment: Mapping[str, str] | None,
     ) -> tuple[int, bytes, bytes]:
-        runner = git.Git(str(self.directory))
         own = self._environment
         if arguments[0] in _TALKING and self._access is not no_access:
             own = hardened_environment(self._access())
-        try:
-            # the wrapper ends its process when it is collected: keep it until the answer is here
-            wrapper = runner.execute(
-                ["git", *arguments],
-                as_process=True,
-                env={**own, **(environment or {})},
-                istream=subprocess.PIPE,
-                shell=False,
-            )
-        except git.exc.GitCommandNotFound as error:
-            raise RepositoryError(
-                "git is not installed", hint="install git 2.38 or newer"
-            ) from error
-        process = wrapper.proc
-        assert process is not None
+        # the wrapper ends its process when it is collected: keep it until the answer is here
+        wrapper = self._start(arguments, {**own, **(environment or {})})
+        process = _process_of(wrapper)
         try:
             output, errors = process.communicate(stdin or b"", timeout=_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired as error:
@@ -168,3 +170,25 @@ class Git:
                 f"git {arguments[0]} gave no answer within {_TIMEOUT_SECONDS} seconds"
             ) from error
         return process.returncode, output, errors
+
+    def _start(self, arguments: Sequence[str], environment: Mapping[str, str], **how: Any) -> Any:
+        """GitPython's wrapper of a process that was started."""
+        try:
+            return git.Git(str(self.directory)).execute(
+                ["git", *arguments],
+                as_process=True,
+                env=environment,
+                istream=subprocess.PIPE,
+                shell=False,
+                **how,
+            )
+        except git.exc.GitCommandNotFound as error:
+            raise RepositoryError(
+                "git is not installed", hint="install git 2.38 or newer"
+            ) from error
+
+
+def _process_of(wrapper: Any) -> subprocess.Popen[bytes]:
+    process = wrapper.proc
+    assert isinstance(process, subprocess.Popen)
+    return process

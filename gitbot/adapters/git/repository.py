@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from gitbot.adapters.git.bounded import Bound, size_of_packs
 from gitbot.adapters.git.objects import list_tree, read_blobs
 from gitbot.adapters.git.process import Access, Git, check_ref, is_commit_id, no_access
 from gitbot.adapters.git.writing import commit_tree, write_tree
@@ -12,7 +13,10 @@ from gitbot.errors import ConflictError, RepositoryError
 from gitbot.ports.repository import Commit
 
 _TREES_KEPT = 64  # listings remembered; a pass looks at a handful of commits again and again
-_BRANCHES, _PULLS = "+refs/heads/*:refs/heads/*", "+refs/pull/*:refs/pull/*"
+_BRANCHES = "+refs/heads/*:refs/heads/*"
+_ONE_PULL = Bound(seconds=60, bytes=128 * 1024 * 1024)
+_ALL_PULLS = 512 * 1024 * 1024  # bytes of heads that nothing refers to, before they are dropped
+_FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
 
@@ -35,7 +39,7 @@ class GitRepository:
         self._git = Git(directory, access=access)
         self._remote = remote
         self._identity = {"name": name, "email": email}
-        self._pulls_are_good = True  # False once they could not be fetched
+        self._pulled = 0  # bytes of pull request heads
         self._refs: dict[str, str] = {}  # full ref name to commit id, as of the last fetch or push
         self._trees: dict[
             tuple[str, str], Mapping[str, bytes]
@@ -66,35 +70,36 @@ class GitRepository:
         return repository
 
     def fetch(self) -> None:
-        """Bring all branches and pull request heads up to date.
-
-        Anybody may open a pull request, so what cannot be fetched of those keeps nobody from the
-        branches: the stop flag and the ledger are read all the same, and a head that is not here
-        cannot be planned.
-        """
-        try:
-            self._fetch(_BRANCHES, *([_PULLS] if self._pulls_are_good else []))
-        except RepositoryError:
-            if not self._pulls_are_good:
-                raise
-            self._fetch(_BRANCHES)
-            self._pulls_are_good = False
+        """Bring all branches up to date; heads of pull requests come by fetch_commit only."""
+        self._git.run([*_FETCH, "--prune", "--end-of-options", self._remote, _BRANCHES])
         listed = self._git.run(["for-each-ref", "--format=%(refname) %(objectname)"])
         self._refs = dict(line.split(" ", 1) for line in listed.decode("utf-8").splitlines())
 
-    def _fetch(self, *what: str) -> None:
-        self._git.run(
-            [
-                "fetch",
-                "--quiet",
-                "--prune",
-                "--no-tags",
-                "--no-recurse-submodules",
-                "--end-of-options",
-                self._remote,
-                *what,
-            ]
-        )
+    def fetch_commit(self, commit: str) -> None:
+        """Bring one commit that may be on no branch. RepositoryError where it cannot be had.
+
+        Anybody may open a pull request, from a fork as large as they like, with objects that Git
+        refuses: its head comes alone, in a minute and 128 MiB at most.
+        """
+        if not is_commit_id(commit):
+            raise RepositoryError(f"{commit!r} is no full commit id")
+        if self.resolve(commit) is not None:
+            return
+        if self._pulled > _ALL_PULLS:
+            self._drop_pulls()
+        before = size_of_packs(self._git.directory)
+        try:
+            self._git.within(_ONE_PULL, [*_FETCH, "--end-of-options", self._remote, commit])
+        except RepositoryError:
+            if size_of_packs(self._git.directory) > before:
+                self._drop_pulls()
+            raise
+        self._pulled += max(0, size_of_packs(self._git.directory) - before)
+
+    def _drop_pulls(self) -> None:
+        """Keep what branches hold, and nothing else."""
+        self._git.run(["repack", "-a", "-d", "--quiet"])
+        self._pulled = 0
 
     def resolve(self, rev: str) -> str | None:
         """The commit id of a branch, tag or id."""

@@ -12,7 +12,8 @@ from gitbot.execution.state import fold_pull
 from gitbot.ports.forge import CheckState, Comment, PullRequest, PullState
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import propose
-from gitbot.workflows.publish import PublishResult, publish, publish_group, refresh_pulls
+from gitbot.workflows.publish import PublishResult, publish, publish_group
+from gitbot.workflows.refresh import refresh_pulls
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
 
 EDITED = REQUEST.replace("kni-worker5", "kni-worker3")

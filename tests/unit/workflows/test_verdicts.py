@@ -12,7 +12,8 @@ from gitbot.ports.forge import AnnotationLevel, CheckRun, CheckState
 from gitbot.workflows import labels
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import propose
-from gitbot.workflows.publish import publish, refresh_pulls
+from gitbot.workflows.publish import publish
+from gitbot.workflows.refresh import refresh_pulls
 from gitbot.workflows.reviewed import CHANGED
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
 

@@ -1,0 +1,135 @@
+"""Open pull requests planned again: heads that cannot be fetched are said, and stop nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitbot.constraints.replay import replay
+from gitbot.errors import RepositoryError
+from gitbot.execution.state import fold_pull
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.ports.forge import CheckState
+from gitbot.workflows.apply import apply
+from gitbot.workflows.publish import publish
+from gitbot.workflows.reconcile import reconcile
+from gitbot.workflows.refresh import MAX_NOT_FETCHED, refresh_pulls
+from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
+
+
+def withhold(
+    story: Story, patch: pytest.MonkeyPatch, *heads: str, reason: str = "too large"
+) -> list[str]:
+    """Make heads unknown until somebody fetches them, which fails; what was asked for."""
+    asked: list[str] = []
+    resolve, fetch = story.repository.resolve, story.repository.fetch_commit
+
+    def fetched(commit: str) -> None:
+        asked.append(commit)
+        if commit in heads:
+            raise RepositoryError(reason)
+        fetch(commit)
+
+    patch.setattr(story.repository, "fetch_commit", fetched)
+    patch.setattr(story.repository, "resolve", lambda rev: None if rev in heads else resolve(rev))
+    return asked
+
+
+def test_a_head_that_cannot_be_fetched_is_said_and_approves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin(db=RULE)
+    pull = story.open(jump=REQUEST)
+    with monkeypatch.context() as patch:
+        withhold(story, patch, pull.head)
+        result = publish(story.shell, number=pull.number, replay=replay)
+    assert [item.code for item in result.check.all_findings] == ["check/not-fetched"]
+    (comment,) = story.forge.list_comments(pull.number)
+    assert "could not be fetched: too large" in comment.body
+    (status,) = story.forge.list_statuses(pull.head)
+    assert (status.context, status.state) == ("gitbot/plan", CheckState.FAILURE)
+    story.merge(pull.number)
+    refused = apply(story.shell).approvals.refused
+    assert "an error, not a plan" in refused[0].reason
+
+
+def test_what_was_shown_before_is_approved_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    publish(story.shell, number=pull.number, replay=replay)
+    story.commit(db=RULE)
+    withhold(story, monkeypatch, pull.head)
+    (again,) = refresh_pulls(story.shell, replay=replay)
+    assert again.wrote
+    records = fold_pull(story.store.read(), pull.number, cluster=CLUSTER)
+    assert [bool(record.digest) for record in records] == [True, False]
+
+
+def test_others_are_planned_and_what_is_approved_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story.begin(db=RULE)
+    bad = story.open("bad", jump=REQUEST)
+    good = story.open("good", again=REQUEST.replace("name: jump,", "name: again,"))
+    publish(story.shell, number=good.number, replay=replay)
+    story.merge(good.number)
+    other = story.open("other", third=REQUEST.replace("name: jump,", "name: third,"))
+    withhold(story, monkeypatch, bad.head)
+    result = reconcile(story.shell, every_pull=True)
+    assert [(item.pull.number, bool(item.digest)) for item in result.pulls] == [
+        (bad.number, False),
+        (other.number, True),
+    ]
+    assert [item.action for item in result.proposed.concerns] == ["opened"]
+    assert result.applied.states == {"succeeded": 1}
+
+
+def test_it_is_tried_again_within_the_hour_and_not_at_every_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    with monkeypatch.context() as patch:
+        asked = withhold(story, patch, pull.head)
+        refresh_pulls(story.shell, replay=replay, every=True)
+        for seconds, tries in ((0, 1), (600, 1), (2400, 2), (600, 2)):
+            story.port.sleep(seconds)
+            refresh_pulls(story.shell, replay=replay, every=True)
+            assert asked.count(pull.head) == tries
+    story.port.sleep(3600)
+    (result,) = refresh_pulls(story.shell, replay=replay)
+    assert result.digest
+    (comment,) = story.forge.list_comments(pull.number)
+    assert result.digest in comment.body
+
+
+def test_a_pass_tries_a_few_in_vain_and_leaves_the_rest_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin()
+    pulls = [story.open(f"w{number}", **{f"r{number}": REQUEST}) for number in range(5)]
+    own = story.open("own", last=REQUEST)
+    asked = withhold(story, monkeypatch, *(pull.head for pull in pulls))
+    first = refresh_pulls(story.shell, replay=replay, every=True)
+    heads = [pull.head for pull in pulls]
+    assert asked == [*heads[:MAX_NOT_FETCHED], own.head]
+    assert first[-1].pull.number == own.number
+    refresh_pulls(story.shell, replay=replay, every=True)
+    assert asked == [*heads[:MAX_NOT_FETCHED], own.head, *heads[MAX_NOT_FETCHED:]]
+
+
+def test_the_record_names_the_base_that_was_planned_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody pushes while it is being planned."""
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    planned = story.repository.commit("main").id
+    snapshot = story.port.snapshot
+
+    def slow() -> ClusterSnapshot:
+        monkeypatch.undo()
+        story.commit(db=RULE)
+        return snapshot()
+
+    monkeypatch.setattr(story.port, "snapshot", slow)
+    publish(story.shell, number=pull.number, replay=replay)
+    (record,) = fold_pull(story.store.read(), pull.number, cluster=CLUSTER)
+    assert record.base == planned != story.repository.commit("main").id
+    (again,) = refresh_pulls(story.shell, replay=replay)
+    assert again.wrote
