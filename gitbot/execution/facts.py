@@ -156,7 +156,8 @@ class Slots:
         """Why a migration between these nodes may not start now, "" where it may."""
         limits = self._limits
         if self.running >= limits.slots:
-            return f"{self.running} migrations run, gitbot starts at most {limits.slots} at once"
+            verb = "migration runs" if self.running == 1 else "migrations run"
+            return f"{self.running} {verb}, gitbot starts {limits.at_once}"
         if self._sources[source] >= limits.per_source_node:
             return f"{self._sources[source]} migrations leave {source}"
         if self._targets[target] >= limits.per_target_node:

@@ -24,3 +24,12 @@ class Limits:
     def slots(self) -> int:
         """Migrations that gitbot may have running at once; at least one."""
         return max(1, self.parallel - self.reserve)
+
+    @property
+    def at_once(self) -> str:
+        """`at most 4 at once (1 of 5 is kept free for others)`."""
+        kept = self.parallel - self.slots
+        reserve = (
+            f" ({kept} of {self.parallel} {'is' if kept == 1 else 'are'} kept free for others)"
+        )
+        return f"at most {self.slots} at once{reserve if kept > 0 else ''}"

@@ -97,9 +97,8 @@ def _superseded_item(item: Superseded) -> str:
 def _summary(diff: Diff) -> list[str]:
     plan = diff.plan
     state = f"{_SIGNS[diff.state]} gitbot on {inert.code(plan.cluster)}: **{diff.state}**"
-    age = max(0, diff.now - plan.snapshot.taken_at)
     expires = format_instant(diff.expires_at)
-    taken = f"{format_instant(plan.snapshot.taken_at)} ({age // 60} min before this plan)"
+    taken = f"{format_instant(plan.snapshot.taken_at)} ({diff.snapshot_age})"
     return [
         state,
         f"**{diff.counts}**{_duration(diff)}",

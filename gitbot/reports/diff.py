@@ -15,6 +15,8 @@ from gitbot.model.plan import Hold, PlacementPlan
 
 ZONE = "topology.kubernetes.io/zone"
 RULE_BROKEN = "plan/rule-broken"
+_NAMED_CODES = 2  # a commit status has 140 characters
+_SKEW = 30  # seconds by which two clocks may differ
 _JUDGES = ("policy/", "constraints/")  # policies, and the replay of the plan
 
 
@@ -77,9 +79,22 @@ class Diff:
         """
         limits = self.plan.limits
         return (
-            f"at most {limits.slots} at once, {limits.per_source_node} away from a node; gitbot's "
-            "migrations have no priority: they queue behind evacuations and upgrades"
+            f"{limits.at_once}, {limits.per_source_node} away from a node; gitbot's migrations "
+            "have no priority: they queue behind evacuations and upgrades"
         )
+
+    @property
+    def from_the_future(self) -> int:
+        """Minutes by which the snapshot is later than the plan; 0 but for clocks that differ."""
+        ahead = self.plan.snapshot.taken_at - self.now
+        return -(-ahead // 60) if ahead > _SKEW else 0
+
+    @property
+    def snapshot_age(self) -> str:
+        """`9 min before this plan`, and where clocks or --now are wrong, that it is not."""
+        if self.from_the_future:
+            return f"from the future: {self.from_the_future} min after this plan"
+        return f"{max(0, self.now - self.plan.snapshot.taken_at) // 60} min before this plan"
 
     @property
     def said(self) -> tuple[Finding, ...]:
@@ -88,12 +103,16 @@ class Diff:
 
     @property
     def counts(self) -> str:
-        """`3 moves, 1 blocked, 0 rule breaks after, 2 now`."""
+        """`3 moves, 1 blocked, 0 rule breaks after, 2 now`, errors with their codes before them."""
+        errors = [item.code for item in self.findings if item.severity is Severity.ERROR]
+        codes = sorted(set(errors))
+        named = ", ".join(codes[:_NAMED_CODES]) + (", …" if len(codes) > _NAMED_CODES else "")
+        cause = f"{counted(len(errors), 'error')} ({named}), " if errors else ""
         moves = counted(len(self.plan.moves), "move")
         after = counted(self.breaks_after, "rule break")
         missed = sum(rule.after for rule in self.plan.rules if not rule.required)
         soft = f", {counted(missed, 'soft rule break')} after" if missed else ""
-        return f"{moves}, {self.blocked} blocked, {after} after, {self.breaks_now} now{soft}"
+        return f"{cause}{moves}, {self.blocked} blocked, {after} after, {self.breaks_now} now{soft}"
 
 
 def placement_diff(

@@ -48,7 +48,6 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
             "findings": diff.said,
             "board": board(diff),
             "timeline": timeline(diff),
-            "age_minutes": max(0, diff.now - plan.snapshot.taken_at) // 60,
             "loud_checks": [
                 (move, check)
                 for move in plan.moves

@@ -26,9 +26,10 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
     plan = diff.plan
     state = f"\x1b[{_COLOURS[diff.state]}m{diff.state}\x1b[0m" if colour else str(diff.state)
     taken, expires = format_instant(plan.snapshot.taken_at), format_instant(diff.expires_at)
+    future = f" ({diff.snapshot_age})" if diff.from_the_future else ""
     blocks = [
         f"{inert.terminal(plan.cluster)}: {state}: {diff.counts}\n",
-        f"plan {diff.digest}\nsnapshot {taken}, approve before {expires}\n",
+        f"plan {diff.digest}\nsnapshot {taken}{future}, approve before {expires}\n",
         findings_text(diff.said),
         _moves(plan.moves, wide=wide),
         "".join(_hold(hold, wide=wide) for hold in plan.holds),
@@ -119,6 +120,8 @@ def _rules(diff: Diff) -> str:
 
 def _waves(diff: Diff) -> str:
     moves = diff.plan.moves
+    if not moves:
+        return ""
     rows = [
         [
             str(wave.index + 1),

@@ -191,7 +191,8 @@ def test_migrations_of_others_take_slots(world: World) -> None:
     world.migrations["evac"] = migration("evac", "three", "Pending", own=False)
     world.approve(move("one", "a", "c"))
     assert world.step() == ["1 approved"]
-    assert world.waits == {1: "1 migrations run, gitbot starts at most 1 at once"}
+    kept = "1 of 2 is kept free for others"
+    assert world.waits == {1: f"1 migration runs, gitbot starts at most 1 at once ({kept})"}
 
 
 def test_a_vm_that_somebody_migrates_is_waited_for(world: World) -> None:

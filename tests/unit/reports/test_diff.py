@@ -7,6 +7,7 @@ import pytest
 
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity
+from gitbot.model.limits import Limits
 from gitbot.model.manifest import Manifest
 from gitbot.model.plan import Move, NodeReasons, NodeRef, PlacementPlan
 from gitbot.reports import Diff, Preview, markdown, placement_diff, terminal
@@ -70,12 +71,12 @@ READY = replace(PLAN, holds=())
         (
             diff(READY, findings=(WARN, DENY)),
             "denied",
-            "2 moves, 0 blocked, 0 rule breaks after, 1 now",
+            "1 error (policy/deny), 2 moves, 0 blocked, 0 rule breaks after, 1 now",
         ),
         (
             diff(READY, findings=(WRONG,)),
             "blocked",
-            "2 moves, 0 blocked, 0 rule breaks after, 1 now",
+            f"1 error ({WRONG.code}), 2 moves, 0 blocked, 0 rule breaks after, 1 now",
         ),
         (
             diff(PlacementPlan(cluster="iberia")),
@@ -94,6 +95,45 @@ def test_verdict_and_counts(made: Diff, state: str, counts: str) -> None:
     assert f"**{state}**" in markdown(made)
     assert f"**{counts}**" in markdown(made)
     assert terminal(made).startswith(f"iberia: {state}: {counts}\n")
+
+
+def test_the_header_names_the_codes_of_errors_few_of_them() -> None:
+    errors = [replace(WRONG, code=f"intents/{name}", line=n) for n, name in enumerate("baca")]
+    made = diff(PlacementPlan(cluster="iberia"), findings=(*errors, WARN))
+    assert made.counts.startswith("4 errors (intents/a, intents/b, …), 0 moves, 0 blocked")
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (Limits(), "at most 4 at once (1 of 5 is kept free for others), 2 away from a node"),
+        (Limits(parallel=9, reserve=3), "at most 6 at once (3 of 9 are kept free for others), "),
+        (Limits(reserve=0), "at most 5 at once, 2 away from a node"),
+        (Limits(parallel=1), "at most 1 at once, 2 away from a node"),
+    ],
+)
+def test_the_queue_says_the_reserve(limits: Limits, words: str) -> None:
+    made = diff(replace(PLAN, limits=limits))
+    assert made.queue.startswith(words)
+    assert made.queue in terminal(made)
+    assert made.queue in markdown(made)
+    assert "at once" not in terminal(diff(replace(PLAN, limits=limits, moves=())))
+
+
+@pytest.mark.parametrize(
+    ("ahead", "age"),
+    [
+        (-600, "10 min before this plan"),
+        (30, "0 min before this plan"),
+        (31, "from the future: 1 min after this plan"),
+        (3_600, "from the future: 60 min after this plan"),
+    ],
+)
+def test_a_snapshot_from_the_future_is_called_so(ahead: int, age: str) -> None:
+    made = diff()
+    made = replace(made, now=made.plan.snapshot.taken_at - ahead)
+    assert f"({age})" in markdown(made)
+    assert (f"({age}), approve before" in terminal(made)) is (ahead > 30)
 
 
 def test_comment_starts_with_the_summary_and_ends_with_commands() -> None:
@@ -180,7 +220,7 @@ def test_comment_never_exceeds_the_limit_and_keeps_the_summary(number: int) -> N
         diff(many(number, 30), manifests=manifests, findings=(DENY,) * 3),
     )
     assert len(text.encode("utf-8")) <= 65_536
-    assert f"**{number} moves, {number} blocked" in text
+    assert f"**3 errors (policy/deny), {number} moves, {number} blocked" in text
     assert "at most 1" in text
     assert text.rstrip().endswith("gitbot status\n```")
     assert ("left out here" in text) is (number > 10)
