@@ -69,7 +69,7 @@ def run_pulls(asked: Asked, *, what: str, which: str, publish: bool) -> tuple[Ch
             workspace.clusters[cluster] = cast("Cluster", NoCluster())
         shell = open_shell(workspace, cluster)
         if what == "--merge-group":
-            return (_group(shell, _commit(what, which), snapshot, publish=publish),)
+            return _group(shell, _commit(what, which), snapshot, publish=publish)
         is_number = what == "--pull-request"
         numbers = (int(which),) if is_number else _at_head(shell, _commit(what, which))
         if publish:
@@ -105,12 +105,27 @@ def _commit(option: str, text: str) -> str:
 
 def _group(
     shell: Shell, commit: str, snapshot: ClusterSnapshot | None, *, publish: bool
-) -> CheckResult:
+) -> tuple[CheckResult, ...]:
+    """The check of a merge group; none where the queue gave the group up meanwhile.
+
+    A queue builds its groups again when the base moves past them. What was published for such a
+    commit would be read by nobody, and the run that was to publish it did nothing wrong.
+    """
     from gitbot.constraints.replay import replay  # noqa: PLC0415 - numpy only where used
     from gitbot.workflows import publish as pulls  # noqa: PLC0415
 
+    if publish and not _is_on_top(shell, commit):
+        say(f"{commit[:12]} is no longer on top of {shell.base_branch}: nothing to do", err=True)
+        return ()
     judge = pulls.publish_group if publish else pulls.check_group
-    return judge(shell, commit=commit, replay=replay, snapshot=snapshot)
+    return (judge(shell, commit=commit, replay=replay, snapshot=snapshot),)
+
+
+def _is_on_top(shell: Shell, commit: str) -> bool:
+    """Whether a commit is there, and holds all that the base branch holds."""
+    repository = shell.repository
+    base = repository.commit(shell.base_branch).id
+    return repository.resolve(commit) is not None and repository.is_ancestor(base, commit)
 
 
 def _at_head(shell: Shell, head: str) -> tuple[int, ...]:

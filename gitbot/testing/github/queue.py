@@ -115,8 +115,18 @@ def settle(github: GitHub, repository: Repository) -> None:
     for pull in list(repository.pulls.values()):
         if pull.auto_merge is not None and repository.issues[pull.number].state == "open":
             _settle_auto(github, repository, pull, pull.auto_merge)
+    for base in sorted({row["base"] for row in repository.queue}):
+        _follow(github, repository, base)
     while repository.queue and _settle_group(github, repository, repository.queue[0]):
         pass
+
+
+def _follow(github: GitHub, repository: Repository, base: str) -> None:
+    """A base that moved past its queue makes every group of it anew."""
+    first = next(row for row in repository.queue if row["base"] == base)
+    tip = repository.git.resolve(f"refs/heads/{base}") or ""
+    if not repository.git.is_ancestor(tip, first["sha"]):
+        _build_again(github, repository, base)
 
 
 def _settle_auto(github: GitHub, repository: Repository, pull: Pull, wish: JSON) -> None:
@@ -162,9 +172,9 @@ def _leave(repository: Repository, row: JSON) -> None:
 
 
 def _build_again(github: GitHub, repository: Repository, base: str) -> None:
-    """What waited behind a group that was thrown out was built on it: new commits, new checks."""
-    behind = [row for row in repository.queue if row["base"] == base]
-    for row in behind:
+    """What waits was built on what main is not: new commits, new checks."""
+    waiting = [row for row in repository.queue if row["base"] == base]
+    for row in waiting:
         _leave(repository, row)
-    for row in behind:
+    for row in waiting:
         _add(github, repository, repository.pulls[row["number"]], by=row["by"])

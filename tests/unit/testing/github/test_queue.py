@@ -101,3 +101,16 @@ def test_merge_when_ready_joins_the_queue_and_no_merge_goes_past_it(queued: Scen
     assert queued.answer("bob", "PUT", "~/pulls/1/merge")[0] == 405
     planned(queued, row["sha"])
     assert on_main(queued) == {"one"}
+
+
+def test_a_base_that_moves_past_the_queue_makes_its_groups_anew(queued: Scene) -> None:
+    approve(queued, 1)
+    planned(queued, head(queued, 1))
+    given_up = queue.enqueue(queued.github, REPOSITORY, 1, by="bob")
+    queued.commit("main", {"hotfix": "x\n"})
+    planned(queued, given_up)
+    (row,) = queued.github.repository(REPOSITORY).queue
+    assert row["sha"] != given_up
+    assert on_main(queued) == {"hotfix"}
+    planned(queued, row["sha"])
+    assert on_main(queued) == {"hotfix", "one"}
