@@ -86,7 +86,7 @@ class Actions:
             head_repository=_head_repository(repository, event),
             number_of_pull=event.number,
             payload=event.payload,
-            inputs=event.payload.get("inputs") or {},
+            inputs=_typed(event.payload.get("inputs") or {}, file),
             trusted=not event.fork,
             chain=event.payload.get("chain", 0),
             file_sha=event.sha if event.name not in ON_DEFAULT_BRANCH else file.commit,
@@ -344,6 +344,16 @@ class Actions:
         """The variables of a job."""
         environment = repository.environments.get(job.environment)
         return {**repository.variables, **(environment.variables if environment else {})}
+
+
+def _typed(inputs: JSON, file: WorkflowFile) -> JSON:
+    """What expressions see as `inputs`: an input of type boolean is one, however it was sent."""
+    declared = (file.on.get("workflow_dispatch") or {}).get("inputs") or {}
+    booleans = {name for name, row in declared.items() if (row or {}).get("type") == "boolean"}
+    return {
+        name: str(value).lower() == "true" if name in booleans else value
+        for name, value in inputs.items()
+    }
 
 
 def _head_sha(event: Event) -> str:
