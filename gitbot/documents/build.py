@@ -94,6 +94,7 @@ class Builder:
                 reported=frozenset(self.notes.reported),
                 holes=frozenset(self.notes.holes),
                 sound=len(self.reading.findings) == self.findings_before,
+                line=self.notes.values[()].line,
             )
         )
 

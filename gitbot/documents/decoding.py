@@ -72,7 +72,7 @@ def report_nothing(report: Report, schema: Callable[[], Json]) -> None:
 
     A decoder may take null for "absent"; people who leave a key without value meant to write one.
     """
-    if not _holds_null(report.document.value):
+    if report.document.filled or not _holds_null(report.document.value):
         return
     fields = FieldNames(schema)
     for path in _nulls(report.document.value, ()):

@@ -16,7 +16,8 @@ class Document:
 
     `reported` holds the paths whose values are findings already; refused values are None.
     `holes` holds the paths of mappings with a refused key. `sound` is False where any finding is
-    about this document.
+    about this document. `line` is that of its first character. `filled` says that certainly no key
+    and no item is without a value.
     """
 
     index: int
@@ -25,6 +26,8 @@ class Document:
     reported: frozenset[Path] = field(default_factory=frozenset)
     holes: frozenset[Path] = field(default_factory=frozenset)
     sound: bool = True
+    line: int = 1
+    filled: bool = False
 
 
 class Exhausted(Exception):

@@ -8,6 +8,7 @@ util/validation/validation.go); durations are ISO 8601 without months and years.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from importlib.resources import files
@@ -36,7 +37,14 @@ OFFSET = r"(Z|[+-][0-9]{2}:[0-9]{2})"
 INSTANT = rf"{LOCAL_TIME}{OFFSET}"
 BAD_REF = r"[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(/|$)|^@$"
 BAD_PATH = r"[\x00-\x1f\\\x7f]|(^|/)(\.{0,2}|\.git)(/|$)"
+_KEPT = 4096  # files say the same again and again
 _SECONDS = (7 * DAY, DAY, 3600, 60, 1)
+
+
+@lru_cache(maxsize=64)
+def _whole(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    """What matches a whole text with a pattern, which is compiled when it is first needed."""
+    return re.compile(pattern).fullmatch
 
 
 class Refusal(ValueError):
@@ -49,6 +57,7 @@ class Refusal(ValueError):
         self.hint = hint
 
 
+@lru_cache(maxsize=_KEPT)
 def dns_label(text: str) -> str:
     """An RFC 1123 label: a namespace, a cluster."""
     return _name(text, DNS_LABEL, 63, "an RFC 1123 label")
@@ -67,10 +76,10 @@ def _name(text: str, pattern: str, longest: int, what: str) -> str:
         raise Refusal(
             "name", f"{what} of at most {longest} characters, not {len(text)}", "shorten it"
         )
-    if re.fullmatch(pattern, text):
+    if _whole(pattern)(text):
         return text
     lower = text.lower().replace("_", "-")
-    hint = f'did you mean "{lower}"?' if re.fullmatch(pattern, lower) else "rename it"
+    hint = f'did you mean "{lower}"?' if _whole(pattern)(lower) else "rename it"
     raise Refusal("name", f"{what}: {parts}, beginning and ending with a letter or digit", hint)
 
 
@@ -82,10 +91,11 @@ def ref_name(text: str) -> str:
     return text
 
 
+@lru_cache(maxsize=_KEPT)
 def label_key(text: str) -> str:
     """A label key: an optional DNS prefix and a slash, then at most 63 characters."""
     prefix, slash, name = text.rpartition("/")
-    good = re.fullmatch(LABEL_KEY, text) is not None
+    good = _whole(LABEL_KEY)(text) is not None
     if not good or len(name) > 63 or (slash and len(prefix) > 253):
         raise Refusal(
             "label",
@@ -96,9 +106,10 @@ def label_key(text: str) -> str:
     return text
 
 
+@lru_cache(maxsize=_KEPT)
 def label_value(text: str) -> str:
     """A label value: at most 63 characters."""
-    if len(text) > 63 or re.fullmatch(LABEL_VALUE, text) is None:
+    if len(text) > 63 or _whole(LABEL_VALUE)(text) is None:
         raise Refusal(
             "label",
             "a label value: at most 63 letters, digits, - _ or ., beginning and ending with a "
@@ -117,7 +128,7 @@ def filled_label_value(text: str) -> str:
 
 def concern(text: str) -> str:
     """The name of a proposal: what one bot pull request is about."""
-    if len(text) > 400 or re.fullmatch(CONCERN, text) is None or text.endswith(".lock"):
+    if len(text) > 400 or _whole(CONCERN)(text) is None or text.endswith(".lock"):
         raise Refusal("name", "the name of a concern", "only gitbot writes proposals")
     return text
 
@@ -130,9 +141,10 @@ def duration(text: str) -> int:
     return seconds
 
 
+@lru_cache(maxsize=_KEPT)
 def duration_or_zero(text: str) -> int:
     """As `duration`, where PT0S means: no time at all."""
-    match = re.fullmatch(DURATION, text)
+    match = _whole(DURATION)(text)
     if match is None or text.endswith(("P", "T")):
         raise Refusal(
             "duration",
@@ -151,7 +163,7 @@ def _duration_hint(text: str) -> str:
         return "durations are positive; write PT1H for one hour"
     if re.match(r"P[0-9.,WD]*[0-9][YM]", text):
         return "months and years have no fixed length; write days, as P30D"
-    simple = re.fullmatch(r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?", text)
+    simple = _whole(r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?")(text)
     if simple and text:
         days, hours, minutes = simple.groups()
         date_part = f"{days}D" if days else ""
@@ -170,13 +182,14 @@ def duration_text(seconds: int) -> str:
     return f"P{f'{days}D' if days else ''}{f'T{time_part}' if time_part else ''}"
 
 
+@lru_cache(maxsize=_KEPT)
 def instant(text: str) -> int:
     """Seconds UTC of a date and time with offset or Z."""
-    if re.fullmatch(LOCAL_TIME, text):
+    if _whole(LOCAL_TIME)(text):
         raise Refusal(
             "time", "a time with its offset, or Z for UTC", f"write {text}Z, or {text}+01:00"
         )
-    if re.fullmatch(INSTANT, text) is None:
+    if _whole(INSTANT)(text) is None:
         raise Refusal(
             "time", "a date and a time with offset", 'write it as "2026-12-06T22:00+01:00"'
         )
@@ -189,19 +202,19 @@ def instant(text: str) -> int:
 
 def local_time(text: str) -> str:
     """A local date and time without offset, as `2026-12-06T22:00:00`."""
-    if re.fullmatch(INSTANT, text):
+    if _whole(INSTANT)(text):
         bare = re.sub(rf"{OFFSET}$", "", text)
         raise Refusal(
             "time", "a local time without offset", f'write "{bare}" and the zone as timeZone'
         )
-    if re.fullmatch(LOCAL_TIME, text) is None:
+    if _whole(LOCAL_TIME)(text) is None:
         raise Refusal("time", "a local date and time", 'write it as "2026-12-06T22:00"')
     return _moment(text).isoformat()
 
 
 def local_date(text: str) -> str:
     """A date, as `2027-01-03`."""
-    if re.fullmatch(DATE, text) is None:
+    if _whole(DATE)(text) is None:
         raise Refusal("time", "a date", 'write it as "2027-01-03"')
     try:
         return date.fromisoformat(text).isoformat()
@@ -277,6 +290,6 @@ def repository_path(text: str) -> str:
 
 def digest_text(text: str) -> str:
     """`sha256:` and 64 hex digits."""
-    if re.fullmatch(r"sha256:[0-9a-f]{64}", text) is None:
+    if _whole(r"sha256:[0-9a-f]{64}")(text) is None:
         raise Refusal("digest", "sha256: and 64 hex digits", "only gitbot writes this field")
     return text

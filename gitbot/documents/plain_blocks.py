@@ -10,29 +10,37 @@ when the first of them is asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import itemgetter
+from typing import Any
 
 from gitbot.documents.document import BudgetLike, Document
-from gitbot.documents.positions import Path, Position, Positions
+from gitbot.documents.positions import Positions
 from gitbot.documents.scalars import Refused, resolve
+from gitbot.model.later import made_later
 
-V = TypeVar("V")
-
-_TEXT = re.compile(r"[\n\x20-\x7e\u00c0-\u024f]+")
+_TEXT = re.compile(r"[\n\x20-\x7e\u00c0-\u024f]+").fullmatch
 _LINE = re.compile(
     r"(?P<indent> *)(?P<dash>- )?"
     r"(?:(?P<key>[A-Za-z_][A-Za-z0-9_./-]*):(?: (?P<value>[^ ].*))?|(?P<item>[^ ].*))"
-)
-_PLAIN = re.compile(r"(?:-(?=[0-9])|[A-Za-z0-9_./+])(?:[^\n:#]|:(?=[^ \n])|(?<=[^ ])#)*")
-_QUOTED = re.compile(r"\"([^\"\\\n]*)\"|'([^'\n]*)'")
+).fullmatch
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*").fullmatch
+_WORDS = re.compile(r"\[[A-Za-z][A-Za-z0-9_./-]*(?:, [A-Za-z][A-Za-z0-9_./-]*)*\]").fullmatch
+_PLAIN = re.compile(r"(?:-(?=[0-9])|[A-Za-z0-9_./+])(?:[^\n:#]|:(?=[^ \n])|(?<=[^ ])#)*").fullmatch
+_QUOTED = re.compile(r"\"([^\"\\\n]*)\"|'([^'\n]*)'").fullmatch
 _FLOW = re.compile(
     r" *(?:(?P<mark>[][{},])|(?P<quoted>\"[^\"\\]*\"|'[^']*')|"
     r"(?P<key>[A-Za-z_][A-Za-z0-9_./-]*): +|(?P<plain>-?[A-Za-z0-9_.][A-Za-z0-9_./+=-]*)(?=[],} ]))"
-)
+).match
 _MOST_FLOW = 4  # levels of brackets
 
-_Line = tuple[int, bool, str | None, Any]  # indent, begins an item, key, value
+_Line = tuple[int, bool, str | None, Any, int]  # indent, begins an item, key, value, nodes
+# After the last line of a document, for a line without text, and for ---: in no column.
+_END: _Line = (-1, False, None, None, 0)
+_column_of, _nodes_of = itemgetter(0), itemgetter(4)
+_BLANK: _Line = (-2, False, None, None, 0)
+_MARK: _Line = (-3, False, None, None, 0)
 
 
 class _NotPlain(Exception):
@@ -49,91 +57,110 @@ def read_plain(
 
     `long_way` gives the same documents with their positions.
     """
-    if _TEXT.fullmatch(text) is None:
+    if _TEXT(text) is None:
         return None
     try:
-        return tuple(_documents(text, budget, long_way))
+        blocks = _blocks(text)
+        if not _within(budget, text, blocks):
+            return None
+        places = _Places(long_way)
+        return tuple(
+            Document(
+                index=number + 1,
+                value=_value_of(lines),
+                positions=places.later(number),
+                line=first,
+                filled=True,
+            )
+            for number, (lines, first) in enumerate(blocks)
+        )
     except _NotPlain:
         return None
 
 
-def _documents(
-    text: str, budget: BudgetLike, long_way: Callable[[], tuple[Document, ...]]
-) -> Iterator[Document]:
-    blocks = _blocks(text)
-    reading = _Blocks(budget)
-    places = _Places(long_way)
-    for number, (lines, numbers) in enumerate(blocks):
-        value = reading.document(lines)
-        yield Document(
-            index=number + 1, value=value, positions=places.later(number, lines, numbers)
-        )
-
-
-def _blocks(text: str) -> list[tuple[list[_Line], list[int]]]:
-    """The lines of each document with their numbers, comments and blank lines left out."""
-    blocks: list[tuple[list[_Line], list[int]]] = [([], [])]
+def _blocks(text: str) -> list[tuple[list[_Line], int]]:
+    """The lines of each document and the number of its first, comments and blanks left out."""
+    lines: list[_Line] = []
+    blocks = [(lines, 0)]
+    known = _known.get
     marked = False  # whether the last block began with ---
-    for number, line in enumerate(text.split("\n"), 1):
-        stripped = line.lstrip(" ")
-        if not stripped or stripped[0] == "#":
+    for number, text_line in enumerate(text.split("\n"), 1):
+        line = known(text_line) or _line(text_line)
+        if line is _BLANK:
             continue
-        if line == "---":
-            if blocks[-1][0]:
-                blocks.append(([], []))
+        if line is _MARK:
+            if lines:
+                lines = []
+                blocks.append((lines, 0))
             elif marked:
                 raise _NotPlain
             marked = True
             continue
-        lines, numbers = blocks[-1]
-        lines.append(_line(line))
-        numbers.append(number)
-    if not blocks[-1][0]:
+        if not lines:
+            blocks[-1] = (lines, number)
+        lines.append(line)
+    if not lines:
         raise _NotPlain
     return blocks
 
 
-_known: dict[str, _Line] = {}
+def _within(budget: BudgetLike, text: str, blocks: list[tuple[list[_Line], int]]) -> bool:
+    """Whether a file certainly keeps its budget: nodes to the count, the rest by its columns.
+
+    A level begins one column further, or is a list in the column of its key, whose items begin two
+    further: so levels are at most the columns, and a few for what stands on the last line.
+    """
+    nodes = columns = 0
+    for lines, _ in blocks:
+        nodes += 1 + sum(map(_nodes_of, lines))
+        columns = max(columns, *map(_column_of, lines))
+    if nodes > budget.nodes or columns + 6 + _MOST_FLOW > budget.depth:
+        return False
+    return len(text) <= budget.scalar or max(map(len, text.split("\n"))) <= budget.scalar
+
+
+_known: dict[str, _Line] = {"---": _MARK}
 _MOST_KNOWN = 4096
 
 
-def _line(line: str) -> _Line:
-    found = _known.get(line)
-    if found is None:
-        found = _read_line(line)
-        if not isinstance(found[3], dict | list):  # those are made anew for each document
-            if len(_known) >= _MOST_KNOWN:
-                _known.clear()
-            _known[line] = found
-    return found
+def _line(text: str) -> _Line:
+    stripped = text.lstrip(" ")
+    line = _read_line(text) if stripped and stripped[0] != "#" else _BLANK
+    if not isinstance(line[3], dict | list):  # those are made anew for each document
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+            _known["---"] = _MARK
+        _known[text] = line
+    return line
 
 
-def _read_line(line: str) -> _Line:
-    match = _LINE.fullmatch(line)
-    if match is None or line[-1] == " ":
+def _read_line(text: str) -> _Line:
+    match = _LINE(text)
+    if match is None or text[-1] == " ":
         raise _NotPlain
-    indent, dash, key, value, item = match.groups()
-    if key is None and dash is None:
+    indent, dash, key, written, item = match.groups()
+    if key is None:
+        if dash is None:
+            raise _NotPlain
+        value = _value(item)
+        return len(indent), True, None, value, _nodes(value)
+    if not isinstance(resolve(key), str):
         raise _NotPlain
-    if key is not None and not isinstance(resolve(key), str):
-        raise _NotPlain
-    written = value if key is not None else item
-    return (
-        len(indent),
-        dash is not None,
-        key,
-        _NOTHING if written is None else _value(written),
-    )
+    value = _NOTHING if written is None else _value(written)
+    # an item that begins with a key is a mapping, which counts as well
+    nodes = _nodes(value) + (1 if dash is None else 2)
+    return len(indent), dash is not None, key, value, nodes
 
 
 def _value(written: str) -> Any:
-    if written[0] in "[{":
-        return _flow(written)
-    quoted = _QUOTED.fullmatch(written)
-    if quoted is not None:
-        return quoted[1] if quoted[1] is not None else quoted[2]
-    if _PLAIN.fullmatch(written) is None:
-        raise _NotPlain
+    if _WORD(written) is None:
+        if written[0] in "[{":
+            return _flow(written)
+        quoted = _QUOTED(written)
+        if quoted is not None:
+            return quoted[1] if quoted[1] is not None else quoted[2]
+        if _PLAIN(written) is None:
+            raise _NotPlain
     return _resolved(written)
 
 
@@ -144,94 +171,71 @@ def _resolved(written: str) -> Any:
     return meaning
 
 
-class _Blocks:
-    """Lines to values, by their indentation; counts what the budget counts."""
+def _nodes(value: Any) -> int:
+    """How many nodes a value is, with those inside a flow collection."""
+    if isinstance(value, dict):
+        return 1 + len(value) + sum(map(_nodes, value.values()))
+    return 1 + sum(map(_nodes, value)) if isinstance(value, list) else 1
 
-    def __init__(self, budget: BudgetLike) -> None:
-        self._budget = budget
-        self._nodes = 0
-        self._lines: list[_Line] = []
 
-    def document(self, lines: list[_Line]) -> dict[str, Any]:
-        """The value of one document."""
-        self._lines = lines
-        if lines[0][0] or lines[0][1]:
-            raise _NotPlain
-        self._nodes += 1
-        value, end = self._mapping(0, 0, 1)
-        if end != len(lines):
-            raise _NotPlain
-        return value
-
-    def _mapping(
-        self, at: int, indent: int, depth: int, *, first: bool = False
-    ) -> tuple[dict[str, Any], int]:
-        """The mapping that begins at a line; `first`: that line is the item of a list."""
-        value: dict[str, Any] = {}
-        lines = self._lines
-        while at < len(lines):
-            column, dash, key, written = lines[at]
-            if first:
-                column, dash, first = column + 2, False, False
-            if column != indent or dash:
-                break
-            if key is None or key in value:
-                raise _NotPlain
-            at += 1
-            self._nodes += 1
-            if written is _NOTHING:
-                value[key], at = self._below(at, indent, depth + 1)
-            else:
-                value[key] = self._counted(written, depth + 1)
-        return value, at
-
-    def _below(self, at: int, indent: int, depth: int) -> tuple[Any, int]:
-        """The value that stands in the lines below its key."""
-        if at == len(self._lines):
-            raise _NotPlain
-        column, dash, _, _ = self._lines[at]
-        if column > indent or (dash and column == indent):
-            self._counted("", depth)
-            if dash:
-                return self._sequence(at, column, depth)
-            return self._mapping(at, column, depth)
+def _value_of(lines: list[_Line]) -> dict[str, Any]:
+    """The value of one document, by the indentation of its lines."""
+    if lines[0][0] or lines[0][1]:
         raise _NotPlain
+    lines.append(_END)
+    value, end = _mapping(lines, 0, 0)
+    if lines[end] is not _END:
+        raise _NotPlain
+    return value
 
-    def _sequence(self, at: int, indent: int, depth: int) -> tuple[list[Any], int]:
-        value: list[Any] = []
-        lines = self._lines
-        while at < len(lines):
-            column, dash, key, written = lines[at]
-            if column != indent or not dash:
-                break
-            if key is None:
-                value.append(self._counted(written, depth + 1))
-                at += 1
-            else:
-                self._counted("", depth + 1)
-                item, at = self._mapping(at, indent + 2, depth + 1, first=True)
-                value.append(item)
-        return value, at
 
-    def _counted(self, value: Any, depth: int) -> Any:
-        """Count a node, and those inside a flow collection."""
-        self._nodes += 1
-        if depth > self._budget.depth or self._nodes > self._budget.nodes:
+def _mapping(lines: list[_Line], at: int, indent: int) -> tuple[dict[str, Any], int]:
+    """The mapping whose keys stand in a column, from a line on; where it ends."""
+    value: dict[str, Any] = {}
+    while True:
+        column, dash, key, written, _ = lines[at]
+        if dash:
+            if value or column + 2 != indent:  # else that line is the item of a list
+                return value, at
+        elif column != indent:
+            return value, at
+        if key is None or key in value:
             raise _NotPlain
-        if isinstance(value, dict):
-            self._nodes += len(value)
-            for item in value.values():
-                self._counted(item, depth + 1)
-        elif isinstance(value, list):
-            for item in value:
-                self._counted(item, depth + 1)
-        elif isinstance(value, str) and len(value) > self._budget.scalar:
-            raise _NotPlain
-        return value
+        at += 1
+        if written is _NOTHING:
+            value[key], at = _below(lines, at, indent)
+        else:
+            value[key] = written
+
+
+def _below(lines: list[_Line], at: int, indent: int) -> tuple[Any, int]:
+    """The value that stands in the lines below its key."""
+    column, dash, *_ = lines[at]
+    if dash and column >= indent:
+        return _sequence(lines, at, column)
+    if column > indent:
+        return _mapping(lines, at, column)
+    raise _NotPlain
+
+
+def _sequence(lines: list[_Line], at: int, indent: int) -> tuple[list[Any], int]:
+    value: list[Any] = []
+    while True:
+        column, dash, key, written, _ = lines[at]
+        if not dash or column != indent:
+            return value, at
+        if key is None:
+            value.append(written)
+            at += 1
+        else:
+            item, at = _mapping(lines, at, indent + 2)
+            value.append(item)
 
 
 def _flow(written: str) -> Any:
     """A flow collection that ends with its line."""
+    if _WORDS(written) is not None:
+        return [_resolved(word) for word in written[1:-1].split(", ")]
     tokens = _tokens(written)
     value = _flow_value(next(tokens), tokens, 1)
     if next(tokens, None) is not None:
@@ -245,7 +249,7 @@ _Token = tuple[str, str]
 def _tokens(written: str) -> Iterator[_Token]:
     at = 0
     while at < len(written):
-        match = _FLOW.match(written, at)
+        match = _FLOW(written, at)
         if match is None or match.lastgroup is None:
             raise _NotPlain
         yield match.lastgroup, match[match.lastgroup]
@@ -310,50 +314,11 @@ class _Places:
         self._long_way = long_way
         self._read: tuple[Document, ...] | None = None
 
-    def later(self, number: int, lines: list[_Line], numbers: list[int]) -> Positions:
-        """The positions of one document; those of its first level are known at once."""
-        keys: dict[Path, Position] = {
-            (line[2],): Position(line=at, column=1)
-            for line, at in zip(lines, numbers, strict=True)
-            if line[0] == 0 and line[2] is not None
-        }
-        root: dict[Path, Position] = {(): Position(line=numbers[0], column=1)}
-        return Positions(
-            values=_Later(lambda: self._of(number).values, root),
-            keys=_Later(lambda: self._of(number).keys, keys),
-            scalars=_Later(lambda: self._of(number).scalars, {}),
-        )
+    def later(self, number: int) -> Positions:
+        """The positions of one document."""
+        return made_later(Positions, partial(self._of, number))
 
     def _of(self, number: int) -> Positions:
         if self._read is None:
             self._read = self._long_way()
         return self._read[number].positions
-
-
-class _Later(Mapping[Path, V]):
-    """A mapping of which a few entries are known and the rest is made when it is asked for."""
-
-    __slots__ = ("_known", "_make", "_whole")
-
-    def __init__(self, make: Callable[[], Mapping[Path, V]], known: Mapping[Path, V]) -> None:
-        self._make = make
-        self._known = known
-        self._whole: Mapping[Path, V] | None = None
-
-    def _all(self) -> Mapping[Path, V]:
-        if self._whole is None:
-            self._whole = self._make()
-        return self._whole
-
-    def __getitem__(self, path: Path) -> V:
-        found = self._known.get(path)
-        return self._all()[path] if found is None else found
-
-    def __iter__(self) -> Iterator[Path]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return len(self._all())
-
-    def __contains__(self, path: object) -> bool:
-        return path in self._known or path in self._all()

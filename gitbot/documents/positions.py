@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gitbot.model.later import Later
+
 Path = tuple[str | int, ...]
 """A key path: text for mapping keys, integers from 0 for list items."""
 
@@ -26,7 +28,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Positions:
+class Positions(Later):
     """Positions of one document. A path that does not exist answers with its nearest parent's."""
 
     values: Mapping[Path, Position] = field(default_factory=dict)

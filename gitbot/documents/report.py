@@ -62,6 +62,8 @@ class Report:
 
     def silent(self, path: Path) -> bool:
         """Whether the value under a path (or above it) is a finding already."""
+        if not self.document.reported:
+            return False
         steps = range(len(path) + 1)
         return any(path[:length] in self.document.reported for length in steps)
 
@@ -86,7 +88,7 @@ class Report:
 def value_at(value: Any, path: Path) -> Any:
     """The plain value under a path; None where there is none."""
     for step in path:
-        if isinstance(value, dict) and isinstance(step, str):
+        if isinstance(value, dict):
             value = value.get(step)
         elif isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
             value = value[step]

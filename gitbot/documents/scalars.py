@@ -14,7 +14,9 @@ MAX_DIGITS = 18
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE"})
 _FALSE = frozenset({"false", "False", "FALSE"})
-_BOOL_1_1 = re.compile(r"yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF")
+_YES_1_1 = frozenset({"yes", "Yes", "YES", "on", "On", "ON"})
+_NO_1_1 = frozenset({"no", "No", "NO", "off", "Off", "OFF"})
+_WORDS = _NULL | _TRUE | _FALSE | _YES_1_1 | _NO_1_1
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _OTHER_INTEGER = re.compile(r"[-+]?(?:0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -39,24 +41,24 @@ Resolved = str | int | float | bool | None | Refused
 
 def resolve(text: str) -> Resolved:
     """The value of a plain (unquoted) scalar."""
-    if text in _NULL:
-        return None
-    if text in _TRUE or text in _FALSE:
-        return text in _TRUE
-    if _BOOL_1_1.fullmatch(text):
-        return Refused(
-            code="documents/boolean-word",
-            found=f"{text} unquoted, which other readers take for a boolean",
-            expected="text in quotes, or true or false",
-            hint=f'quote it: "{text}", or write {_boolean(text)}',
-        )
+    if text in _WORDS:
+        return _word(text)
     if text[0] in "-+.0123456789":
         return _number(text)
     return text
 
 
-def _boolean(text: str) -> str:
-    return "true" if text.lower() in {"yes", "on"} else "false"
+def _word(text: str) -> Resolved:
+    if text in _NULL:
+        return None
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    return Refused(
+        code="documents/boolean-word",
+        found=f"{text} unquoted, which other readers take for a boolean",
+        expected="text in quotes, or true or false",
+        hint=f'quote it: "{text}", or write {"true" if text in _YES_1_1 else "false"}',
+    )
 
 
 def _number(text: str) -> Resolved:

@@ -86,7 +86,7 @@ def decode(data: bytes, file: str) -> tuple[str, Finding | None]:
     """UTF-8 text of a file without its byte order mark, or the finding that says why not."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "", _encoding(file, "found UTF-16 text", Position(line=1, column=1))
-    zeros = [byte == 0 for byte in data[:4]]
+    zeros = [byte == 0 for byte in data[:4]] if 0 in data[:4] else []
     if len(zeros) == 4 and any(zeros[:2]) and zeros[:2] == zeros[2:]:
         return "", _encoding(file, "found UTF-16 text", Position(line=1, column=1))
     try:

@@ -7,7 +7,7 @@ snapshot, which knows whom they select.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from gitbot.calendar import Occurrence, Schedule, current_or_next, occurrences
@@ -34,11 +34,11 @@ def never_open(intents: Sequence[Intent], zone: str | None) -> list[Finding]:
         for intent in intents
         if isinstance(intent.spec, MaintenanceWindowSpec)
     }
-    freezes = [
+    freezes = _Freezes(
         (intent.ref.name, intent.spec)
         for intent in intents
         if isinstance(intent.spec, FreezeWindowSpec)
-    ]
+    )
     findings: list[Finding] = []
     for intent in intents:
         if isinstance(intent.spec, MigrationRequestSpec):
@@ -50,7 +50,7 @@ def _judge(
     intent: Intent,
     spec: MigrationRequestSpec,
     windows: dict[str, MaintenanceWindowSpec],
-    freezes: Sequence[tuple[str, FreezeWindowSpec]],
+    freezes: _Freezes,
     zone: str | None,
 ) -> list[Finding]:
     bounds = _bounds(spec)
@@ -58,7 +58,7 @@ def _judge(
     schedule = window.schedule if window is not None else None
     if schedule is not None and not _ever_open(schedule, bounds, zone):
         return [_finding(intent, spec, f"{spec.window} is never open {_between(spec)}")]
-    relevant = [item for item in freezes if _covers(item[1], intent.ref.namespace)]
+    relevant = freezes.over(intent.ref.namespace)
     if not relevant:
         return []
     allowed = (bounds,) if schedule is None else _openings(schedule, bounds, zone)
@@ -72,9 +72,23 @@ def _judge(
     return []
 
 
-def _covers(freeze: FreezeWindowSpec, namespace: str) -> bool:
-    """Whether a freeze certainly holds for every VM of a namespace."""
-    return freeze.selector is None and (freeze.namespaces is None or namespace in freeze.namespaces)
+class _Freezes:
+    """Freezes without selector by namespace, each with its name, in the order given."""
+
+    def __init__(self, freezes: Iterable[tuple[str, FreezeWindowSpec]]) -> None:
+        self._all = [item for item in freezes if item[1].selector is None]
+        self._named = {name for _, freeze in self._all for name in freeze.namespaces or ()}
+        self._everywhere = any(freeze.namespaces is None for _, freeze in self._all)
+
+    def over(self, namespace: str) -> list[tuple[str, FreezeWindowSpec]]:
+        """Those that certainly hold for every VM of a namespace."""
+        if not self._everywhere and namespace not in self._named:
+            return []
+        return [
+            item
+            for item in self._all
+            if item[1].namespaces is None or namespace in item[1].namespaces
+        ]
 
 
 def _bounds(spec: MigrationRequestSpec) -> Interval:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from gitbot.documents.decoding import Report
 from gitbot.documents.positions import shown
 from gitbot.documents.text import refused_in
 from gitbot.model.findings import Finding, Severity
 
 PROPOSALS = "gitbot"
+_PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_.-]+\.yaml").fullmatch
 
 
 def proposal_file(cluster: str, concern: str) -> str:
@@ -27,6 +30,8 @@ def is_ours(file: str) -> bool:
 
 def check_file_name(file: str) -> Finding | None:
     """What is wrong with the name of a file below `intents/<cluster>/`."""
+    if _PLAIN_NAME(file) is not None:
+        return None
     if not file.endswith(".yaml"):
         ending = "." + file.rpartition("/")[2].rpartition(".")[2]
         message = f"found the ending {shown(ending)}, expected .yaml"

@@ -77,7 +77,7 @@ class _Reading:
         self.findings: list[Finding] = []
         self.intents: list[Intent] = []
         self.references: list[Reference] = []
-        self.seen: dict[tuple[str, str, str], str] = {}
+        self.seen: dict[tuple[str, str, str], Report] = {}
 
     def read(self, file: str, data: bytes) -> None:
         if (finding := check_file_name(file)) is not None:
@@ -146,8 +146,8 @@ class _Reading:
         """Remember that a request names a window, to be looked for when all files are read."""
         name = value_at(report.document.value, WINDOW)
         if report.document.value["kind"] == "MigrationRequest" and isinstance(name, str):
-            place = report.document.positions.value(WINDOW)
-            self.references.append(Reference(name=name, file=report.file, place=place))
+            positions = report.document.positions
+            self.references.append(Reference(name=name, file=report.file, positions=positions))
 
     def _identity(self, report: Report, kind: Kind) -> None:
         """One identity, one document: the later one is the error, and names both places."""
@@ -158,17 +158,17 @@ class _Reading:
         if not isinstance(namespace, str):
             return
         identity = (kind.name, namespace, metadata["name"])
-        where = f"{report.file}:{report.document.positions.key(('metadata',)).line}"
-        if identity in self.seen:
+        first = self.seen.setdefault(identity, report)
+        if first is not report:
             name = f"{namespace}/{identity[2]}" if namespace else identity[2]
+            line = first.document.positions.key(("metadata",)).line
             report.at_key(
                 ("metadata",),
                 "duplicate-identity",
                 f"found {kind.name} {name} again, expected it once; it stands in "
-                f"{self.seen[identity]} too",
+                f"{first.file}:{line} too",
                 "rename or remove one of the two",
             )
-        self.seen.setdefault(identity, where)
 
 
 def _is_namespace(record: Mapping[str, Any], kind: Kind) -> bool:
@@ -178,11 +178,13 @@ def _is_namespace(record: Mapping[str, Any], kind: Kind) -> bool:
 
 
 def _auto(report: Report, *, allowed: bool) -> None:
+    spec = value_at(report.document.value, ("spec",))
+    if allowed or not isinstance(spec, dict):
+        return
     for field in ("heal", "returnHome"):
-        path = ("spec", field)
-        if not allowed and value_at(report.document.value, path) == "Auto":
+        if spec.get(field) == "Auto":
             report.at_value(
-                path,
+                ("spec", field),
                 "auto",
                 'found "Auto" without allowAuto, expected Propose',
                 "write Propose, or set allowAuto: true in .gitbot.yaml",
@@ -211,7 +213,7 @@ def _intent(model: Any, document: Document, file: str) -> Intent:
         namespace=getattr(metadata, "namespace", ""),
         name=metadata.name,
         file=file,
-        line=document.positions.value(()).line,
+        line=document.line,
     )
     intent = Intent(
         ref=ref,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gitbot.documents.positions import Path, Position, key_path, shown
+from gitbot.documents.positions import Path, Positions, key_path, shown
 from gitbot.documents.words import nearest
 from gitbot.model.findings import Finding, Severity
 
@@ -14,11 +14,11 @@ WINDOW: Path = ("spec", "window")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A MaintenanceWindow's name, and where a request names it."""
+    """A MaintenanceWindow's name, and the document of the request that names it."""
 
     name: str
     file: str
-    place: Position
+    positions: Positions
 
 
 def unknown_windows(references: Iterable[Reference], windows: Iterable[str]) -> list[Finding]:
@@ -29,14 +29,15 @@ def unknown_windows(references: Iterable[Reference], windows: Iterable[str]) -> 
 
 def _unknown(reference: Reference, known: list[str]) -> Finding:
     near = nearest(reference.name, known)
+    place = reference.positions.value(WINDOW)
     return Finding(
         code="intents/unknown-window",
         severity=Severity.ERROR,
         message=f"found {shown(reference.name)}, expected the name of a MaintenanceWindow "
         "of this cluster",
         file=reference.file,
-        line=reference.place.line,
-        column=reference.place.column,
+        line=place.line,
+        column=place.column,
         key_path=key_path(WINDOW),
         hint=f"did you mean {near}?" if near else "add the window, or remove the field",
     )

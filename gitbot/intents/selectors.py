@@ -107,6 +107,9 @@ _FILLED: list[Any] = [
 NOT_EMPTY: dict[str, Any] = {"allOf": [{"anyOf": _FILLED}]}
 
 
+_PARTS = frozenset({"matchLabels", "matchExpressions"})
+
+
 def check_selector(report: Report, path: Path, *, empty: bool = False) -> None:
     """Report what is wrong with a label selector in a document, beyond its fields' types.
 
@@ -115,12 +118,11 @@ def check_selector(report: Report, path: Path, *, empty: bool = False) -> None:
     value = value_at(report.document.value, path)
     if not isinstance(value, dict) or report.silent(path):
         return
-    parts = {"matchLabels", "matchExpressions"}
     if (
         not empty
+        and not any(map(value.get, _PARTS))
         and path not in report.document.holes
-        and set(value) <= parts
-        and not any(value.get(part) for part in parts)
+        and value.keys() <= _PARTS
     ):
         report.at_value(
             path,
@@ -180,8 +182,10 @@ def _check_comparison(report: Report, path: Path, values: list[Any] | None) -> N
 def check_repetition(report: Report, path: Path) -> None:
     """Report every value that stands twice in a list."""
     items = value_at(report.document.value, path)
+    if not isinstance(items, list):
+        return
     seen: dict[str, int] = {}
-    for index, item in enumerate(items if isinstance(items, list) else []):
+    for index, item in enumerate(items):
         if not isinstance(item, str):
             continue
         if item in seen:

@@ -17,9 +17,14 @@ class Later:
 
         def __getattr__(self, name: str) -> Any:
             makers = {} if name == "_later" else getattr(self, "_later", {})
-            if name not in makers:
+            if callable(makers) and name in self.__slots__:  # the whole value is made later
+                made = makers()
+                for field in self.__slots__:
+                    object.__setattr__(self, field, getattr(made, field))
+            elif callable(makers) or name not in makers:
                 raise AttributeError(f"a {type(self).__name__} has no {name}")
-            object.__setattr__(self, name, makers[name]())
+            else:
+                object.__setattr__(self, name, makers[name]())
             return getattr(self, name)
 
 
@@ -28,4 +33,11 @@ def with_later(value: V, **makers: Callable[[], Any]) -> V:
     for name in makers:
         object.__delattr__(value, name)
     object.__setattr__(value, "_later", makers)
+    return value
+
+
+def made_later(kind: type[V], make: Callable[[], V]) -> V:
+    """A value that equals what `make` gives, and that is made when its first field is asked for."""
+    value = kind.__new__(kind)
+    object.__setattr__(value, "_later", make)
     return value

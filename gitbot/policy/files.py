@@ -171,7 +171,7 @@ def _compiled(report: Report, made: _PolicyFile) -> Policy | None:
     return Policy(
         name=made.metadata.name,
         file=report.file,
-        line=report.document.positions.key(()).line,
+        line=report.document.line,
         over=over,
         actions=tuple(Action(action) for action in spec.validation_actions),
         conditions=tuple(item for item in conditions if item),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from gitbot.cli import lint_files as tree
 from gitbot.cli.init import command as init
 from gitbot.cli.lint import command as lint
 from gitbot.cli.linting import lint as lint_files
@@ -119,14 +120,14 @@ def test_links_executables_and_unreadable_files_are_findings(root: Path) -> None
 
 
 def test_an_unreadable_file_is_a_finding(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = Path.read_bytes
+    read = tree._contents
 
-    def refuse(path: Path) -> bytes:
-        if path.name == "rules.yaml":
+    def refuse(path: str) -> bytes:
+        if path.endswith("rules.yaml"):
             raise PermissionError(13, "Permission denied")
         return read(path)
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(tree, "_contents", refuse)
     assert run().stdout == (
         "intents/prod/rules.yaml:1:1: found an unreadable file, expected a readable one; "
         "Permission denied [error files/unreadable]\n"
