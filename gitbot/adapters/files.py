@@ -21,7 +21,8 @@ def find_root(start: Path) -> Path:
             return folder
     raise UsageError(
         f"there is no {CONFIGURATION_FILE} in {start} or above it",
-        hint="`gitbot init` writes a working example",
+        hint="run gitbot in a clone of the intents repository, or write a working example with "
+        "`gitbot init`",
     )
 
 
@@ -47,9 +48,11 @@ def read_plain_file(path: Path, shown: str) -> bytes:
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
-            raise RepositoryError(f"{shown} is a symbolic link", hint="gitbot reads plain files")
+            raise RepositoryError(
+                f"{shown} is a symbolic link", hint="put a plain file in its place"
+            )
         if not stat.S_ISREG(mode):
-            raise RepositoryError(f"{shown} is no plain file")
+            raise RepositoryError(f"{shown} is no plain file", hint="put one in its place")
         if mode & 0o111:
             raise RepositoryError(f"{shown} is executable", hint=f"chmod a-x {shown}")
         if path.stat().st_size > MAX_FILE_BYTES:

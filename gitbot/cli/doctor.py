@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot.adapters.files import find_root
+from gitbot.adapters.files import CONFIGURATION_FILE, find_root
 from gitbot.cli.options import output_option
 from gitbot.cli.running import running_options, say
 from gitbot.errors import Bug, ClusterError, GitbotError
-from gitbot.model.diagnosis import Check, Health
+from gitbot.model.diagnosis import Check, Health, fix_of
 
 if TYPE_CHECKING:
     from gitbot.settings import Settings
@@ -48,8 +48,17 @@ def _checks(where: dict[str, str], *, without_cluster: bool) -> Iterator[Check]:
     from gitbot.wiring import open_shell, open_workspace, settings_here  # noqa: PLC0415
     from gitbot.workflows import doctor  # noqa: PLC0415
 
-    root = find_root(Path.cwd())
-    here = settings_here(root)
+    try:
+        root = find_root(Path.cwd())
+        here = settings_here(root)
+    except Bug:
+        raise
+    except GitbotError as error:
+        yield doctor.failed("repository/reach", error.message, fix_of(error))
+        if not without_cluster:
+            words = f"not asked: which cluster is meant stands in {CONFIGURATION_FILE}"
+            yield doctor.failed("cluster/reach", words, f"put right {CONFIGURATION_FILE} first")
+        return
     try:
         with open_workspace(
             root, kubeconfig=where["kubeconfig"], context=where["context"]
@@ -64,7 +73,7 @@ def _checks(where: dict[str, str], *, without_cluster: bool) -> Iterator[Check]:
     except Bug:
         raise
     except GitbotError as error:
-        yield doctor.failed("repository/reach", error.message, error.hint or "see the message")
+        yield doctor.failed("repository/reach", error.message, fix_of(error))
         if not without_cluster:
             yield from _of_cluster(here, where, lambda asked: doctor.rights_checks(asked, here))
 
@@ -103,9 +112,11 @@ def _of_cluster(
 def _show(checks: tuple[Check, ...]) -> None:
     width = max((len(check.name) for check in checks), default=0) + 2
     for check in checks:
-        say(f"{_SIGNS[check.outcome]:<5}{check.name:<{width}}{check.message}")
+        margin = f"\n{'':<5}{'':<{width}}"
+        message = check.message.replace("\n", margin)
+        say(f"{_SIGNS[check.outcome]:<5}{check.name:<{width}}{message}")
         if check.outcome is not Health.PASS:
-            say(f"{'':<5}{'':<{width}}fix: {check.fix}")
+            say(f"{margin[1:]}fix: {check.fix}")
 
 
 def diagnosis_json(checks: Iterable[Check]) -> dict[str, object]:

@@ -36,7 +36,7 @@ def command(where: dict[str, str], reason: str, by: str, cancel_running: bool) -
     ]
     say(f"stopped (flag set in {' and '.join(places)}): {reason}")
     for trouble in result.trouble:
-        say(f"warning: not set {trouble}", err=True)
+        say(f"warning: not set {trouble}".replace("\n", "\n  "), err=True)
     if not result.in_cluster:
         say(f"to set it in the cluster too: {BY_HAND}", err=True)
     for name in result.deleted:

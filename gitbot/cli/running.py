@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from gitbot.adapters.files import find_root
-from gitbot.errors import Bug, GitbotError, Interrupted
+from gitbot.errors import Bug, GitbotError, Interrupted, UsageError
 from gitbot.model.instants import format_instant
 
 if TYPE_CHECKING:
@@ -105,16 +105,27 @@ def stopping(beat: Callable[[], None] | None = None) -> Iterator[Stopping]:
 def cluster_alone(where: dict[str, str]) -> Cluster:
     """The cluster without repository and forge, as the work tree names it: for stopping only.
 
-    Raises UsageError, InvalidInput and ClusterError.
+    Where the work tree cannot say it, the one that --kubeconfig or --context name by hand. Raises
+    UsageError, InvalidInput and ClusterError.
     """
     from gitbot.cli.checking import pick_cluster  # noqa: PLC0415 - keeps --help quick
     from gitbot.wiring import open_cluster, settings_here  # noqa: PLC0415
 
-    settings = settings_here(find_root(Path.cwd()))
+    kubeconfig, context = where["kubeconfig"], where["context"]
+    try:
+        settings = settings_here(find_root(Path.cwd()))
+    except GitbotError as error:
+        if isinstance(error, Bug):
+            raise
+        if not (kubeconfig or context):
+            hint = "name the cluster by hand with --kubeconfig or --context"
+            raise UsageError(error.message, hint=hint) from error
+        name = where["cluster"] or context or "cluster"
+        return open_cluster(name=name, kubeconfig=kubeconfig, context=context)
     name = pick_cluster(settings, where["cluster"])
     named = settings.cluster(name)
-    context = where["context"] or (named.context if named else "")
-    return open_cluster(name=name, kubeconfig=where["kubeconfig"], context=context)
+    context = context or (named.context if named else "")
+    return open_cluster(name=name, kubeconfig=kubeconfig, context=context)
 
 
 def tell(progress: Progress) -> None:

@@ -5,6 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gitbot.errors import (
+    ClusterError,
+    ForgeError,
+    GitbotError,
+    InvalidInput,
+    LedgerError,
+    RepositoryError,
+)
+
 
 class Health(StrEnum):
     """How one thing is: PASS works, WARN works but will surprise, FAIL does not work."""
@@ -25,3 +34,19 @@ class Check:
     outcome: Health
     message: str
     fix: str = ""
+
+
+_AGAIN = "then run `gitbot doctor` again"
+_FIXES: tuple[tuple[type[GitbotError], str], ...] = (
+    (InvalidInput, f"correct what the message names; `gitbot lint` shows every place; {_AGAIN}"),
+    (ClusterError, f"make `kubectl get nodes` work with this kubeconfig and context, {_AGAIN}"),
+    (ForgeError, f"check forge.repository, the network and the token, {_AGAIN}"),
+    (LedgerError, "run `gitbot ledger verify`, and restore branch gitbot/ledger as it was"),
+    (RepositoryError, f"make `git fetch` work here: address, network, credentials; {_AGAIN}"),
+)
+
+
+def fix_of(error: GitbotError) -> str:
+    """What to do about an error: what it says itself, else what mends errors of its kind."""
+    found = (fix for kind, fix in _FIXES if isinstance(error, kind))
+    return error.hint or next(found, f"put right what the message names, {_AGAIN}")

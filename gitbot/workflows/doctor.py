@@ -13,7 +13,7 @@ from gitbot.execution.state import stop_flag
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
 from gitbot.kubevirt.limits import limits_of
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.diagnosis import Check, Health
+from gitbot.model.diagnosis import Check, Health, fix_of
 from gitbot.model.instants import format_instant
 from gitbot.model.objects import at
 from gitbot.settings import Settings
@@ -62,7 +62,7 @@ def asked(name: str, ask: Callable[[], Iterable[Check]]) -> tuple[Check, ...]:
     except Bug:
         raise
     except GitbotError as error:
-        return (failed(name, error.message, error.hint or "see the message"),)
+        return (failed(name, error.message, fix_of(error)),)
 
 
 def repository_checks(shell: Shell, *, rehearse: Callable[[], None]) -> tuple[Check, ...]:
@@ -121,7 +121,10 @@ def _snapshot(shell: Shell) -> Iterable[Check]:
     taken = shell.repository.commit(head).time
     age = shell.clock.now() - taken
     words = f"the newest was taken {format_instant(taken)}, {age // 60} min ago"
-    if age > settings.snapshot_max_age:
+    if age < -MAX_SKEW:
+        words = f"the newest is from the future: taken {format_instant(taken)}"
+        yield warned(name, f"{words}, {-age} s ahead of this machine's clock", _SET_CLOCK)
+    elif age > settings.snapshot_max_age:
         oldest = settings.snapshot_max_age // 60
         yield failed(name, f"{words}; plans need one of at most {oldest} min", run)
     else:

@@ -96,7 +96,10 @@ def _held(
 
 
 def _nowhere(trouble: list[str]) -> GitbotError:
-    return GitbotError(f"the stop flag is set nowhere: {'; '.join(trouble)}", hint=BY_HAND)
+    """One line a place: whoever reads it is in a hurry."""
+    places = (item.replace("\n", "\n    ") for item in trouble)
+    lines = ["the stop flag is set nowhere", *places, f"by hand: {BY_HAND}"]
+    return GitbotError("\n  ".join(lines))
 
 
 def resume(shell: Shell, *, reason: str, by: str) -> HoldResult:

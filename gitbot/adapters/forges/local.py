@@ -51,7 +51,7 @@ class LocalForge:
     ) -> None:
         if not (directory / "HEAD").exists():
             raise ForgeError(
-                f"{directory} is no bare Git repository", hint="`git init --bare` makes one"
+                f"{directory} is no bare Git repository", hint="make one with `git init --bare`"
             )
         self._directory = directory
         self._git = Git(directory)

@@ -11,6 +11,17 @@ from click.testing import CliRunner, Result
 
 from gitbot.cli.doctor import command
 from gitbot.cli.schema import schema_of
+from gitbot.errors import (
+    ClusterError,
+    ConflictError,
+    ForgeError,
+    GitbotError,
+    InvalidInput,
+    LedgerError,
+    RepositoryError,
+    UsageError,
+)
+from gitbot.model.diagnosis import fix_of
 from tests.unit.action.stage import CONFIGURATION, a_clone, git
 
 
@@ -77,3 +88,42 @@ def test_a_forge_that_is_gone_is_said(clone: Path) -> None:
     assert result.return_value == 1
     assert "FAIL repository/reach" in result.stdout
     assert "FAIL cluster/reach" in result.stdout  # the cluster is asked all the same
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "fix"),
+    [
+        (None, "there is no .gitbot.yaml in ", "run gitbot in a clone of the intents repository"),
+        ("kind: Nonsense\n", ".gitbot.yaml:1:1: apiVersion: found nothing", "correct what the "),
+    ],
+)
+def test_without_a_configuration_there_is_a_table_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, found: str, fix: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        (tmp_path / ".gitbot.yaml").write_text(text)
+    result = run("--without-cluster")
+    assert result.return_value == 1
+    first, *_, last = result.stdout.splitlines()
+    assert first.startswith(f"FAIL repository/reach  {found}")
+    assert last.startswith(f"{'':23}fix: {fix}")
+    names = [check["name"] for check in json.loads(run("-o", "json").stdout)["checks"]]
+    assert names == ["repository/reach", "cluster/reach"]
+
+
+@pytest.mark.parametrize(
+    ("error", "fix"),
+    [
+        (RepositoryError("git fetch failed"), "make `git fetch` work here"),
+        (RepositoryError("no branch", hint="push it"), "push it"),
+        (ConflictError("moved"), "make `git fetch` work here"),
+        (ForgeError("502"), "check forge.repository, "),
+        (ClusterError("timed out"), "make `kubectl get nodes` work "),
+        (LedgerError("torn"), "run `gitbot ledger verify`"),
+        (InvalidInput("wrong"), "correct what the message names"),
+        (UsageError("no such cluster"), "put right what the message names"),
+    ],
+)
+def test_every_fix_is_an_instruction(error: GitbotError, fix: str) -> None:
+    assert fix_of(error).startswith(fix)

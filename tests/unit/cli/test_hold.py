@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner, Result
 
+from gitbot import wiring
 from gitbot.cli import hold, resume
 from gitbot.errors import ClusterError, GitbotError, RepositoryError
 from gitbot.execution.state import stop_flag
@@ -83,10 +85,36 @@ def test_with_neither_it_fails_and_says_both(stage: Stage, monkeypatch: pytest.M
     with pytest.raises(GitbotError) as caught:
         call(hold.command)
     assert caught.value.exit_code == 2
-    words = str(caught.value)
-    assert "in the ledger: git fetch failed; in the cluster: no kubeconfig" in words
-    assert HINT in words
+    assert str(caught.value).splitlines() == [
+        "the stop flag is set nowhere",
+        "  in the ledger: git fetch failed",
+        "  in the cluster: no kubeconfig",
+        f"  by hand: {HINT}stop",
+    ]
     assert stage.cluster.flag is None
+
+
+@pytest.mark.parametrize("text", [None, "kind: Nonsense\n"])
+def test_a_cluster_named_by_hand_is_held_without_a_configuration(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if text:
+        (tmp_path / ".gitbot.yaml").write_text(text)
+    opened: list[dict[str, str]] = []
+
+    def open_cluster(**where: str) -> Cluster:
+        opened.append(where)
+        return stage.cluster
+
+    monkeypatch.setattr(wiring, "open_cluster", open_cluster)
+    result = call(hold.command, "--reason", "smoke", "--context", "prod-admin")
+    assert result.stdout == "stopped (flag set in cluster): smoke\n"
+    assert "warning: not set in the ledger: " in result.stderr
+    assert opened == [{"name": "prod-admin", "kubeconfig": "", "context": "prod-admin"}]
+    assert stage.cluster.flag == "smoke (ann)"
+    with pytest.raises(GitbotError, match="the stop flag is set nowhere"):
+        call(hold.command)
 
 
 def test_what_runs_is_cancelled_without_the_remote(

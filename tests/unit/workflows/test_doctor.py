@@ -15,6 +15,7 @@ from gitbot.snapshot import write_snapshot
 from gitbot.workflows.doctor import cluster_checks, repository_checks
 from gitbot.workflows.hold import hold
 from gitbot.workflows.reconcile import reconcile
+from tests.unit.workflows.doubles import TestClock
 from tests.unit.workflows.story import RULE, Story, configuration
 
 WINDOW = """apiVersion: placement.gitbot.dev/v1alpha1
@@ -115,6 +116,15 @@ def test_what_is_wrong_in_the_repository_is_found(
 ) -> None:
     change(story)
     assert wrong(repository_checks(story.shell, rehearse=no_trouble)) == expected
+
+
+def test_a_published_snapshot_from_the_future_is_called_so(story: Story) -> None:
+    later = replace(story.shell, clock=TestClock(story.shell.clock.now() - 3600))
+    found = {check.name: check for check in repository_checks(later, rehearse=no_trouble)}
+    check = found["snapshot/published"]
+    assert check.outcome is Health.WARN
+    assert check.message.startswith("the newest is from the future: taken ")
+    assert "synchronise the clocks" in check.fix
 
 
 def test_one_failure_hides_no_other(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from gitbot.adapters.forges.github.credentials import CredentialKind
 from gitbot.adapters.forges.github.protection import Protection
 from gitbot.adapters.forges.github.refusals import Refused
 from gitbot.errors import Bug, GitbotError
-from gitbot.model.diagnosis import Check, Health
+from gitbot.model.diagnosis import Check, Health, fix_of
 
 ENVIRONMENT = "gitbot"  # the shipped workflows name this one and gitbot-<cluster>
 LEDGER = "gitbot/ledger"
@@ -70,7 +70,7 @@ def _asked(name: str, ask: Callable[[], Iterable[Check]]) -> tuple[Check, ...]:
     except Bug:
         raise
     except GitbotError as error:
-        return (_fail(name, error.message, error.hint or "see the message"),)
+        return (_fail(name, error.message, fix_of(error)),)
 
 
 def _reach(patient: Patient) -> Iterable[Check]:
