@@ -23,7 +23,10 @@ _REST = 5
 @output_option(("table", "json"), "table")
 @running_options
 def command(where: dict[str, str], request: str, watch: bool, output: str) -> int:
-    """Show requests that are unfinished or ended within a day, or one REQUEST by its ledger id."""
+    """Show requests that are unfinished or ended within a day, or one REQUEST by its ledger id.
+
+    Where the cluster cannot be read, what ledger and forge say is shown, with exit code 2.
+    """
     from gitbot.workflows.status import status, status_json  # noqa: PLC0415 - keeps --help quick
 
     with running(where) as shell:
@@ -35,13 +38,15 @@ def command(where: dict[str, str], request: str, watch: bool, output: str) -> in
                 click.echo(text) if output == "json" else say(text)
             last = text
             if not watch:
-                return 0
+                return 2 if result.not_read else 0
             shell.clock.sleep(_REST)
 
 
 def table(result: StatusResult) -> str:
     """The status for people."""
-    lines = [f"stopped: {result.stop}"] if result.stop else []
+    lines = _unread(result.not_read)
+    if result.stop:
+        lines.append(f"stopped: {result.stop}")
     for item in result.requests:
         lines += _request(item)
     for name, nodes in result.nodes.items():
@@ -59,7 +64,18 @@ def table(result: StatusResult) -> str:
         lines.append(f"{merged} ({new.request}); next: {new.next_command}")
     for wish in result.not_planned:
         lines.append(f"{wish.request}: {wish.reason}{_then(wish.next_command)}")
+    if result.not_read and len(lines) == len(_unread(result.not_read)):
+        lines.append("ledger and forge know of nothing under way")
     return "\n".join(lines) or "nothing is under way, and nothing waits"
+
+
+def _unread(reason: str) -> list[str]:
+    if not reason:
+        return []
+    return [
+        f"the cluster could not be read: {reason}",
+        "what follows is from ledger and forge alone; what waits, and for what, is not known",
+    ]
 
 
 def _then(command: str) -> str:

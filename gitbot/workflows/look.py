@@ -18,7 +18,11 @@ from gitbot.workflows.shell import Base, Shell
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """One look at base branch, ledger, forge and cluster. `steps` are not taken."""
+    """One look at base branch, ledger, forge and cluster. `steps` are not taken.
+
+    `unread` says why the cluster could not be read, "" where it was: then `problem` is that of an
+    empty cluster, and `steps` are none.
+    """
 
     base: Base
     ledger: Ledger
@@ -27,6 +31,7 @@ class Look:
     steps: Steps
     stop: str
     now: int
+    unread: str = ""
 
 
 def look(shell: Shell, ledger: Ledger, *, snapshot: ClusterSnapshot | None = None) -> Look:
@@ -58,6 +63,23 @@ def look(shell: Shell, ledger: Ledger, *, snapshot: ClusterSnapshot | None = Non
         steps=next_steps(view),
         stop=stop,
         now=now,
+    )
+
+
+def look_without_cluster(shell: Shell, ledger: Ledger, *, unread: str) -> Look:
+    """What base branch, ledger and forge say, where the cluster cannot be asked."""
+    base = shell.read_base(shell.repository.commit(shell.base_branch).id)
+    now = shell.clock.now()
+    nothing = ClusterSnapshot(cluster=shell.cluster_name, taken_at=now, objects={})
+    return Look(
+        base=base,
+        ledger=ledger,
+        approvals=read_approvals(shell, base, ledger),
+        problem=base.problem(nothing, now),
+        steps=Steps(),
+        stop=stop_flag(ledger, shell.cluster_name),
+        now=now,
+        unread=unread,
     )
 
 

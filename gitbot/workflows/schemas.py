@@ -107,9 +107,11 @@ def status_schema() -> dict[str, Any]:
     node = _object(node=_TEXT, state=_TEXT, since=_INSTANT, unplanned=_list(_TEXT), next=_TEXT)
     return _document(
         "Status",
-        "What runs, what waits and for what, what failed.",
+        "What runs, what waits and for what, what failed. With notRead the cluster could not be "
+        "read: what waits, and for what, is not known.",
         cluster=_TEXT,
         time=_INSTANT,
+        notRead=_TEXT,
         stop=_TEXT,
         requests=_list(_object(id=_TEXT, state=_TEXT, next=_TEXT, moves=_list(move))),
         maintenance=_list(_object(window=_TEXT, occurrence=_TEXT, nodes=_list(node))),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gitbot.errors import UsageError
+from gitbot.errors import ClusterError, UsageError
 from gitbot.execution.facts import ClusterFacts
 from gitbot.execution.state import (
     MoveRecord,
@@ -22,7 +22,7 @@ from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger, MoveState
 from gitbot.model.names import NamespacedName
 from gitbot.ports.forge import PullRequest, PullState
-from gitbot.workflows.look import Look, look
+from gitbot.workflows.look import Look, look, look_without_cluster
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.unapplied import (
     OBSERVE,
@@ -62,6 +62,9 @@ class StatusResult:
     `not_applied` are approved, but no pass took them up; `not_planned` are requests of the base
     branch without an approved plan; `to_return` are nodes that a person says are back.
 
+    `not_read` says why the cluster could not be read, "" where it was: then nothing is known of
+    what waits, of VMs outside a plan, of wishes without one, and of the cluster's stop flag.
+
     `nodes` by `window/occurrence`; `unplanned` are VMs on a node that is being drained that no
     approved plan moves or leaves there, by node.
     """
@@ -77,12 +80,19 @@ class StatusResult:
     not_applied: tuple[NotApplied, ...] = ()
     not_planned: tuple[NotPlanned, ...] = ()
     to_return: tuple[str, ...] = ()
+    not_read: str = ""
 
 
 def status(shell: Shell, *, request: str = "") -> StatusResult:
-    """Look at everything; with `request` at one request, finished or not."""
+    """Look at everything; with `request` at one request, finished or not.
+
+    Where the cluster cannot be read, the rest is shown, and `not_read` says so.
+    """
     ledger = shell.ledger_store.read()
-    seen = look(shell, ledger)
+    try:
+        seen = look(shell, ledger)
+    except ClusterError as error:
+        seen = look_without_cluster(shell, ledger, unread=str(error))
     records = fold_requests(ledger, shell.cluster_name)
     if request and request not in records:
         known = ", ".join(records) or "none"
@@ -105,7 +115,7 @@ def status(shell: Shell, *, request: str = "") -> StatusResult:
         stop=seen.stop or observe,
         requests=tuple(_request(seen, record) for record in chosen),
         nodes=nodes,
-        unplanned=_unplanned(seen, records, nodes),
+        unplanned={} if seen.unread else _unplanned(seen, records, nodes),
         pulls=pulls,
         refused=tuple(
             f"pull request {item.pull_request}: {NOTHING}"
@@ -113,8 +123,9 @@ def status(shell: Shell, *, request: str = "") -> StatusResult:
             for item in seen.approvals.refused
         ),
         not_applied=not_applied(seen, shell.cluster_name),
-        not_planned=not_planned(shell, seen, pulls),
+        not_planned=() if seen.unread else not_planned(shell, seen, pulls),
         to_return=_to_return(seen, shell.cluster_name, nodes),
+        not_read=seen.unread,
     )
 
 
@@ -217,6 +228,7 @@ def status_json(result: StatusResult) -> Mapping[str, Any]:
         "kind": "Status",
         "cluster": result.cluster,
         "time": format_instant(result.now),
+        "notRead": result.not_read,
         "stop": result.stop,
         "requests": [_request_json(item) for item in result.requests],
         "maintenance": [

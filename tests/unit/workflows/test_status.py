@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from click.testing import CliRunner
 
+from gitbot.cli import status as status_command
 from gitbot.cli.schema import schema_of
 from gitbot.cli.status import table
+from gitbot.errors import ClusterError
 from gitbot.workflows.apply import apply
 from gitbot.workflows.hold import hold, resume
 from gitbot.workflows.propose import propose
+from gitbot.workflows.shell import Shell
 from gitbot.workflows.status import status, status_json
 from tests.unit.workflows.story import REQUEST, RULE, Story, configuration
 from tests.unit.workflows.test_maintenance import LEAD, START, approved, wait_until
@@ -65,6 +70,58 @@ def test_mode_observe_is_told_wherever_something_waits_for_it() -> None:
     story.commit(**{".gitbot.yaml": configuration("  mode: Observe\n")})
     assert "stopped: mode Observe applies nothing" in shown(story)
     assert "next: mode: Enforce in .gitbot.yaml" in shown(story)
+
+
+def away(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> None:
+        raise ClusterError("no kubeconfig", hint="give --kubeconfig")
+
+    monkeypatch.setattr(story.port, "snapshot", refused)
+
+
+UNREAD = (
+    "the cluster could not be read: no kubeconfig; give --kubeconfig\n"
+    "what follows is from ledger and forge alone; what waits, and for what, is not known\n"
+)
+
+
+def test_without_the_cluster_ledger_and_forge_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story.begin(db=RULE)
+    away(story, monkeypatch)
+    assert shown(story) == f"{UNREAD}ledger and forge know of nothing under way"
+    monkeypatch.undo()
+    propose(story.shell)
+    away(story, monkeypatch)
+    assert shown(story).startswith(f"{UNREAD}pull request 1 is open: ")
+    story.merge()
+    assert "pull request 1 is merged (heal/" in shown(story)
+    monkeypatch.undo()
+    apply(story.shell)
+    away(story, monkeypatch)
+    lines = shown(story).removeprefix(UNREAD).splitlines()
+    assert lines[0].startswith("heal/customapp/ZoneAntiAffinity/mssql2016")
+    assert lines[0].endswith(": succeeded")
+    assert lines[1].endswith(" succeeded")
+    hold(story.shell, reason="smoke", by="ann")
+    assert shown(story).startswith(f"{UNREAD}stopped: smoke\n")
+
+
+def test_without_the_cluster_the_exit_code_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story.begin(db=RULE)
+
+    @contextmanager
+    def opened(where: dict[str, str]) -> Iterator[Shell]:
+        del where
+        yield story.shell
+
+    monkeypatch.setattr(status_command, "running", opened)
+    for code in (0, 2):
+        result = CliRunner().invoke(
+            status_command.command, [], catch_exceptions=False, standalone_mode=False
+        )
+        assert result.return_value == code
+        assert result.stdout.startswith(UNREAD) is (code == 2)
+        away(story, monkeypatch)
 
 
 def cordoned(story: Story) -> None:
