@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ class Rules:
     dismiss_stale: bool = False
     last_push_approval: bool = False
     contexts: tuple[str, ...] = ()
+    origins: Mapping[str, int] = field(default_factory=dict)  # of a context, the App it must be of
     strict: bool = False
     queue: bool = False
     enforce_admins: bool = True
@@ -34,6 +36,7 @@ def rules_of(repository: Repository, branch: str, *, by: Principal | None = None
     dismiss = bool(classic and classic.dismiss_stale)
     last_push = bool(classic and classic.last_push_approval)
     contexts = list(classic.contexts) if classic else []
+    origins: dict[str, int] = {}
     strict = bool(classic and classic.strict)
     queue = False
     for rule in active_rules(repository, branch, by=by):
@@ -47,6 +50,8 @@ def rules_of(repository: Repository, branch: str, *, by: Principal | None = None
             case "required_status_checks":
                 checks = parameters.get("required_status_checks", ())
                 contexts += [check["context"] for check in checks]
+                named = [check for check in checks if check.get("integration_id")]
+                origins |= {check["context"]: int(check["integration_id"]) for check in named}
                 strict = strict or bool(parameters.get("strict_required_status_checks_policy"))
             case "merge_queue":
                 queue = True
@@ -56,6 +61,7 @@ def rules_of(repository: Repository, branch: str, *, by: Principal | None = None
         dismiss_stale=dismiss,
         last_push_approval=last_push,
         contexts=tuple(dict.fromkeys(contexts)),
+        origins=origins,
         strict=strict,
         queue=queue,
         enforce_admins=classic.enforce_admins if classic else True,
@@ -162,7 +168,7 @@ def refusal_of_rules(
         return f"At least {rules.reviews} approving {noun} required by reviewers with write access."
     del github
     for context in rules.contexts:
-        state = newest_state(repository, pull.head, context)
+        state = newest_state(repository, pull.head, context, app=rules.origins.get(context, 0))
         if state is None:
             return f'Required status check "{context}" is expected.'
         if state != "success":
@@ -173,15 +179,18 @@ def refusal_of_rules(
     return None
 
 
-def newest_state(repository: Repository, sha: str, context: str) -> str | None:
-    """success, pending or failure of the newest status or check run of that name, if any."""
+def newest_state(repository: Repository, sha: str, context: str, *, app: int = 0) -> str | None:
+    """success, pending or failure of the newest status or check run of that name, if any.
+
+    With `app` only check runs of that App count here.
+    """
     found: list[tuple[int, str]] = [
         (status.id, status.state)
         for status in repository.statuses
-        if status.sha == sha and status.context == context
+        if status.sha == sha and status.context == context and not app
     ]
     for run in repository.check_runs.values():
-        if run.sha == sha and run.name == context:
+        if run.sha == sha and run.name == context and app in (0, run.app_id):
             good = run.conclusion in ("success", "neutral", "skipped")
             done = "success" if good else "failure"
             found.append((run.id, done if run.status == "completed" else "pending"))

@@ -19,9 +19,9 @@ FOLDER = Path(__file__).parents[3] / "deploy" / "github"
 
 
 def ruleset(name: str, app: int) -> dict[str, Any]:
-    value: dict[str, Any] = json.loads((FOLDER / name).read_text())
-    for actor in value["bypass_actors"]:
-        actor["actor_id"] = app
+    """The file after the `sed` of its README."""
+    text = (FOLDER / name).read_text().replace('_id": 1', f'_id": {app}')
+    value: dict[str, Any] = json.loads(text)
     return value
 
 
@@ -107,3 +107,29 @@ def test_a_rehearsed_push_is_refused_to_somebody_who_may_only_read(
     rita = mirror(scene, scene.tokens["rita"], tmp_path / "rita")
     with pytest.raises(RepositoryError, match="cannot be pushed"):
         rita.rehearse_push("gitbot/ledger")
+
+
+@pytest.mark.parametrize("rights", [{"statuses": "write"}, {"checks": "write"}])
+def test_nobody_else_writes_the_checks_that_a_merge_needs(
+    protected: tuple[Scene, str], rights: dict[str, str]
+) -> None:
+    scene, token = protected  # noqa: F811
+    pull = scene.pull()
+    head = pull["head"]["sha"]
+    scene.github.add_collaborator(REPOSITORY, "carol", "write")
+    carol = scene.github.personal_token("carol")
+    scene.ask(carol, "POST", "~/pulls/1/reviews", {"event": "APPROVE"})
+    names = ("gitbot/plan", "gitbot/policy")
+    fake = scene.github.job_token(REPOSITORY, rights)
+    run = {"head_sha": head, "status": "completed", "conclusion": "success"}
+    for name in names:
+        if "statuses" in rights:
+            body = {"context": name, "state": "success"}
+            scene.ask(fake, "POST", f"~/statuses/{head}", body)
+        else:
+            scene.ask(fake, "POST", "~/check-runs", {"name": name, **run})
+    code, said = scene.answer(carol, "PUT", "~/pulls/1/merge")
+    assert (code, said["message"]) == (405, 'Required status check "gitbot/plan" is expected.')
+    for name in names:
+        scene.ask(token, "POST", "~/check-runs", {"name": name, **run})
+    assert scene.ask(carol, "PUT", "~/pulls/1/merge")["merged"] is True

@@ -7,12 +7,13 @@ request); what a crash left out is added by the next call.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitbot.adapters.forges.github.api import Api
 from gitbot.adapters.forges.github.budget import Priority
+from gitbot.adapters.forges.github.cutting import cut_markdown
 from gitbot.adapters.forges.github.decoding import check_of, status_of
 from gitbot.adapters.forges.github.refusals import Refused
 from gitbot.model.canonical import digest
@@ -33,11 +34,16 @@ _FINISHED = {
 
 @dataclass(slots=True, kw_only=True)
 class Checks:
-    """The verdicts on commits. `allowed` turns False at GitHub's first refusal."""
+    """The verdicts on commits. `allowed` turns False at GitHub's first refusal.
+
+    `account` says who gitbot is: a check run of another App is never taken for its own, whatever
+    its name. Where gitbot is no App, nobody knows whose its runs were.
+    """
 
     api: Api
     root: str
     allowed: bool
+    account: Callable[[], str]
     _written: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def set_check(self, commit: str, check: CheckRun) -> bool:
@@ -113,7 +119,7 @@ class Checks:
                 yield status
 
     def _newest(self, commit: str, name: str = "") -> dict[str, Any]:
-        """The newest run of each name: the highest id."""
+        """The newest run of each name: the highest id; of an App only its own."""
         parameters = {"filter": "latest", **({"check_name": name} if name else {})}
         runs = self.api.pages(
             f"read the checks of {commit[:12]}",
@@ -123,11 +129,18 @@ class Checks:
             priority=Priority.SAFETY,
         )
         newest: dict[str, Any] = {}
-        for run in runs:
+        for run in filter(self._is_ours, runs):
             known = newest.get(str(run["name"]))
             if known is None or int(run["id"]) > int(known["id"]):
                 newest[str(run["name"])] = run
         return newest
+
+    def _is_ours(self, run: Any) -> bool:
+        """Whether gitbot's App made it: its bot is the App's slug with [bot] behind it."""
+        if not self.api.credentials.writes_checks:
+            return True
+        slug = (run.get("app") or {}).get("slug")
+        return f"{slug}[bot]" == self.account().lower()
 
     def _annotations(self, run: Any) -> Iterator[Annotation]:
         if not (run.get("output") or {}).get("annotations_count"):
@@ -267,4 +280,4 @@ def _shortened(text: str, limit: int) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - len(_CUT)] + _CUT
+    return cut_markdown(text, MAX_TEXT, _CUT)

@@ -8,6 +8,7 @@ from typing import Any
 
 from gitbot.adapters.forges.github.api import PAGE, Api
 from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
+from gitbot.adapters.forges.github.cutting import cut_markdown
 from gitbot.adapters.forges.github.decoding import comment_of, issue_of
 from gitbot.adapters.forges.github.refusals import Refused
 from gitbot.ports.forge import Comment, Issue
@@ -184,4 +185,4 @@ class Conversation:
 
 def _fitting(text: str) -> str:
     """At most what GitHub takes, cut at the end: the digest stands in the first part."""
-    return text if len(text) <= MAX_BODY else text[: MAX_BODY - len(_CUT)] + _CUT
+    return cut_markdown(text, MAX_BODY, _CUT)

@@ -40,7 +40,12 @@ class GitHubForge:
         self._root = f"/repos/{repository}"
         self._account = api.credentials.account
         self.protection = Protection(api=api, root=self._root, branch=base_branch)
-        self._checks = Checks(api=api, root=self._root, allowed=api.credentials.writes_checks)
+        self._checks = Checks(
+            api=api,
+            root=self._root,
+            allowed=api.credentials.writes_checks,
+            account=lambda: self.bot,
+        )
         self._conversation = Conversation(api=api, root=self._root, account=lambda: self.bot)
 
     @classmethod

@@ -82,15 +82,16 @@ class Protection:
         ).body
         if not branch.get("protected"):
             return 0
+        # rulesets alone make a branch `protected` too; `enabled` tells of classic protection
+        if (branch.get("protection") or {}).get("enabled") is False:
+            return 0
         try:
             return self.by_protection()
         except Refused as error:
-            known = self.by_rulesets()
-            if known:
-                return known
             raise ForgeError(
-                f"{self.branch} is protected, and how many approvals it needs cannot be read",
-                hint="give the App Administration: read, use a ruleset, or set "
+                f"{self.branch} has classic branch protection, and how many approvals it asks for "
+                "cannot be read",
+                hint="replace it by a ruleset, give the App Administration: read, or set "
                 "forge.requiredReviews in .gitbot.yaml",
             ) from error
 

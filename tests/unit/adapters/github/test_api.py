@@ -246,7 +246,13 @@ REVIEWS: list[tuple[dict[str, Reply], int | None]] = [
       "protection": Reply(status=404, body={"message": "Branch not protected"})}, 0),
     ({"branch": Reply(body={"protected": True}),
       "protection": Reply(status=403, body={"message": "Resource not accessible"})}, None),
-    ({"branch": Reply(body={"protected": True}),
+    # classic protection may ask for more than the ruleset: nobody knows
+    ({"branch": Reply(body={"protected": True, "protection": {"enabled": True}}),
+      "rules": Reply(body=[{"type": "pull_request",
+                            "parameters": {"required_approving_review_count": 1}}]),
+      "protection": Reply(status=403, body={"message": "Resource not accessible"})}, None),
+    # a ruleset alone makes the branch protected, and the token of a job reads it
+    ({"branch": Reply(body={"protected": True, "protection": {"enabled": False}}),
       "rules": Reply(body=[{"type": "pull_request",
                             "parameters": {"required_approving_review_count": 1}}]),
       "protection": Reply(status=403, body={"message": "Resource not accessible"})}, 1),
