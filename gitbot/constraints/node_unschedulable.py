@@ -9,12 +9,20 @@ from gitbot.model.pod import Pod
 from gitbot.model.scheduling import Taint
 
 _TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
-_REJECTION = Rejection(
-    plugin="NodeUnschedulable",
-    reasons=("node(s) were unschedulable",),
-    resolvable=False,
-    details=("the node is cordoned (spec.unschedulable)",),
-)
+BY_THEN = "the node will be cordoned by then (drain.cordon: Gitbot)"
+
+
+def _rejection(details: str) -> Rejection:
+    return Rejection(
+        plugin="NodeUnschedulable",
+        reasons=("node(s) were unschedulable",),
+        resolvable=False,
+        details=(details,),
+    )
+
+
+_NOW = _rejection("the node is cordoned (spec.unschedulable)")
+_LATER = _rejection(BY_THEN)
 
 
 class NodeUnschedulable:
@@ -31,8 +39,10 @@ class NodeUnschedulable:
         return ~self._state.unschedulable
 
     def reject(self, node: int) -> Rejection | None:
-        """A cordoned node."""
-        return _REJECTION if self._state.unschedulable[node] else None
+        """A node that is cordoned, or that the plan cordons before the pod comes."""
+        if not self._state.unschedulable[node]:
+            return None
+        return _NOW if self._state.nodes[node].unschedulable else _LATER
 
 
 def prepare(state: State, pod: Pod) -> NodeUnschedulable | None:

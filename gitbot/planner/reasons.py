@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from gitbot.constraints.node_affinity import words
+from gitbot.constraints.node_unschedulable import BY_THEN
 from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import at
@@ -19,9 +20,11 @@ from gitbot.planner.step import Wish
 _CLOSED = "closed"
 _LANDING = "landing"
 _COMPANY = "company"
+_CORDONED_LATER = "cordoned-later"
 _MOST_KINDS = 3
 _WORDS = {
     "NodeUnschedulable": ("is cordoned", "are cordoned"),
+    _CORDONED_LATER: ("will be cordoned by then", "will be cordoned by then"),
     "TaintToleration": (
         "has a taint that it does not tolerate",
         "have taints that it does not tolerate",
@@ -69,11 +72,13 @@ def _collision(board: Board, vm: NamespacedName, wish: Wish, wanted: frozenset[s
 
 
 def _kind(line: str, wish: Wish) -> str:
-    """The plugin or rule that says a line; closed nodes and loose landings have their own."""
+    """The plugin or rule that says a line; three kinds of line have a name of their own."""
     if line in wish.closed.values():
         return _CLOSED
     if line.startswith("the scheduler may as well choose"):
         return _LANDING
+    if line.endswith(BY_THEN):
+        return _CORDONED_LATER
     plugin = line.partition(":")[0]
     lonely = plugin == "InterPodAffinity" and "already holds" not in line
     return _COMPANY if lonely else plugin
@@ -158,7 +163,7 @@ def _no_free_domain(board: Board, vm: NamespacedName, kinds: Sequence[str]) -> O
     ]
     terms = board.transit.target_pod(vm).affinity.required_anti
     own = [term for term in terms if term.topology_key in _WIDE]
-    plain = {"NodeAffinity", "NodeUnschedulable", "TaintToleration", _CLOSED}
+    plain = {"NodeAffinity", "NodeUnschedulable", "TaintToleration", _CLOSED, _CORDONED_LATER}
     spread = {rule.ref.id for rule in rules} | ({"InterPodAffinity"} if own else set())
     if not spread & set(kinds) or not set(kinds) <= spread | plain:
         return None

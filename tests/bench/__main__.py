@@ -1,22 +1,41 @@
-"""Run every benchmark of this folder and print one table: `make bench`."""
+"""Run the benchmarks of this folder, or those named, and print one table: `make bench`."""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import tests.bench
 from tests.bench.table import Figure, show
 
+_PREFIX = "bench_"
 
-def figures() -> Iterator[Figure]:
-    """The figures of all benchmarks, by name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(tests.bench.__path__))
+
+def benchmarks() -> tuple[str, ...]:
+    """The names of all benchmarks, sorted: `planner` is `tests.bench.bench_planner`."""
+    names = (module.name for module in pkgutil.iter_modules(tests.bench.__path__))
+    return tuple(sorted(name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX)))
+
+
+def chosen(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The benchmarks that the command line names, all without any; it ends where one is unknown."""
+    known = benchmarks()
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(known)}")
+    names: list[str] = parser.parse_args(arguments).names
     for name in names:
-        if name.startswith("bench_"):
-            yield from importlib.import_module(f"tests.bench.{name}").figures()
+        if name not in known:
+            parser.error(f"there is no benchmark {name!r}, expected {', '.join(known)}")
+    return tuple(dict.fromkeys(names)) or known
+
+
+def figures(names: Iterable[str]) -> Iterator[Figure]:
+    """The figures of these benchmarks."""
+    for name in names:
+        yield from importlib.import_module(f"tests.bench.{_PREFIX}{name}").figures()
 
 
 if __name__ == "__main__":
-    show(figures())
+    show(figures(chosen()))

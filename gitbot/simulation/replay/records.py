@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import zlib
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from gitbot.errors import UsageError
 
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 16
+_EXPECTED = "expected recorded JSON lines, one record a line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +27,9 @@ class Line:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """The lines of a recording; empty ones are passed over. UsageError for an unreadable file.
+    """The lines of a recording; empty ones are passed over.
+
+    UsageError for a file that cannot be read, holds no line, or is no text at all.
 
     A file that breaks off gives what came before, and one Line with the error.
     """
@@ -35,6 +39,11 @@ def read_lines(path: Path) -> Iterator[Line]:
         reason = (error.strerror or str(error)).lower()
         raise UsageError(f"{path}: {reason}", hint="name a file of recorded JSON lines") from error
     text, damage = _unpacked(data)
+    if not damage and not text.strip():
+        found = "only empty lines" if text else "an empty file"
+        raise UsageError(f"{path}: found {found}, {_EXPECTED}")
+    if not text.isascii() and not _is_text(text[:_CHUNK]):
+        raise UsageError(f"{path}: found bytes that are no text, {_EXPECTED}, as gzip or UTF-8")
     lines = text.split(b"\n")
     rest = lines.pop() if damage else b""
     for number, line in enumerate(lines, start=1):
@@ -43,6 +52,15 @@ def read_lines(path: Path) -> Iterator[Line]:
     if damage:
         half = ", in the middle of this line" if rest.strip() else ""
         yield Line(number=len(lines) + 1, error=f"the file {damage}{half}")
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether the beginning of a file is UTF-8; a letter cut at its end is none of its faults."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _unpacked(data: bytes) -> tuple[bytes, str]:

@@ -128,7 +128,7 @@ def test_cordoned_nodes_refuse_from_then_on() -> None:
     assert transit.allowed(DB1, Pin.NODE) == ("b-1", "b-2")
     assert fork.allowed(DB1, Pin.NODE) == ("a-2", "b-1", "b-2")
     assert option(transit, "db-1", "a-2").reasons == (
-        "NodeUnschedulable: the node is cordoned (spec.unschedulable)",
+        "NodeUnschedulable: the node will be cordoned by then (drain.cordon: Gitbot)",
     )
     transit.world.uncordon("a-2")
     assert transit.allowed(DB1, Pin.NODE) == fork.allowed(DB1, Pin.NODE)

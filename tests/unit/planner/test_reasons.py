@@ -9,6 +9,7 @@ import pytest
 from gitbot.model.problem import HealRule, Reservation
 from gitbot.testing.problems import HOSTNAME, ZONE, named, node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, move, planned, spread
+from tests.unit.planner.test_drain import empty
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 FAST = {"speed": "fast"}
@@ -63,6 +64,16 @@ def test_reasons(nodes: list[Any], subject: dict[str, Any], reason: str) -> None
     (hold,) = planned(case).holds
     assert hold.reason == reason
     assert [item.node for item in hold.nodes] == sorted(item["metadata"]["name"] for item in nodes)
+
+
+def test_a_node_that_gitbot_will_cordon_is_not_called_cordoned_before() -> None:
+    nodes = [node("n1"), node("n2"), vm("a", on="n1"), vm("b", on="n2")]
+    case = problem(nodes, goals=[empty("n1", cordoned_by_gitbot=True), move("b")])
+    (hold,) = planned(case).holds
+    (item,) = hold.nodes
+    assert item.reasons[1] == (
+        "NodeUnschedulable: the node will be cordoned by then (drain.cordon: Gitbot)"
+    )
 
 
 ZONES = [
