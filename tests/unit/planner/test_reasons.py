@@ -67,8 +67,8 @@ def test_reasons(nodes: list[Any], subject: dict[str, Any], reason: str) -> None
 
 
 def test_a_node_that_gitbot_will_cordon_is_not_called_cordoned_before() -> None:
-    nodes = [node("n1"), node("n2"), vm("a", on="n1"), vm("b", on="n2")]
-    case = problem(nodes, goals=[empty("n1", cordoned_by_gitbot=True), move("b")])
+    objects = [node("n1"), node("n2"), *vm("a", on="n1"), *vm("b", on="n2")]
+    case = problem(objects, goals=[empty("n1", cordoned_by_gitbot=True), move("b")])
     (hold,) = planned(case).holds
     (item,) = hold.nodes
     assert item.reasons[1] == (
