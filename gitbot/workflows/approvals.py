@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from gitbot.documents import read_documents
 from gitbot.errors import InvalidInput, LedgerError, RepositoryError
@@ -15,6 +17,7 @@ from gitbot.execution.approval import (
     decide,
 )
 from gitbot.execution.state import (
+    RequestRecord,
     fold_concern,
     fold_pull,
     fold_requests,
@@ -49,7 +52,8 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
     """Decide for every merged pull request of the base branch what it approved."""
     approved: list[Approved] = []
     refused: list[NotApproved] = []
-    finished = _finished(ledger, shell.cluster_name)
+    records = fold_requests(ledger, shell.cluster_name)
+    finished = frozenset(name for name, record in records.items() if record.spent)
     pulls = shell.forge.list_pulls(state=PullState.MERGED)
     for pull in sorted(pulls, key=lambda item: (item.merged_at, item.number)):
         if pull.base_branch != shell.base_branch or not _concerns_us(shell, ledger, pull):
@@ -63,17 +67,11 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
         elif decision.digest not in ledger.plans:
             refused.append(_unknown_plan(decision))
         else:
-            approved += _requests(shell, base, ledger, decision)
+            approved += _requests(shell, base, ledger, records, decision)
     for approval in _approved_alone(shell, ledger):
-        approved += _requests(shell, base, ledger, approval)
+        approved += _requests(shell, base, ledger, records, approval)
     approved.sort(key=lambda item: item.approval.merged_at)
     return Approvals(approved=tuple(approved), refused=tuple(refused))
-
-
-def _finished(ledger: Ledger, cluster: str) -> frozenset[str]:
-    """The requests that ended for ever."""
-    records = fold_requests(ledger, cluster)
-    return frozenset(name for name, record in records.items() if record.spent)
 
 
 def _decide(
@@ -219,12 +217,39 @@ def read_proposal(shell: Shell, rev: str, concern: str) -> ProposalFact | None:
     return ProposalFact(concern=concern, digest=str(digest), expires_at=expires_at)
 
 
-def _requests(shell: Shell, base: Base, ledger: Ledger, approval: Approval) -> list[Approved]:
+def _requests(
+    shell: Shell,
+    base: Base,
+    ledger: Ledger,
+    records: Mapping[str, RequestRecord],
+    approval: Approval,
+) -> list[Approved]:
     document = plan_of(ledger, approval.digest)
     if document is None or document.plan.cluster != shell.cluster_name:
         return []
-    planned = sorted({move.request for move in document.plan.moves})
-    return [approved_request(shell, base, ledger, document, approval, name) for name in planned]
+    found = []
+    for planned in sorted({move.request for move in document.plan.moves}):
+        request = ledger_id(planned, approval.digest)
+        moves = tuple(move for move in document.plan.moves if move.request == planned)
+        terms = base.terms(planned, document)
+        record = records.get(request)
+        started = record is not None and any(move.effects for move in record.moves.values())
+        if terms is None or (terms.void and started):
+            kept = _terms_as_accepted(ledger, request) if started else None
+            terms = _terms_as_begun(terms, kept, request)
+            maintenance = _maintenance_as_begun(shell, ledger, document, request)
+            terms = replace(terms, maintenance=maintenance)
+        found.append(Approved(id=request, approval=approval, moves=moves, terms=terms))
+    return found
+
+
+def _terms_as_begun(terms: Terms | None, kept: Terms | None, request: str) -> Terms:
+    """The terms of a request whose intent is gone or void; `kept` are those it began with."""
+    removed = "its intent was removed" if terms is None else ""
+    if kept is None:
+        return Terms(void=removed or (terms.void if terms else ""))
+    # as it began; but a window without schedule is open only while its file is there
+    return replace(kept, void=removed if _is_open_ended(request) else "")
 
 
 def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
@@ -233,7 +258,7 @@ def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
     if data is None:
         return None
     try:
-        document = read_plan(data)
+        document = _read_once(data)
     except InvalidInput as error:
         raise LedgerError(f"plans/{digest}.json: {error}") from error
     if document.digest != digest:
@@ -241,30 +266,10 @@ def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
     return document
 
 
-def approved_request(  # noqa: PLR0917 - everything that decides
-    shell: Shell,
-    base: Base,
-    ledger: Ledger,
-    document: PlanDocument,
-    approval: Approval,
-    planned: str,
-) -> Approved:
-    """One request of an approved plan on the terms of the base branch (or as it began)."""
-    request = ledger_id(planned, approval.digest)
-    moves = tuple(move for move in document.plan.moves if move.request == planned)
-    terms = base.terms(planned, document)
-    record = fold_requests(ledger, shell.cluster_name).get(request)
-    started = record is not None and any(move.effects for move in record.moves.values())
-    if terms is None or (terms.void and started):
-        removed = "its intent was removed" if terms is None else ""
-        kept = _terms_as_accepted(ledger, request) if started else None
-        if kept is None:
-            terms = Terms(void=removed or (terms.void if terms else ""))
-        else:  # as it began; but a window without schedule is open only while its file is there
-            terms = replace(kept, void=removed if _is_open_ended(request) else "")
-        maintenance = _maintenance_as_begun(shell, ledger, document, request)
-        terms = replace(terms, maintenance=maintenance)
-    return Approved(id=request, approval=approval, moves=moves, terms=terms)
+@lru_cache(maxsize=128)
+def _read_once(data: bytes) -> PlanDocument:
+    """Plans never change, and a pass asks for the same ones at every look."""
+    return read_plan(data)
 
 
 def _is_open_ended(request: str) -> bool:
