@@ -53,7 +53,7 @@ def pytest(*arguments: str) -> tuple[str, ...]:
 
 def alone(*arguments: str) -> tuple[str, ...]:
     """All tests in one process, which holds what is too big to be had twice."""
-    return (sys.executable, "-m", "pytest", "-q", "-n", "0", *arguments)
+    return (sys.executable, "-m", "pytest", "-q", "-n", "0", "--durations=12", *arguments)
 
 
 SHIPPED_WORKFLOWS = tuple(
