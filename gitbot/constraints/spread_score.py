@@ -75,5 +75,8 @@ def default_selector(state: State, pod: Pod) -> LabelSelector:
             found.update(selector.requirements)
     owner = state.facts.owners.get((pod.owner[0], pod.namespace, pod.owner[1]))
     if owner is not None:
+        if pod.owner[0] == "ReplicationController":  # its pairs replace those of Services
+            keys = {requirement.key for requirement in owner.requirements}
+            found = {requirement for requirement in found if requirement.key not in keys}
         found.update(owner.requirements)
     return LabelSelector(requirements=tuple(sorted(found)))

@@ -63,8 +63,7 @@ class Storage:
 
     def _to_be_provisioned(self, claim: Json, namespace: str, name: str) -> tuple[str, str] | None:
         """An unbound claim counts for the driver of its class, under a name of its own."""
-        class_name = at(claim, "spec", "storageClassName", default="")
-        provisioner = at(self.classes.get(class_name), "provisioner", default="")
+        provisioner = at(self.classes.get(class_of(claim)), "provisioner", default="")
         return (provisioner, f"{namespace}/{name}") if provisioner else None
 
 
@@ -83,18 +82,26 @@ def is_bound(claim: Json) -> bool:
     return named and "pv.kubernetes.io/bind-completed" in annotations_of(claim)
 
 
+def class_of(obj: Json) -> str:
+    """The class of a claim or volume; the annotation of old goes before the field."""
+    named = annotations_of(obj).get("volume.beta.kubernetes.io/storage-class")
+    return str(at(obj, "spec", "storageClassName", default="") if named is None else named)
+
+
 def waits_for_consumer(claim: Json, storage: Storage) -> bool:
     """Whether an unbound claim is bound only when a pod comes (WaitForFirstConsumer)."""
     if at(claim, "spec", "volumeName", default=""):
         return False
-    storage_class = storage.classes.get(at(claim, "spec", "storageClassName", default=""))
+    storage_class = storage.classes.get(class_of(claim))
     return bool(at(storage_class, "volumeBindingMode", default="") == "WaitForFirstConsumer")
 
 
 def required_terms(volume: Json) -> tuple[NodeSelectorTerm, ...] | None:
     """A volume's required node affinity; None where it is reachable from everywhere."""
-    terms = at(volume, "spec", "nodeAffinity", "required", "nodeSelectorTerms")
-    return None if terms is None else tuple(NodeSelectorTerm.of(term) for term in terms)
+    required = at(volume, "spec", "nodeAffinity", "required")
+    if required is None:
+        return None
+    return tuple(NodeSelectorTerm.of(term) for term in required.get("nodeSelectorTerms") or ())
 
 
 def allowed_topologies(storage_class: Json | None) -> tuple[NodeSelectorTerm, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 from gitbot.constraints.node_affinity import misses
 from gitbot.constraints.state import State
 from gitbot.constraints.storage import (
+    class_of,
     is_bound,
     required_terms,
     waits_for_consumer,
@@ -156,7 +157,7 @@ def _late(claim: Json) -> str:
     name, volume = name_of(claim).name, at(claim, "spec", "volumeName", default="")
     if volume:
         return f"claim {name} names volume {volume}, and the binding is not completed"
-    class_name = at(claim, "spec", "storageClassName", default="") or "none"
+    class_name = class_of(claim) or "none"
     return f"claim {name} is not bound, and its class ({class_name}) does not wait for a pod"
 
 

@@ -12,6 +12,7 @@ from gitbot.constraints.storage import (
     Storage,
     access_modes,
     allowed_topologies,
+    class_of,
     required_terms,
 )
 from gitbot.model.node import Node
@@ -65,10 +66,6 @@ def _size(volume: Json) -> int:
     return nanos(at(volume, "spec", "capacity", "storage", default="0"))
 
 
-def _class_of(obj: Json) -> str:
-    return str(at(obj, "spec", "storageClassName", default=""))
-
-
 def _match(claim: Json, storage: Storage, node: Node, taken: set[str]) -> Json | None:
     """The volume kept for a claim, else the smallest available one that fits claim and node."""
     suitable = [
@@ -84,7 +81,7 @@ def _match(claim: Json, storage: Storage, node: Node, taken: set[str]) -> Json |
 
 
 def _suits(volume: Json, claim: Json) -> bool:
-    """Class, mode and size, and nobody else's."""
+    """Classes, mode and size, and nobody else's."""
     reference = at(volume, "spec", "claimRef")
     if reference:
         mine = (name_of(claim).namespace, name_of(claim).name)
@@ -94,11 +91,16 @@ def _suits(volume: Json, claim: Json) -> bool:
             return False
     modes = [at(obj, "spec", "volumeMode") or "Filesystem" for obj in (volume, claim)]
     return (
-        _class_of(volume) == _class_of(claim)
+        class_of(volume) == class_of(claim)
         and not at(volume, "metadata", "deletionTimestamp")
         and modes[0] == modes[1]
+        and _attributes_of(volume) == _attributes_of(claim)
         and _size(volume) >= _asked(claim)
     )
+
+
+def _attributes_of(obj: Json) -> str:
+    return str(at(obj, "spec", "volumeAttributesClassName", default=""))
 
 
 def _is_free(volume: Json, claim: Json) -> bool:
@@ -111,7 +113,7 @@ def _is_free(volume: Json, claim: Json) -> bool:
 
 
 def _provisions(claim: Json, storage: Storage, node: Node) -> bool:
-    storage_class = storage.classes.get(_class_of(claim))
+    storage_class = storage.classes.get(class_of(claim))
     provisioner = at(storage_class, "provisioner", default="")
     if not provisioner or provisioner == _NO_PROVISIONER:
         return False

@@ -13,6 +13,8 @@ from gitbot.model.requests import Requests, requests_of
 from gitbot.model.scheduling import Affinity, HostPort, SpreadConstraint, Toleration
 
 FINISHED = frozenset({"Succeeded", "Failed"})
+_OWNERS = {"ReplicaSet": "apps/v1", "ReplicationController": "v1", "StatefulSet": "apps/v1"}
+"""The owners whose selectors kube-scheduler spreads by (plugins/helper/spread.go)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class Pod:
     volumes: tuple[Json, ...] = ()
     images: tuple[str, ...] = ()
     containers: int = 1
-    owner: tuple[str, str] = ("", "")  # kind and name of the controlling owner
+    owner: tuple[str, str] = ("", "")  # kind and name of the controller, if its selector counts
     priority: int = 0
     scheduler: str = "default-scheduler"
     gates: tuple[str, ...] = ()
@@ -152,4 +154,6 @@ def _images(spec: Json) -> tuple[str, ...]:
 def _owner(obj: KubernetesObject) -> tuple[str, str]:
     references: list[dict[str, Any]] = at(obj, "metadata", "ownerReferences", default=[])
     owner = next((item for item in references if item.get("controller")), None)
-    return (owner.get("kind", ""), owner.get("name", "")) if owner else ("", "")
+    if owner is None or _OWNERS.get(owner.get("kind", "")) != owner.get("apiVersion"):
+        return "", ""
+    return owner["kind"], owner.get("name", "")

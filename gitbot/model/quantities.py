@@ -13,6 +13,8 @@ from math import ceil
 from typing import Any
 
 NANO = 1_000_000_000
+_INT64 = 2**63 - 1
+_MOST = 2**61  # so that a few of them still add up to an int64
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _QUANTITY = re.compile(
@@ -27,7 +29,9 @@ def _nanos_of_text(text: str) -> int:
         raise ValueError(f"{text!r} is no Kubernetes quantity (as 500m, 2, 4Gi)")
     number, suffix = Fraction(match[1]), match[2] or ""
     if suffix in _BINARY:
-        factor = Fraction(1024 ** _BINARY[suffix])
+        most = Fraction(_INT64)  # where Kubernetes caps this notation, and no other
+        number = max(-most, min(most, number * 1024 ** _BINARY[suffix]))
+        factor = Fraction(1)
     elif suffix in _DECIMAL:
         factor = Fraction(10) ** _DECIMAL[suffix]
     else:
@@ -82,4 +86,12 @@ def _scaled(number: int, step: int, suffixes: tuple[str, ...]) -> str:
 
 def units_of(resource: str, value: Any) -> int:
     """A quantity in the scheduler's unit of its resource: milli for cpu, else whole units."""
-    return milli(value) if resource == "cpu" else whole(value)
+    return held_in_int64(milli(value) if resource == "cpu" else whole(value))
+
+
+def held_in_int64(units: int) -> int:
+    """An amount as kube-scheduler holds it: 0 where an int64 overflows (Quantity.ScaledValue).
+
+    Amounts beyond two exbi, which no cluster has, are taken for that.
+    """
+    return 0 if abs(units) > _INT64 else max(-_MOST, min(_MOST, units))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gitbot.model.objects import KubernetesObject, at, condition_of
-from gitbot.model.quantities import NANO, milli, nanos
+from gitbot.model.quantities import NANO, held_in_int64, milli, nanos
 
 DEFAULT_CPU = 100  # milli, of a container that names no cpu, in scoring only
 DEFAULT_MEMORY = 200 * 1024 * 1024
@@ -104,7 +104,8 @@ def _amount(name: str, value: Any) -> int:
 
 def _whole(amounts: _Amounts) -> dict[str, int]:
     return {
-        name: amount if name == "cpu" else -(-amount // NANO) for name, amount in amounts.items()
+        name: held_in_int64(amount if name == "cpu" else -(-amount // NANO))
+        for name, amount in amounts.items()
     }
 
 

@@ -107,7 +107,14 @@ _NODE: Mapping[str, Mask] = {
 
 _VOLUME: Mapping[str, Mask] = {
     "spec": {
-        **keep("accessModes", "capacity", "nodeAffinity", "storageClassName", "volumeMode"),
+        **keep(
+            "accessModes",
+            "capacity",
+            "nodeAffinity",
+            "storageClassName",
+            "volumeAttributesClassName",
+            "volumeMode",
+        ),
         "claimRef": keep("kind", "name", "namespace", "uid"),
         "csi": keep("driver", "volumeHandle"),
         "hostPath": {},
@@ -131,7 +138,14 @@ MASKS: Mapping[str, Mapping[str, Mask]] = {
     "PersistentVolume": _VOLUME,
     "PersistentVolumeClaim": {
         "spec": {
-            **keep("accessModes", "selector", "storageClassName", "volumeMode", "volumeName"),
+            **keep(
+                "accessModes",
+                "selector",
+                "storageClassName",
+                "volumeAttributesClassName",
+                "volumeMode",
+                "volumeName",
+            ),
             "resources": QUANTITIES,
         },
         "status": keep("accessModes", "capacity", "phase"),

@@ -10,6 +10,7 @@ ZONE = "topology.kubernetes.io/zone"
 HOSTNAME = "kubernetes.io/hostname"
 NOT_BOUND = "VolumeBinding: pod has unbound immediate PersistentVolumeClaims"
 NO_MATCH = "VolumeBinding: node(s) didn't find available persistent volumes to bind"
+NOT_REACHED = "VolumeBinding: node(s) didn't match PersistentVolume's node affinity"
 REPELLED = "InterPodAffinity: node(s) didn't satisfy existing pods anti-affinity rules"
 
 
@@ -156,14 +157,32 @@ PINNED = {
 }
 
 
+REPLICAS = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "metadata": {"name": "web", "namespace": "shop"},
+    "spec": {"selector": {"matchLabels": {"app": "web"}}},
+}
+
+
+def owned(api_version: str) -> Object:
+    """The owner references of a pod of REPLICAS, if that is its API version."""
+    owner = {"apiVersion": api_version, "kind": "ReplicaSet", "name": "web", "uid": "uid-web"}
+    return {"ownerReferences": [{**owner, "controller": True}]}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regression:
-    """One pod to judge; `verdicts` maps a node to ok, or to the plugin and reason reported."""
+    """One pod to judge; `verdicts` maps a node to ok, or to the plugin and reason reported.
+
+    `winners` are the nodes with the highest score, where the scores made the difference.
+    """
 
     name: str
     objects: list[Object]
     judged: Object
     verdicts: dict[str, str]
+    winners: tuple[str, ...] = ()
 
     @property
     def scenario(self) -> Object:
@@ -321,5 +340,55 @@ REGRESSIONS = (
             "n1": "NodeAffinity: node(s) didn't satisfy plugin(s) [NodeAffinity]",
             "n2": "ok",
         },
+    ),
+    Regression(
+        name="a volume whose node affinity has no term is reached from nowhere",
+        objects=[*TWO, claim("d", "v"), volume("v", nodeAffinity={"required": {}})],
+        judged=pod("new", volumes=uses("d")),
+        verdicts=dict.fromkeys(("n1", "n2"), NOT_REACHED),
+    ),
+    Regression(
+        name="the annotation of old names the class of a claim",
+        objects=[
+            *TWO,
+            LOCAL,
+            {
+                **claim("d"),
+                "metadata": {
+                    "name": "d",
+                    "namespace": "shop",
+                    "annotations": {"volume.beta.kubernetes.io/storage-class": "other"},
+                },
+            },
+            volume("v"),
+        ],
+        judged=pod("new", volumes=uses("d")),
+        verdicts=dict.fromkeys(("n1", "n2"), NOT_BOUND),
+    ),
+    Regression(
+        name="a volume of another VolumeAttributesClass is not the claim's",
+        objects=[*TWO, LOCAL, claim("d"), volume("v", volumeAttributesClassName="fast")],
+        judged=pod("new", volumes=uses("d")),
+        verdicts=dict.fromkeys(("n1", "n2"), NO_MATCH),
+    ),
+    Regression(
+        name="an amount that no int64 holds is none",
+        objects=TWO,
+        judged=pod("new", cpu="2E"),
+        verdicts={"n1": "ok", "n2": "ok"},
+    ),
+    Regression(
+        name="a ReplicaSet of another API group does not spread its pods",
+        objects=[node("n1", cpu="40"), node("n2"), pod("there", "n1"), REPLICAS],
+        judged={**pod("new"), "metadata": {**pod("new")["metadata"], **owned("example.com/v1")}},
+        verdicts={"n1": "ok", "n2": "ok"},
+        winners=("n1",),
+    ),
+    Regression(
+        name="a ReplicaSet spreads its pods",
+        objects=[node("n1", cpu="40"), node("n2"), pod("there", "n1"), REPLICAS],
+        judged={**pod("new"), "metadata": {**pod("new")["metadata"], **owned("apps/v1")}},
+        verdicts={"n1": "ok", "n2": "ok"},
+        winners=("n2",),
     ),
 )

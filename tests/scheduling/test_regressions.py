@@ -19,12 +19,13 @@ NEW = NamespacedName(namespace="shop", name="new")
 
 @cases
 def test_gitbot_says_what_kube_scheduler_said(case: Regression) -> None:
-    judgement = explainer_of(case.objects, [case.judged]).pod(NEW).judgement
+    explanation = explainer_of(case.objects, [case.judged]).pod(NEW)
     found = {}
-    for verdict in judgement.nodes:
+    for verdict in explanation.judgement.nodes:
         said = verdict.reported
         found[verdict.node] = "ok" if said is None else f"{said.plugin}: {said.reasons[0]}"
     assert found == case.verdicts
+    assert not case.winners or explanation.winners == case.winners
 
 
 @pytest.mark.controlplane
