@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import MAXYEAR, datetime
 
-from dateutil.rrule import rrulestr
-
 from gitbot.calendar.zones import local_time
 
 FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY")
@@ -75,7 +73,7 @@ def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
     until = _until(parts.pop("UNTIL"), zone) if "UNTIL" in parts else None
     rule_text = ";".join(f"{name}={value}" for name, value in parts.items())
     try:
-        for moment in rrulestr(rule_text, dtstart=start.replace(year=start.year + shift)):
+        for moment in _moments(rule_text, start.replace(year=start.year + shift)):
             local = moment.replace(year=moment.year - shift)
             if until is not None and local > until:
                 return
@@ -119,8 +117,14 @@ def _names_no_day(text: str) -> bool:
     days = {"BYDAY": ",".join(_DAYS), **{name: parts[name] for name in _DAY_NAMES if name in parts}}
     rule = ";".join(f"{name}={value}" for name, value in days.items())
     until = f"{_ASKED_FROM.year + _WEEKDAY_CYCLE + 1}0101T000000"
-    found = rrulestr(f"FREQ=YEARLY;UNTIL={until};{rule}", dtstart=_ASKED_FROM)
-    return next(iter(found), None) is None
+    found = _moments(f"FREQ=YEARLY;UNTIL={until};{rule}", _ASKED_FROM)
+    return next(found, None) is None
+
+
+def _moments(rule: str, start: datetime) -> Iterator[datetime]:
+    from dateutil.rrule import rrulestr  # noqa: PLC0415 - only where something recurs
+
+    return iter(rrulestr(rule, dtstart=start))
 
 
 def _parts(text: str) -> dict[str, str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from datetime import datetime
 from enum import StrEnum
-from importlib import resources
 
 import tzdata  # type: ignore[import-untyped]
 import whenever
@@ -32,6 +30,8 @@ def check_zone(name: str) -> str:
     if name in zone_names():
         return ""
     places = sorted(zone for zone in zone_names() if "/" in zone)
+    import difflib  # noqa: PLC0415 - only where a name is wrong
+
     close = difflib.get_close_matches(name, places, n=1, cutoff=0.75)
     hint = f"did you mean {close[0]}?" if close else "a place, for example Europe/Madrid, or UTC"
     return f"found {name!r}, expected an IANA time zone; {hint}"
@@ -40,6 +40,8 @@ def check_zone(name: str) -> str:
 @functools.cache
 def zone_names() -> frozenset[str]:
     """All IANA names that the tzdata wheel knows."""
+    from importlib import resources  # noqa: PLC0415 - not for every start
+
     text = resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8")
     return frozenset(text.split()) - {"Factory", "localtime"}
 

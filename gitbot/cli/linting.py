@@ -10,7 +10,6 @@ from gitbot.documents.positions import shown
 from gitbot.documents.words import nearest
 from gitbot.errors import InvalidInput
 from gitbot.intents import read_intents
-from gitbot.intents.manifests import misleading_labels
 from gitbot.intents.places import is_ours
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.objects import KubernetesObject, at
@@ -36,7 +35,11 @@ def lint(files: Mapping[str, bytes]) -> tuple[Finding, ...]:
         prefix = f"intents/{cluster}/"
         texts = {path: files[path] for path in files if _wanted(path, prefix)}
         intents, about = read_intents(texts, settings or _lenient(cluster), cluster)
-        found += [*about, *(misleading_labels(intents, machines) if machines else ())]
+        found += about
+        if machines:
+            from gitbot.intents.manifests import misleading_labels  # noqa: PLC0415 - seldom
+
+            found += misleading_labels(intents, machines)
     found += _policies(files)
     return tuple(sorted(set(found), key=sort_key))
 

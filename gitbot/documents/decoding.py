@@ -6,7 +6,6 @@ Schema of the kind, which knows what each field is called and holds. This room i
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -185,6 +184,8 @@ def _type_hint(wanted: str, value: Any, plain: str) -> str:
     if value is None:
         return "write a value, or remove the key"
     if wanted == "text" and plain:
+        import json  # noqa: PLC0415 - only where something is wrong
+
         return f"quote it: {json.dumps(plain[:60], ensure_ascii=False)}"
     if isinstance(value, str):
         if wanted == "an integer" and re.fullmatch(r"-?[0-9]{1,18}", value):

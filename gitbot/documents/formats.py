@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from functools import lru_cache
-from importlib.resources import files
 
 from gitbot.documents.words import nearest
 from gitbot.model.instants import FOREVER
@@ -23,6 +22,7 @@ LONGEST = 3660 * DAY
 # Patterns are in the subset that Python, ECMA 262 and Rust read alike.
 DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 DNS_SUBDOMAIN = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
+_SIMPLE_NAME = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"  # what most names are
 QUALIFIED = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 LABEL_KEY = rf"({DNS_SUBDOMAIN}/)?{QUALIFIED}"
 CONCERN = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?"
@@ -69,6 +69,8 @@ def dns_subdomain(text: str) -> str:
 
 
 def _name(text: str, pattern: str, longest: int, what: str) -> str:
+    if _whole(_SIMPLE_NAME)(text):
+        return text
     parts = "letters a-z, digits and - (and . between them)"
     if longest == 63:
         parts = "letters a-z, digits and -"
@@ -85,6 +87,8 @@ def _name(text: str, pattern: str, longest: int, what: str) -> str:
 
 def ref_name(text: str) -> str:
     """The name of an intent: an RFC 1123 name that can also end a Git branch name."""
+    if _whole(_SIMPLE_NAME)(text) is not None:
+        return text
     dns_subdomain(text)
     if text.endswith(".lock"):
         raise Refusal("name", "a name that does not end in .lock, which Git reserves", "rename it")
@@ -245,6 +249,8 @@ def _no_such_day(text: str) -> str:
 @lru_cache(maxsize=1)
 def zones() -> tuple[str, ...]:
     """All zone names of the tzdata package, sorted."""
+    from importlib.resources import files  # noqa: PLC0415 - not for every start
+
     text = (files("tzdata") / "zones").read_text(encoding="ascii")
     return tuple(sorted({*text.split()} - {"Factory", "localtime"}))
 

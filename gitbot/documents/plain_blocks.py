@@ -80,12 +80,14 @@ def read_plain(
 
 def _blocks(text: str) -> list[tuple[list[_Line], int]]:
     """The lines of each document and the number of its first, comments and blanks left out."""
+    known = _known.get
+    every = [known(line) or _line(line) for line in text.removesuffix("\n").split("\n")]
+    if min(map(_column_of, every)) >= 0:
+        return [(every, 1)]
     lines: list[_Line] = []
     blocks = [(lines, 0)]
-    known = _known.get
     marked = False  # whether the last block began with ---
-    for number, text_line in enumerate(text.split("\n"), 1):
-        line = known(text_line) or _line(text_line)
+    for number, line in enumerate(every, 1):
         if line is _BLANK:
             continue
         if line is _MARK:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 LONGEST = 64
 
@@ -20,6 +19,8 @@ def nearest(word: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | No
     for candidate in known:
         if _bare(candidate) == bare:
             return candidate
+    from difflib import get_close_matches  # noqa: PLC0415 - only where a word is wrong
+
     by_lower = {candidate.lower(): candidate for candidate in reversed(known)}
     close = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=cutoff)
     return by_lower[close[0]] if close else None

@@ -35,6 +35,8 @@ def check_not_empty(report: Report, path: Path) -> None:
 
 def check_node_affinity(report: Report, path: Path) -> None:
     """Node selector terms: operators and their values, metadata.name only in matchFields."""
+    if value_at(report.document.value, path) is None:
+        return
     check_not_empty(report, path)
     terms = [place for place, _ in _items(report, (*path, REQUIRED, "nodeSelectorTerms"))]
     terms += [(*place, "preference") for place, _ in _items(report, (*path, PREFERRED))]
@@ -52,6 +54,8 @@ def check_node_affinity(report: Report, path: Path) -> None:
 
 def check_affinity(report: Report, path: Path) -> None:
     """Pod affinity terms: selectors, and label keys that are named twice or without a selector."""
+    if value_at(report.document.value, path) is None:
+        return
     check_not_empty(report, path)
     terms = [place for place, _ in _items(report, (*path, REQUIRED))]
     terms += [(*place, "podAffinityTerm") for place, _ in _items(report, (*path, PREFERRED))]

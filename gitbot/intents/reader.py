@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 from pydantic import ValidationError
 
-from gitbot.documents import DEFAULT_BUDGET, Budget, Document, read_documents
+from gitbot.documents import DEFAULT_BUDGET, Budget, Document, Positions, read_documents
 from gitbot.documents.decoding import Report, report_errors, report_nothing, value_at
 from gitbot.documents.envelope import envelope_is_known
 from gitbot.intents.fields import API_VERSION
@@ -77,7 +77,7 @@ class _Reading:
         self.findings: list[Finding] = []
         self.intents: list[Intent] = []
         self.references: list[Reference] = []
-        self.seen: dict[tuple[str, str, str], Report] = {}
+        self.seen: dict[tuple[str, str, str], tuple[str, Positions]] = {}
 
     def read(self, file: str, data: bytes) -> None:
         if (finding := check_file_name(file)) is not None:
@@ -100,7 +100,7 @@ class _Reading:
             self._namespace_hint(report, kind)
             _auto(report, allowed=self.settings.allow_auto)
             self._identity(report, kind)
-            _times(report, kind, self.time_zone)
+            _times(report, kind, model, self.time_zone)
             self._window(report)
             if model is not None and document.sound and not has_errors(tuple(report.findings)):
                 self.intents.append(_intent(model, document, file))
@@ -158,15 +158,16 @@ class _Reading:
         if not isinstance(namespace, str):
             return
         identity = (kind.name, namespace, metadata["name"])
-        first = self.seen.setdefault(identity, report)
-        if first is not report:
+        place = (report.file, report.document.positions)
+        first = self.seen.setdefault(identity, place)
+        if first is not place:
             name = f"{namespace}/{identity[2]}" if namespace else identity[2]
-            line = first.document.positions.key(("metadata",)).line
+            line = first[1].key(("metadata",)).line
             report.at_key(
                 ("metadata",),
                 "duplicate-identity",
                 f"found {kind.name} {name} again, expected it once; it stands in "
-                f"{first.file}:{line} too",
+                f"{first[0]}:{line} too",
                 "rename or remove one of the two",
             )
 
@@ -191,17 +192,22 @@ def _auto(report: Report, *, allowed: bool) -> None:
             )
 
 
-def _times(report: Report, kind: Kind, zone: str | None) -> None:
+def _times(report: Report, kind: Kind, model: Any, zone: str | None) -> None:
     """What the calendar says about a schedule whose fields are right, whatever else is wrong."""
+    if "schedule" not in kind.spec.model_fields:
+        return
     path = ("spec", "schedule")
     schedule = value_at(report.document.value, path)
     repeated = any(f.key_path.startswith("spec.schedule.exclude") for f in report.findings)
-    if "schedule" not in kind.spec.model_fields or not isinstance(schedule, dict) or repeated:
+    if not isinstance(schedule, dict) or repeated:
         return
-    try:
-        spec = ScheduleSpec.model_validate(schedule, by_alias=True, by_name=False, context={})
-    except ValidationError:
-        return  # reported field by field
+    if model is not None:
+        spec = model.spec.schedule
+    else:
+        try:
+            spec = ScheduleSpec.model_validate(schedule, by_alias=True, by_name=False, context={})
+        except ValidationError:
+            return  # reported field by field
     check_times(report, path, spec, zone)
 
 
