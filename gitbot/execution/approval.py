@@ -1,16 +1,20 @@
 """What is approved: a pure decision from the facts of one merged pull request.
 
 A person's pull request approves what was last shown for the merged head before the newest
-qualifying review (where reviews are required, else before the merge). A pull request of the bot
-approves exactly the digest in its proposal file.
+qualifying review (where reviews are required, else before the merge); who approved when another
+plan stood there approved that one. A pull request of the bot approves exactly the digest in its
+proposal file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gitbot.execution.state import PullRecord
 from gitbot.execution.values import Approval
+
+UNSURE = "unsure"  # instead of a digest: two plans within one second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,26 +105,49 @@ def _proposed(
     return _approval(pull, proposal.digest, qualifying, concern=proposal.concern)
 
 
+def seen_at(shown: Iterable[tuple[int, str]], moment: int) -> str | None:
+    """The digest that stood there when somebody said yes; None where nothing did yet.
+
+    `shown` are times (seconds UTC) and digests, oldest first. Nobody knows the order within one
+    second: where another plan was shown in that very second, what was seen is UNSURE.
+    """
+    known = tuple(shown)
+    before = [digest for time, digest in known if time < moment]
+    found = {*before[-1:], *(digest for time, digest in known if time == moment)}
+    if len(found) > 1:
+        return UNSURE
+    return next(iter(found), None)
+
+
 def _shown(pull: MergedPull, qualifying: tuple[ReviewFact, ...]) -> Approval | NotApproved:
     before_merge = [record for record in pull.records if record.time <= pull.merged_at]
     records = [record for record in before_merge if record.head == pull.head]
     if not records:
         return _nothing(pull, f"no plan was shown for the merged head {pull.head[:12]}")
-    limit = pull.merged_at
+    shown = [(record.time, record.digest) for record in records]
+    limit, word = pull.merged_at, "merge"
     if pull.reviews_required:
-        limit = max(review.time for review in qualifying)
-    seen = [record for record in records if record.time <= limit]
-    if not seen:
+        limit, word = max(review.time for review in qualifying), "newest approval"
+    digest = seen_at(shown, limit)
+    if digest is None:
         return _nothing(pull, "the plan was shown only after the newest approval")
-    shown = seen[-1]
-    if not shown.digest:
+    if digest == UNSURE:
+        return _nothing(pull, f"another plan was shown in the same second as the {word}")
+    if not digest:
         return _nothing(pull, "what was shown last was an error, not a plan")
-    if any(record.digest != shown.digest for record in records if record.time > shown.time):
+    if any(later != digest for time, later in shown if time > limit):
         return _nothing(pull, "another plan was shown between the newest approval and the merge")
-    expires_at = max(record.expires_at for record in records if record.digest == shown.digest)
+    agreed = tuple(review for review in qualifying if seen_at(shown, review.time) == digest)
+    if len(agreed) < pull.reviews_required:
+        return _nothing(
+            pull,
+            f"{pull.reviews_required} approvals of the plan that was shown last are required, "
+            f"{len(agreed)} found: others approved an earlier plan",
+        )
+    expires_at = max(record.expires_at for record in records if record.digest == digest)
     if expires_at and pull.merged_at > expires_at:
         return _nothing(pull, "the plan had expired when it was merged")
-    return _approval(pull, shown.digest, qualifying, concern="")
+    return _approval(pull, digest, agreed, concern="")
 
 
 def _approval(

@@ -163,6 +163,10 @@ class Forge(Protocol):
     def reviews_required(self) -> int:
         """How many approvals the base branch asks for."""
 
+    @property
+    def clock_skew(self) -> int:
+        """Seconds that its clock was ahead of ours at its last answer; 0 where it has none."""
+
     def open_pull(
         self, *, branch: str, base_branch: str, title: str, body: str, labels: tuple[str, ...]
     ) -> PullRequest:

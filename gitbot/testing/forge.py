@@ -43,6 +43,7 @@ class MemoryForge:
         self.issues: list[Issue] = []
         self.readers: set[str] = set()
         self.enforced = True  # False: people merge past the approvals, as administrators may
+        self.clock_skew = 0
         self.writes = 0
 
     @property

@@ -29,6 +29,7 @@ from gitbot.model.ledger import FINAL_STATES, Entry, Ledger, MoveState
 from gitbot.model.names import NamespacedName
 from gitbot.model.objects import KubernetesObject, at
 from gitbot.workflows.approvals import Approvals, read_approvals
+from gitbot.workflows.clocks import FORGE_SKEWED, MAX_SKEW, forge_skew
 from gitbot.workflows.dashboard import write_dashboard
 from gitbot.workflows.effects import do_effect
 from gitbot.workflows.feedback import write_refusals, write_statuses
@@ -38,11 +39,10 @@ from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Base, Shell
 
 ASK_FORGE = 60  # seconds after which the forge is asked again although nothing was merged
-MAX_SKEW = 30  # seconds between the API server's clock and ours
 MAX_RUNTIME = 3600
 UNREADABLE = "the stop flag cannot be read"
 SKEWED = "the API server's clock is"
-UNKNOWN = (UNREADABLE, SKEWED)
+UNKNOWN = (UNREADABLE, SKEWED, FORGE_SKEWED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,9 +261,7 @@ def stop_reason(run: _Pass, *, start: bool = True) -> str:
     if run.base.settings.mode == "Observe":
         return "mode Observe applies nothing"
     reason = stop_flag(run.journal.ledger, run.shell.cluster_name)
-    if reason:
-        return reason
-    return _cluster_stop(run.shell)
+    return reason or forge_skew(run.shell) or _cluster_stop(run.shell)
 
 
 def _cluster_stop(shell: Shell) -> str:

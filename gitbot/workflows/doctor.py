@@ -17,8 +17,8 @@ from gitbot.model.diagnosis import Check, Health, fix_of
 from gitbot.model.instants import format_instant
 from gitbot.model.objects import at
 from gitbot.settings import Settings
-from gitbot.workflows.apply import MAX_SKEW
 from gitbot.workflows.base import GitBase
+from gitbot.workflows.clocks import MAX_SKEW
 from gitbot.workflows.pauses import base_head
 from gitbot.workflows.reconcile import snapshot_branch
 from gitbot.workflows.shell import Shell

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gitbot.errors import ConflictError, RepositoryError, UsageError
+from gitbot.errors import ConflictError, ForgeError, RepositoryError, UsageError
 from gitbot.execution.state import PullRecord, fold_pull, fold_requests
 from gitbot.execution.values import Replay
 from gitbot.model.cluster import ClusterSnapshot
@@ -24,6 +24,7 @@ from gitbot.workflows import labels
 from gitbot.workflows.approvals import concern_branch, read_approvals
 from gitbot.workflows.base import CONFIGURATION
 from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
+from gitbot.workflows.clocks import forge_skew
 from gitbot.workflows.feedback import set_check
 from gitbot.workflows.journal import Journal, retried
 from gitbot.workflows.labels import set_labels
@@ -70,6 +71,9 @@ def _publish(
         raise NotOpen(f"pull request {number} is {pull.state}", hint="only open ones are planned")
     if pull.base_branch != shell.base_branch:
         raise UsageError(f"pull request {number} goes to {pull.base_branch}, not the base branch")
+    skew = forge_skew(shell)
+    if skew:
+        raise ForgeError(f"nothing is published: {skew}", hint="let NTP set this machine's clock")
     base = shell.repository.commit(shell.base_branch).id
     outcome = check_pull(shell, ledger, pull, base=base, replay=replay, snapshot=snapshot)
     if is_own_proposal(shell, pull):
@@ -248,7 +252,7 @@ def _say(
     wrote = _record(shell, journal, pull, outcome, base=base)
     records = fold_pull(journal.ledger, pull.number, cluster=shell.cluster_name)
     shown = [(item.time, item.digest) for item in records]
-    notice = CHANGED if changed_since_review(pull, shown, digest) else ""
+    notice = CHANGED if changed_since_review(shell.forge, pull, shown, digest) else ""
     if wrote or not _is_said(shell, pull, digest, notice):
         body = comment_of(shell, outcome, notice=notice, records=records)
         shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)

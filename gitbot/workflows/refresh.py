@@ -9,6 +9,7 @@ from gitbot.model.ledger import Ledger
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows import labels
 from gitbot.workflows.approvals import concern_branch
+from gitbot.workflows.clocks import forge_skew
 from gitbot.workflows.feedback import context_of
 from gitbot.workflows.publish import (
     OWN,
@@ -41,7 +42,12 @@ def refresh_pulls(
     base = shell.repository.commit(shell.base_branch).id
     results: list[PublishResult] = []
     failed = 0
-    for pull in shell.forge.list_pulls(state=PullState.OPEN):
+    pulls = shell.forge.list_pulls(state=PullState.OPEN)
+    skew = forge_skew(shell)
+    if skew:
+        shell.say(f"no pull request is planned: {skew}")
+        return ()
+    for pull in pulls:
         if not _is_wanted(shell, ledger, pull, base, every=every):
             continue
         if failed == MAX_NOT_FETCHED and shell.repository.resolve(pull.head) is None:

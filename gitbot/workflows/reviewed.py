@@ -4,32 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gitbot.errors import ForgeError
+from gitbot.execution.approval import seen_at
 from gitbot.execution.state import PullRecord
 from gitbot.model.ledger import Ledger, concern_file
-from gitbot.ports.forge import PullRequest, Review
+from gitbot.ports.forge import Forge, PullRequest, Review
 from gitbot.reports import Superseded
 
 CHANGED = "changed since review: approve again"
 MAX_SHOWN = 20
 
 
-def changed_since_review(pull: PullRequest, shown: Iterable[tuple[int, str]], digest: str) -> bool:
-    """Whether the plan is another one than what stood there when it was last approved.
+def changed_since_review(
+    forge: Forge, pull: PullRequest, shown: Iterable[tuple[int, str]], digest: str
+) -> bool:
+    """Whether somebody must approve again: the plan is another one than what stood there.
 
-    `shown` are times (seconds UTC) and digests, oldest first. Nobody approved: False.
+    `shown` are times (seconds UTC) and digests, oldest first. How many approvals a merge needs is
+    asked only where some are of this plan and others are not.
     """
+    known = tuple(shown)
     newest: dict[str, Review] = {}
     for review in sorted(pull.reviews, key=lambda item: item.time):
         newest[review.reviewer] = review
-    approved = [
-        review.time
+    seen = [
+        seen_at(known, review.time)
         for review in newest.values()
         if review.approved and review.can_write and review.reviewer != pull.author
     ]
-    if not approved:
+    approved = [item for item in seen if item is not None]
+    agreed = approved.count(digest)
+    if agreed == len(approved):
         return False
-    seen = [known for time, known in shown if time <= max(approved)]
-    return bool(seen) and seen[-1] != digest
+    try:
+        return not agreed or agreed < forge.reviews_required
+    except ForgeError:
+        return True  # how many are needed is not known
 
 
 def proposed(ledger: Ledger, cluster: str, concern: str) -> tuple[Superseded, ...]:

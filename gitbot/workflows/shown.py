@@ -27,7 +27,8 @@ def show_proposal(
     shown = proposed(ledger, shell.cluster_name, concern)
     whole = shell.forge.get_pull(pull.number)
     times = [(item.time, item.digest) for item in shown]
-    notice = CHANGED if changed_since_review(whole, times, review.digest) else ""
+    changed = changed_since_review(shell.forge, whole, times, review.digest)
+    notice = CHANGED if changed else ""
     body = markdown(review.diff, notice=notice, superseded=superseded(shown, review.digest))
     shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
     show_checks(shell, head, review, notice=notice)

@@ -74,6 +74,47 @@ def pull(*records: PullRecord, **fields: object) -> MergedPull:
             "x",
         ),
         (
+            "two reviews of one plan, which was renewed between them",
+            pull(
+                shown("x", 10),
+                shown("x", 25),
+                reviews=(review("eve", 20), review("dan", 30)),
+                reviews_required=2,
+            ),
+            "x",
+        ),
+        (
+            "planned back and forth: both approved this very plan",
+            pull(
+                shown("x", 10),
+                shown("y", 22),
+                shown("x", 26),
+                reviews=(review("eve", 20), review("dan", 30)),
+                reviews_required=2,
+            ),
+            "x",
+        ),
+        (
+            "of two that approve, the one that is needed approved this plan",
+            pull(
+                shown("x", 10),
+                shown("y", 22),
+                reviews=(review("eve", 20), review("dan", 30)),
+                reviews_required=1,
+            ),
+            "y",
+        ),
+        (
+            "shown in the second of the review: the only plan there ever was",
+            pull(shown("x", 20), reviews=(review("eve", 20),), reviews_required=1),
+            "x",
+        ),
+        (
+            "renewed in the second of the review",
+            pull(shown("x", 10), shown("x", 20), reviews=(review("eve", 20),), reviews_required=1),
+            "x",
+        ),
+        (
             "approved once more after the merge",
             pull(
                 shown("x", 10), reviews=(review("eve", 20), review("eve", 120)), reviews_required=1
@@ -142,6 +183,56 @@ def test_a_merge_approves_what_was_shown(name: str, merged: MergedPull, digest: 
         (
             pull(shown("x", 10), shown("y", 30), reviews=(review("eve", 20),), reviews_required=1),
             "another plan was shown between",
+        ),
+        (
+            pull(shown("x", 10), shown("y", 20), reviews=(review("eve", 20),), reviews_required=1),
+            "another plan was shown in the same second as the newest approval",
+        ),
+        (
+            pull(shown("x", 20), shown("y", 20), reviews=(review("eve", 20),), reviews_required=1),
+            "another plan was shown in the same second as the newest approval",
+        ),
+        (
+            pull(
+                shown("x", 10),
+                shown("y", 20),
+                shown("y", 30),
+                reviews=(review("eve", 20),),
+                reviews_required=1,
+            ),
+            "another plan was shown in the same second as the newest approval",
+        ),
+        (
+            pull(shown("x", 10), shown("", 20), reviews=(review("eve", 20),), reviews_required=1),
+            "another plan was shown in the same second as the newest approval",
+        ),
+        (
+            pull(shown("x", 10), shown("y", 100)),
+            "another plan was shown in the same second as the merge",
+        ),
+        (
+            pull(
+                shown("x", 10),
+                shown("y", 25),
+                reviews=(review("eve", 20), review("dan", 30)),
+                reviews_required=2,
+            ),
+            "2 approvals of the plan that was shown last are required, 1 found",
+        ),
+        (
+            pull(
+                shown("x", 10),
+                shown("y", 20),
+                reviews=(review("eve", 20), review("dan", 30)),
+                reviews_required=2,
+            ),
+            "2 approvals of the plan that was shown last are required, 1 found",
+        ),
+        (
+            pull(
+                shown("x", 25), reviews=(review("eve", 20), review("dan", 30)), reviews_required=2
+            ),
+            "2 approvals of the plan that was shown last are required, 1 found",
         ),
         (
             pull(proposal=ProposalFact(concern="heal-x", digest="x", expires_at=99)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitbot.constraints.replay import replay
-from gitbot.errors import RepositoryError
+from gitbot.errors import ForgeError, RepositoryError
 from gitbot.execution.state import fold_pull
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.ports.forge import CheckState
@@ -113,6 +113,29 @@ def test_a_pass_tries_a_few_in_vain_and_leaves_the_rest_to_the_next(
     assert first[-1].pull.number == own.number
     refresh_pulls(story.shell, replay=replay, every=True)
     assert asked == [*heads[:MAX_NOT_FETCHED], own.head, *heads[MAX_NOT_FETCHED:]]
+
+
+@pytest.mark.parametrize("skew", [31, -31])
+def test_nothing_is_shown_or_started_while_the_forge_tells_another_time(skew: int) -> None:
+    """Records carry our time, reviews and merges the forge's: their order would be a guess."""
+    story = Story.begin(db=RULE)
+    shown = story.open(jump=REQUEST)
+    publish(story.shell, number=shown.number, replay=replay)
+    story.merge(shown.number)
+    other = story.open("other", again=REQUEST.replace("name: jump,", "name: again,"))
+    story.forge.clock_skew = skew
+    result = reconcile(story.shell, every_pull=True)
+    assert result.pulls == ()
+    assert result.applied.created == 0
+    assert result.applied.unsure
+    assert result.applied.stop == "the forge's clock is 31 s away from ours (at most 30)"
+    with pytest.raises(ForgeError, match="nothing is published: the forge's clock is 31 s"):
+        publish(story.shell, number=other.number, replay=replay)
+    assert fold_pull(story.store.read(), other.number, cluster=CLUSTER) == ()
+    story.forge.clock_skew = skew - skew // abs(skew)
+    again = reconcile(story.shell, every_pull=True)
+    assert [item.pull.number for item in again.pulls] == [other.number]
+    assert again.applied.states == {"succeeded": 1}
 
 
 def test_the_record_names_the_base_that_was_planned_on(monkeypatch: pytest.MonkeyPatch) -> None:

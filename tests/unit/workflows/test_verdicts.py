@@ -90,6 +90,22 @@ def test_a_plan_that_changed_since_its_review_says_so_until_it_is_approved_again
     assert refresh_pulls(story.shell, replay=replay) == ()
 
 
+def test_where_two_must_approve_one_approval_of_the_new_plan_is_not_enough() -> None:
+    story = Story.begin(reviews_required=2)
+    pull = story.open(jump=REQUEST)
+    show(story)
+    story.cluster.advance(60)
+    story.forge.approve_pull(1, reviewer="bob")
+    story.cluster.advance(60)
+    story.commit(pull.branch, jump=EDITED)
+    show(story)
+    for reviewer, again in (("eve", True), ("bob", False)):
+        story.cluster.advance(60)
+        story.forge.approve_pull(1, reviewer=reviewer)
+        show(story)
+        assert (CHANGED in body(story)) is again
+
+
 @pytest.mark.parametrize("reviewer", ["ann", "eve"])
 def test_a_review_that_does_not_count_makes_nothing_stale(reviewer: str) -> None:
     story = Story.begin()

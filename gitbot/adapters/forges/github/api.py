@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -50,6 +51,7 @@ class Api:
     send: Callable[..., tuple[int, dict[str, Any], str]]
     secret: Callable[[], str] = field(default=lambda: "", repr=False)
     budget: Budget = field(default_factory=Budget)
+    skew: int = 0  # seconds that GitHub's clock was ahead of ours at its last answer
     _etags: dict[str, tuple[str, Answer]] = field(default_factory=dict)
 
     @classmethod
@@ -199,6 +201,7 @@ class Api:
         headers: Mapping[str, str],
         body: Mapping[str, Any] | None,
     ) -> tuple[int, dict[str, str], str]:
+        asked_at = self.clock.now()
         try:
             status, got, text = self.send(
                 verb,
@@ -217,6 +220,11 @@ class Api:
             raise _unsigned(error) from error
         lowered = {name.lower(): str(value) for name, value in got.items()}
         self.budget.learn(lowered)
+        theirs = date_of(lowered)
+        if theirs:
+            # an answer that takes long is no wrong clock; a Date is cut to whole seconds
+            latest = self.clock.now()
+            self.skew = max(0, theirs - latest) + min(0, theirs + 1 - asked_at)
         return status, lowered, text
 
     def _remember(self, key: str, answer: Answer) -> Answer:
@@ -236,6 +244,14 @@ def _answer(what: str, status: int, headers: Mapping[str, str], body: str) -> An
     except ValueError as error:
         raise Unanswered(f"GitHub's answer is no JSON, so gitbot could not {what}") from error
     return Answer(status=status, headers=headers, body=value)
+
+
+def date_of(headers: Mapping[str, str]) -> int:
+    """When an answer was given by the one who gave it, in seconds UTC; 0 where it is not said."""
+    try:
+        return int(parsedate_to_datetime(headers.get("date", "")).timestamp())
+    except (TypeError, ValueError):
+        return 0
 
 
 def _next(link: str) -> dict[str, Any] | None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote
 
-from gitbot.adapters.forges.github.api import Api
+from gitbot.adapters.forges.github.api import Api, date_of
 from gitbot.adapters.forges.github.credentials import CredentialKind
 from gitbot.adapters.forges.github.protection import Protection
 from gitbot.adapters.forges.github.refusals import Refused
@@ -87,9 +86,8 @@ def _reach(patient: Patient) -> Iterable[Check]:
 
 
 def _clock(patient: Patient, headers: Mapping[str, str]) -> Iterable[Check]:
-    try:
-        theirs = int(parsedate_to_datetime(headers.get("date", "")).timestamp())
-    except (TypeError, ValueError):
+    theirs = date_of(headers)
+    if not theirs:
         return
     skew = abs(theirs - patient.api.clock.now())
     if skew > MAX_SKEW:

@@ -93,6 +93,11 @@ class GitHubForge:
         """How many approvals the base branch asks for, by rulesets and classic protection."""
         return self.protection.reviews_required()
 
+    @property
+    def clock_skew(self) -> int:
+        """Seconds that GitHub's clock was ahead of ours at its last answer."""
+        return self.api.skew
+
     # Pull requests
 
     def open_pull(

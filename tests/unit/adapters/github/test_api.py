@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from email.utils import formatdate
 from typing import Any
 
 import pytest
 
-from gitbot.adapters.forges.github.api import READS
+from gitbot.adapters.forges.github.api import READS, Api
 from gitbot.adapters.forges.github.budget import MAX_WAIT, Budget, BudgetSpent, Priority
 from gitbot.adapters.forges.github.refusals import Refused, Unanswered
 from gitbot.errors import ForgeError
@@ -17,6 +18,7 @@ from tests.unit.adapters.github.scripted import (
     Reply,
     Request,
     api_for,
+    credentials_for,
     forge_for,
     serving,
 )
@@ -230,6 +232,24 @@ def test_content_writes_are_spread() -> None:
     assert budget.wait_for(Priority.SAFETY, write=True, now=30) == 0
     with pytest.raises(BudgetSpent):
         budget.wait_for(Priority.COSMETIC, write=True, now=30)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "takes", "skew"),
+    [(0, 0, 0), (45, 0, 45), (-45, 0, -44), (-1, 0, 0), (0, 40, 0), (45, 40, 5), (-45, 40, -44)],
+)
+def test_how_far_its_clock_is_away(ahead: int, takes: int, skew: int) -> None:
+    """An answer that takes long is no wrong clock; a Date is cut to whole seconds."""
+    clock = FakeClock()
+
+    def send(*_: Any, **__: Any) -> tuple[int, dict[str, Any], str]:
+        date = formatdate(clock.now() + ahead, usegmt=True)
+        clock.sleep(takes)
+        return 200, {"Date": date}, "{}"
+
+    api = Api(credentials=credentials_for("https://api.example.org"), clock=clock, send=send)
+    api.get("look", "/x")
+    assert api.skew == skew
 
 
 REVIEWS: list[tuple[dict[str, Reply], int | None]] = [
