@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gitbot.execution.observe import move_entry
-from gitbot.execution.state import MoveRecord, RequestRecord
+from gitbot.execution.requests import MoveRecord, RequestRecord
 from gitbot.execution.values import Approved, View
 from gitbot.model.ledger import Entry, MoveState
 from gitbot.model.plan import Move

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitbot.execution.facts import ClusterFacts
 from gitbot.execution.observe import VANISHED, move_entry
-from gitbot.execution.state import MoveRecord, RequestRecord
+from gitbot.execution.requests import MoveRecord, RequestRecord
 from gitbot.execution.values import Approved, View
 from gitbot.model.instants import FOREVER, Interval, intersect, subtract
 from gitbot.model.ledger import Entry, MoveState

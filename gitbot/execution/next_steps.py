@@ -16,13 +16,9 @@ from gitbot.execution.facts import ClusterFacts, is_own, phase_of, vm_of
 from gitbot.execution.groups import judge_groups
 from gitbot.execution.nodes import advance, effects_due
 from gitbot.execution.observe import Subject, move_entry, observe
+from gitbot.execution.requests import STARTED_STATES, RequestRecord, fold_requests
 from gitbot.execution.starts import Candidate, choose_starts
-from gitbot.execution.state import (
-    STARTED_STATES,
-    RequestRecord,
-    fold_requests,
-    observed_migrations,
-)
+from gitbot.execution.state import observed_migrations
 from gitbot.execution.values import Approved, Effect, Stale, Steps, View
 from gitbot.model.ledger import Entry, MoveState, request_file
 from gitbot.model.objects import KubernetesObject, at, name_of, uid_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from gitbot.execution.facts import ClusterFacts, boot_id, is_ready
-from gitbot.execution.state import NodeRecord, NodeState, RequestRecord, fold_homes, fold_nodes
+from gitbot.execution.requests import RequestRecord
+from gitbot.execution.state import NodeRecord, NodeState, fold_homes, fold_nodes
 from gitbot.execution.values import (
     Approved,
     Effect,

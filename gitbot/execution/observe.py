@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gitbot.execution.facts import ClusterFacts, is_own, new_breaches, phase_of
-from gitbot.execution.state import MoveRecord
+from gitbot.execution.requests import MoveRecord
 from gitbot.execution.values import Approved, DeleteMigration, View
 from gitbot.model.ledger import Entry, MoveState, request_file
 from gitbot.model.names import NamespacedName

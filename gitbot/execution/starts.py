@@ -9,7 +9,8 @@ from gitbot.execution.endings import next_start
 from gitbot.execution.facts import ClusterFacts, Slots
 from gitbot.execution.nodes import BUSY, begin, home_entry, may_begin, nodes_of
 from gitbot.execution.observe import move_entry
-from gitbot.execution.state import MoveRecord, NodeRecord, NodeState, RequestRecord
+from gitbot.execution.requests import MoveRecord, RequestRecord
+from gitbot.execution.state import NodeRecord, NodeState
 from gitbot.execution.values import Approved, CreateMigration, Effect, Stale, View, Waiting
 from gitbot.model.effect import Effect as EffectIdentity
 from gitbot.model.effect import effect_name

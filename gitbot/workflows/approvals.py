@@ -16,14 +16,8 @@ from gitbot.execution.approval import (
     ReviewFact,
     decide,
 )
-from gitbot.execution.state import (
-    RequestRecord,
-    fold_concern,
-    fold_pull,
-    fold_requests,
-    ledger_id,
-    window_as_merged,
-)
+from gitbot.execution.requests import RequestRecord, fold_requests, ledger_id
+from gitbot.execution.state import fold_concern, fold_pull, window_as_merged
 from gitbot.execution.values import Approval, Approved, Maintenance, Terms
 from gitbot.intents import proposal_file
 from gitbot.model.instants import Interval, parse_instant

@@ -11,14 +11,8 @@ from dataclasses import dataclass
 
 from gitbot.errors import ForgeError
 from gitbot.execution.approval import NotApproved
-from gitbot.execution.state import (
-    MoveRecord,
-    NodeRecord,
-    NodeState,
-    RequestRecord,
-    RequestState,
-    fold_requests,
-)
+from gitbot.execution.requests import MoveRecord, RequestRecord, RequestState, fold_requests
+from gitbot.execution.state import NodeRecord, NodeState
 from gitbot.execution.values import Waiting
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gitbot.execution.approval import NotApproved
-from gitbot.execution.state import RequestRecord, RequestState, fold_requests
+from gitbot.execution.requests import RequestRecord, RequestState, fold_requests
 from gitbot.execution.values import Approved, Waiting
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger

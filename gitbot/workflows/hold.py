@@ -7,19 +7,14 @@ from dataclasses import dataclass
 
 from gitbot.errors import GitbotError, UsageError
 from gitbot.execution.facts import FINAL_PHASES, is_own, phase_of
-from gitbot.execution.state import (
-    CANCELLED,
-    NodeState,
-    RequestRecord,
-    fold_nodes,
-    fold_requests,
-    stop_flag,
-)
+from gitbot.execution.requests import CANCELLED, RequestRecord, fold_requests
+from gitbot.execution.state import NodeState, fold_nodes, stop_flag
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import HOLD_FILE, Entry, node_file, request_file
 from gitbot.model.objects import name_of, uid_of
 from gitbot.ports.cluster import Cluster
 from gitbot.workflows.apply import ApplyResult, apply
+from gitbot.workflows.clocks import forge_skew
 from gitbot.workflows.journal import Journal, retried
 from gitbot.workflows.shell import Shell
 
@@ -128,9 +123,12 @@ def resume(shell: Shell, *, reason: str, by: str) -> HoldResult:
 def resume_ledger(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
     """Take away the flag in the ledger alone; whether there was one. The cluster is not asked.
 
-    Refused (UsageError) where the flag was set after `said_at` (seconds UTC): who resumed could
-    not know of it.
+    Refused (UsageError) where the flag was set after `said_at` (seconds UTC, the forge's), or in
+    that very second: who resumed could not know of it. So it is while the clocks do not agree.
     """
+    skew = forge_skew(shell)
+    if skew:
+        raise UsageError(f"what was said first is not known: {skew}", hint="run gitbot resume")
     return retried(lambda: _resume_once(shell, reason=reason, by=by, said_at=said_at))
 
 
@@ -139,7 +137,7 @@ def _resume_once(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     marks = [entry for entry in ledger.of(HOLD_FILE) if entry.cluster in ("", shell.cluster_name)]
-    if marks and marks[-1].state == "set" and marks[-1].time > said_at:
+    if marks and marks[-1].state == "set" and marks[-1].time >= said_at:
         raise UsageError(
             f"the stop flag was set anew at {format_instant(marks[-1].time)}: {marks[-1].reason}",
             hint="say again that all may go on",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gitbot.execution.state import RequestRecord, fold_requests
+from gitbot.execution.requests import RequestRecord, fold_requests
 from gitbot.execution.values import Approved
 from gitbot.intents.compile import Past
 from gitbot.model.ledger import Ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gitbot.execution.state import fold_requests
+from gitbot.execution.requests import fold_requests
 from gitbot.intents.proposals import Proposal, write_proposal
 from gitbot.model.findings import Severity
 from gitbot.model.plan import PlacementPlan

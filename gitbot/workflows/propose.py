@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gitbot.errors import Bug
-from gitbot.execution.state import (
-    ConcernRecord,
-    concerns_of,
-    fold_concern,
-    fold_requests,
-)
+from gitbot.execution.requests import fold_requests
+from gitbot.execution.state import ConcernRecord, concerns_of, fold_concern
 from gitbot.intents import proposal_file
 from gitbot.model.canonical import digest
 from gitbot.model.cluster import ClusterSnapshot

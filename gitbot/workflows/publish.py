@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gitbot.errors import ConflictError, ForgeError, RepositoryError, UsageError
-from gitbot.execution.state import PullRecord, fold_pull, fold_requests
+from gitbot.execution.requests import fold_requests
+from gitbot.execution.state import PullRecord, fold_pull
 from gitbot.execution.values import Replay
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity

@@ -8,15 +8,8 @@ from typing import Any
 
 from gitbot.errors import ClusterError, UsageError
 from gitbot.execution.facts import ClusterFacts
-from gitbot.execution.state import (
-    MoveRecord,
-    NodeRecord,
-    NodeState,
-    RequestRecord,
-    fold_nodes,
-    fold_requests,
-    window_as_merged,
-)
+from gitbot.execution.requests import MoveRecord, RequestRecord, fold_requests
+from gitbot.execution.state import NodeRecord, NodeState, fold_nodes, window_as_merged
 from gitbot.execution.values import Waiting
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger, MoveState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gitbot.execution.state import RequestRecord, fold_requests, ledger_id
+from gitbot.execution.requests import RequestRecord, fold_requests, ledger_id
 from gitbot.intents import Intent
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec

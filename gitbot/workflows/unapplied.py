@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gitbot.execution.accept import is_known, may_enter
-from gitbot.execution.state import RequestRecord, fold_concern, fold_requests
+from gitbot.execution.requests import RequestRecord, fold_requests
+from gitbot.execution.state import fold_concern
 from gitbot.execution.values import Approved
 from gitbot.ports.forge import PullRequest
 from gitbot.workflows.approvals import concern_branch

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.state import RequestState, fold_nodes, fold_requests
+from gitbot.execution.requests import RequestState, fold_requests
+from gitbot.execution.state import fold_nodes
 from gitbot.model.ledger_json import verify
 from gitbot.model.objects import KubernetesObject, at
 from gitbot.ports.forge import MergeMethod, PullState

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitbot.execution.state import fold_requests
+from gitbot.execution.requests import fold_requests
 from gitbot.model.ledger import Entry, Ledger, MoveState
 from gitbot.model.ledger_json import append_lines, chain, decode_line, encode_entry, read_files
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.execution.state import fold_requests
+from gitbot.execution.requests import fold_requests
 from gitbot.workflows.concerns.cooldown import in_cooldown
 from gitbot.workflows.concerns.drains import drains
 from gitbot.workflows.concerns.healings import heals

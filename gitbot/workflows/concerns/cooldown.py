@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gitbot.execution.state import (
-    RequestRecord,
-    last_moved,
-)
+from gitbot.execution.requests import RequestRecord, last_moved
 from gitbot.model.names import NamespacedName
 
 

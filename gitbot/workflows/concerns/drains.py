@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gitbot.execution.state import (
-    RequestRecord,
-)
+from gitbot.execution.requests import RequestRecord
 from gitbot.intents import Intent
 from gitbot.intents.compile import Opening
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec

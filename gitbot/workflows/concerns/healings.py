@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.execution.state import (
-    RequestRecord,
-)
+from gitbot.execution.requests import RequestRecord
 from gitbot.model.canonical import digest
 from gitbot.model.constraint import Breach
 from gitbot.model.names import IntentRef, NamespacedName

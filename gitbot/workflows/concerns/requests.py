@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gitbot.execution.state import (
-    MoveRecord,
-    RequestRecord,
-)
+from gitbot.execution.requests import MoveRecord, RequestRecord
 from gitbot.intents.compile import compile_requests
 from gitbot.model.canonical import digest
 from gitbot.model.findings import Severity

@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gitbot.execution.accept import SUPERSEDED
-from gitbot.execution.state import (
-    NodeState,
-    RequestRecord,
-    RequestState,
-    fold_nodes,
-)
+from gitbot.execution.requests import RequestRecord, RequestState
+from gitbot.execution.state import NodeState, fold_nodes
 from gitbot.model.canonical import digest, short_digest
 from gitbot.model.ledger import MoveState
 from gitbot.model.problem import (

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from gitbot.execution.state import (
-    NodeState,
-    RequestRecord,
-    fold_homes,
-    fold_nodes,
-)
+from gitbot.execution.requests import RequestRecord
+from gitbot.execution.state import NodeState, fold_homes, fold_nodes
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
 from gitbot.model.canonical import digest
 from gitbot.model.ledger import Ledger, MoveState

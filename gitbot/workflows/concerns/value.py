@@ -6,12 +6,7 @@ from dataclasses import dataclass, replace
 
 from gitbot.execution.accept import is_known, may_enter
 from gitbot.execution.facts import ClusterFacts
-from gitbot.execution.state import (
-    MoveRecord,
-    RequestRecord,
-    fold_requests,
-    highest_move,
-)
+from gitbot.execution.requests import MoveRecord, RequestRecord, fold_requests, highest_move
 from gitbot.execution.values import Approved, Stale
 from gitbot.model.canonical import short_digest
 from gitbot.model.ledger import Ledger, MoveState

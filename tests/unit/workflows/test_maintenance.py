@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitbot.execution.state import fold_nodes, fold_requests
+from gitbot.execution.requests import fold_requests
+from gitbot.execution.state import fold_nodes
 from gitbot.ports.forge import CheckState
 from gitbot.workflows.apply import apply
 from gitbot.workflows.hold import returned

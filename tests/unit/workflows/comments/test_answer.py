@@ -9,7 +9,8 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from gitbot.cli.comment import comment_json
 from gitbot.constraints.replay import replay
-from gitbot.execution.state import fold_requests, stop_flag
+from gitbot.execution.requests import fold_requests
+from gitbot.execution.state import stop_flag
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.names import NamespacedName
 from gitbot.workflows.apply import apply
