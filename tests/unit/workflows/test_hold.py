@@ -145,6 +145,7 @@ def test_a_flag_set_while_somebody_resumes_stays(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hold(stage.shell, reason="one", by="ann")
+    stage.clock.sleep(5)
     said_at = stage.clock.now()
     stage.clock.sleep(5)
     race(monkeypatch, stage, lambda: hold(stage.shell, reason="two", by="bob"))
@@ -153,13 +154,27 @@ def test_a_flag_set_while_somebody_resumes_stays(
     assert stop_flag(stage.store.read(), "prod")
 
 
-def test_a_flag_set_anew_is_not_taken_away_by_an_earlier_word(stage: Stage) -> None:
+@pytest.mark.parametrize("later", [5, 1, 0])
+def test_a_flag_set_anew_is_not_taken_away_by_an_earlier_word(stage: Stage, later: int) -> None:
+    """Nor by one of the same second: nobody knows which came first."""
     hold(stage.shell, reason="one", by="ann")
-    said_at = stage.clock.now()
     stage.clock.sleep(5)
+    said_at = stage.clock.now()
+    stage.clock.sleep(later)
     hold(stage.shell, reason="two", by="bob")
     with pytest.raises(UsageError, match="set anew"):
         resume_ledger(stage.shell, reason="", by="ann", said_at=said_at)
+    assert resume_ledger(stage.shell, reason="", by="ann", said_at=stage.clock.now() + 1)
+
+
+def test_while_the_clocks_do_not_agree_a_comment_resumes_nothing(stage: Stage) -> None:
+    hold(stage.shell, reason="one", by="ann")
+    stage.forge.clock_skew = 45
+    with pytest.raises(UsageError, match="45 s away from ours"):
+        resume_ledger(stage.shell, reason="", by="ann", said_at=stage.clock.now() + 45)
+    assert stop_flag(stage.store.read(), "prod")
+    resume(stage.shell, reason="", by="ann")
+    assert not stop_flag(stage.store.read(), "prod")
 
 
 def test_a_pass_that_writes_does_not_keep_a_cancellation_from_being_written(

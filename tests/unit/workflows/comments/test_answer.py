@@ -128,6 +128,7 @@ def test_hold_and_resume_set_the_flag_in_the_ledger() -> None:
     assert told(story, "/gitbot hold", by="bob").outcome is Outcome.DONE
     (entry,) = story.store.read().of("hold.jsonl")
     assert (entry.author, entry.reason) == ("bob", "comment on 1")
+    story.cluster.advance(1)
     result = told(story, "/gitbot resume")
     assert result.start_pass
     assert not stop_flag(story.store.read(), CLUSTER)
