@@ -133,11 +133,10 @@ class State:
             yield self.ports, number, port
         if not pod.volumes:
             return
-        for claim in sorted(set(pod.claims)):
+        for claim in sorted(set(pod.direct_claims)):
             yield self.claims, (pod.namespace, claim), pod.name
-            found = self.facts.storage.csi_handle(pod.namespace, claim)
-            if found is not None:
-                yield self.csi, (number, found[0]), found[1]
+        for driver, handle in sorted(self.facts.storage.csi_volumes(pod)):
+            yield self.csi, (number, driver), handle
         if any(at(volume, kind) for volume in pod.volumes for kind in INLINE_DISKS):
             yield self.disks, number, pod.name
 

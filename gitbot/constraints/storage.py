@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gitbot.constraints.in_tree_disks import (
+    disk_of,
+    driver_of,
+    driver_terms,
+    inline_handle,
+    volume_handle,
+)
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.objects import Json, annotations_of, at, name_of
+from gitbot.model.pod import Pod
 from gitbot.model.selectors import NodeSelectorTerm
 
 
 class Storage:
     """Lookups by name. A claim is filed under (namespace, name)."""
 
-    __slots__ = ("_attached", "claims", "classes", "drivers", "volumes")
+    __slots__ = ("_attached", "claims", "classes", "drivers", "migrated", "volumes")
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self.claims = {
@@ -22,6 +30,9 @@ class Storage:
         self.volumes = {name_of(obj).name: obj for obj in snapshot.of("PersistentVolume")}
         self.classes = {name_of(obj).name: obj for obj in snapshot.of("StorageClass")}
         self.drivers = {name_of(obj).name: _limits(obj) for obj in snapshot.of("CSINode")}
+        self.migrated = {
+            name_of(obj).name: _migrated(obj) for obj in snapshot.of("CSINode") if _migrated(obj)
+        }
         self._attached: dict[tuple[str, str], set[str]] = {}
         for attachment in snapshot.of("VolumeAttachment"):
             self._attach(attachment)
@@ -34,8 +45,17 @@ class Storage:
         """The volume that a claim is bound to."""
         return self.volumes.get(at(claim, "spec", "volumeName", default=""))
 
-    def csi_handle(self, namespace: str, name: str) -> tuple[str, str] | None:
-        """Driver and unique handle of a claim's CSI volume; None where it has none."""
+    def csi_volumes(self, pod: Pod) -> set[tuple[str, str]]:
+        """Driver and unique handle of each volume of a pod that a CSI driver attaches."""
+        found = set()
+        for volume in pod.volumes:
+            claim = pod.claim_of(volume)
+            named = self._csi_handle(pod.namespace, claim) if claim else inline_handle(volume)
+            if named is not None:
+                found.add(named)
+        return found
+
+    def _csi_handle(self, namespace: str, name: str) -> tuple[str, str] | None:
         claim = self.claim(namespace, name)
         if claim is None:
             return None
@@ -45,6 +65,8 @@ class Storage:
         volume = self.volumes.get(volume_name)
         if volume is None:
             return self._to_be_provisioned(claim, namespace, name)
+        if at(volume, "spec", "csi") is None:
+            return volume_handle(volume)
         driver = at(volume, "spec", "csi", "driver", default="")
         handle = at(volume, "spec", "csi", "volumeHandle", default="")
         return (driver, handle) if driver and handle else None
@@ -64,7 +86,8 @@ class Storage:
     def _to_be_provisioned(self, claim: Json, namespace: str, name: str) -> tuple[str, str] | None:
         """An unbound claim counts for the driver of its class, under a name of its own."""
         provisioner = at(self.classes.get(class_of(claim)), "provisioner", default="")
-        return (provisioner, f"{namespace}/{name}") if provisioner else None
+        driver = driver_of(provisioner)
+        return (driver, f"{namespace}/{name}") if driver else None
 
 
 def _limits(csi_node: Json) -> dict[str, int]:
@@ -74,6 +97,12 @@ def _limits(csi_node: Json) -> dict[str, int]:
         for driver in at(csi_node, "spec", "drivers", default=())
         if (count := at(driver, "allocatable", "count")) is not None
     }
+
+
+def _migrated(csi_node: Json) -> frozenset[str]:
+    """The in-tree plugins whose volumes the node leaves to CSI drivers."""
+    listed = annotations_of(csi_node).get("storage.alpha.kubernetes.io/migrated-plugins") or ""
+    return frozenset(listed.split(",")) - {""}
 
 
 def is_bound(claim: Json) -> bool:
@@ -102,6 +131,22 @@ def required_terms(volume: Json) -> tuple[NodeSelectorTerm, ...] | None:
     if required is None:
         return None
     return tuple(NodeSelectorTerm.of(term) for term in required.get("nodeSelectorTerms") or ())
+
+
+def terms_at(volume: Json, node: str, storage: Storage) -> tuple[NodeSelectorTerm, ...] | None:
+    """The same as one node is asked: in the driver's words where it serves the disk by CSI."""
+    if not served_by_csi(volume, node, storage):
+        return required_terms(volume)
+    terms = driver_terms(volume)
+    return None if terms is None else tuple(NodeSelectorTerm.of(term) for term in terms)
+
+
+def served_by_csi(volume: Json, node: str, storage: Storage) -> bool:
+    """Whether a node leaves an in-tree disk to its CSI driver."""
+    if not storage.migrated:
+        return False
+    disk = disk_of(volume.get("spec") or {})
+    return disk is not None and disk.plugin in storage.migrated.get(node, ())
 
 
 def allowed_topologies(storage_class: Json | None) -> tuple[NodeSelectorTerm, ...]:

@@ -15,6 +15,8 @@ from gitbot.constraints.storage import (
     class_of,
     is_bound,
     required_terms,
+    served_by_csi,
+    terms_at,
     waits_for_consumer,
 )
 from gitbot.constraints.verdicts import Rejection
@@ -101,12 +103,19 @@ class VolumeBinding:
                 continue
             if volume is None:
                 return self._state.columns.nowhere()
-            if (terms := required_terms(volume)) is not None:
-                mask &= self._reachable(terms)
+            mask &= self._reached(volume)
         if self._unbound:
             storage = self._state.facts.storage
             for number in np.flatnonzero(mask):
                 mask[number] = not unbindable(self._unbound, storage, self._state.nodes[number])
+        return mask
+
+    def _reached(self, volume: Json) -> Mask:
+        storage, terms = self._state.facts.storage, required_terms(volume)
+        mask = self._state.columns.everywhere() if terms is None else self._reachable(terms)
+        for number, node in enumerate(self._state.nodes):
+            if served_by_csi(volume, node.name, storage):
+                mask[number] = reaches(terms_at(volume, node.name, storage), node)
         return mask
 
     def _reachable(self, terms: tuple[NodeSelectorTerm, ...]) -> Mask:
@@ -145,9 +154,10 @@ class VolumeBinding:
             volume = self._state.facts.storage.volume_of(claim)
             if volume is None:
                 return {_NO_VOLUME: f"claim {name} is bound to a volume that does not exist"}
-            if not reaches(volume, node):
+            terms = terms_at(volume, node.name, self._state.facts.storage)
+            if not reaches(terms, node):
                 where = f"volume {name_of(volume).name} of claim {name}"
-                wanted = " or ".join(misses(required_terms(volume) or (), node))
+                wanted = " or ".join(misses(terms or (), node))
                 return {_NO_AFFINITY: f"{where} cannot be reached from the node: it wants {wanted}"}
         return {}
 

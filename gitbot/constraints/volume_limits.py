@@ -28,10 +28,8 @@ class VolumeLimits:
     def _wanted(self) -> dict[str, set[str]]:
         """Driver to handles of the pod's volumes."""
         found: dict[str, set[str]] = {}
-        for claim in self._pod.claims:
-            handle = self._state.facts.storage.csi_handle(self._pod.namespace, claim)
-            if handle is not None:
-                found.setdefault(handle[0], set()).add(handle[1])
+        for driver, handle in self._state.facts.storage.csi_volumes(self._pod):
+            found.setdefault(driver, set()).add(handle)
         return found
 
     def mask(self) -> Mask:
@@ -77,5 +75,5 @@ class VolumeLimits:
 
 
 def prepare(state: State, pod: Pod) -> VolumeLimits | None:
-    """None where the pod has no claims or no node states a limit."""
-    return VolumeLimits(state, pod) if pod.claims and state.facts.storage.drivers else None
+    """None where the pod has no volumes or no node states a limit."""
+    return VolumeLimits(state, pod) if pod.volumes and state.facts.storage.drivers else None

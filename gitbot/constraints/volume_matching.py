@@ -18,15 +18,14 @@ from gitbot.constraints.storage import (
 from gitbot.model.node import Node
 from gitbot.model.objects import Json, annotations_of, at, labels_of, name_of, uid_of
 from gitbot.model.quantities import nanos
-from gitbot.model.selectors import LabelSelector
+from gitbot.model.selectors import LabelSelector, NodeSelectorTerm
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
-def reaches(volume: Json, node: Node) -> bool:
+def reaches(terms: tuple[NodeSelectorTerm, ...] | None, node: Node) -> bool:
     """Whether a volume's node affinity accepts a node's labels; its matchFields are not asked."""
-    terms = required_terms(volume)
     return terms is None or any(term.matches_labels(node.labels) for term in terms)
 
 
@@ -75,8 +74,12 @@ def _match(claim: Json, storage: Storage, node: Node, taken: set[str]) -> Json |
     ]
     kept = [volume for volume in suitable if at(volume, "spec", "claimRef")]
     if kept:
-        return kept[0] if reaches(kept[0], node) else None
-    fits = [volume for volume in suitable if _is_free(volume, claim) and reaches(volume, node)]
+        return kept[0] if reaches(required_terms(kept[0]), node) else None
+    fits = [
+        volume
+        for volume in suitable
+        if _is_free(volume, claim) and reaches(required_terms(volume), node)
+    ]
     return min(fits, key=lambda volume: (_size(volume), name_of(volume).name), default=None)
 
 

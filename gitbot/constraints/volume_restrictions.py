@@ -87,7 +87,7 @@ class VolumeRestrictions:
 
 def prepare(state: State, pod: Pod) -> VolumeRestrictions | None:
     """None where the pod has no volumes of these kinds."""
-    concerned = pod.claims or any(_inline(volume) for volume in pod.volumes)
+    concerned = pod.direct_claims or any(_inline(volume) for volume in pod.volumes)
     return VolumeRestrictions(state, pod) if concerned else None
 
 

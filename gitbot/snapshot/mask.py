@@ -38,6 +38,7 @@ ANNOTATIONS = frozenset(
         "kubevirt.io/workloadUpdateMigration",
         "node-labeller.kubevirt.io/skip-node",
         "pv.kubernetes.io/bind-completed",
+        "storage.alpha.kubernetes.io/migrated-plugins",
         "volume.beta.kubernetes.io/storage-class",
         "volume.kubernetes.io/selected-node",
     }

@@ -12,8 +12,10 @@ from gitbot.model.names import NamespacedName
 from tests.controlplane import build
 from tests.scheduling.comparison import differences, explainer_of
 from tests.scheduling.regressions import REGRESSIONS, Regression
+from tests.scheduling.regressions_disks import DISK_REGRESSIONS
 
-cases = pytest.mark.parametrize("case", REGRESSIONS, ids=[case.name for case in REGRESSIONS])
+ALL = (*REGRESSIONS, *DISK_REGRESSIONS)
+cases = pytest.mark.parametrize("case", ALL, ids=[case.name for case in ALL])
 NEW = NamespacedName(namespace="shop", name="new")
 
 
