@@ -73,6 +73,21 @@ def test_everything_can_be_read(report: Page, scheme: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1600, 1000, 380])
+def test_no_picture_shrinks_until_its_words_are_unreadable(
+    page: Page, tmp_path: Path, width: int
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(html(SMALL, templates=TEMPLATES), encoding="utf-8")
+    page.open(file)
+    page.width(width)
+    heights = page.value(
+        "[...document.querySelectorAll('svg text')].map(e => e.getBoundingClientRect().height)"
+    )
+    assert heights
+    assert min(heights) >= 10  # pixels; what does not fit is scrolled to
+
+
+@pytest.mark.parametrize("width", [1600, 1000, 380])
 def test_the_page_never_scrolls_sideways(report: Page, width: int) -> None:
     report.width(width)
     assert report.value("document.documentElement.scrollWidth") <= width
