@@ -100,34 +100,26 @@ def check(
 ) -> CheckResult:
     """Check a working tree, or with `base` what merging `sources` into it would add.
 
-    With `base`, configuration and policies are the base's, the plan has the moves of the
-    MigrationRequests that are new or changed, and what new or changed windows and rules would do is
-    a preview outside the digest. `changed` are the paths that a pull request touches.
+    With `base`, configuration and policies are the base's, the plan has the moves of new or changed
+    MigrationRequests, and what new or changed windows and rules would do is a preview outside the
+    digest. `changed` are the paths that a pull request touches.
     """
     texts = _read(cluster, sources, base, engine)
-    if texts.settings is None or has_errors(texts.findings):
-        return CheckResult(findings=texts.findings, settings=texts.settings, cluster=cluster)
-    if cluster not in {known.name for known in texts.settings.clusters}:
-        unknown = _unknown_cluster(cluster, texts.settings)
-        return CheckResult(findings=(*texts.findings, unknown), cluster=cluster)
-    scene = Scene(
-        cluster=cluster,
-        intents=texts.intents,
-        before=texts.before,
-        settings=texts.settings,
-        evidence=evidence,
-        instances=Instances(evidence.snapshot),
-    )
+    if (settings := texts.settings) is None or has_errors(texts.findings):
+        return CheckResult(findings=texts.findings, settings=settings, cluster=cluster)
+    if settings.cluster(cluster) is None:
+        return _unknown_cluster(cluster, settings, texts.findings)
+    scene = _scene(cluster, texts, settings, evidence)
     work = whole_tree(scene) if base is None else pull_request_scope(scene)
     problem, found = scene.problem(work.goals)
     plan = make_plan(problem)
     previews, more = scene.previews(work.previewed, plan)
-    both = _both_touched(changed, texts.settings, cluster)
+    both = _both_touched(changed, settings, cluster)
     made = review(
         plan=plan,
         problem=problem,
         intents=texts.intents,
-        settings=texts.settings,
+        settings=settings,
         policies=texts.policies,
         templates=engine.templates,
         replay=engine.replay,
@@ -143,8 +135,19 @@ def check(
         previews=previews,
         problem=problem,
         intents=texts.intents,
-        settings=texts.settings,
+        settings=settings,
         cluster=cluster,
+    )
+
+
+def _scene(cluster: str, texts: _Texts, settings: Settings, evidence: Evidence) -> Scene:
+    return Scene(
+        cluster=cluster,
+        intents=texts.intents,
+        before=texts.before,
+        settings=settings,
+        evidence=evidence,
+        instances=Instances(evidence.snapshot),
     )
 
 
@@ -187,15 +190,18 @@ def _of(cluster: str, sources: Sources) -> dict[str, bytes]:
     return {path: data for path, data in sources.intents.items() if path.startswith(prefix)}
 
 
-def _unknown_cluster(cluster: str, settings: Settings) -> Finding:
+def _unknown_cluster(
+    cluster: str, settings: Settings, findings: tuple[Finding, ...]
+) -> CheckResult:
     known = ", ".join(item.name for item in settings.clusters)
-    return Finding(
+    unknown = Finding(
         code="check/unknown-cluster",
         severity=Severity.ERROR,
         message=f"there is no cluster {cluster}, expected {known}",
         file=CONFIGURATION,
         line=1,
     )
+    return CheckResult(findings=(*findings, unknown), cluster=cluster)
 
 
 def _both_touched(changed: Iterable[str], settings: Settings, cluster: str) -> tuple[Finding, ...]:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gitbot.errors import Bug
 from gitbot.execution.requests import fold_requests
-from gitbot.execution.state import ConcernRecord, concerns_of, fold_concern
-from gitbot.intents import proposal_file
+from gitbot.execution.state import concerns_of
 from gitbot.model.canonical import digest
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.ledger import Entry, concern_file
 from gitbot.ports.forge import PullRequest, PullState
-from gitbot.workflows.approvals import (
-    concern_branch,
-    file_digest,
-    is_as_written,
-)
+from gitbot.workflows.approvals import concern_branch
 from gitbot.workflows.base import GitBase
 from gitbot.workflows.branches import is_own_head, push_files, remove_branch
 from gitbot.workflows.concerns import (
@@ -32,50 +25,18 @@ from gitbot.workflows.look import look
 from gitbot.workflows.proposal import (
     ConcernReport,
     ProposeResult,
-    body_of,
-    file_of,
     is_unplanned,
     no_plan,
-    proposal_in,
     review_concern,
-    title_of,
 )
+from gitbot.workflows.proposing import Run, approve_alone, open_proposal, update_proposal
 from gitbot.workflows.review import Review
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.shown import is_shown, labels_of, show_checks, show_proposal
 from gitbot.workflows.tidy import WEEK, finished_files
 
 __all__ = ["ConcernReport", "ProposeResult", "propose"]
 
 TIDY = "tidy"
-RENEW = 4  # a proposal is renewed when less than this share (1/4) of its life is left
-
-
-@dataclass(slots=True, kw_only=True)
-class _Run:
-    shell: Shell
-    base: GitBase
-    journal: Journal
-    scene: Scene
-    open_pulls: dict[str, PullRequest]
-
-    @property
-    def now(self) -> int:
-        return self.scene.now
-
-    def record(self, concern: str) -> ConcernRecord:
-        cluster = self.shell.cluster_name
-        return fold_concern(self.journal.seen, cluster=cluster, concern=concern)
-
-    def note(self, concern: str, state: str, **fields: object) -> None:
-        cluster = self.shell.cluster_name
-        known: dict[str, object] = {
-            "file": concern_file(cluster, concern),
-            "time": self.now,
-            "cluster": cluster,
-            "state": state,
-        }
-        self.journal.note(Entry(**{**known, **fields}))  # type: ignore[arg-type]
 
 
 def propose(shell: Shell, *, snapshot: ClusterSnapshot | None = None) -> ProposeResult:
@@ -91,7 +52,7 @@ def propose(shell: Shell, *, snapshot: ClusterSnapshot | None = None) -> Propose
     return ProposeResult(concerns=tuple(reports), entries=run.journal.written)
 
 
-def _meaningless(run: _Run) -> list[ConcernReport]:
+def _meaningless(run: Run) -> list[ConcernReport]:
     records = dict(fold_requests(run.scene.ledger, run.scene.cluster))
     return [
         ConcernReport(
@@ -101,7 +62,7 @@ def _meaningless(run: _Run) -> list[ConcernReport]:
     ]
 
 
-def _begin(shell: Shell, snapshot: ClusterSnapshot | None) -> _Run:
+def _begin(shell: Shell, snapshot: ClusterSnapshot | None) -> Run:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     seen = look(shell, ledger, snapshot=snapshot)
@@ -121,13 +82,13 @@ def _begin(shell: Shell, snapshot: ClusterSnapshot | None) -> _Run:
         for pull in shell.forge.list_pulls(state=PullState.OPEN)
         if pull.author == shell.forge.bot and pull.branch.startswith(prefix)
     }
-    return _Run(shell=shell, base=seen.base, journal=journal, scene=scene, open_pulls=pulls)
+    return Run(shell=shell, base=seen.base, journal=journal, scene=scene, open_pulls=pulls)
 
 
 # What became of earlier pull requests
 
 
-def _follow_up(run: _Run) -> list[ConcernReport]:
+def _follow_up(run: Run) -> list[ConcernReport]:
     reports = []
     for name in concerns_of(run.journal.seen, run.shell.cluster_name):
         record = run.record(name)
@@ -152,7 +113,7 @@ def _follow_up(run: _Run) -> list[ConcernReport]:
     return reports
 
 
-def _close_gone(run: _Run, standing: set[str]) -> list[ConcernReport]:
+def _close_gone(run: Run, standing: set[str]) -> list[ConcernReport]:
     reports = []
     for name, pull in sorted(run.open_pulls.items()):
         if name not in standing and name != TIDY:
@@ -163,7 +124,7 @@ def _close_gone(run: _Run, standing: set[str]) -> list[ConcernReport]:
     return reports
 
 
-def _close(run: _Run, name: str, pull: PullRequest, reason: str) -> ConcernReport:
+def _close(run: Run, name: str, pull: PullRequest, reason: str) -> ConcernReport:
     record = run.record(name)
     if not is_own_head(run.shell, pull.head, record):
         reason = f"{reason}, but somebody pushed to its branch: it is left open"
@@ -180,7 +141,7 @@ def _close(run: _Run, name: str, pull: PullRequest, reason: str) -> ConcernRepor
 # Tidying away
 
 
-def _tidy(run: _Run) -> list[ConcernReport]:
+def _tidy(run: Run) -> list[ConcernReport]:
     """Once a week a pull request that removes files of which nothing is left to do."""
     files = finished_files(run.scene)
     identity = digest(list(files))
@@ -213,7 +174,7 @@ def _tidy(run: _Run) -> list[ConcernReport]:
 # One concern
 
 
-def _handle(run: _Run, concern: Concern) -> ConcernReport:
+def _handle(run: Run, concern: Concern) -> ConcernReport:
     record = run.record(concern.name)
     if record.observation != concern.observation:
         run.note(concern.name, "observed", digest=concern.observation, reason=concern.why)
@@ -236,9 +197,9 @@ def _handle(run: _Run, concern: Concern) -> ConcernReport:
             unplanned=is_unplanned(concern, review),
         )
     if concern.auto:
-        return _approve_alone(run, concern, review)
+        return approve_alone(run, concern, review)
     if pull is not None:
-        return _update(run, concern, review, pull, record)
+        return update_proposal(run, concern, review, pull, record)
     if review.digest in record.closed:
         reason = "this very plan was closed without a merge"
         return ConcernReport(
@@ -247,10 +208,10 @@ def _handle(run: _Run, concern: Concern) -> ConcernReport:
     if len(run.open_pulls) >= run.base.settings.proposals.max_open:
         reason = f"{len(run.open_pulls)} pull requests are open (maxOpen)"
         return ConcernReport(concern=concern.name, action="waiting", reason=reason)
-    return _open(run, concern, review)
+    return open_proposal(run, concern, review)
 
 
-def _refusal(run: _Run, concern: Concern, review: Review) -> str:
+def _refusal(run: Run, concern: Concern, review: Review) -> str:
     refused = no_plan(review)
     if refused:
         return refused
@@ -265,124 +226,3 @@ def _refusal(run: _Run, concern: Concern, review: Review) -> str:
         if cooling:
             return f"{cooling[0]} was moved lately, and nothing Required is broken"
     return ""
-
-
-def _approve_alone(run: _Run, concern: Concern, review: Review) -> ConcernReport:
-    """heal: Auto, returnHome: Auto, reapprove: WithinPolicy, approval: Intent."""
-    run.journal.commit(
-        (
-            Entry(
-                file=concern_file(run.shell.cluster_name, concern.name),
-                time=run.now,
-                cluster=run.shell.cluster_name,
-                state="auto",
-                digest=review.digest,
-                commit=run.base.commit,
-                reason=concern.why,
-            ),
-        ),
-        {review.digest: review.file},
-    )
-    return ConcernReport(concern=concern.name, action="auto", digest=review.digest)
-
-
-def _open(run: _Run, concern: Concern, review: Review) -> ConcernReport:
-    shell = run.shell
-    text = file_of(concern, review)
-    head = push_files(
-        shell,
-        branch=concern_branch(shell.cluster_name, concern.name),
-        base=run.base.commit,
-        files={proposal_file(shell.cluster_name, concern.name): text},
-        message=title_of(concern, review),
-    )
-    _remember(run, concern, review, head, text)
-    pull = shell.forge.open_pull(
-        branch=concern_branch(shell.cluster_name, concern.name),
-        base_branch=shell.base_branch,
-        title=title_of(concern, review),
-        body=body_of(concern),
-        labels=("gitbot", *sorted(labels_of(concern.name, changed=False))),
-    )
-    run.note(concern.name, "opened", digest=review.digest, pull_request=pull.number)
-    run.open_pulls[concern.name] = pull
-    _show(run, concern.name, pull, head, review)
-    shell.say(f"pull request {pull.number} opened: {title_of(concern, review)}")
-    return ConcernReport(
-        concern=concern.name, action="opened", pull_request=pull.number, digest=review.digest
-    )
-
-
-def _remember(run: _Run, concern: Concern, review: Review, head: str, text: bytes) -> None:
-    """The plan, pushed head and file, before anybody can merge what is not in the ledger."""
-    entry = Entry(
-        file=concern_file(run.shell.cluster_name, concern.name),
-        time=run.now,
-        cluster=run.shell.cluster_name,
-        state="proposed",
-        digest=review.digest,
-        commit=head,
-        reason=concern.why,
-        data={"file": file_digest(text)},
-    )
-    run.journal.commit((entry,), {review.digest: review.file})
-
-
-def _update(
-    run: _Run, concern: Concern, review: Review, pull: PullRequest, record: ConcernRecord
-) -> ConcernReport:
-    known = ConcernReport(
-        concern=concern.name,
-        action="unchanged",
-        pull_request=pull.number,
-        digest=review.digest,
-    )
-    shown = proposal_in(run.shell, pull.head, concern.name)
-    due = _is_due(run, shown)
-    written = is_as_written(run.shell, run.journal.seen, pull.head, concern.name)
-    if shown.get("digest") == review.digest and not due and written:
-        return replace(known, reason=_repair(run, pull, review, record))
-    if not is_own_head(run.shell, pull.head, record):
-        return replace(known, reason="somebody pushed to its branch: gitbot leaves it alone")
-    text = file_of(concern, review)
-    head = push_files(
-        run.shell,
-        branch=pull.branch,
-        base=run.base.commit,
-        files={proposal_file(run.shell.cluster_name, concern.name): text},
-        message=title_of(concern, review),
-        expected=pull.head,
-    )
-    _remember(run, concern, review, head, text)
-    if not record.pull_request or record.pull_request != pull.number:
-        run.note(concern.name, "opened", digest=review.digest, pull_request=pull.number)
-    run.shell.forge.edit_pull(pull.number, title=title_of(concern, review), body=body_of(concern))
-    _show(run, concern.name, pull, head, review)
-    return replace(known, action="renewed" if shown.get("digest") == review.digest else "updated")
-
-
-def _repair(run: _Run, pull: PullRequest, review: Review, record: ConcernRecord) -> str:
-    """What an earlier run that died may have left undone: the number, the comment."""
-    if record.pull_request != pull.number:
-        run.note(pull_concern(run, pull), "opened", digest=review.digest, pull_request=pull.number)
-    if is_shown(run.shell, pull):
-        show_checks(run.shell, pull.head, review)
-    else:
-        _show(run, pull_concern(run, pull), pull, pull.head, review)
-    return ""
-
-
-def _show(run: _Run, concern: str, pull: PullRequest, head: str, review: Review) -> None:
-    ledger = run.journal.seen
-    show_proposal(run.shell, ledger, concern=concern, pull=pull, head=head, review=review)
-
-
-def pull_concern(run: _Run, pull: PullRequest) -> str:
-    """The concern of a pull request of the bot."""
-    return pull.branch.removeprefix(concern_branch(run.shell.cluster_name, ""))
-
-
-def _is_due(run: _Run, shown: Mapping[str, str]) -> bool:
-    """Whether the file's time to be merged runs out soon."""
-    expires = int(shown.get("expires", "0"))
-    return expires - run.now < run.base.settings.plan_expiry // RENEW

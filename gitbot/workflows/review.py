@@ -76,29 +76,11 @@ def review(
     commands: Iterable[str] = (),
 ) -> Review:
     """Judge and show one plan of one problem."""
-    verdict = judge(
-        plan=plan,
-        problem=problem,
-        intents={intent.ref: intent.spec.plain() for intent in intents.intents},
-        policies=policies,
-        now=now,
-        snapshot_max_age=settings.snapshot_max_age,
-    )
-    manifests = render_manifests(
-        plan=plan,
-        templates=templates,
-        context=contexts(intents, settings, commit=commit, pull_request=pull_request),
-        nodes=drained_nodes(problem, plan),
-    )
-    found = {
-        *findings,
-        *replay(problem, plan),
-        *verdict.findings,
-        *broken_rules(plan),
-        *label_findings(manifests, problem.snapshot, intents),
-    }
-    ordered = tuple(sorted(found, key=sort_key))
-    objects = [manifest.object for manifest in manifests]
+    verdict = _verdict(plan, problem, intents, policies, settings=settings, now=now)
+    context = contexts(intents, settings, commit=commit, pull_request=pull_request)
+    manifests, objects = _rendered(plan, problem, templates, context)
+    ours = (*broken_rules(plan), *label_findings(manifests, problem.snapshot, intents))
+    found = _in_order(findings, replay(problem, plan), verdict.findings, ours)
     expires_at = now + settings.plan_expiry
     digest = plan_digest(plan, objects)
     diff = placement_diff(
@@ -108,7 +90,7 @@ def review(
         expires_at=expires_at,
         now=now,
         bandwidth=problem.bandwidth,
-        findings=ordered,
+        findings=found,
         manifests=manifests,
         previews=previews,
         commands=commands,
@@ -120,13 +102,48 @@ def review(
         digest=digest,
         expires_at=expires_at,
         document=plan_document(
-            plan, manifests=objects, expires_at=expires_at, inputs=inputs, findings=ordered
+            plan, manifests=objects, expires_at=expires_at, inputs=inputs, findings=found
         ),
         manifests=manifests,
         verdict=verdict,
-        findings=ordered,
+        findings=found,
         diff=diff,
     )
+
+
+def _in_order(*findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(set().union(*findings), key=sort_key))
+
+
+def _verdict(
+    plan: PlacementPlan,
+    problem: PlacementProblem,
+    intents: IntentSet,
+    policies: PolicySet,
+    *,
+    settings: Settings,
+    now: int,
+) -> Verdict:
+    return judge(
+        plan=plan,
+        problem=problem,
+        intents={intent.ref: intent.spec.plain() for intent in intents.intents},
+        policies=policies,
+        now=now,
+        snapshot_max_age=settings.snapshot_max_age,
+    )
+
+
+def _rendered(
+    plan: PlacementPlan,
+    problem: PlacementProblem,
+    templates: Mapping[str, str],
+    context: Callable[[Move], MigrationContext],
+) -> tuple[tuple[Manifest, ...], list[Json]]:
+    """The manifests of a plan, and their objects alone."""
+    nodes = drained_nodes(problem, plan)
+    manifests = render_manifests(plan=plan, templates=templates, context=context, nodes=nodes)
+    return manifests, [manifest.object for manifest in manifests]
 
 
 def contexts(
