@@ -152,6 +152,14 @@ class PullRequest:
     url: str = ""
 
 
+def is_marked(body: str, marker: str) -> bool:
+    """Whether a hidden marker stands in the first line.
+
+    Further down somebody's words may be quoted, markers among them.
+    """
+    return marker in body.partition("\n")[0]
+
+
 class Forge(Protocol):
     """Where pull requests live. Raises ForgeError; ConflictError where a head moved first."""
 
@@ -205,9 +213,10 @@ class Forge(Protocol):
         """One comment on a pull request by its id."""
 
     def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
-        """Write the one sticky comment that holds the hidden marker, in place where it exists.
+        """Write the one sticky comment with the hidden marker, in place where it exists.
 
-        Only an own comment is taken for it, whoever else writes the marker.
+        Only an own comment with the marker in its first line is taken for it, whoever else writes
+        the marker.
         """
 
     def can_write(self, account: str) -> bool:

@@ -17,6 +17,7 @@ from gitbot.ports.forge import (
     PullRequest,
     PullState,
     Review,
+    is_marked,
 )
 from gitbot.testing.repository import MemoryRepository
 
@@ -203,10 +204,10 @@ class MemoryForge:
         """Write the one own comment that holds the hidden marker."""
         self.get_pull(number)
         comments = self._comments.setdefault(number, [])
-        text = body if marker in body else f"{marker}\n{body}"
+        text = body if is_marked(body, marker) else f"{marker}\n{body}"
         now = self._clock.now()
         for index, comment in enumerate(comments):
-            if marker in comment.body and comment.author == self.account:
+            if is_marked(comment.body, marker) and comment.author == self.account:
                 if comment.body != text:
                     comments[index] = replace(comment, body=text, edited=now)
                     self.writes += 1
@@ -222,9 +223,9 @@ class MemoryForge:
 
     def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
         """Write the one own issue that holds the marker."""
-        text = body if marker in body else f"{marker}\n{body}"
+        text = body if is_marked(body, marker) else f"{marker}\n{body}"
         for index, issue in enumerate(self.issues):
-            if marker in issue.body and issue.author == self.account:
+            if is_marked(issue.body, marker) and issue.author == self.account:
                 if (issue.title, issue.body) != (title, text):
                     self.issues[index] = replace(issue, title=title, body=text)
                     self.writes += 1

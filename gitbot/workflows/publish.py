@@ -19,7 +19,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Entry, Ledger, pull_file
-from gitbot.ports.forge import PullRequest, PullState
+from gitbot.ports.forge import PullRequest, PullState, is_marked
 from gitbot.reports import markdown, marker, refusal
 from gitbot.workflows import labels
 from gitbot.workflows.approvals import concern_branch, read_approvals
@@ -281,7 +281,7 @@ def _is_said(shell: Shell, pull: PullRequest, digest: str, notice: str) -> bool:
     bodies = [
         item.body
         for item in shell.forge.list_comments(pull.number)
-        if mark in item.body and item.author == own
+        if is_marked(item.body, mark) and item.author == own
     ]
     return bool(bodies) and digest in bodies[0] and (CHANGED in bodies[0]) == bool(notice)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitbot.model.ledger import Ledger
-from gitbot.ports.forge import PullRequest
+from gitbot.ports.forge import PullRequest, is_marked
 from gitbot.reports import markdown, marker
 from gitbot.workflows.check import CheckResult
 from gitbot.workflows.feedback import set_check
@@ -52,5 +52,5 @@ def is_shown(shell: Shell, pull: PullRequest) -> bool:
     """Whether comment and labels of a proposal stand as its last plan left them."""
     mark, own = marker(shell.cluster_name), shell.forge.bot
     comments = shell.forge.list_comments(pull.number)
-    stands = any(mark in item.body and item.author == own for item in comments)
+    stands = any(is_marked(item.body, mark) and item.author == own for item in comments)
     return stands and STALE not in pull.labels  # a new review may have come

@@ -161,6 +161,21 @@ def test_the_sticky_comment_is_edited_in_place(forge: Forge, repository: Reposit
     assert forge.list_comments(1) == before
 
 
+def test_a_comment_that_quotes_a_marker_is_another_one(
+    forge: Forge, repository: Repository
+) -> None:
+    """An answer quotes what people wrote; whose words they are, its first line says."""
+    opened(forge, repository)
+    answer = "<!-- answer -->\nyou said:\n```\n<!-- plan -->\n```"
+    forge.upsert_comment(1, marker="<!-- answer -->", body=answer)
+    forge.upsert_comment(1, marker="<!-- plan -->", body="<!-- plan -->\nthe plan")
+    forge.upsert_comment(1, marker="<!-- plan -->", body="said\n<!-- plan -->\nanother")
+    assert [comment.body for comment in forge.list_comments(1)] == [
+        answer,
+        "<!-- plan -->\nsaid\n<!-- plan -->\nanother",
+    ]
+
+
 def test_statuses_keep_the_newest_of_each_context(forge: Forge, repository: Repository) -> None:
     head = opened(forge, repository).head
     waiting = CommitStatus(context="gitbot/plan", state=CheckState.PENDING, description="w")

@@ -14,6 +14,7 @@ from gitbot.ports.forge import (
     CheckState,
     Comment,
     Issue,
+    is_marked,
 )
 
 Files = Mapping[str, bytes]
@@ -29,9 +30,13 @@ def with_comment(
 ) -> tuple[Comment, Files]:
     """The account's one comment with the marker, and the files that change."""
     present = list(comments(files, number))
-    mine = (i for i, item in enumerate(present) if marker in item.body and item.author == account)
+    mine = (
+        i
+        for i, item in enumerate(present)
+        if is_marked(item.body, marker) and item.author == account
+    )
     place = next(mine, None)
-    text = body if marker in body else f"{marker}\n{body}"
+    text = body if is_marked(body, marker) else f"{marker}\n{body}"
     if place is not None and present[place].body == text:
         return present[place], {}
     if place is None:
@@ -69,8 +74,8 @@ def with_issue(
 ) -> tuple[Issue, Files]:
     """The account's one issue with the marker, and the files that change."""
     present = issues(files)
-    text = body if marker in body else f"{marker}\n{body}"
-    mine = (item for item in present if marker in item.body and item.author == account)
+    text = body if is_marked(body, marker) else f"{marker}\n{body}"
+    mine = (item for item in present if is_marked(item.body, marker) and item.author == account)
     known = next(mine, None)
     if known is None:
         number = 1 + max((item.number for item in present), default=0)

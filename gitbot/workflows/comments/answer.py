@@ -15,7 +15,7 @@ from gitbot.errors import GitbotError
 from gitbot.execution.values import Replay
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.names import NamespacedName
-from gitbot.ports.forge import Comment, Forge
+from gitbot.ports.forge import Comment, Forge, is_marked
 from gitbot.reports import inert
 from gitbot.workflows.comments.grammar import (
     MEANINGS,
@@ -117,7 +117,8 @@ def help_text() -> str:
 def _is_answered(forge: Forge, number: int, comment: int) -> bool:
     mark = marker(f"answer:{comment}")
     return any(
-        mark in item.body and item.author == forge.bot for item in forge.list_comments(number)
+        is_marked(item.body, mark) and item.author == forge.bot
+        for item in forge.list_comments(number)
     )
 
 

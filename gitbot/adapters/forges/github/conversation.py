@@ -11,7 +11,7 @@ from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
 from gitbot.adapters.forges.github.cutting import cut_markdown
 from gitbot.adapters.forges.github.decoding import comment_of, issue_of
 from gitbot.adapters.forges.github.refusals import Refused
-from gitbot.ports.forge import Comment, Issue
+from gitbot.ports.forge import Comment, Issue, is_marked
 
 MAX_BODY = 65_536  # characters that GitHub takes
 _CUT = "\n\n_Cut here: the command line has all._\n"
@@ -42,7 +42,7 @@ class Conversation:
 
     def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
         """The one own comment with the marker, edited in place; several become the oldest."""
-        text = _fitting(body if marker in body else f"{marker}\n{body}")
+        text = _fitting(body if is_marked(body, marker) else f"{marker}\n{body}")
         present = self._find(number, marker)
         if present is None:
             return self._create(number, marker, text)
@@ -85,7 +85,7 @@ class Conversation:
         mine = [
             item
             for item in self.list_comments(number)
-            if marker in item.body and item.author == own
+            if is_marked(item.body, marker) and item.author == own
         ]
         if mine:
             self._known[number, marker] = mine[0].id
@@ -130,7 +130,7 @@ class Conversation:
 
     def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
         """The one own issue with the marker, edited in place; a closed one stays closed."""
-        text = _fitting(body if marker in body else f"{marker}\n{body}")
+        text = _fitting(body if is_marked(body, marker) else f"{marker}\n{body}")
         present = self._find_issue(marker)
         if present is not None and (present.title, present.body) == (title, text):
             return present
@@ -180,7 +180,7 @@ class Conversation:
     def _own_issues(self, values: Iterable[Any], marker: str) -> list[Issue]:
         own = self.account()
         found = [issue_of(value) for value in values if "pull_request" not in value]
-        return [issue for issue in found if issue.author == own and marker in issue.body]
+        return [issue for issue in found if issue.author == own and is_marked(issue.body, marker)]
 
 
 def _fitting(text: str) -> str:

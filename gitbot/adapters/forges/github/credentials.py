@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -20,6 +21,8 @@ INSTALLATION = "GITBOT_GITHUB_APP_INSTALLATION_ID"
 ACCOUNT = "GITBOT_GITHUB_ACCOUNT"
 API_URL = "GITHUB_API_URL"
 ACTIONS_ACCOUNT = "github-actions[bot]"
+# Enterprise Cloud with data residency: the API beside the pages, not below them
+_DATA_RESIDENCY = re.compile(r"https://api\.([a-z0-9-]+\.ghe\.com)", re.IGNORECASE)
 # https://github.blog/engineering/behind-githubs-new-authentication-token-formats
 _CLASSIC = ("ghp_", "gho_")
 _FINE_GRAINED = ("github_pat_", "ghu_")
@@ -61,6 +64,9 @@ class Credentials:
         """Where the pages and Git repositories of this GitHub are."""
         if self.api_url == PUBLIC_API:
             return "https://github.com"
+        resident = _DATA_RESIDENCY.fullmatch(self.api_url)
+        if resident is not None:
+            return f"https://{resident[1]}"
         return self.api_url.removesuffix("/api/v3")
 
 

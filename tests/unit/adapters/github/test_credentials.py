@@ -76,6 +76,8 @@ def test_what_is_missing_is_said_without_a_secret(
     [
         ("https://api.github.com", "https://github.com"),
         ("https://github.corp.example/api/v3", "https://github.corp.example"),
+        ("https://api.acme-eu.ghe.com", "https://acme-eu.ghe.com"),
+        ("https://api.acme.ghe.com.evil.example", "https://api.acme.ghe.com.evil.example"),
     ],
 )
 def test_where_the_pages_of_a_github_are(api: str, web: str) -> None:
