@@ -1,8 +1,8 @@
 """virt-api's webhooks for migrations and VMIs: what is let in, what is refused and how.
 
 Source: KubeVirt 1.9.0, pkg/virt-api/webhooks; verdicts, codes and messages were compared with
-recorded answers. Rights, names, conflicts and unknown fields are the API server's business, and
-the hundreds of rules about the inside of a VMI's spec are left out.
+recorded answers. Rights, names, conflicts and unknown fields are the API server's business; the
+rules about the inside of a VMI's spec are in the instance_rules modules.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from typing import Any
 from gitbot.kubevirt import names
 from gitbot.kubevirt.configuration import controller_user, gate
 from gitbot.kubevirt.edits import with_value
-from gitbot.kubevirt.instance_defaults import with_device_defaults, with_instance_defaults
-from gitbot.kubevirt.instance_metadata import RESERVED_LABELS, is_kubevirt, metadata_causes
-from gitbot.kubevirt.instance_rules import (
-    architecture_causes,
-    first_causes,
-    instance_only_causes,
-    spec_causes,
+from gitbot.kubevirt.instance_defaults import (
+    network_problem,
+    with_device_defaults,
+    with_instance_defaults,
 )
+from gitbot.kubevirt.instance_device_defaults import with_guest_defaults
+from gitbot.kubevirt.instance_metadata import RESERVED_LABELS, is_kubevirt, metadata_causes
+from gitbot.kubevirt.instance_rules import first_causes, instance_only_causes, spec_causes
+from gitbot.kubevirt.instance_rules_architecture import architecture_causes
+from gitbot.kubevirt.instance_rules_hyperv import hyperv
+from gitbot.kubevirt.instance_rules_schema import schema_causes
 from gitbot.kubevirt.limits import is_final, phase_of
 from gitbot.kubevirt.reconcile import FINAL_PHASES
 from gitbot.kubevirt.verdicts import Admitted, Cause, Refused, Verdict, denied, invalid
@@ -36,6 +39,7 @@ from gitbot.model.objects import (
 _MUTATOR = "migrations-mutator.kubevirt.io"
 _CREATE = "migration-create-validator.kubevirt.io"
 _UPDATE = "migration-update-validator.kubevirt.io"
+_VMI_MUTATOR = "virtualmachineinstances-mutator.kubevirt.io"
 _VMI_CREATE = "virtualmachineinstances-create-validator.kubevirt.io"
 _VMI_UPDATE = "virtualmachineinstances-update-validator.kubevirt.io"
 
@@ -191,14 +195,21 @@ def admit_instance(vmi: KubernetesObject, *, user: str, kubevirt: KubernetesObje
     Defaults that decide placement: CPU model, machine type, architecture amd64, the cluster's
     evictionStrategy (copied, so later changes of it do not reach this VMI).
     """
+    wrong = schema_causes(vmi.get("spec") or {}, "spec")
+    if wrong:
+        return invalid(_VMI_MUTATOR, *wrong)
+    problem = network_problem(vmi.get("spec") or {}, kubevirt)
+    if problem:
+        return denied(_VMI_MUTATOR, 400, problem)
     made = with_instance_defaults(vmi, kubevirt)
-    spec = with_device_defaults(made["spec"], kubevirt)
+    spec = with_guest_defaults(with_device_defaults(made["spec"], kubevirt))
     metadata: Mapping[str, Any] = vmi.get("metadata") or {}
     causes = (
         *first_causes(spec, "spec", kubevirt),
         *spec_causes(spec, "spec", kubevirt),
         *instance_only_causes(spec, "spec"),
         *metadata_causes(metadata, "metadata", user, kubevirt),
+        *hyperv(spec, "spec"),
         *architecture_causes(spec, "spec"),
     )
     return invalid(_VMI_CREATE, *causes) if causes else Admitted(object=made)

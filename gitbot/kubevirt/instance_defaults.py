@@ -8,29 +8,32 @@ from __future__ import annotations
 from typing import Any
 
 from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import setting
+from gitbot.kubevirt.configuration import gate, setting
 from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.instance_rules_hyperv import with_enlightenments
 from gitbot.model.objects import Json, KubernetesObject, annotations_of, at
 from gitbot.model.quantities import milli, whole
 
 _MACHINES = {"amd64": "q35", "arm64": "virt", "s390x": "s390-ccw-virtio"}
+_QGS_SOCKET = "/var/run/tdx-qgs/qgs.socket"
 _CPU_REQUEST = "100m"  # counts as "not set"
 
 
 def with_spec_defaults(spec: Json, kubevirt: KubernetesObject) -> dict[str, Any]:
     """The spec of a VMI or of a template with what both get."""
     architecture = str(spec.get("architecture") or "amd64")
-    machine = setting(kubevirt, "architectureConfiguration", architecture, "machineType")
-    machine = machine or setting(kubevirt, "machineType") if architecture == "amd64" else machine
-    defaults: dict[tuple[str, ...], Any] = {
-        ("architecture",): architecture,
-        ("domain", "machine", "type"): machine or _MACHINES.get(architecture, "q35"),
-        ("evictionStrategy",): setting(kubevirt, "evictionStrategy", default="None"),
-    }
-    changed = dict(spec)
-    for path, value in defaults.items():
-        if not at(changed, *path):
-            changed = with_value(changed, value, *path)
+    known = architecture if architecture in _MACHINES else "amd64"
+    machine = (
+        setting(kubevirt, "machineType")
+        or setting(kubevirt, "architectureConfiguration", known, "machineType")
+        or _MACHINES[known]
+    )
+    changed = {**spec, "architecture": architecture}
+    if not at(spec, "domain", "machine", "type"):
+        changed = with_value(changed, machine, "domain", "machine", "type")
+    if spec.get("evictionStrategy") is None:
+        strategy = setting(kubevirt, "evictionStrategy", default="None")
+        changed = with_value(changed, strategy, "evictionStrategy")
     changed = _with_requests(changed, kubevirt)
     return _with_topology(_with_guest_memory(changed))
 
@@ -59,6 +62,19 @@ def with_device_defaults(spec: Json, kubevirt: KubernetesObject) -> Json:
     interfaces = [{"name": "default", binding: {}}]
     changed = with_value(spec, interfaces, "domain", "devices", "interfaces")
     return {**changed, "networks": [{"name": "default", "pod": {}}]}
+
+
+def network_problem(spec: Json, kubevirt: KubernetesObject) -> str:
+    """Why a guest that names no network cannot be given one, "" where it can."""
+    if "networks" not in with_device_defaults({**spec, "volumes": []}, kubevirt):
+        return ""
+    if spec.get("networks") or at(spec, "domain", "devices", "interfaces"):
+        return ""
+    binding = setting(kubevirt, "network", "defaultNetworkInterface", default="bridge")
+    permitted = setting(kubevirt, "network", "permitBridgeInterfaceOnPodNetwork", default=True)
+    if binding == "bridge" and not permitted:
+        return "bridge interface is not enabled in kubevirt-config"
+    return "slirp interface is deprecated as of v1.3" if binding == "slirp" else ""
 
 
 def _with_requests(spec: dict[str, Any], kubevirt: KubernetesObject) -> dict[str, Any]:
@@ -98,7 +114,7 @@ def _with_topology(spec: dict[str, Any]) -> dict[str, Any]:
 
 def with_instance_defaults(vmi: KubernetesObject, kubevirt: KubernetesObject) -> dict[str, Any]:
     """A VMI with its defaults: those of the spec, CPU model, finalizer, first phase."""
-    spec = with_spec_defaults(vmi.get("spec") or {}, kubevirt)
+    spec = with_enlightenments(with_spec_defaults(vmi.get("spec") or {}, kubevirt))
     if not at(spec, "domain", "cpu", "model"):
         usual = setting(kubevirt, "cpuModel", default="host-model")
         model = "host-passthrough" if spec["architecture"] == "arm64" else usual
@@ -108,8 +124,23 @@ def with_instance_defaults(vmi: KubernetesObject, kubevirt: KubernetesObject) ->
     if names.VMI_FINALIZER not in finalizers:
         kept = [*finalizers, names.VMI_FINALIZER]
         changed = with_value(changed, kept, "metadata", "finalizers")
-    annotations = {**annotations_of(vmi), names.PCI_TOPOLOGY: "v3"}
-    if names.EVEN_PARITY in annotations_of(kubevirt):
-        annotations[names.EVEN_PARITY] = ""
+    annotations = _annotations(vmi, spec, kubevirt)
     changed = with_value(changed, annotations, "metadata", "annotations")
     return {**changed, "status": {"phase": "Pending", **(vmi.get("status") or {})}}
+
+
+def _annotations(vmi: KubernetesObject, spec: Json, kubevirt: KubernetesObject) -> dict[str, str]:
+    found = dict(annotations_of(vmi))
+    machine = str(at(spec, "domain", "machine", "type", default=""))
+    if spec["architecture"] in ("amd64", "arm64") and (
+        "q35" in machine or machine.startswith("virt")
+    ):
+        found.setdefault(names.PCI_TOPOLOGY, "v3")
+    even = names.EVEN_PARITY in annotations_of(kubevirt) and gate(kubevirt, "AlignCPUs")
+    if even and at(spec, "domain", "cpu", "isolateEmulatorThread"):
+        found[names.EVEN_PARITY] = ""
+    path = ("confidentialCompute", "tdx", "attestation", "qgsSocketPath")
+    socket = setting(kubevirt, *path, default=_QGS_SOCKET)
+    if socket and at(spec, "domain", "launchSecurity", "tdx") is not None:
+        found[names.QGS_SOCKET] = str(socket)
+    return found

@@ -21,7 +21,13 @@ RESERVED_LABELS = (
     names.SCHEDULABLE,
     "kubevirt.io/install-strategy",
 )
-_ACCOUNTS = ("kubevirt-apiserver", "kubevirt-controller", "kubevirt-handler", "kubevirt-operator")
+# virt-operator is none of them: it writes no VMI.
+_ACCOUNTS = (
+    "kubevirt-apiserver",
+    "kubevirt-controller",
+    "kubevirt-handler",
+    "kubevirt-synchronization-controller",
+)
 _IGNITION = "kubevirt.io/ignitiondata"
 
 

@@ -1,6 +1,6 @@
-"""What virt-api refuses in the resource claims of a VMI and in the devices that name them.
+"""What virt-api refuses in the resource claims of a VMI and in what names them.
 
-Source: KubeVirt 1.9.0, pkg/dra/admitter, in its order.
+Source: KubeVirt 1.9.0, pkg/dra/admitter and pkg/network/admitter/dra.go, in their order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def claims(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]
     given = list(spec.get("resourceClaims") or ())
     yield from _claims(given, f"{path}.resourceClaims")
     named: set[str] = set()
-    pairs: dict[str, str] = {}
+    pairs: list[tuple[str, dict[str, int], str]] = []
     for part, kind, needed in _KINDS:
         devices = list(enumerate(at(spec, "domain", "devices", part, default=[])))
         field = f"{path}.domain.devices.{part}"
@@ -37,7 +37,12 @@ def claims(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]
             text = f"contains DRA enabled {kind}s but feature gate is not enabled"
             yield invalid_value(field, f"vmi.spec.domain.devices.{part} {text}")
             continue
-        yield from _requests(claimed, kind, field, named, pairs)
+        own: dict[str, int] = {}
+        yield from _requests(claimed, kind, field, named, own)
+        pairs.append((f"{kind}s", own, field))
+    if gate(kubevirt, "NetworkDevicesWithDRA"):
+        pairs.append(("Networks", _network_pairs(spec), f"{path}.networks"))
+    yield from _shared_pairs(pairs)
     if not named <= {claim.get("name") for claim in given}:
         text = (
             "vmi.spec.resourceClaims must specify all claims used in vmi.spec.domain.devices.gpus "
@@ -90,10 +95,9 @@ def _requests(
     kind: str,
     field: str,
     named: set[str],
-    pairs: dict[str, str],
+    own: dict[str, int],
 ) -> Iterator[Cause]:
-    """Each request is used once; `named` and `pairs` grow."""
-    own: dict[str, int] = {}
+    """Each request is used once; `named` and `own` (pair to first index) grow."""
     for index, item in devices:
         claim, request = item.get("claimName") or "", item.get("requestName") or ""
         for key, value in (("claimName", claim), ("requestName", request)):
@@ -108,9 +112,73 @@ def _requests(
             text = f'duplicate claimName/requestName pair "{pair}"'
             yield Cause(reason="FieldValueDuplicate", message=text, field=f"{field}[{index}]")
         own.setdefault(pair, index)
-    for pair, index in own.items():
-        here = f"{kind}s[{index}]"
-        if pair in pairs:
-            text = f'duplicate claimName/requestName pair "{pair}" between {pairs[pair]} and {here}'
-            yield Cause(reason="FieldValueDuplicate", message=text, field=f"{field}[{index}]")
-        pairs.setdefault(pair, here)
+
+
+def _shared_pairs(kinds: Sequence[tuple[str, dict[str, int], str]]) -> Iterator[Cause]:
+    """No request twice among devices of different kinds."""
+    owners: dict[str, str] = {}
+    for kind, pairs, field in kinds:
+        for pair, index in pairs.items():
+            here = f"{kind}[{index}]"
+            if pair in owners:
+                text = f'duplicate claimName/requestName pair "{pair}" between {owners[pair]}'
+                where = f"{field}[{index}]"
+                message = f"{text} and {here}"
+                yield Cause(reason="FieldValueDuplicate", message=message, field=where)
+            owners.setdefault(pair, here)
+
+
+def _network_pairs(spec: Json) -> dict[str, int]:
+    pairs: dict[str, int] = {}
+    for index, network in enumerate(spec.get("networks") or ()):
+        claim, request = (at(network, "resourceClaim", key) for key in ("claimName", "requestName"))
+        if claim and request:
+            pairs.setdefault(f"{claim}/{request}", index)
+    return pairs
+
+
+def claimed_networks(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
+    """Networks that come from a claim: none of Multus beside them, each claim named and there."""
+    networks = list(spec.get("networks") or ())
+    if not any(network.get("resourceClaim") is not None for network in networks):
+        return
+    if not gate(kubevirt, "NetworkDevicesWithDRA"):
+        text = "contains DRA networks but NetworkDevicesWithDRA feature gate is not enabled"
+        yield invalid_value(f"{path}.networks", f"vmi.spec.networks {text}")
+        return
+    if any(network.get("multus") is not None for network in networks):
+        text = "mixing Multus and DRA resourceClaim networks in the same VMI is not supported"
+        yield invalid_value(f"{path}.networks", text)
+        return
+    pairs = _network_pairs(spec)
+    for index, network in enumerate(networks):
+        if network.get("resourceClaim") is not None:
+            yield from _claimed_network(spec, path, index, pairs)
+
+
+def _claimed_network(spec: Json, path: str, index: int, pairs: dict[str, int]) -> Iterator[Cause]:
+    network, field = spec["networks"][index], f"{path}.networks[{index}]"
+    devices: Json = at(spec, "domain", "devices", default={})
+    for interface in devices.get("interfaces") or ():
+        if interface.get("name") == network.get("name"):
+            if interface.get("sriov") is None and interface.get("binding") is None:
+                text = f'DRA network "{network.get("name")}" requires an SR-IOV or binding plugin'
+                yield invalid_value(f"{path}.domain.devices.interfaces", f"{text} interface")
+            break
+    claim, request = (
+        network["resourceClaim"].get(key) or "" for key in ("claimName", "requestName")
+    )
+    for key, value in (("claimName", claim), ("requestName", request)):
+        if not value:
+            text = f"{key} is required for DRA network"
+            yield required_value(f"{field}.resourceClaim.{key}", text)
+    if not claim or not request:
+        return
+    if claim not in {item.get("name") for item in spec.get("resourceClaims") or ()}:
+        text = f'network references resourceClaim "{claim}" which is not defined in '
+        where = f"{field}.resourceClaim.claimName"
+        yield Cause(reason="FieldValueNotFound", message=f"{text}spec.resourceClaims", field=where)
+    pair = f"{claim}/{request}"
+    if pairs[pair] != index:
+        text = f'duplicate claimName/requestName combination "{pair}"'
+        yield Cause(reason="FieldValueDuplicate", message=text, field=field)

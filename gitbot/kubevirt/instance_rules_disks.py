@@ -1,7 +1,7 @@
 """What virt-api refuses in the disks of a VMI.
 
-Source: KubeVirt 1.9.0, pkg/storage/admitters/disks.go, in its order. A VMI is asked twice, a
-template once. Block sizes and PCI addresses are left out.
+Source: KubeVirt 1.9.0, pkg/storage/admitters/disks.go, in its order. Some of its paths name the
+disks twice: `spec.domain.devices.disks.domain.devices.disks[0]`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gitbot.kubevirt.instance_rules_addresses import is_pci_address
+from gitbot.kubevirt.instance_rules_blocks import block_sizes
 from gitbot.kubevirt.rule import invalid_value
 from gitbot.kubevirt.verdicts import Cause
 from gitbot.model.label_syntax import label_problems
@@ -35,19 +37,48 @@ def disks(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
                 yield invalid_value(f"{field}.name", text)
         if sum(disk.get(target) is not None for target in _TARGETS) > 1:
             yield invalid_value(field, f"{field} can only have a single target type defined")
+        yield from _address(disk, where, index)
         order = disk.get("bootOrder")
         if order is not None and order < 1:
             text = f"{field} must have a boot order > 0, if supplied"
             yield invalid_value(f"{field}.bootOrder", text)
-        yield from _bus(disk, field)
-        yield from _values(disk, field, where)
+        twice = f"{where}.domain.devices.disks"
+        bus = _bus_of(disk)
+        yield from _bus(disk, field, bus)
+        if bus and bus != "virtio" and disk.get("dedicatedIOThread"):
+            text = f"IOThreads are not supported for disks on a {bus} bus"
+            named = f"{twice}[{index}]"
+            yield Cause(reason="FieldValueNotSupported", message=text, field=named)
+        yield from _values(disk, field, where, f"{twice}[{index}]")
+        yield from block_sizes(disk, bus, field)
 
 
-def _bus(disk: Json, field: str) -> Iterator[Cause]:
-    target = next((name for name in _TARGETS if disk.get(name) is not None), "")
-    bus = at(disk, target, "bus", default="") if target else ""
+def _address(disk: Json, where: str, index: int) -> Iterator[Cause]:
+    address = at(disk, "disk", "pciAddress")
+    if not address:
+        return
+    field = f"{where}.domain.devices.disks.disk[{index}]"
+    if at(disk, "disk", "bus") != "virtio":
+        text = "setting a PCI address is only possible with bus type virtio."
+        yield invalid_value(f"{field}.pciAddress", f"disk {field}.name - {text}")
+    if not is_pci_address(address):
+        text = f"disk {field}.name has malformed PCI address ({address})."
+        yield invalid_value(f"{field}.pciAddress", text)
+
+
+def _target_of(disk: Json) -> str:
+    return next((name for name in _TARGETS if disk.get(name) is not None), "")
+
+
+def _bus_of(disk: Json) -> str:
+    target = _target_of(disk)
+    return str(at(disk, target, "bus", default="")) if target else ""
+
+
+def _bus(disk: Json, field: str, bus: str) -> Iterator[Cause]:
     if not bus:
         return
+    target = _target_of(disk)
     where = f"{field}.{target}.bus"
     if bus == "ide":
         yield invalid_value(where, "IDE bus is not supported")
@@ -59,12 +90,9 @@ def _bus(disk: Json, field: str) -> Iterator[Cause]:
         listed = " ".join(_BUSES)
         text = f"{field} is set with an unrecognized bus {bus}, must be one of: [{listed}]"
         yield invalid_value(where, text)
-    if disk.get("dedicatedIOThread") and bus != "virtio":
-        text = f"IOThreads are not supported for disks on a {bus} bus"
-        yield Cause(reason="FieldValueNotSupported", message=text, field=field)
 
 
-def _values(disk: Json, field: str, where: str) -> Iterator[Cause]:
+def _values(disk: Json, field: str, where: str, twice: str) -> Iterator[Cause]:
     serial = disk.get("serial") or ""
     if serial and _SERIAL.fullmatch(serial) is None:
         text = "must be made up of the following characters [A-Za-z0-9_.+-], if specified"
@@ -77,9 +105,9 @@ def _values(disk: Json, field: str, where: str) -> Iterator[Cause]:
         yield invalid_value(f"{field}.cache", f"{field}.cache has invalid value {cache}")
     if disk.get("io") not in (None, "", "native", "threads"):
         text = f"Disk IO mode for {where} is not supported. Supported modes are: native, threads."
-        yield Cause(reason="FieldValueNotSupported", message=text, field=f"{field}.io")
+        yield Cause(reason="FieldValueNotSupported", message=text, field=f"{twice}.io")
     if policy not in _ERROR_POLICIES:
         text = f'{field}.errorPolicy has invalid value "{policy}"'
         yield invalid_value(f"{field}.errorPolicy", text)
     for problem in label_problems(str(disk.get("name") or "")):
-        yield invalid_value(f"{field}.name", problem)
+        yield invalid_value(f"{twice}.name", problem)

@@ -1,7 +1,6 @@
 """What virt-api refuses in the parts of a VMI that only its guest sees.
 
-Source: KubeVirt 1.9.0, vmi-create-admitter.go. Firmware's ACPI tables, access credentials and
-paths in images are left out.
+Source: KubeVirt 1.9.0, vmi-create-admitter.go.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Sequence
 
+from gitbot.kubevirt.instance_rules_paths import file_path
 from gitbot.kubevirt.rule import invalid_value, required_value
 from gitbot.kubevirt.verdicts import Cause
 from gitbot.model.label_syntax import label_problems, subdomain_problems
@@ -16,7 +16,6 @@ from gitbot.model.objects import Json, KubernetesObject, at
 
 _PROBES = ("httpGet", "tcpSocket", "exec", "guestAgentPing")
 _PANIC_MODELS = (None, "hyperv", "isa", "pvpanic")
-_DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None", "")
 
 
 def names(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
@@ -29,26 +28,6 @@ def names(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     if domain and (problems := subdomain_problems(domain)):
         text = f"does not conform to the kubernetes DNS_SUBDOMAIN rules : {', '.join(problems)}"
         yield invalid_value(f"{path}.subdomain", f"{path}.subdomain {text}")
-
-
-def boot_orders(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
-    """Every device that boots has a place of its own."""
-    del kubevirt
-    taken: set[int] = set()
-    for kind in ("disks", "interfaces"):
-        for index, item in enumerate(at(spec, "domain", "devices", kind, default=[])):
-            order = item.get("bootOrder")
-            if order is None:
-                continue
-            field = f"{path}.domain.devices.{kind}[{index}].bootOrder"
-            if kind == "interfaces" and order < 1:
-                text = f"{path}[{index}] must have a boot order > 0, if supplied"
-                yield invalid_value(f"{path}[{index}].bootOrder", text)
-                continue
-            if order in taken:
-                text = f"Boot order for {field} already set for a different device."
-                yield invalid_value(field, text)
-            taken.add(order)
 
 
 def inputs(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
@@ -105,15 +84,15 @@ def firmware(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Caus
     if not container.get("initrdPath") and not container.get("kernelPath"):
         text = "must be defined with at least one of the following: kernelPath, initrdPath"
         yield required_value(field, f"{field} {text}")
+    for key in ("kernelPath", "initrdPath"):
+        if container.get(key):
+            yield from file_path(f"{field}.{key}", container[key])
 
 
 def dns(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
-    """DNS as in a pod."""
+    """DNS as in a pod; which policies there are is the schema's business."""
     del kubevirt
     policy, config = spec.get("dnsPolicy") or "", spec.get("dnsConfig")
-    if policy not in _DNS_POLICIES:
-        text = f"DNSPolicy: {policy} is not supported, valid values: [{' '.join(_DNS_POLICIES)}]"
-        yield Cause(reason="FieldValueNotSupported", message=text, field=f"{path}.dnsPolicy")
     if policy == "None" and config is None:
         text = "must provide `dnsConfig` when `dnsPolicy` is None"
         yield required_value(f"{path}.dnsConfig", text)

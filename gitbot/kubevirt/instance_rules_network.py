@@ -6,10 +6,12 @@ Source: KubeVirt 1.9.0, pkg/network/admitter, in its order. A VMI is asked twice
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from gitbot.kubevirt.configuration import gate, setting
+from gitbot.kubevirt.instance_rules_addresses import dhcp_options, pci_address
+from gitbot.kubevirt.instance_rules_claims import claimed_networks
+from gitbot.kubevirt.instance_rules_ports import port_ranges, ports
 from gitbot.kubevirt.rule import invalid_value, required_value
 from gitbot.kubevirt.verdicts import Cause
 from gitbot.model.objects import Json, KubernetesObject, at
@@ -19,8 +21,9 @@ _SOURCES = ("pod", "multus", "resourceClaim")
 _MODELS = ("", "e1000", "e1000e", "igb", "ne2k_pci", "pcnet", "rtl8139", "virtio")
 _STATES = ("", "absent", "down", "up")
 _NAME = re.compile(r"[A-Za-z0-9-_]+")
-_MAC = re.compile(r"([0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\2[0-9a-fA-F]{2})*)|([0-9a-fA-F]{4}\.)+.*")
-_PORT = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?")
+_MAC = re.compile(
+    r"[0-9a-fA-F]{2}([:-])[0-9a-fA-F]{2}(\1[0-9a-fA-F]{2})*|[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4})+"
+)
 _RESERVED_MAC = "02:00:00:00:00:00"
 _DISCONTINUED = {
     "slirp": "Slirp interface support has been discontinued since v1.3",
@@ -39,17 +42,32 @@ def discontinued(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[
                 yield invalid_value(f"{_at(path, index)}.{kind}", text)
 
 
+def discontinued_gates(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
+    """The same once more for each of their gates that is still named, in the order of the gates."""
+    del path
+    used = {
+        kind.title() for _, item in _interfaces(spec) for kind in item if item[kind] is not None
+    }
+    for name in setting(kubevirt, "developerConfiguration", "featureGates", default=[]):
+        if name in ("Passt", "Macvtap") and name in used:
+            text = f"{name} network binding is discontinued since v1.3. Please refer to Kubevirt "
+            message = f"{text}user guide for alternatives."
+            yield Cause(reason="FieldValueNotSupported", message=message)
+
+
 def networks(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Networks, interfaces, and that each has the other."""
     yield from _sources(spec, path)
     known = {item.get("name"): item for item in spec.get("networks") or ()}
     for index, item in _interfaces(spec):
-        yield from _state(item, _at(path, index), known.get(item.get("name"), {}))
+        yield from _state(item, _at(path, index), _default_network(spec))
     for index, item in _interfaces(spec):
         yield from _binding(item, _at(path, index), known.get(item.get("name"), {}), kubevirt)
     yield from _pairs(spec, path, kubevirt)
     for index, item in _interfaces(spec):
-        yield from _fields(item, _at(path, index), known.get(item.get("name"), {}), kubevirt)
+        on_pods = known.get(item.get("name"), {}).get("pod") is not None
+        yield from _fields(item, _at(path, index), on_pods, kubevirt)
+        yield from dhcp_options(item, _at(path, index), path)
 
 
 def _interfaces(spec: Json) -> Items:
@@ -85,7 +103,15 @@ def _sources(spec: Json, path: str) -> Iterator[Cause]:
             return
 
 
-def _state(item: Json, field: str, network: Json) -> Iterator[Cause]:
+def _default_network(spec: Json) -> str | None:
+    """The name of the first network that is the pod's own or in its place."""
+    for item in spec.get("networks") or ():
+        if item.get("pod") is not None or at(item, "multus", "default"):
+            return str(item.get("name"))
+    return None
+
+
+def _state(item: Json, field: str, default: str | None) -> Iterator[Cause]:
     state, name = item.get("state") or "", item.get("name")
     where = f"{field}.state"
     if state not in _STATES:
@@ -97,7 +123,7 @@ def _state(item: Json, field: str, network: Json) -> Iterator[Cause]:
     if state == "absent":
         if item.get("bridge") is None:
             yield invalid_value(where, f"{said} supported only for bridge binding")
-        if network.get("pod") is not None or at(network, "multus", "default"):
+        if name == default:
             yield invalid_value(where, f"{said} not supported on default networks")
 
 
@@ -134,10 +160,7 @@ def _pairs(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]
             text = f'Network with name "{name}" {text}'
             field = f"{path}.networks[{index}].name"
             yield Cause(reason="FieldValueDuplicate", message=text, field=field)
-    claimed = any(item.get("resourceClaim") is not None for item in spec.get("networks") or ())
-    if claimed and not gate(kubevirt, "NetworkDevicesWithDRA"):
-        text = "contains DRA networks but NetworkDevicesWithDRA feature gate is not enabled"
-        yield invalid_value(f"{path}.networks", f"vmi.spec.networks {text}")
+    yield from claimed_networks(spec, path, kubevirt)
     for index, name in enumerate(given):
         if name not in named:
             field = f"{path}.networks[{index}].name"
@@ -153,7 +176,7 @@ def _pairs(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]
             yield invalid_value(field, f"{field} '{name}' not found.")
 
 
-def _fields(item: Json, field: str, network: Json, kubevirt: KubernetesObject) -> Iterator[Cause]:
+def _fields(item: Json, field: str, on_pods: bool, kubevirt: KubernetesObject) -> Iterator[Cause]:
     if _NAME.fullmatch(str(item.get("name") or "")) is None:
         text = "Network interface name can only contain alphabetical characters, numbers, dashes"
         yield invalid_value(f"{field}.name", f"{text} (-) or underscores (_)")
@@ -161,34 +184,20 @@ def _fields(item: Json, field: str, network: Json, kubevirt: KubernetesObject) -
     if model not in _MODELS:
         text = f"interface {field}.name uses model {model} that is not supported."
         yield Cause(reason="FieldValueNotSupported", message=text, field=f"{field}.model")
-    if address and _MAC.fullmatch(address) is None:
+    if address:
+        yield from _mac(address, field)
+    yield from pci_address(item, field)
+    if on_pods:
+        yield from ports(list(item.get("ports") or ()), f"{field}.ports")
+    yield from port_ranges(item, field, on_pods, kubevirt)
+
+
+def _mac(address: str, field: str) -> Iterator[Cause]:
+    """Six bytes; eight and twenty are addresses too, of other networks."""
+    size = len(re.findall("[0-9a-fA-F]", address)) // 2
+    if _MAC.fullmatch(address) is None or size not in (6, 8, 20):
         text = f"interface {field}.name has malformed MAC address ({address})."
         yield invalid_value(f"{field}.macAddress", text)
-    elif len(re.findall("[0-9a-fA-F]", address)) > 12:
+    elif size > 6:
         text = f"interface {field}.name has too long MAC address ({address})."
         yield invalid_value(f"{field}.macAddress", text)
-    if network.get("pod") is not None:
-        yield from _ports(list(item.get("ports") or ()), f"{field}.ports")
-    if item.get("portRanges") is not None and not gate(kubevirt, "PortRangesSpec"):
-        text = "portRanges is specified on interface but the PortRangesSpec feature gate is not"
-        yield invalid_value(f"{field}.name", f"{text} enabled")
-
-
-def _ports(ports: Sequence[Mapping[str, Any]], field: str) -> Iterator[Cause]:
-    names = [port.get("name") or "" for port in ports]
-    for index, name in enumerate(names):
-        if name and name in names[:index]:
-            text = f"Duplicate name of the port: {name}"
-            yield Cause(reason="FieldValueDuplicate", message=text, field=f"{field}[{index}].name")
-        if name and _PORT.fullmatch(name) is None:
-            yield invalid_value(f"{field}[{index}].name", f"Invalid name of the port: {name}")
-    for index, port in enumerate(ports):
-        number = int(port.get("port") or 0)
-        if number == 0:
-            yield required_value(f"{field}[{index}].port", "Port field is mandatory.")
-        if not 0 <= number < 65536:
-            text = "Port field must be in range 0 < x < 65536."
-            yield invalid_value(f"{field}[{index}].port", text)
-        if port.get("protocol") not in (None, "", "TCP", "UDP"):
-            text = "Unknown protocol, only TCP or UDP allowed"
-            yield invalid_value(f"{field}[{index}].protocol", text)

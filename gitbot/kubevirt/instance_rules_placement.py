@@ -10,7 +10,12 @@ from collections.abc import Iterator
 
 from gitbot.kubevirt.rule import invalid_value
 from gitbot.kubevirt.verdicts import Cause
-from gitbot.model.label_syntax import label_key_problems, label_value_problems
+from gitbot.model.label_syntax import (
+    label_key_problems,
+    label_problems,
+    label_value_problems,
+    subdomain_problems,
+)
 from gitbot.model.objects import Json, KubernetesObject, at
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -75,6 +80,26 @@ def _node_term(term: Json, path: str) -> Iterator[Cause]:
             text = f'Invalid value: "{operator}": not a valid selector operator'
             yield _problem(f"{field}.operator", text)
         yield from _key(str(item.get("key", "")), f"{field}.key")
+    for index, item in enumerate(term.get("matchFields") or ()):
+        yield from _node_field(item, f"{path}.matchFields[{index}]")
+
+
+def _node_field(item: Json, field: str) -> Iterator[Cause]:
+    """Only the name of a node, and only one."""
+    operator, key, values = item.get("operator", ""), item.get("key", ""), item.get("values") or []
+    if operator not in ("In", "NotIn"):
+        text = f'Invalid value: "{operator}": not a valid selector operator'
+        yield _problem(f"{field}.operator", text)
+    elif len(values) != 1:
+        text = "Required value: must be only one value when `operator` is 'In' or 'NotIn' for node"
+        yield _problem(f"{field}.values", f"{text} field selector")
+    if key != "metadata.name":
+        text = f'Invalid value: "{key}": not a valid field selector key'
+        yield _problem(f"{field}.key", text)
+        return
+    for index, value in enumerate(values):
+        for problem in subdomain_problems(str(value)):
+            yield _problem(f"{field}.values[{index}]", f'Invalid value: "{value}": {problem}')
 
 
 def _pod_affinity(found: Json, path: str) -> Iterator[Cause]:
@@ -89,6 +114,9 @@ def _pod_affinity(found: Json, path: str) -> Iterator[Cause]:
 def _pod_term(term: Json, path: str) -> Iterator[Cause]:
     for name in ("labelSelector", "namespaceSelector"):
         yield from _selector(term.get(name) or {}, f"{path}.{name}")
+    for name in term.get("namespaces") or ():
+        for problem in label_problems(str(name)):
+            yield _problem(f"{path}.namespace", f'Invalid value: "{name}": {problem}')
     topology = str(term.get("topologyKey") or "")
     if not topology:
         yield _problem(f"{path}.topologyKey", "Required value: can not be empty")
@@ -113,25 +141,37 @@ def _selector(selector: Json, path: str) -> Iterator[Cause]:
             text = f'Invalid value: "{operator}": not a valid selector operator'
             yield _problem(f"{field}.operator", text)
         yield from _key(str(item.get("key", "")), f"{field}.key")
+        for place, value in enumerate(values):
+            for problem in label_value_problems(str(value)):
+                text = f'Invalid value: "{value}": {problem}'
+                yield _problem(f"{field}.values[{place}]", text)
 
 
 def spread(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """The topology spread constraints of a VMI."""
     del kubevirt
-    for index, item in enumerate(spec.get("topologySpreadConstraints") or ()):
-        field = f"{path}.topologySpreadConstraints[{index}]"
+    where = f"{path}.topologySpreadConstraints"
+    given = list(spec.get("topologySpreadConstraints") or ())
+    for index, item in enumerate(given):
+        field = f"{where}[{index}]"
         skew = item.get("maxSkew", 0)
         if skew <= 0:
             text = f"Invalid value: {skew}: must be greater than zero"
             yield _problem(f"{field}.maxSkew", text)
-        if not item.get("topologyKey"):
+        key = str(item.get("topologyKey") or "")
+        if key:
+            yield from _key(key, f"{field}.topologyKey")
+        else:
             yield _problem(f"{field}.topologyKey", "Required value: can not be empty")
         action = item.get("whenUnsatisfiable", "")
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
             text = f'Unsupported value: "{action}": supported values: "DoNotSchedule", '
             yield _problem(f"{field}.whenUnsatisfiable", f'{text}"ScheduleAnyway"')
-        least = item.get("minDomains")
-        if least is not None and least <= 0:
-            text = f"Invalid value: {least}: must be greater than zero"
-            yield _problem(f"{field}.minDomains", text)
-        yield from _selector(at(item, "labelSelector", default={}), f"{field}.labelSelector")
+        # upstream names the selector of every constraint by the list, without an index
+        yield from _selector(at(item, "labelSelector", default={}), f"{where}.labelSelector")
+        if any(
+            other.get("topologyKey") == key and other.get("whenUnsatisfiable") == action
+            for other in given[index + 1 :]
+        ):
+            named = f"{field}.{{topologyKey, whenUnsatisfiable}}"
+            yield _problem(named, f'Duplicate value: "{{{key}, {action}}}"')

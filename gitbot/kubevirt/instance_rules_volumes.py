@@ -17,6 +17,7 @@ from gitbot.model.quantities import nanos
 
 _CLOUD_INIT = ("cloudInitNoCloud", "cloudInitConfigDrive")
 _CLOUD_INIT_LIMIT = 2048
+_SECRETS = {"user": "secretRef", "network": "networkDataSecretRef"}
 _NAMED = (
     ("configMap", "name"),
     ("secret", "secretName"),
@@ -66,7 +67,8 @@ def _cloud_init(volume: Json, field: str) -> Iterator[Cause]:
     found, where = 0, f"{field}.{kind}"
     for part, said, long in (("user", "userdatasource", "User"), ("network", "", "Network")):
         texts = volume[kind].get(f"{part}Data") or "", volume[kind].get(f"{part}DataBase64") or ""
-        count = sum(map(bool, (*texts, at(volume, kind, f"{part}DataSecretRef", "name"))))
+        secret = at(volume, kind, _SECRETS[part], "name")
+        count = sum(map(bool, (*texts, secret)))
         size = len(texts[0].encode())
         if texts[1]:
             try:

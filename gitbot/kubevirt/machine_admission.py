@@ -8,32 +8,63 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gitbot.kubevirt.configuration import gate, setting
-from gitbot.kubevirt.instance_defaults import with_device_defaults, with_spec_defaults
+from gitbot.kubevirt.instance_defaults import (
+    network_problem,
+    with_device_defaults,
+    with_spec_defaults,
+)
 from gitbot.kubevirt.instance_metadata import metadata_causes
 from gitbot.kubevirt.instance_rules import spec_causes
 from gitbot.kubevirt.instance_rules_memory import hotplug_problem
+from gitbot.kubevirt.instance_rules_network import discontinued, discontinued_gates
+from gitbot.kubevirt.instance_rules_schema import schema_causes
 from gitbot.kubevirt.rule import invalid_value, required_value
-from gitbot.kubevirt.verdicts import Admitted, Cause, Verdict, invalid
-from gitbot.model.objects import KubernetesObject, at
+from gitbot.kubevirt.verdicts import Admitted, Cause, Verdict, denied, invalid
+from gitbot.model.objects import Json, KubernetesObject, at
 
 _WEBHOOK = "virtualmachine-validator.kubevirt.io"
+_MUTATOR = "virtualmachines-mutator.kubevirt.io"
+_RUNNING = "spec.running is deprecated, please use spec.runStrategy instead."
 RUN_STRATEGIES = ("Halted", "Manual", "Always", "RerunOnFailure", "Once", "WaitAsReceiver")
 """The last one only with feature gate DecentralizedLiveMigration."""
 
 
-def admit_machine(vm: KubernetesObject, *, user: str, kubevirt: KubernetesObject) -> Verdict:
-    """A VirtualMachine about to be created or changed by `user`."""
-    causes = tuple(_causes(vm, user, kubevirt))
-    return invalid(_WEBHOOK, *causes) if causes else Admitted(object=vm)
-
-
-def _causes(vm: KubernetesObject, user: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
+def admit_machine(
+    vm: KubernetesObject,
+    *,
+    user: str,
+    kubevirt: KubernetesObject,
+    old: KubernetesObject | None = None,
+) -> Verdict:
+    """A VirtualMachine about to be created (`old` None) or changed by `user`."""
     if at(vm, "metadata", "deletionTimestamp") is not None:
-        return
+        return Admitted(object=vm)
     template = at(vm, "spec", "template")
     if not isinstance(template, Mapping):
-        yield required_value("spec.template", "missing virtual machine template.")
-        return
+        missing = required_value("spec.template", "missing virtual machine template.")
+        return invalid(_WEBHOOK, missing)
+    given = template.get("spec") or {}
+    wrong = schema_causes(given, "spec.template.spec")
+    if wrong:
+        return invalid(_MUTATOR, *wrong)
+    problem = network_problem(given, kubevirt)
+    if problem:
+        return denied(_WEBHOOK, 400, problem)
+    if old is None:
+        for rule in (discontinued_gates, discontinued):
+            gone = tuple(rule(given, "spec", kubevirt))
+            if gone:
+                return invalid(_WEBHOOK, *gone)
+    causes = tuple(_causes(vm, template, user, kubevirt))
+    if causes:
+        return invalid(_WEBHOOK, *causes)
+    running = at(vm, "spec", "running") is not None
+    return Admitted(object=vm, warnings=(_RUNNING,) if running else ())
+
+
+def _causes(
+    vm: KubernetesObject, template: Json, user: str, kubevirt: KubernetesObject
+) -> Iterator[Cause]:
     spec = with_spec_defaults(template.get("spec") or {}, kubevirt)
     spec = dict(with_device_defaults(spec, kubevirt))
     metadata = template.get("metadata") or {}

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from gitbot.kubevirt.reconcile import Write
 from gitbot.model.objects import KubernetesObject
 
+_MOST_CAUSES = 10
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
@@ -50,7 +52,13 @@ def denied(webhook: str, code: int, text: str, *, effects: tuple[Write, ...] = (
 
 
 def invalid(webhook: str, *causes: Cause) -> Refused:
-    """A refusal of what the object says: 422 with the causes."""
-    text = ", ".join(cause.message for cause in causes)
+    """A refusal of what the object says: 422 with the first ten causes and the number of others.
+
+    Source: KubeVirt 1.9.0, pkg/util/webhooks, ToAdmissionResponse.
+    """
+    told, more = causes[:_MOST_CAUSES], len(causes) - _MOST_CAUSES
+    text = ", ".join(cause.message for cause in told)
+    if more > 0:
+        text += f", and {more} more validation errors"
     message = f'admission webhook "{webhook}" denied the request: {text}'
-    return Refused(code=422, reason="Invalid", message=message, causes=causes)
+    return Refused(code=422, reason="Invalid", message=message, causes=told)

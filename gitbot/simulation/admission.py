@@ -59,7 +59,7 @@ class KubeVirtAdmission:
             case (kind, present) if kind == VMI and present is not None:
                 return admit_instance_update(obj, present, user=user, kubevirt=kubevirt)
             case ("VirtualMachine", _):
-                return admit_machine(obj, user=user, kubevirt=kubevirt)
+                return admit_machine(obj, user=user, kubevirt=kubevirt, old=old)
             case (kind, None) if kind == MIGRATION:
                 namespace = obj["metadata"]["namespace"]
                 name = at(obj, "spec", "vmiName", default="")

@@ -35,6 +35,7 @@ def refusal(obj: Object, kubevirt: Object = KUBEVIRT, user: str = "bob") -> list
 
 
 PINNED = ("domain.cpu.dedicatedCpuPlacement", True)
+DEVICE = {"name": "d", "deviceName": "example.com/d"}
 TERM = {"labelSelector": {"matchLabels": {"app": "db"}}, "topologyKey": ""}
 AFFINITY = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -107,14 +108,16 @@ AFFINITY = "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecut
         ([("domain.devices.disks", [{"name": "x"}])], KUBEVIRT, "disks[0].Name 'x' not found."),
         ([("domain.ioThreadsPolicy", "x")], KUBEVIRT, "Invalid IOThreadsPolicy (x)"),
         ([("domain.firmware.bootloader.efi", {})], KUBEVIRT, "SecureBoot requires SMM"),
-        ([("domain.devices.hostDevices", [])], KUBEVIRT, "Host Devices feature gate"),
-        ([("domain.devices.hostDevices", [])], gated("HostDevices"), ""),
+        ([("domain.devices.hostDevices", [DEVICE])], KUBEVIRT, "Host Devices feature gate"),
+        ([("domain.devices.hostDevices", [DEVICE])], gated("HostDevices"), ""),
+        ([("domain.devices.hostDevices", [])], KUBEVIRT, ""),
         ([("domain.launchSecurity", {"sev": {}, "snp": {}})], KUBEVIRT, "One and only one launch"),
         ([("domain.launchSecurity", {"tdx": {}})], KUBEVIRT, "WorkloadEncryptionTDX feature gate"),
         ([("domain.devices.autoattachVSOCK", True)], KUBEVIRT, "VSOCK feature gate is not enabled"),
         ([("domain.devices.autoattachVSOCK", True)], gated("VSOCK"), ""),
         ([("domain.memory.reservedOverhead", {})], KUBEVIRT, "Reserved overhead memlock feature"),
-        ([("domain.devices.watchdog", {"name": "w"})], KUBEVIRT, "only supports I6300ESB watchdog"),
+        ([("domain.devices.watchdog", {"name": "w"})], KUBEVIRT, ""),
+        ([("domain.devices.watchdog", {"diag288": {}})], KUBEVIRT, "only supports I6300ESB watchd"),
     ],
 )
 def test_what_virt_api_refuses_in_a_spec(

@@ -91,7 +91,7 @@ def interface(**changes: Any) -> dict[str, Any]:
         ),
         ({"domain.firmware": {"bootloader": {"efi": {"secureBoot": False}, "bios": {}}}}, "mutual"),
         ({"domain.firmware": {"kernelBoot": {"kernelArgs": "x"}}}, "without an external kernel"),
-        ({"dnsPolicy": "Mine"}, "DNSPolicy: Mine is not supported, valid values: [ClusterFirstW"),
+        ({"dnsPolicy": "Mine"}, "spec.dnsPolicy in body should be one of [ClusterFirst Clu"),
         ({"dnsPolicy": "None"}, "must provide `dnsConfig` when `dnsPolicy` is None"),
         ({"dnsConfig": {"nameservers": ["x"]}}, "must be valid IP address: x"),
         ({"serviceAccountName": "A"}, "is not a valid service account name"),
