@@ -151,7 +151,10 @@ def _settle_group(github: GitHub, repository: Repository, row: JSON) -> bool:
     """Whether the first group of the queue ended: merged, or thrown out by a failing check."""
     pull = repository.pulls[row["number"]]
     rules = protection.rules_of(repository, row["base"])
-    states = [protection.newest_state(repository, row["sha"], c) for c in rules.contexts]
+    states = [
+        protection.newest_state(repository, row["sha"], name, app=rules.origins.get(name, 0))
+        for name in rules.contexts
+    ]
     failed = "failure" in states or "error" in states
     if not failed and any(state != "success" for state in states):
         return False

@@ -214,6 +214,7 @@ class Environment:
     wait_timer: int = 0  # minutes
     reviewers: tuple[str, ...] = ()
     protected_branches: bool = False
+    branches: tuple[str, ...] | None = None  # patterns of those that may use it; None: any
     secrets: dict[str, str] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)
 

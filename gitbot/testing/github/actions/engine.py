@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gitbot.testing.github import queue
-from gitbot.testing.github.actions import cron, groups
+from gitbot.testing.github.actions import cron, environments, groups
 from gitbot.testing.github.actions.expressions import fill
 from gitbot.testing.github.actions.files import JobFile, WorkflowFile, read_workflow, read_workflows
 from gitbot.testing.github.actions.triggers import (
@@ -208,6 +208,9 @@ class Actions:
         ):
             return False
         environment = repository.environments.get(job.environment)
+        if environment is not None and environments.refuses(environment, repository, run):
+            self.finish(repository, run, job, "failure")
+            return False
         if environment is not None and not job.approved:
             over = self._github.clock.now() >= job.created + 60 * environment.wait_timer
             if environment.reviewers or not over:

@@ -17,6 +17,7 @@ from gitbot.testing.github.routes import (
     pulls,
     reviews,
     rulesets,
+    settings,
     statuses,
 )
 
@@ -33,6 +34,7 @@ ROUTES: tuple[Route, ...] = (
     *pulls.ROUTES,
     *reviews.ROUTES,
     *rulesets.ROUTES,
+    *settings.ROUTES,
     *statuses.ROUTES,
 )
 

@@ -217,6 +217,7 @@ def _put_environment(call: Call) -> JSON:
     made.reviewers = reviewers
     policy = body.get("deployment_branch_policy") or {}
     made.protected_branches = bool(policy.get("protected_branches"))
+    made.branches = (made.branches or ()) if policy.get("custom_branch_policies") else None
     repository.environments[name] = made
     return shapes.environment(call.links, call.state, repository, made)
 

@@ -136,7 +136,8 @@ def environment(links: Links, state: State, repository: Repository, which: Envir
                 "reviewers": reviewers,
             }
         )
-    policy = {"protected_branches": True, "custom_branch_policies": False}
+    custom = which.branches is not None
+    policy = {"protected_branches": which.protected_branches, "custom_branch_policies": custom}
     return {
         "id": which.id,
         "node_id": node_id("EN", which.id),
@@ -146,5 +147,5 @@ def environment(links: Links, state: State, repository: Repository, which: Envir
         "created_at": time_text(which.created),
         "updated_at": time_text(which.created),
         "protection_rules": rules,
-        "deployment_branch_policy": policy if which.protected_branches else None,
+        "deployment_branch_policy": policy if custom or which.protected_branches else None,
     }
