@@ -184,9 +184,12 @@ class Forge(Protocol):
         """One pull request."""
 
     def list_pulls(
-        self, *, state: PullState | None = None, branch: str = ""
+        self, *, state: PullState | None = None, branch: str = "", first: int = 1
     ) -> tuple[PullRequest, ...]:
-        """Pull requests by number, oldest first; `reviews` and `merged_by` may be missing."""
+        """Pull requests by number, oldest first; `reviews` and `merged_by` may be missing.
+
+        None has a lower number than `first`: those before it are not even asked for.
+        """
 
     def edit_pull(self, number: int, *, title: str, body: str) -> None:
         """Replace title and body."""

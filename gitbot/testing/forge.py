@@ -109,7 +109,7 @@ class MemoryForge:
         return replace(pull, head=self._repository.resolve(pull.branch) or pull.head)
 
     def list_pulls(
-        self, *, state: PullState | None = None, branch: str = ""
+        self, *, state: PullState | None = None, branch: str = "", first: int = 1
     ) -> tuple[PullRequest, ...]:
         """Pull requests by number; reviews and mergers are missing, as the port allows."""
         pulls = [
@@ -119,7 +119,9 @@ class MemoryForge:
         return tuple(
             pull
             for pull in pulls
-            if (state is None or pull.state is state) and (not branch or pull.branch == branch)
+            if pull.number >= first
+            and (state is None or pull.state is state)
+            and (not branch or pull.branch == branch)
         )
 
     def edit_pull(self, number: int, *, title: str, body: str) -> None:

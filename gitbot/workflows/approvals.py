@@ -48,7 +48,8 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
     refused: list[NotApproved] = []
     records = fold_requests(ledger, shell.cluster_name)
     finished = frozenset(name for name, record in records.items() if record.spent)
-    pulls = shell.forge.list_pulls(state=PullState.MERGED)
+    first = first_pull(ledger, shell.cluster_name)
+    pulls = shell.forge.list_pulls(state=PullState.MERGED, first=first)
     for pull in sorted(pulls, key=lambda item: (item.merged_at, item.number)):
         if pull.base_branch != shell.base_branch or not _concerns_us(shell, ledger, pull):
             continue
@@ -66,6 +67,18 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
         approved += _requests(shell, base, ledger, records, approval)
     approved.sort(key=lambda item: item.approval.merged_at)
     return Approvals(approved=tuple(approved), refused=tuple(refused))
+
+
+def first_pull(ledger: Ledger, cluster: str) -> int:
+    """The lowest number of a pull request of which the ledger knows: older ones approve nothing.
+
+    1 where one may be missing: a run that ended between opening it and writing down its number.
+    """
+    mine = [entry for entry in ledger.entries if entry.cluster == cluster]
+    proposed = {entry.file for entry in mine if entry.state == "proposed"}
+    if not proposed <= {entry.file for entry in mine if entry.state == "opened"}:
+        return 1
+    return min((entry.pull_request for entry in mine if entry.pull_request), default=1)
 
 
 def _decide(

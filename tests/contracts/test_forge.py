@@ -72,6 +72,19 @@ def test_an_opened_pull_request_is_listed(forge: Forge, repository: Repository) 
     assert forge.list_pulls(branch="other") == ()
 
 
+def test_old_ones_need_not_be_listed(forge: Forge, repository: Repository) -> None:
+    numbers = [opened(forge, repository, f"w{number}").number for number in range(1, 5)]
+    assert numbers == [1, 2, 3, 4]
+    forge.close_pull(2)
+    forge.close_pull(3)
+    listed = {first: forge.list_pulls(first=first) for first in (1, 3, 4, 5)}
+    assert {first: [pull.number for pull in pulls] for first, pulls in listed.items()} == {
+        1: [1, 2, 3, 4], 3: [3, 4], 4: [4], 5: [],
+    }  # fmt: skip
+    closed = forge.list_pulls(state=PullState.CLOSED, first=3)
+    assert [pull.number for pull in closed] == [3]
+
+
 def test_opening_twice_gives_the_same(forge: Forge, repository: Repository) -> None:
     assert opened(forge, repository).number == opened(forge, repository).number == 1
 

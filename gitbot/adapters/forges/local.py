@@ -150,13 +150,13 @@ class LocalForge:
         return replace(pull, reviews=reviews)
 
     def list_pulls(
-        self, *, state: PullState | None = None, branch: str = ""
+        self, *, state: PullState | None = None, branch: str = "", first: int = 1
     ) -> tuple[PullRequest, ...]:
         """Pull requests by number."""
         return tuple(
             self._with_head(pull)
             for pull in _pulls(self._state.read()[1])
-            if state in (None, pull.state) and branch in ("", pull.branch)
+            if pull.number >= first and state in (None, pull.state) and branch in ("", pull.branch)
         )
 
     def edit_pull(self, number: int, *, title: str, body: str) -> None:

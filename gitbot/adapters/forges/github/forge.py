@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from typing import Any
 
-from gitbot.adapters.forges.github.api import Api
+from gitbot.adapters.forges.github.api import PAGE, Api
 from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
 from gitbot.adapters.forges.github.checks import Checks
 from gitbot.adapters.forges.github.conversation import Conversation
@@ -171,23 +172,28 @@ class GitHubForge:
         return True
 
     def list_pulls(
-        self, *, state: PullState | None = None, branch: str = ""
+        self, *, state: PullState | None = None, branch: str = "", first: int = 1
     ) -> tuple[PullRequest, ...]:
         """Pull requests by number, without reviews and mergers."""
         asked = {None: "all", PullState.OPEN: "open"}.get(state, "closed")
         owner = self.repository.partition("/")[0]
         head = {"head": f"{owner}:{branch}"} if branch else {}
+        # By creation: what is opened or changed meanwhile makes no page lose one. Oldest first the
+        # full pages stay as they are and are not paid for twice; newest first it can end early.
+        order = {"sort": "created", "direction": "asc" if first <= PAGE else "desc"}
         values = self.api.pages(
             "list pull requests",
             f"{self._root}/pulls",
-            parameters={"state": asked, "sort": "created", "direction": "asc", **head},
+            parameters={"state": asked, **order, **head},
             priority=Priority.SAFETY,
         )
+        if first > PAGE:
+            values = itertools.takewhile(lambda value: int(value["number"]) >= first, values)
         pulls = {int(value["number"]): pull_of(value) for value in values}  # pages may overlap
         return tuple(
             pull
             for _, pull in sorted(pulls.items())
-            if state in (None, pull.state) and branch in ("", pull.branch)
+            if pull.number >= first and state in (None, pull.state) and branch in ("", pull.branch)
         )
 
     def edit_pull(self, number: int, *, title: str, body: str) -> None:
