@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import GenericAlias
+from typing import Annotated, Any
 
 import msgspec
 
@@ -25,6 +26,8 @@ from gitbot.snapshot.masks import (
     Mask,
 )
 from gitbot.snapshot.resources import EVENTS, RESOURCES
+from gitbot.snapshot.shapes import METADATA as SHAPE_OF_METADATA
+from gitbot.snapshot.shapes import SHAPES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,14 +82,17 @@ def decode_events(data: bytes) -> tuple[KubernetesObject, ...]:
     return decode_page("Event", data).objects
 
 
-def prune(kind: str, obj: KubernetesObject) -> KubernetesObject:
+def prune(kind: str, obj: KubernetesObject, *, checked: bool = False) -> KubernetesObject:
     """The allowed fields of one object given as plain data; null counts as absent.
 
-    The result shares nothing with the argument. Raises SnapshotError that names kind, object and
-    path where a field has another shape.
+    `checked` holds the fields that rules read to their types, for an object that may never have
+    been in an API server. The result shares nothing with the argument. Raises SnapshotError that
+    names kind, object and path where a field has another shape.
     """
     try:
         data = msgspec.json.encode(obj, enc_hook=_plain_mapping)
+        if checked:
+            _shape_decoder(kind).decode(data)
         return _plain(kind, _object_decoder(kind).decode(data))
     except (msgspec.MsgspecError, TypeError, RecursionError) as error:
         metadata = obj.get("metadata")
@@ -137,6 +143,12 @@ def _object_decoder(kind: str) -> Any:
     return msgspec.json.Decoder(_struct_of(kind), float_hook=str)
 
 
+@functools.cache
+def _shape_decoder(kind: str) -> Any:
+    shape = {"metadata": SHAPE_OF_METADATA, **SHAPES.get(kind, {})}
+    return msgspec.json.Decoder(type_of(f"{kind}Shape", shape), float_hook=str)
+
+
 def _plain_mapping(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
@@ -165,13 +177,16 @@ def list_type_of(kind: str, item: Any) -> Any:
     )
 
 
+_INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
 def type_of(name: str, mask: Mask) -> Any:
     """The type that decodes just what a mask keeps; a type in a mask's place stands for itself."""
     match mask:
         case None:
             return Any
-        case type():
-            return mask
+        case type() | GenericAlias():
+            return _INT64 if mask is int else mask
         case [item]:
             return list[type_of(name, item)]  # type: ignore[misc]
         case Mapping():

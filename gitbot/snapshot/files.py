@@ -11,45 +11,22 @@ from typing import Any
 from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
 from gitbot.errors import InvalidInput, SnapshotError
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.instants import format_instant, parse_instant
-from gitbot.snapshot.decode import plain_json, sorted_json
+from gitbot.snapshot.decode import plain_json
 from gitbot.snapshot.plain_objects import (
     check_enough,
     passed_over,
     plain_objects,
     run_strategy_warnings,
 )
-from gitbot.snapshot.resources import RESOURCES
-from gitbot.snapshot.value import digest_of, from_objects
+from gitbot.snapshot.value import from_objects
+from gitbot.snapshot.versioned import TAKE_ANEW, is_versioned, read_versioned, unknown_kinds
 
-API_VERSION = "placement.gitbot.dev/v1alpha1"
-KIND = "ClusterSnapshot"
 MAX_BYTES = 2 * 1024**3
 """Budget for one unpacked file, in bytes."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _EXPECTED = "a ClusterSnapshot, or Kubernetes objects such as Node and Pod"
-_HINT = "take a new one with `gitbot snapshot -o FILE`"
-
-
-def write_snapshot(snapshot: ClusterSnapshot) -> bytes:
-    """The versioned file: gzip without a time, of JSON with sorted keys. Same value, same bytes."""
-    document: dict[str, Any] = {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "metadata": {"name": snapshot.cluster},
-        "takenAt": format_instant(snapshot.taken_at),
-        "digest": snapshot.digest,
-        "kubernetesVersion": snapshot.kubernetes_version,
-        "resourceVersion": snapshot.resource_version,
-        "absentKinds": list(snapshot.absent_kinds),
-        "objects": {kind: tuple(items) for kind, items in snapshot.objects.items()},
-    }
-    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
-    data = packer.compress(sorted_json(document)) + packer.flush()
-    # byte 9 of a gzip header names the operating system that packed it: always "unknown"
-    return data[:9] + b"\xff" + data[10:]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +61,10 @@ def read_files(
     without a document and for objects with neither Node nor Pod among them.
     """
     if not texts:
-        raise SnapshotError("no snapshot file given", hint=_HINT)
+        raise SnapshotError("no snapshot file given", hint=TAKE_ANEW)
     files = [_file(name, data) for name, data in texts]
     values = [(each.name, value) for each in files for value in each.values]
-    ours = [(name, value) for name, value in values if _is_ours(value)]
+    ours = [(name, value) for name, value in values if is_versioned(value)]
     if not ours:
         return _plain(files, now, cluster)
     if len(values) > 1:
@@ -96,7 +73,9 @@ def read_files(
             f"found {len(values)} documents",
             hint="give either one ClusterSnapshot or plain Kubernetes objects",
         )
-    return Reading(snapshot=_versioned(*ours[0]))
+    name, document = ours[0]
+    snapshot = read_versioned(name, document)
+    return Reading(snapshot=snapshot, passed_over=unknown_kinds(document))
 
 
 def _plain(files: Sequence[_File], now: int, cluster: str) -> Reading:
@@ -107,7 +86,7 @@ def _plain(files: Sequence[_File], now: int, cluster: str) -> Reading:
     objects = [obj for _, held in found for obj in held]
     check_enough([each.name for each in files], objects)
     return Reading(
-        snapshot=from_objects(cluster, objects, now),
+        snapshot=from_objects(cluster, objects, now, checked=True),
         passed_over=passed_over(objects),
         warnings=tuple(
             warning
@@ -194,54 +173,11 @@ def _unpacked(file: str, data: bytes) -> bytes:
             pieces.append(unpacker.decompress(data, max(1, left)))
         except zlib.error as error:
             reason = str(error).rpartition(": ")[2]
-            raise SnapshotError(f"{file}: torn gzip: {reason}", hint=_HINT) from error
+            raise SnapshotError(f"{file}: torn gzip: {reason}", hint=TAKE_ANEW) from error
         left -= len(pieces[-1])
         if unpacker.unconsumed_tail or left < 0:
             raise SnapshotError(f"{file}: unpacks to more than {MAX_BYTES} bytes")
         if not unpacker.eof:
-            raise SnapshotError(f"{file}: torn gzip: it ends early", hint=_HINT)
+            raise SnapshotError(f"{file}: torn gzip: it ends early", hint=TAKE_ANEW)
         data = unpacker.unused_data
     return b"".join(pieces)
-
-
-def _is_ours(value: Any) -> bool:
-    return isinstance(value, Mapping) and value.get("kind") == KIND
-
-
-def _versioned(file: str, value: Mapping[str, Any]) -> ClusterSnapshot:
-    if value.get("apiVersion") != API_VERSION:
-        raise SnapshotError(
-            f"{file}: apiVersion: found {value.get('apiVersion')!r}, expected {API_VERSION!r}",
-            hint="this gitbot reads no other version; " + _HINT,
-        )
-    try:
-        cluster = str(value["metadata"]["name"])
-        taken_at = parse_instant(value["takenAt"])
-        grouped = {str(kind): tuple(items) for kind, items in value["objects"].items()}
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise SnapshotError(f"{file}: torn ClusterSnapshot: {error!r}", hint=_HINT) from error
-    snapshot = from_objects(
-        cluster,
-        (
-            {"apiVersion": _api_version(kind), **obj, "kind": kind}
-            if isinstance(obj, Mapping)
-            else {}
-            for kind, objects in grouped.items()
-            for obj in objects
-        ),
-        taken_at,
-        kubernetes_version=str(value.get("kubernetesVersion") or ""),
-        resource_version=str(value.get("resourceVersion") or ""),
-        absent_kinds=tuple(value.get("absentKinds") or ()),
-    )
-    declared = value.get("digest")
-    if declared and declared not in (snapshot.digest, digest_of(cluster, grouped)):
-        raise SnapshotError(
-            f"{file}: digest: found {declared}, the content has {snapshot.digest}",
-            hint="the file was changed after it was written; " + _HINT,
-        )
-    return snapshot
-
-
-def _api_version(kind: str) -> str:
-    return RESOURCES[kind].api_version if kind in RESOURCES else ""

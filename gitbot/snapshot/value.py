@@ -26,18 +26,20 @@ def from_objects(
     kubernetes_version: str = "",
     resource_version: str = "",
     absent_kinds: Iterable[str] = (),
+    checked: bool = False,
 ) -> ClusterSnapshot:
     """A snapshot of plain objects; kinds that a snapshot does not hold are left out.
 
     `taken_at` in seconds UTC. Finished pods are left out, as kube-scheduler leaves them out
     (1.36, newPodInformer). Raises SnapshotError for an object without a name, one that occurs
-    twice, or one whose fields have another shape.
+    twice, or one whose fields have another shape; `checked` also holds fields to their types
+    that are kept as they are.
     """
     found: dict[str, list[KubernetesObject]] = {}
     for obj in objects:
         kind = kind_of(obj)
         if kind:
-            found.setdefault(kind, []).append(prune(kind, obj))
+            found.setdefault(kind, []).append(prune(kind, obj, checked=checked))
     return from_pruned(
         cluster,
         found,
