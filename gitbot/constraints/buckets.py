@@ -39,12 +39,12 @@ class Buckets(Generic[K, I]):
 
     def add(self, key: K, item: I, count: int = 1) -> None:
         """Count an item up."""
-        bucket = self._writable(key)
+        bucket = self._buckets[key] if key in self._owned else self._own(key)
         bucket[item] = bucket.get(item, 0) + count
 
     def remove(self, key: K, item: I, count: int = 1) -> None:
         """Count an item down; at zero it leaves, and an empty bucket leaves with it."""
-        bucket = self._writable(key)
+        bucket = self._buckets[key] if key in self._owned else self._own(key)
         left = bucket.get(item, 0) - count
         if left < 0:
             raise Bug(f"BUG: {item!r} removed from {key!r} more often than added")
@@ -56,9 +56,7 @@ class Buckets(Generic[K, I]):
             del self._buckets[key]
             self._owned.discard(key)
 
-    def _writable(self, key: K) -> dict[I, int]:
-        if key in self._owned:
-            return self._buckets[key]
+    def _own(self, key: K) -> dict[I, int]:
         bucket = dict(self._buckets.get(key, {}))
         self._buckets[key] = bucket
         self._owned.add(key)

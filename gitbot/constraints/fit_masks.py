@@ -57,13 +57,19 @@ class FitMasks:
                 mask &= column(name) + amount <= columns.allocatable(name)
         else:
             mask = known.copy()
+            limits = [(column(PODS), 1, columns.allocatable(PODS))]
+            limits += [(column(name), amount, columns.allocatable(name)) for name, amount in asked]
             for number in set(touched):
-                mask[number] = column(PODS)[number] < columns.allocatable(PODS)[number] and all(
-                    column(name)[number] + amount <= columns.allocatable(name)[number]
-                    for name, amount in asked
-                )
+                mask[number] = _has_room(limits, number)
         mask.flags.writeable = False
         if len(self._masks) >= _MOST_MASKS:
             self._masks.clear()
         self._masks[asked] = (mask, len(self._touched))
         return mask
+
+
+def _has_room(limits: list[tuple[Numbers, int, Numbers]], number: int) -> bool:
+    for used, amount, allocatable in limits:
+        if used.item(number) + amount > allocatable.item(number):
+            return False
+    return True

@@ -41,6 +41,26 @@ def places_of(term: AffinityTerm, state: State) -> _Places:
     return places
 
 
+def _each_with_places(
+    terms: Iterable[AffinityTerm], state: State
+) -> list[tuple[AffinityTerm, _Places]]:
+    """Each term with its places; mostly the terms of a pod differ in nothing but the domain."""
+    found: list[tuple[AffinityTerm, _Places]] = []
+    for term in terms:
+        same = (places for other, places in found if _same_pods(term, other))
+        places = next(same, None)
+        found.append((term, places_of(term, state) if places is None else places))
+    return found
+
+
+def _same_pods(term: AffinityTerm, other: AffinityTerm) -> bool:
+    return (
+        term.selector == other.selector
+        and term.namespaces == other.namespaces
+        and term.namespace_selector == other.namespace_selector
+    )
+
+
 def matches_incoming(term: AffinityTerm, pod: Pod, state: State) -> bool:
     """Whether a newcomer's term matches a pod."""
     return incoming_reaches(term, pod.namespace, state) and term.selector.matches(pod.labels)
@@ -55,7 +75,7 @@ class InterPodAffinity:
     def __init__(self, state: State, pod: Pod) -> None:
         self._state, self._pod = state, pod
         self._required = pod.affinity.required_pods
-        self._anti = [(term, places_of(term, state)) for term in pod.affinity.required_anti]
+        self._anti = _each_with_places(pod.affinity.required_anti, state)
         self._existing = [
             (entry.term, nodes)
             for entry, nodes in state.anti.matching(
@@ -102,11 +122,13 @@ class InterPodAffinity:
         """Nodes in no forbidden domain and in every wanted one."""
         columns = self._state.columns
         mask = columns.everywhere()
+        taken: dict[str, set[int]] = {}
         for term, nodes in self._existing:
-            columns.label(term.topology_key).leave(mask, nodes)
+            taken.setdefault(term.topology_key, set()).update(nodes)
         for term, places in self._anti:
-            numbers = {number for _, number in places}
-            columns.label(term.topology_key).leave(mask, numbers)
+            taken.setdefault(term.topology_key, set()).update(number for _, number in places)
+        for key, numbers in taken.items():
+            columns.label(key).leave(mask, numbers)
         if self._required:
             numbers = {number for _, number in self._companions}
             for term in self._required:

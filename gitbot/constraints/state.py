@@ -119,7 +119,10 @@ class State:
         self.column(CPU_SCORED)[number] += sign * held.held_cpu
         self.column(MEMORY_SCORED)[number] += sign * held.held_memory
         for buckets, key, item in self._entries(pod, number):
-            (buckets.add if sign > 0 else buckets.remove)(key, item)
+            if sign > 0:
+                buckets.add(key, item)
+            else:
+                buckets.remove(key, item)
             if buckets is self.csi:
                 self.column(volumes_of(str(key[1])))[number] += sign  # type: ignore[index]
         for index, term, weight in self._terms(pod):

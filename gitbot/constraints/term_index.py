@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gitbot.constraints.buckets import Buckets
+from gitbot.constraints.made import Made
 from gitbot.model.scheduling import AffinityTerm
 
 _Label = tuple[str, str]
@@ -30,6 +31,10 @@ class Entry:
         return self._hash
 
 
+_MOST_TERMS = 200_000
+_required: Made[AffinityTerm, Entry] = Made(lambda term: Entry(term, 0), most=_MOST_TERMS)
+
+
 class TermIndex:
     """Which distinct terms stand on which nodes, and how often.
 
@@ -52,7 +57,7 @@ class TermIndex:
 
     def add(self, term: AffinityTerm, node: int, weight: int = 0) -> None:
         """A pod on that node carries the term."""
-        entry = Entry(term, weight)
+        entry = Entry(term, weight) if weight else _required(term)
         if entry not in self._nodes:
             for label in _labels(term):
                 self._by_label.add(label, entry)
@@ -60,7 +65,7 @@ class TermIndex:
 
     def remove(self, term: AffinityTerm, node: int, weight: int = 0) -> None:
         """That pod left."""
-        entry = Entry(term, weight)
+        entry = Entry(term, weight) if weight else _required(term)
         self._nodes.remove(entry, node)
         if entry not in self._nodes:
             for label in _labels(term):

@@ -38,7 +38,7 @@ class LabelColumn:
 
     def leave(self, mask: Mask, nodes: Iterable[int]) -> None:
         """Take the domains of these nodes out of a mask, in place."""
-        for domain in {int(self.ids[number]) for number in nodes}:
+        for domain in set(map(self.ids.item, nodes)):
             if domain < 0:
                 continue
             outside: Any = self._outside.get(domain)
@@ -59,7 +59,16 @@ _FEW = 128  # domains of a label, of which each may have a mask of its own
 class NodeColumns:
     """The nodes of one snapshot as columns, made when first asked for. Shape of each: (nodes,)."""
 
-    __slots__ = ("_images", "_labels", "_resources", "index", "names", "nodes", "tainted")
+    __slots__ = (
+        "_everywhere",
+        "_images",
+        "_labels",
+        "_resources",
+        "index",
+        "names",
+        "nodes",
+        "tainted",
+    )
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.nodes = nodes
@@ -69,6 +78,7 @@ class NodeColumns:
         for number, node in enumerate(nodes):
             if node.taints:
                 self.tainted.setdefault(node.taints, []).append(number)
+        self._everywhere: Mask = np.ones(len(nodes), dtype=bool)
         self._images: dict[str, dict[int, int]] | None = None
         self._labels: dict[str, LabelColumn] = {}
         self._resources: dict[str, Numbers] = {}
@@ -106,7 +116,7 @@ class NodeColumns:
 
     def everywhere(self) -> Mask:
         """A fresh mask of all nodes."""
-        return np.ones(len(self.nodes), dtype=bool)
+        return self._everywhere.copy()
 
     def nowhere(self) -> Mask:
         """A fresh mask of no node."""
