@@ -22,6 +22,7 @@ from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import Forge
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
+from gitbot.reports.diff import counted
 from gitbot.settings import ForgeSettings, Settings, read_settings
 from gitbot.workflows.base import read_base
 from gitbot.workflows.shell import Progress, Shell, silent
@@ -150,8 +151,8 @@ def diagnose_forge(workspace: Workspace) -> tuple[Check, ...]:
     diagnose = getattr(workspace.forge, "diagnose", None)
     if diagnose is not None:
         return tuple(diagnose())
-    pulls = len(workspace.forge.list_pulls())
-    message = f"the {workspace.settings.forge.type} forge answers: {pulls} pull requests"
+    pulls = counted(len(workspace.forge.list_pulls()), "pull request")
+    message = f"the {workspace.settings.forge.type} forge answers: {pulls}"
     return (Check(name="forge/reach", outcome=Health.PASS, message=message),)
 
 
@@ -226,6 +227,12 @@ def _remote(root: Path, forge: ForgeSettings) -> str:
         return str((root / named).resolve())
     name = check_ref(named)
     address = _address(root, name)
+    if not address and Git(root).attempt(["rev-parse", "--git-dir"])[0] != 0:
+        raise UsageError(
+            f"{root} is no Git repository",
+            hint="run gitbot in a clone of the intents repository, or make it one: `git init`, "
+            f"commit, add the remote {name}, push",
+        )
     if not address:
         raise UsageError(
             f"{root} has no remote {name}",

@@ -61,9 +61,12 @@ def check(where: dict[str, str]) -> int:
 
     Exit code 2 where lines are missing, changed or out of order.
     """
+    from gitbot.reports.diff import counted  # noqa: PLC0415 - keeps --help quick
+
     with running(where) as shell:
         ledger = shell.ledger_store.read()  # raises LedgerError
-    click.echo(f"{len(ledger.entries)} lines, {len(ledger.plans)} plans: whole")
+    lines = counted(len(ledger.entries), "line")
+    click.echo(f"{lines}, {counted(len(ledger.plans), 'plan')}: whole")
     return 0
 
 

@@ -13,7 +13,7 @@ import click
 
 from gitbot.adapters.clock import SystemClock
 from gitbot.cli.running import say
-from gitbot.errors import SnapshotError, UsageError
+from gitbot.errors import ClusterError, SnapshotError, UsageError
 from gitbot.model.instants import parse_instant
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gitbot.ports.cluster import Cluster
 
 STDIN = "standard input"
+_WITHOUT = "--snapshot FILE to work without a cluster"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -131,7 +132,13 @@ def open_cluster(access: ClusterAccess) -> Cluster:
         KubernetesCluster,
     )
 
-    return KubernetesCluster(context=access.context, kubeconfig=access.kubeconfig, name=access.name)
+    try:
+        return KubernetesCluster(
+            context=access.context, kubeconfig=access.kubeconfig, name=access.name
+        )
+    except ClusterError as error:  # every command that comes here takes files as well
+        hint = f"{error.hint}{', or ' if error.hint else ''}{_WITHOUT}"
+        raise ClusterError(error.message, hint=hint) from error
 
 
 def read_file(name: str) -> bytes:

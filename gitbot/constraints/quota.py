@@ -6,10 +6,11 @@ knows nothing of this; the API server refuses the pod, and the migration stays P
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gitbot.constraints.resources import amount_words
+from gitbot.model.decoding import decoding
 from gitbot.model.objects import KubernetesObject, at, name_of
 from gitbot.model.pod import Pod
 from gitbot.model.quantities import units_of
@@ -58,22 +59,26 @@ def usage(pod: Pod, name: str) -> int:
 def quotas_of(objects: Iterable[KubernetesObject], pods: Iterable[Pod]) -> tuple[Quota, ...]:
     """The quotas of one namespace; without a status, `pods` (those placed there) count as used."""
     placed = tuple(pods)
-    found = []
+    found: list[Quota] = []
     for obj in sorted(objects, key=name_of):
-        scopes = set(at(obj, "spec", "scopes", default=()))
-        if not scopes <= _SCOPES or at(obj, "spec", "scopeSelector", "matchExpressions"):
-            continue
-        hard = {
-            key: _amount(key, value) for key, value in at(obj, "spec", "hard", default={}).items()
-        }
-        stated = at(obj, "status", "used")
-        used = (
-            {key: sum(usage(pod, key) for pod in placed) for key in hard}
-            if stated is None
-            else {key: _amount(key, value) for key, value in stated.items()}
-        )
-        found.append(Quota(name=name_of(obj).name, hard=hard, used=used))
+        with decoding("ResourceQuota", obj):
+            found += _quota(obj, placed)
     return tuple(found)
+
+
+def _quota(obj: KubernetesObject, placed: tuple[Pod, ...]) -> Iterator[Quota]:
+    """The quota of an object; none where its scopes leave out what is looked at here."""
+    scopes = set(at(obj, "spec", "scopes", default=()))
+    if not scopes <= _SCOPES or at(obj, "spec", "scopeSelector", "matchExpressions"):
+        return
+    hard = {key: _amount(key, value) for key, value in at(obj, "spec", "hard", default={}).items()}
+    stated = at(obj, "status", "used")
+    used = (
+        {key: sum(usage(pod, key) for pod in placed) for key in hard}
+        if stated is None
+        else {key: _amount(key, value) for key, value in stated.items()}
+    )
+    yield Quota(name=name_of(obj).name, hard=hard, used=used)
 
 
 def _amount(name: str, value: object) -> int:

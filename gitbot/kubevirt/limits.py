@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from gitbot.kubevirt import names
 from gitbot.kubevirt.configuration import setting
 from gitbot.kubevirt.reconcile import FINAL_PHASES
+from gitbot.model.decoding import decoding
 from gitbot.model.objects import KubernetesObject, annotations_of, at
 
 PARALLEL = 5
@@ -25,12 +26,13 @@ _NOT_RUNNING = ("", "Pending", "WaitingForSync", "Synchronizing", *FINAL_PHASES)
 
 
 def limits_of(kubevirt: KubernetesObject) -> tuple[int, int]:
-    """Migrations at once in the cluster, and out of one node."""
+    """Migrations at once in the cluster, and out of one node. SnapshotError where malformed."""
     migrations = setting(kubevirt, "migrations", default={})
-    return (
-        int(at(migrations, "parallelMigrationsPerCluster", default=PARALLEL)),
-        int(at(migrations, "parallelOutboundMigrationsPerNode", default=PER_SOURCE)),
-    )
+    with decoding("KubeVirt", kubevirt):
+        return (
+            int(at(migrations, "parallelMigrationsPerCluster", default=PARALLEL)),
+            int(at(migrations, "parallelOutboundMigrationsPerNode", default=PER_SOURCE)),
+        )
 
 
 def phase_of(obj: KubernetesObject) -> str:

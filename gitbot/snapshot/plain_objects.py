@@ -20,7 +20,13 @@ from gitbot.snapshot.resources import RESOURCES
 from gitbot.snapshot.value import belongs, kind_of
 
 _LISTS = {f"{kind}List": kind for kind in KINDS}
-_WORDS = {str: "a text", list: "a list", type(None): "nothing", bool: "a boolean"}
+_WORDS = {
+    str: "a text",
+    list: "a list",
+    dict: "a mapping",
+    type(None): "nothing",
+    bool: "a boolean",
+}
 _NEEDED = ("Node", "Pod")
 _HINT = "`kubectl get nodes,pods,vmi,vm -A -o yaml` prints what is needed"
 
@@ -31,7 +37,7 @@ def plain_objects(file: str, value: Any) -> Iterator[KubernetesObject]:
     A namespaced object without a namespace is in `default`, as kubectl would put it.
     """
     if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
-        found = "no kind" if isinstance(value, Mapping) else _WORDS.get(type(value), "a number")
+        found = "no kind" if isinstance(value, Mapping) else word_of(value)
         raise SnapshotError(
             f"{file}: no Kubernetes object: found {found}, expected apiVersion, kind and metadata"
         )
@@ -47,6 +53,11 @@ def plain_objects(file: str, value: Any) -> Iterator[KubernetesObject]:
             {"apiVersion": value.get("apiVersion"), "kind": _LISTS[kind]} if kind != "List" else {}
         )
         yield from plain_objects(file, {**typed, **item} if isinstance(item, Mapping) else item)
+
+
+def word_of(value: Any) -> str:
+    """What a value is, in a word for people."""
+    return "an empty text" if value == "" else _WORDS.get(type(value), "a number")
 
 
 def _placed(obj: KubernetesObject) -> KubernetesObject:
@@ -68,7 +79,8 @@ def passed_over(objects: Iterable[KubernetesObject]) -> Mapping[str, int]:
 def _passed_over(obj: KubernetesObject) -> str:
     kind, found = kind_of(obj), str(obj.get("kind"))
     if not kind:  # a kind of ours in a group of somebody else is another kind
-        return f"{found} ({obj.get('apiVersion')})" if found in RESOURCES else found
+        group = obj.get("apiVersion") or "no apiVersion"
+        return f"{found} ({group})" if found in RESOURCES else found
     metadata = obj.get("metadata")
     if not isinstance(metadata, Mapping) or not metadata.get("name"):
         return ""  # refused later, in better words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gitbot.model.cluster import KINDS
-from gitbot.snapshot.files import API_VERSION, KIND
+from gitbot.snapshot.versioned import API_VERSION, KIND
 
 _TEXT = {"type": "string"}
 _INSTANT = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"}

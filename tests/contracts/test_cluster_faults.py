@@ -12,6 +12,7 @@ import pytest
 
 from gitbot.adapters.kubernetes.cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.transport import Transport
+from gitbot.cli.options import ClusterAccess, load_snapshot
 from gitbot.errors import (
     ClusterError,
     ClusterForbidden,
@@ -371,7 +372,12 @@ def test_kubeconfigs_that_lead_nowhere(
         file.write_text(text)
     with pytest.raises(ClusterError, match=message) as caught:
         KubernetesCluster(kubeconfig=str(file), context=context)
-    assert "--snapshot" in caught.value.hint
+    assert "--context" in caught.value.hint
+    assert "--snapshot" not in caught.value.hint
+    access = ClusterAccess(kubeconfig=str(file), context=context)
+    with pytest.raises(ClusterError) as caught:  # a command that takes files says so
+        load_snapshot(access, now=0)
+    assert str(caught.value).endswith("--context, or --snapshot FILE to work without a cluster")
 
 
 # Writing

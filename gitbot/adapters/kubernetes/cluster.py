@@ -155,7 +155,7 @@ class KubernetesCluster:
             if answer.status == 404:
                 raise ClusterError(
                     f"there is no namespace {HOLD_NAME.namespace} for the stop flag",
-                    hint="make it with deploy/rbac/",
+                    hint="make it with deploy/rbac/, or at once: kubectl create namespace gitbot",
                 )
             if answer.status not in (200, 201):
                 refuse(answer, _CONFIG_MAPS, "create")

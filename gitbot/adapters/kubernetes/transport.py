@@ -25,7 +25,7 @@ PAUSES = (0.5, 1.0, 2.0, 4.0)
 
 MAX_RETRY_AFTER = 30
 _BUSY = frozenset({429, 500, 502, 503, 504})
-_GIVE = "give --kubeconfig and --context, or --snapshot FILE to work without a cluster"
+_GIVE = "give --kubeconfig and --context"
 _ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
@@ -214,7 +214,7 @@ def _check_context(config: Any, file: str, context: str) -> None:
     if context not in names:
         raise ClusterError(
             f"the kubeconfig has no context {context}; it has {', '.join(names) or 'none'}",
-            hint="set clusters[].context in .gitbot.yaml, or give --context, or --snapshot FILE",
+            hint="set clusters[].context in .gitbot.yaml, or give --context",
         )
 
 

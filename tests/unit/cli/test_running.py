@@ -123,7 +123,7 @@ def test_the_ledger_answers_who_moved_what(story: Story, run: Run) -> None:
     jsonschema.validate(document, schema_of("LedgerEntryList"))
     items = document["items"]
     assert {item["merger"] for item in items} == {"bob"}
-    assert run("ledger", "verify").stdout.endswith("1 plans: whole\n")
+    assert run("ledger", "verify").stdout.endswith("1 plan: whole\n")
 
 
 def test_cancel_ends_a_request(story: Story, run: Run) -> None:

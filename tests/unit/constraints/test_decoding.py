@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from gitbot.constraints.kubevirt_target import target_of
+from gitbot.constraints.quota import quotas_of
 from gitbot.constraints.world import World
 from gitbot.errors import SnapshotError
+from gitbot.kubevirt.limits import limits_of
 from gitbot.model.node import Node
 from gitbot.model.pod import Pod
 from gitbot.model.quantities import milli, units_of, whole
@@ -173,6 +175,24 @@ def test_host_ports_of_containers_and_sidecars_but_not_of_init_containers() -> N
 def test_a_malformed_node_is_named(obj: dict[str, Any], words: str) -> None:
     with pytest.raises(SnapshotError, match=words):
         Node.from_object(obj)
+
+
+def test_a_malformed_quota_and_malformed_limits_are_named() -> None:
+    quota = {
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "a"},
+        "spec": {"hard": {"requests.cpu": "lots"}},
+    }
+    with pytest.raises(SnapshotError, match=r"ResourceQuota a/q cannot be read: 'lots' is no"):
+        quotas_of([quota], ())
+    limits = {"migrations": {"parallelMigrationsPerCluster": "many"}}
+    kubevirt = {
+        "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
+        "spec": {"configuration": limits},
+    }
+    words = r"KubeVirt kubevirt/kubevirt cannot be read: expected a whole number, found 'many'"
+    with pytest.raises(SnapshotError, match=words):
+        limits_of(kubevirt)
 
 
 def test_a_malformed_pod_or_vmi_is_named_with_its_namespace() -> None:

@@ -101,6 +101,9 @@ def test_json_documents_may_stand_one_after_the_other_or_in_an_array(data: bytes
     assert read_snapshot([("x", data)], 0) == read_snapshot([("x", dump(LIST))], 0)
 
 
+TORN = "f0: torn ClusterSnapshot:"
+
+
 def edited(**changes: Any) -> bytes:
     document = json.loads(gzip.decompress(write_snapshot(EXPECTED)))
     return dump(document | changes)
@@ -140,8 +143,20 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([write_snapshot(EXPECTED), dump(NODE)], "f0: a ClusterSnapshot is whole and stands alone"),
         ([edited(apiVersion="placement.gitbot.dev/v9")], "f0: apiVersion: found 'placement.gitbot"),
         ([edited(objects={"Node": [{"metadata": {"name": "n2"}}]})], "f0: digest: found sha256:"),
-        ([edited(takenAt="yesterday")], "f0: torn ClusterSnapshot"),
-        ([edited(objects=None)], "f0: torn ClusterSnapshot"),
+        ([edited(takenAt="yesterday")], f"{TORN} takenAt: found 'yesterday', expected a time such"),
+        ([edited(takenAt=5)], f"{TORN} takenAt: found a number, expected a text; take a new one"),
+        ([edited(objects=None)], f"{TORN} objects: found nothing, expected a mapping"),
+        ([edited(objects=[])], f"{TORN} objects: found a list, expected a mapping"),
+        ([edited(objects={"Node": "x"})], f"{TORN} objects.Node: found a text, expected a list"),
+        (
+            [edited(objects={"Node": [NODE, "x"]})],
+            f"{TORN} objects.Node[1]: found a text, expected an object",
+        ),
+        ([edited(metadata={"name": ""})], f"{TORN} metadata.name: found an empty text, expected a"),
+        ([edited(metadata=None)], f"{TORN} metadata: found nothing, expected a mapping"),
+        ([edited(absentKinds=5)], f"{TORN} absentKinds: found a number, expected a list"),
+        ([edited(absentKinds=[{}])], f"{TORN} absentKinds[0]: found a mapping, expected a text"),
+        ([edited(kubernetesVersion=5)], f"{TORN} kubernetesVersion: found a number, expected a"),
         ([dump(NODE), YAML_NODE], "Node n1 occurs twice"),
         (
             [dump({"apiVersion": "v1", "kind": "List", "items": {}})],
@@ -185,6 +200,12 @@ def test_what_is_passed_over_is_counted_by_kind() -> None:
         "Pod that has ended": 1,
         "Secret": 2,
     }
+    no_version = {"kind": "VirtualMachine", "metadata": {"name": "a"}}
+    assert read_files([("f", dump([NODE, no_version]))], 0).passed_over == {
+        "VirtualMachine (no apiVersion)": 1
+    }
+    ours = edited(digest="", objects={"Node": [NODE], "Secret": [{"metadata": {"name": "a"}}]})
+    assert read_files([("f", ours)], 0).passed_over == {"Secret": 1}
     assert read_files([("f", dump(LIST))], 0).passed_over == {}
     assert read_files([("f", write_snapshot(EXPECTED))], 0).passed_over == {}
 
