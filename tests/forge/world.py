@@ -193,13 +193,8 @@ class World:
 
 
 @contextmanager
-def world(
-    folder: Path, *, limits: str = "", start: int = START, app: bool = False
-) -> Iterator[World]:
-    """Start everything; main holds configuration and workflows. All of it is stopped at the end.
-
-    With `app` gitbot acts as a GitHub App, and a ruleset lets nobody else push to gitbot/**.
-    """
+def empty_world(folder: Path, *, start: int = START) -> Iterator[World]:
+    """Start everything; the repository is empty, and nobody may do anything in it yet."""
     cluster = customapp(step=2, jumpbox=True, start_time=start)
     cluster.cordon("kni-worker2", unschedulable=False)
     cluster.settle()
@@ -213,7 +208,7 @@ def world(
                 folder=folder,
                 environment={"GITBOT_STORY_CLOCK": time.address},
             )
-            made = World(
+            yield World(
                 folder=folder,
                 cluster=cluster,
                 face=face,
@@ -222,19 +217,35 @@ def world(
                 server=server,
                 runner=runner,
             )
-            _install(made, limits)
-            if app:
-                _install_app(made)
-            yield made
+
+
+@contextmanager
+def world(
+    folder: Path, *, limits: str = "", start: int = START, app: bool = False
+) -> Iterator[World]:
+    """Start everything; main holds configuration and workflows. All of it is stopped at the end.
+
+    With `app` gitbot acts as a GitHub App, and a ruleset lets nobody else push to gitbot/**.
+    """
+    with empty_world(folder, start=start) as made:
+        _install(made, limits)
+        if app:
+            _install_app(made)
+        yield made
+
+
+def add_people(made: World) -> None:
+    """alice and bob may write, oscar owns; and gitbot is on the machine."""
+    for login, role in (("alice", "write"), ("bob", "write"), ("oscar", "admin")):
+        made.github.add_collaborator(REPOSITORY, login, role)
+        made.tokens[login] = made.github.personal_token(login)
+    _program(made.folder)
 
 
 def _install(made: World, limits: str) -> None:
     """What the page "Install on GitHub" does: people, rules, secrets, files."""
     github = made.github
-    for login, role in (("alice", "write"), ("bob", "write"), ("oscar", "admin")):
-        github.add_collaborator(REPOSITORY, login, role)
-        made.tokens[login] = github.personal_token(login)
-    _program(made.folder)
+    add_people(made)
     choices = GitHubChoices(repository=REPOSITORY, action=ACTION)
     files = workflow_files(ShippedTexts().workflows(), choices, cluster=CLUSTER)
     configuration = CONFIGURATION.replace(
@@ -268,21 +279,27 @@ def _install(made: World, limits: str) -> None:
     }
 
 
-def _install_app(made: World) -> None:
-    """The recommended install: an App with its key in the environments, and a ruleset for it."""
+def add_app(made: World) -> tuple[int, str]:
+    """gitbot's App, installed on the repository: its number, and its private key (PEM)."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     app = made.github.add_app(
         "gitbot", owner="acme", public_key=public.decode(), permissions=APP_RIGHTS
     )
     made.github.install(app, "acme", REPOSITORY)
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return app.id, private.decode()
+
+
+def _install_app(made: World) -> None:
+    """The recommended install: an App with its key in the environments, and a ruleset for it."""
+    number, private = add_app(made)
     repository = made.github.repository(REPOSITORY)
     repository.options.actions_may_approve = False
-    repository.variables["GITBOT_APP_ID"] = str(app.id)
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    repository.variables["GITBOT_APP_ID"] = str(number)
     for environment in repository.environments.values():
         environment.secrets["GITBOT_APP_KEY"] = private
-    actor = {"actor_id": app.id, "actor_type": "Integration", "bypass_mode": "always"}
+    actor = {"actor_id": number, "actor_type": "Integration", "bypass_mode": "always"}
     repository.rulesets[4] = {
         "name": "only gitbot pushes gitbot/**",
         "enforcement": "active",
