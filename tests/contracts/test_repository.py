@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.git import bounded
+from gitbot.adapters.git import bounded, incoming
 from gitbot.adapters.git import repository as git_repository
 from gitbot.adapters.git.bounded import Bound
 from gitbot.adapters.git.process import Git, hardened_environment
@@ -273,6 +273,59 @@ def test_a_pull_request_that_brings_too_much_is_refused_and_leaves_nothing(
     monkeypatch.setattr(git_repository, "_ONE_PULL", Bound(seconds=60, bytes=8 * 1024 * 1024))
     fresh.fetch_commit(head)
     assert fresh.resolve(head) == head
+
+
+def a_tree(git: Git, *entries: str) -> str:
+    text = "".join(f"{entry}\n" for entry in entries)
+    return git.run(["mktree"], stdin=text.encode("ascii")).decode("ascii").strip()
+
+
+def a_blob(git: Git, data: bytes) -> str:
+    return git.run(["hash-object", "-w", "--stdin"], stdin=data).decode("ascii").strip()
+
+
+def a_commit(git: Git, tree: str, *parents: str, branch: str) -> str:
+    made = commit_tree(git, tree, parents=parents, message="m", name="n", email="n@b.c", time=1)
+    git.run(["update-ref", f"refs/heads/{branch}", made])
+    return made
+
+
+def test_trees_within_trees_are_neither_merged_nor_listed(
+    repository: GitRepository, bare: Path
+) -> None:
+    """A hundred million paths in a few hundred bytes; a file gone makes Git look for renames."""
+    git = Git(bare)
+    file = a_blob(git, b"x\n")
+    start = a_commit(git, a_tree(git, f"100644 blob {file}\ta"), branch="start")
+    other = a_blob(git, b"y\n")
+    main = a_commit(git, a_tree(git, f"100644 blob {other}\ta"), start, branch="main")
+    bomb = a_tree(git, *(f"100644 blob {file}\tf{n}" for n in range(10)))
+    for _ in range(7):
+        bomb = a_tree(git, *(f"040000 tree {bomb}\td{n}" for n in range(10)))
+    head = a_commit(git, a_tree(git, f"040000 tree {bomb}\tintents"), start, branch="bomb")
+    repository.fetch()
+    with pytest.raises(RepositoryError, match="changes more than 100000 files"):
+        repository.merge_trees(main, head)
+
+
+def test_who_brings_too_much_is_not_merged(
+    repository: GitRepository, bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git = Git(bare)
+    small, large = a_blob(git, b"x\n"), a_blob(git, b"0" * 5000)
+    main = a_commit(git, a_tree(git, f"100644 blob {large}\told"), branch="main")
+    entries = (f"100644 blob {small}\tnew", f"100644 blob {large}\told")
+    fine = a_commit(git, a_tree(git, *entries), main, branch="fine")
+    much = a_blob(git, b"1" * 5000)
+    bad = a_commit(git, a_tree(git, f"100644 blob {much}\tnew"), main, branch="bad")
+    alone = a_commit(git, a_tree(git, f"100644 blob {small}\tnew"), branch="alone")
+    repository.fetch()
+    monkeypatch.setattr(incoming, "MAX_NEW_BYTES", 4000)
+    assert repository.merge_trees(main, fine) is not None
+    with pytest.raises(RepositoryError, match="brings 5000 bytes"):
+        repository.merge_trees(main, bad)
+    with pytest.raises(RepositoryError, match="no commit in common"):
+        repository.merge_trees(main, alone)
 
 
 def test_heads_that_nothing_refers_to_do_not_pile_up(

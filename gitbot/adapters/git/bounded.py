@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,23 @@ def _communicate(
 def _must_fit(directory: Path, bound: Bound, limit: int) -> None:
     if size_of_packs(directory) > limit:
         raise RepositoryError(f"it brings more than {bound.bytes // _MIB} MiB")
+
+
+def read_within(process: subprocess.Popen[bytes], limit: int, seconds: int) -> bytes | None:
+    """What a process says, None where it is more than `limit` bytes; then the process is ended."""
+    assert process.stdout is not None
+    watch = threading.Timer(seconds, process.kill)
+    watch.start()
+    try:
+        output = process.stdout.read(limit + 1)
+        if len(output) > limit:
+            return None
+        process.communicate()
+        return output
+    finally:
+        watch.cancel()
+        process.kill()
+        process.communicate()
 
 
 def size_of_packs(directory: Path) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 import git
 
-from gitbot.adapters.git.bounded import Bound, communicate_within
+from gitbot.adapters.git.bounded import Bound, communicate_within, read_within
 from gitbot.errors import RepositoryError
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -148,6 +148,15 @@ class Git:
         if process.returncode != 0:
             said = "; ".join((output + errors).decode("utf-8", "replace").split("\n")).strip("; ")
             raise RepositoryError(said[:_SAID] or f"exit code {process.returncode}")
+
+    def run_short(self, arguments: Sequence[str], limit: int) -> bytes | None:
+        """Standard output of a command, None where it is longer than `limit` bytes."""
+        wrapper = self._start(arguments, self._environment)
+        process = _process_of(wrapper)
+        output = read_within(process, limit, _TIMEOUT_SECONDS)
+        if output is not None and process.returncode != 0:
+            raise RepositoryError(f"git {arguments[0]} failed: exit code {process.returncode}")
+        return output
 
     def _call(
         self,

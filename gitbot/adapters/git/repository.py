@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gitbot.adapters.git.bounded import Bound, size_of_packs
+from gitbot.adapters.git.incoming import must_be_modest
 from gitbot.adapters.git.objects import list_tree, read_blobs
 from gitbot.adapters.git.process import Access, Git, check_ref, is_commit_id, no_access
 from gitbot.adapters.git.writing import commit_tree, write_tree
@@ -160,6 +161,10 @@ class GitRepository:
 
     def merge_trees(self, base: str, head: str) -> str | None:
         """The tree of merging head into base, made in memory; None on a conflict in the text."""
+        common = self.merge_base(base, head)
+        if common is None:
+            raise RepositoryError(f"{head[:12]} and {base[:12]} have no commit in common")
+        must_be_modest(self._git, common, self._must(head))
         code, output = self._git.status(
             ["merge-tree", "--write-tree", "--no-messages", self._must(base), self._must(head)],
             accept=(0, 1),
