@@ -52,6 +52,7 @@ def read_versioned(file: str, value: Mapping[str, Any]) -> ClusterSnapshot:
             hint="this gitbot reads no other version; " + TAKE_ANEW,
         )
     cluster = _text(file, "metadata.name", _mapping(file, value, "metadata").get("name"))
+    declared = _optional(file, value, "digest")
     held = _mapping(file, value, "objects")
     grouped = {kind: _items(file, f"objects.{kind}", items) for kind, items in held.items()}
     snapshot = from_objects(
@@ -64,8 +65,8 @@ def read_versioned(file: str, value: Mapping[str, Any]) -> ClusterSnapshot:
             _text(file, f"absentKinds[{number}]", kind)
             for number, kind in enumerate(_list(file, "absentKinds", value.get("absentKinds")))
         ],
+        checked=not declared,  # one without a digest was written by hand
     )
-    declared = _optional(file, value, "digest")
     if declared and declared not in (snapshot.digest, digest_of(cluster, grouped)):
         raise SnapshotError(
             f"{file}: digest: found {declared}, the content has {snapshot.digest}",

@@ -152,6 +152,10 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
             [edited(objects={"Node": [NODE, "x"]})],
             f"{TORN} objects.Node[1]: found a text, expected an object",
         ),
+        (
+            [edited(digest="", objects={"Node": [{"metadata": {"name": "n", "labels": ["a"]}}]})],
+            "Node n: Expected `object | null`, got `array` - at `$.metadata.labels`",
+        ),
         ([edited(metadata={"name": ""})], f"{TORN} metadata.name: found an empty text, expected a"),
         ([edited(metadata=None)], f"{TORN} metadata: found nothing, expected a mapping"),
         ([edited(absentKinds=5)], f"{TORN} absentKinds: found a number, expected a list"),
