@@ -43,6 +43,8 @@ def test_self_hosted_runners_get_the_jobs_that_reach_the_cluster(tmp_path: Path)
 
 def test_the_overlay_renders_with_image_and_configuration_of_ones_own(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "deploy", tmp_path / "gitbot" / "deploy")
+    tmp_path /= "overlay"
+    tmp_path.mkdir()
     (tmp_path / "kustomization.yaml").write_text(block("yaml", "kind: Kustomization").text)
     mine = "apiVersion: placement.gitbot.dev/v1alpha1\nkind: Configuration\n"
     (tmp_path / ".gitbot.yaml").write_text(mine)
