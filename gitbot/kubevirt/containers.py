@@ -77,7 +77,7 @@ def init_containers(
         found.extend(
             container(f"volume{name}", *_disk_resources(vmi, kubevirt))
             for name in disks
-            if name not in known_images and "@sha256:" not in disks[name]
+            if name not in known_images
         )
     elif disks:
         full = dedicated(vmi) or guaranteed(vmi)

@@ -63,11 +63,17 @@ def memory_overhead(vmi: KubernetesObject, kubevirt: KubernetesObject) -> int:
     if dedicated(vmi) or guaranteed(vmi):
         total += _GUARANTEED
     total += whole(at(domain, "memory", "reservedOverhead", "addedOverhead", default=0))
-    ratio = setting(kubevirt, "additionalGuestMemoryOverheadRatio", default="")
-    if ratio:
-        # Upstream multiplies binary floats of kilobytes and cuts: the same steps, the same bytes.
-        total += int(float(-(-total // 1000)) * (float(ratio) - 1.0)) * 1000
-    return total + _network(domain, kubevirt)
+    return _multiplied(total, kubevirt) + _network(domain, kubevirt)
+
+
+def _multiplied(total: int, kubevirt: KubernetesObject) -> int:
+    """By the cluster's ratio; one that is no number counts as none."""
+    try:
+        ratio = float(setting(kubevirt, "additionalGuestMemoryOverheadRatio", default="") or 1)
+    except ValueError:
+        return total
+    # Upstream multiplies binary floats of kilobytes and cuts: the same steps, the same bytes.
+    return total + int(float(-(-total // 1000)) * (ratio - 1.0)) * 1000
 
 
 def _page_tables(domain: Json) -> int:

@@ -11,6 +11,7 @@ from gitbot.kubevirt.backoff import backoff_left
 from gitbot.kubevirt.configuration import gate
 from gitbot.kubevirt.edits import with_value, without
 from gitbot.kubevirt.hand_off import handed_off
+from gitbot.kubevirt.host_model_alert import no_suitable_node
 from gitbot.kubevirt.limits import (
     is_final,
     is_running,
@@ -192,7 +193,7 @@ def _watch_target(scene: Scene) -> Reconciled:
     writes: tuple[Write, ...] = ()
     waits = []
     if is_unschedulable(pod):
-        writes = (_unschedulable(scene),)
+        writes = (*no_suitable_node(scene), _unschedulable(scene))
         left = unschedulable_timeout(scene.migration) - spent
         if left <= 0:
             message = f"unschedulable pod {name_of(pod)} timeout period exceeded"

@@ -36,6 +36,7 @@ HOOK_SIDECARS = "hooks.kubevirt.io/hookSidecars"
 QGS_SOCKET = "kubevirt.io/qgs-socket-path"
 PCI_TOPOLOGY = "kubevirt.io/pci-topology-version"
 RESERVATION = "pr.kubevirt.io/"
+LOG_VERBOSITY = "logVerbosity"
 ISTIO_INJECT = "sidecar.istio.io/inject"
 
 OBSOLETE_HOST_MODEL = "node-labeller.kubevirt.io/obsolete-host-model"

@@ -91,7 +91,8 @@ def _run(spec: dict[str, Any], classes: ClassObjects) -> None:
         spec["overhead"] = dict(overhead)
     scheduling: Json = found.get("scheduling") or {}
     if scheduling.get("nodeSelector"):
-        spec["nodeSelector"] = {**(spec.get("nodeSelector") or {}), **scheduling["nodeSelector"]}
+        # a key with another value of the pod's own stays: the API server refuses such a pod
+        spec["nodeSelector"] = {**scheduling["nodeSelector"], **(spec.get("nodeSelector") or {})}
     extra = scheduling.get("tolerations") or []
     if extra:
         spec["tolerations"] = _merged([*(spec.get("tolerations") or []), *extra])

@@ -5,6 +5,9 @@ Source: KubeVirt 1.9.0, migration.go, createTargetPod and processMigrationPhase.
 
 from __future__ import annotations
 
+import re
+
+from gitbot.kubevirt import names
 from gitbot.kubevirt.configuration import gate, setting
 from gitbot.kubevirt.containers import container_disks
 from gitbot.kubevirt.edits import with_condition, with_value
@@ -14,7 +17,7 @@ from gitbot.kubevirt.pods import current_pod
 from gitbot.kubevirt.reconcile import Create, Reconciled, RecordEvent, Update
 from gitbot.kubevirt.target_pod import target_pod
 from gitbot.model.names import NamespacedName
-from gitbot.model.objects import Json, KubernetesObject, at, condition_of, name_of
+from gitbot.model.objects import Json, KubernetesObject, at, condition_of, labels_of, name_of
 
 QUOTA_CONDITION = "migrationRejectedByResourceQuota"
 _RETRY = 5  # seconds; virt-controller doubles its delay from milliseconds up to 1000 s
@@ -59,7 +62,15 @@ def _cannot_render(
         binding = at(interface, "binding", "name")
         if binding is not None and binding not in known:
             return f"couldn't find configuration for network binding: {binding}"
-    return ""
+    return _verbosity(vmi)
+
+
+def _verbosity(vmi: KubernetesObject) -> str:
+    """A label that says how much the launcher logs has to be a number."""
+    text = labels_of(vmi).get(names.LOG_VERBOSITY)
+    if text is None or re.fullmatch(r"[+-]?[0-9]+", text):
+        return ""
+    return f'verbosity {text} cannot cast to int: strconv.Atoi: parsing "{text}": invalid syntax'
 
 
 def _not_permitted(vmi: KubernetesObject, kubevirt: KubernetesObject) -> str:

@@ -34,6 +34,12 @@ def with_disk() -> Object:
     return made
 
 
+def labelled(**labels: str) -> Object:
+    made = vmi()
+    made["metadata"]["labels"] = labels
+    return made
+
+
 def pod_with(image: str | None) -> Object:
     status = {"name": "volumeroot"} | ({} if image is None else {"imageID": image})
     return {"status": {"containerStatuses": [status]}}
@@ -45,6 +51,16 @@ def pod_with(image: str | None) -> Object:
         (vmi(), KUBEVIRT, None, ""),
         (vmi(selinuxContext=""), KUBEVIRT, None, "SELinux context not set on VMI status"),
         (vmi(selinuxContext=""), UNMATCHED, None, ""),
+        (labelled(logVerbosity="7"), KUBEVIRT, None, ""),
+        (
+            labelled(logVerbosity="much"),
+            KUBEVIRT,
+            None,
+            (
+                "failed to render launch manifest: verbosity much cannot cast to int: "
+                'strconv.Atoi: parsing "much": invalid syntax'
+            ),
+        ),
         (with_disk(), KUBEVIRT, pod_with("fedora"), NO_DIGEST),
         (with_disk(), NO_IMAGE_VOLUME, pod_with("fedora@sha256:1"), ""),
         (with_disk(), NO_IMAGE_VOLUME, pod_with(None), ""),  # a snapshot does not keep it

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gitbot.kubevirt.memory_overhead import memory_overhead
 from gitbot.kubevirt.pod_defaults import ClassObjects, stored_pod
 from gitbot.kubevirt.target_creation import why_no_target
 from gitbot.kubevirt.target_pod import (
@@ -15,6 +16,7 @@ from gitbot.kubevirt.target_pod import (
     vendor_guard_is_off,
 )
 from gitbot.model.objects import at
+from tests.unit.kubevirt.objects import Object
 from tests.unit.kubevirt.recordings import essence, kubevirt_object, recorded
 
 RECORDS: list[dict[str, Any]] = recorded("pods")["records"]
@@ -228,3 +230,31 @@ def test_a_vendor_key_switches_the_vendor_guard_off() -> None:
         source_node=NODE,
     )
     assert "cpu-vendor.node.kubevirt.io/Intel" not in pod["spec"]["nodeSelector"]
+
+
+@pytest.mark.parametrize(("ratio", "times"), [("", 1.0), ("2", 2.0), ("much", 1.0)])
+def test_the_overhead_of_a_launcher_is_multiplied_by_a_ratio(ratio: str, times: float) -> None:
+    plain = memory_overhead(vmi(), KUBEVIRT)
+    cluster = {"spec": {"configuration": {"additionalGuestMemoryOverheadRatio": ratio}}}
+    assert abs(memory_overhead(vmi(), cluster) - plain * times) < 1000
+
+
+@pytest.mark.parametrize(
+    ("own", "stored"),
+    [
+        ({}, {"disk": "ssd"}),
+        ({"disk": "hdd"}, {"disk": "hdd"}),  # the API server refuses it and says why
+    ],
+)
+def test_a_runtime_class_adds_its_selector_and_overrules_none(own: Object, stored: Object) -> None:
+    found = {"overhead": {}, "scheduling": {"nodeSelector": {"disk": "ssd"}}}
+    pod = {"metadata": {}, "spec": {"runtimeClassName": "rc", "nodeSelector": own}}
+    classes = ClassObjects(runtime={"rc": found})
+    assert stored_pod(pod, classes)["spec"]["nodeSelector"] == stored
+
+
+def test_a_pinned_image_is_looked_at_once_at_the_start() -> None:
+    guest = vmi()
+    guest["spec"]["volumes"] = [{"name": "root", "containerDisk": {"image": "i@sha256:1"}}]
+    names = [item["name"] for item in source_pod(guest, KUBEVIRT)["spec"]["initContainers"]]
+    assert names == ["guest-console-log", "volumeroot"]
