@@ -4,8 +4,6 @@ Durations are whole seconds, `bandwidth` is bytes a second. Values made in code 
 snake_case names; a file knows only the names of the reference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal
@@ -80,6 +78,7 @@ class Value(BaseModel):
     """The base of every configuration value: strict, frozen, no unknown field.
 
     A default that is such a value is made by `model_construct`: importing builds no validator.
+    Annotations in files of such values are not postponed: pydantic would compile them at each start.
     """
 
     model_config = ConfigDict(

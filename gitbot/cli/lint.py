@@ -59,6 +59,8 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         if collecting:
+            if gc.get_freeze_count():  # the process of this one command: what is there stays
+                gc.freeze()
             gc.enable()
 
 

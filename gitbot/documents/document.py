@@ -23,8 +23,8 @@ class Document:
     index: int
     value: Any
     positions: Positions
-    reported: frozenset[Path] = field(default_factory=frozenset)
-    holes: frozenset[Path] = field(default_factory=frozenset)
+    reported: frozenset[Path] = frozenset()
+    holes: frozenset[Path] = frozenset()
     sound: bool = True
     line: int = 1
     filled: bool = False

@@ -4,8 +4,6 @@ Field names, defaults and limits are those of core/v1 (Kubernetes 1.36,
 pkg/apis/core/validation/validation.go).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field

@@ -4,8 +4,6 @@ Durations are whole seconds, instants are seconds UTC. Values made in code may u
 names; a file knows only the names of the reference.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -22,6 +20,7 @@ class Value(BaseModel):
     """The base of every value in an intent: strict, frozen, no unknown field.
 
     A default that is such a value is made by `model_construct`: importing builds no validator.
+    Annotations in files of such values are not postponed: pydantic would compile them at each start.
     """
 
     model_config = ConfigDict(

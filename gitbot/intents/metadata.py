@@ -1,7 +1,5 @@
 """metadata of an intent: name, namespace, labels, annotations."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, WithJsonSchema

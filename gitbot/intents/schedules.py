@@ -1,7 +1,5 @@
 """Schedules of windows and freezes: local start, zone, duration, recurrence, excluded days."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Annotated
 

@@ -4,8 +4,6 @@ Source: apimachinery pkg/apis/meta/v1/validation (label selectors) and kubernete
 pkg/apis/core/validation (node selector requirements), Kubernetes 1.36.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, Literal
 

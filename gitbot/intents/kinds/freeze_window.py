@@ -1,7 +1,5 @@
 """FreezeWindow: nothing of gitbot's moves here; freeze wins over every window."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from gitbot.documents.decoding import Report

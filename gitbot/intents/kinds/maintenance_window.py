@@ -1,7 +1,5 @@
 """MaintenanceWindow: nodes leave service and come back; without nodes, a change window only."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

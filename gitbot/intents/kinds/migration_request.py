@@ -1,7 +1,5 @@
 """MigrationRequest: move these VMs once, for ever."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """PlacementProposal: a plan as a file in a bot pull request; merging it approves its digest."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

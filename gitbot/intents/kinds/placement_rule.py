@@ -1,7 +1,5 @@
 """PlacementRule: Kubernetes' own words over a VM selector."""
 
-from __future__ import annotations
-
 from pydantic import ConfigDict, Field
 
 from gitbot.documents.decoding import Report, value_at

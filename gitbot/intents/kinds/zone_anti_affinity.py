@@ -1,7 +1,5 @@
 """ZoneAntiAffinity: at most N of the selected VMs in one zone."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
