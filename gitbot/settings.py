@@ -78,7 +78,7 @@ class Value(BaseModel):
     """The base of every configuration value: strict, frozen, no unknown field.
 
     A default that is such a value is made by `model_construct`: importing builds no validator.
-    Annotations in files of such values are not postponed: pydantic would compile them at each start.
+    Their annotations are not postponed: pydantic would compile them at each start.
     """
 
     model_config = ConfigDict(

@@ -20,7 +20,7 @@ class Value(BaseModel):
     """The base of every value in an intent: strict, frozen, no unknown field.
 
     A default that is such a value is made by `model_construct`: importing builds no validator.
-    Annotations in files of such values are not postponed: pydantic would compile them at each start.
+    Their annotations are not postponed: pydantic would compile them at each start.
     """
 
     model_config = ConfigDict(
