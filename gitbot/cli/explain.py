@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -187,7 +186,9 @@ def _printed(found: Sequence[Explanation], cluster: str, output: str) -> str:
 
     value: dict[str, Any] = document(found, cluster)
     if output == "json":
-        return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+        from gitbot.snapshot.decode import indented_json  # noqa: PLC0415 - msgspec where used
+
+        return indented_json(value) + "\n"
     from gitbot.documents.writer import write_document  # noqa: PLC0415 - yaml only where used
 
     return write_document(value)

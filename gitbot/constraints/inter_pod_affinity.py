@@ -75,6 +75,7 @@ class InterPodAffinity:
     def __init__(self, state: State, pod: Pod) -> None:
         self._state, self._pod = state, pod
         self._required = pod.affinity.required_pods
+        self._owned: dict[tuple[int, str], str] = {}
         self._anti = _each_with_places(pod.affinity.required_anti, state)
         self._existing = [
             (entry.term, nodes)
@@ -207,20 +208,28 @@ class InterPodAffinity:
         lines = []
         for place, (term, _) in enumerate(self._existing):
             value = labels.get(term.topology_key)
-            if value is None:
-                continue
-            for number in self._existing_by_domain.get((place, value), ()):
-                owner = min(
-                    pod.name
-                    for pod in self._state.pods_on(number)
-                    if term in pod.affinity.required_anti
-                )
-                where = self._state.columns.names[number]
-                lines.append(
-                    f"the anti-affinity of {owner} on {where} forbids it in "
-                    f"{domain_words(term.topology_key, value)}"
-                )
+            if value is not None and (place, value) in self._existing_by_domain:
+                lines.append(self._owners(place, value))
         return tuple(sorted(lines))
+
+    def _owners(self, place: int, value: str) -> str:
+        """Whose anti-affinity closes a domain; asked of every node there, answered once."""
+        known = self._owned.get((place, value))
+        if known is not None:
+            return known
+        term = self._existing[place][0]
+        owners = [
+            (pod.name, number)
+            for number in self._existing_by_domain[place, value]
+            for pod in self._state.pods_on(number)
+            if term in pod.affinity.required_anti
+        ]
+        owner, number = min(owners)
+        found = self._owned[place, value] = (
+            f"the anti-affinity of {owner} on {self._state.columns.names[number]} forbids it in "
+            f"{domain_words(term.topology_key, value)}{_more(len(owners) - 1)}"
+        )
+        return found
 
 
 def prepare(state: State, pod: Pod) -> InterPodAffinity:

@@ -116,6 +116,12 @@ def sorted_json(value: Any) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
+def indented_json(value: Any) -> str:
+    """JSON with two spaces a level, as json.dumps(indent=2) writes it, many times faster."""
+    data = msgspec.json.encode(value, enc_hook=_plain_mapping)
+    return msgspec.json.format(data, indent=2).decode()
+
+
 _PLAIN = msgspec.json.Decoder(float_hook=str)
 
 

@@ -299,3 +299,19 @@ def test_a_target_names_nodes_or_labels_and_an_unpinned_move_must_be_safe_everyw
     assert option.reasons == (
         "the scheduler may as well choose a-2, where the move may not land; pin it to a node",
     )
+
+
+def test_all_whose_anti_affinity_closes_a_zone_are_one_line() -> None:
+    apart = {
+        "podAntiAffinity": {
+            REQUIRED: [{"topologyKey": ZONE, "labelSelector": {"matchLabels": {"app": "db"}}}]
+        }
+    }
+    shy = [pod(f"shy-{name}", name, spec={"affinity": apart}) for name in ("a-1", "a-2")]
+    world = World.of(snapshot(*zones("a", "b"), *shy))
+    new = Pod.from_object(pod("new", labels={"app": "db"}))
+    (rejection,) = world.check(new, "a-2")
+    assert rejection.details == (
+        "the anti-affinity of customapp/shy-a-1 on a-1 forbids it in zone a (and 1 more)",
+    )
+    assert world.feasible(new) == ("b-1", "b-2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from gitbot.errors import SnapshotError
 from gitbot.model.cluster import KINDS
 from gitbot.model.names import NamespacedName
 from gitbot.snapshot import from_objects
+from gitbot.snapshot.decode import indented_json
 from gitbot.snapshot.masks import MASKS
 from gitbot.snapshot.resources import RESOURCES
 
@@ -108,3 +110,13 @@ def test_what_is_refused(objects: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(SnapshotError) as caught:
         from_objects("c", objects, 0)
     assert message in str(caught.value)
+
+
+def test_indented_json_is_that_of_the_standard_library() -> None:
+    value = {
+        "a": [],
+        "b": {},
+        "c": [1, 'é\u2028\x01\n"\\/<>&\x7f', None, True, {"x": [[]]}],
+        "": "",
+    }
+    assert indented_json(value) == json.dumps(value, indent=2, ensure_ascii=False)
