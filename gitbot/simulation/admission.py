@@ -13,11 +13,14 @@ from gitbot.kubevirt.admission import (
     admit_migration_update,
     malformed_migration,
 )
+from gitbot.kubevirt.edits import with_value
 from gitbot.kubevirt.eviction import admit_eviction
 from gitbot.kubevirt.machine_admission import admit_machine
 from gitbot.kubevirt.reconcile import MIGRATION, VMI, Update
 from gitbot.kubevirt.verdicts import Admitted, Refused, Verdict
 from gitbot.model.objects import KubernetesObject, annotations_of, at
+from gitbot.simulation.object_checks import check_labels
+from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Store, controller_of
 
@@ -63,6 +66,9 @@ class KubeVirtAdmission:
             case (kind, None) if kind == MIGRATION:
                 namespace = obj["metadata"]["namespace"]
                 name = at(obj, "spec", "vmiName", default="")
+                # the mutating webhook's label is checked before the validating one is asked
+                labelled = with_value(obj, name, "metadata", "labels", names.VMI_NAME)
+                check_labels(BY_KIND[MIGRATION], labelled)
                 return admit_migration(
                     obj,
                     user=user,

@@ -50,6 +50,12 @@ def check_new(resource: Resource, obj: KubernetesObject, namespace: str) -> None
     _raise(resource, obj, [*_name(resource, obj), *_metadata(obj)])
 
 
+def check_labels(resource: Resource, obj: KubernetesObject) -> None:
+    """Raise 422 where labels that a webhook added are no labels."""
+    causes = [cause for cause in _metadata(obj) if cause[0] == "metadata.labels"]
+    _raise(resource, obj, causes)
+
+
 def check_changed(resource: Resource, old: KubernetesObject, new: KubernetesObject) -> None:
     """Raise 422 where an update changes what it must not, or makes the metadata wrong."""
     causes = [*_metadata(new), *_late_finalizers(old, new)]

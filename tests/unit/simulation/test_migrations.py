@@ -10,6 +10,7 @@ from gitbot.simulation.building import guest, kubevirt, machine, namespace, node
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.dials import Dials
 from gitbot.simulation.port import MIGRATION, SimulatedPort
+from gitbot.simulation.status import ApiError
 
 DB = NamespacedName(namespace="app", name="db")
 MOVE = NamespacedName(namespace="app", name="move")
@@ -180,3 +181,18 @@ def test_a_restarted_vm_has_another_uid_and_its_migration_is_gone() -> None:
     assert before["metadata"]["uid"] != after["metadata"]["uid"]
     assert at(after, "status", "phase") == "Running"
     assert at(port.get_migration(MOVE), "status", "phase") in (None, "Failed")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("x" * 64, "must be no more than 63 characters"),
+        ("a b", "a valid label must be an empty string or consist of alphanumeric characters"),
+    ],
+)
+def test_a_name_that_is_no_label_cannot_be_migrated(name: str, words: str) -> None:
+    with pytest.raises(ApiError) as refused:
+        cluster_with().api.create(migration(vmi=name))
+    assert refused.value.code == 422
+    assert "metadata.labels" in str(refused.value)
+    assert words in str(refused.value)
