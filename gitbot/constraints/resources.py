@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from gitbot.constraints.fit_masks import PODS
+from gitbot.constraints.fit_masks import PODS, Asked
+from gitbot.constraints.made import Made
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
 from gitbot.model.columns import Mask
 from gitbot.model.pod import Pod
+from gitbot.model.requests import Requests
 
 _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
@@ -18,16 +20,20 @@ def filtered(resource: str) -> bool:
     return "/" in resource and not resource.startswith("requests.")
 
 
+def _asked_of(requests: Requests) -> Asked:
+    amounts = sorted(requests.filtered.items())
+    return tuple((name, amount) for name, amount in amounts if amount > 0 and filtered(name))
+
+
+_asked = Made(_asked_of, most=50_000)
+
+
 class Resources:
     """request > allocatable - requested rejects; only what the pod asks for is looked at."""
 
     def __init__(self, state: State, pod: Pod) -> None:
         self._state = state
-        self._asked = {
-            name: amount
-            for name, amount in sorted(pod.requests.filtered.items())
-            if amount > 0 and filtered(name)
-        }
+        self._asked: Asked = _asked(pod.requests)
 
     def whole(self) -> None:
         """Never."""
@@ -35,7 +41,7 @@ class Resources:
     def mask(self) -> Mask:
         """Nodes with room for one more pod and for every request."""
         state = self._state
-        return state.fits.mask(tuple(self._asked.items()), state.columns, state.column)
+        return state.fits.mask(self._asked, state.columns, state.column)
 
     def reject(self, node: int) -> Rejection | None:
         """A node without room, with what is asked, free and missing."""
@@ -47,7 +53,7 @@ class Resources:
         if pods + 1 > limit:
             reasons.append("Too many pods")
             details.append(f"the node holds {pods} pods and allows {limit}")
-        for name, amount in self._asked.items():
+        for name, amount in self._asked:
             capacity = allocatable.get(name, 0)
             free = capacity - int(self._state.column(name)[node])
             if amount > free:

@@ -162,17 +162,26 @@ class State:
             return ()
         found = self._selected.get(selector)
         if found is None:
-            placed = (self.placed[name] for name in self._candidates(selector))
-            found = tuple(
-                (pod, number)
-                for pod, number in placed
-                if number != _ABSENT and selector.matches(pod.labels)
-            )
+            placed = map(self.placed.__getitem__, self._candidates(selector))
+            if selector.one_label is not None:  # the candidates are those that have it
+                found = tuple(placed)
+            else:
+                found = tuple(
+                    (pod, number)
+                    for pod, number in placed
+                    if number != _ABSENT and selector.matches(pod.labels)
+                )
             self._selected[selector] = found
         return found
 
     def _candidates(self, selector: LabelSelector) -> Iterable[NamespacedName]:
-        """The smallest set of pods that one demanded label value can find."""
+        """The smallest set of pods that one demanded label value can find; all of them on nodes.
+
+        Those that are on no node of the snapshot are among them only where nothing is demanded.
+        """
+        label = selector.one_label
+        if label is not None:
+            return self.by_label.get(label)
         best: list[Mapping[NamespacedName, int]] | None = None
         size = len(self.placed)
         for item in selector.requirements:

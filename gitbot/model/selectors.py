@@ -115,11 +115,24 @@ class LabelSelector:
         """Whether it is the empty selector `{}`."""
         return not self.nothing and not self.requirements
 
+    @property
+    def one_label(self) -> tuple[str, str] | None:
+        """The label, key and value, that is all it demands; None where it demands anything else."""
+        if self.nothing or len(self.requirements) != 1:
+            return None
+        item = self.requirements[0]
+        if item.operator != "In" or len(item.values) != 1:
+            return None
+        return item.key, item.values[0]
+
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether labels satisfy every requirement."""
         if self.nothing:
             return False
-        return all(item.accepts(labels.get(item.key)) for item in self.requirements)
+        for item in self.requirements:  # noqa: SIM110 - asked for every pod that is judged
+            if not item.accepts(labels.get(item.key)):
+                return False
+        return True
 
     def merged(self, requirements: Iterable[Requirement]) -> LabelSelector:
         """With further requirements on keys that it does not name yet; nil stays nil."""
