@@ -259,13 +259,35 @@ def _branches(patient: Patient) -> Iterable[Check]:
     else:
         fix = f"protect {base}: configuration, policies and intents are believed from there"
         yield _fail("forge/base", f"{base} is not protected: who may write, may push to it", fix)
-    path = f"{patient.root}/rules/branches/{quote(LEDGER, safe='')}"
-    rules = {str(rule.get("type")) for rule in patient.api.pages("read the rules", path)}
+    yield from _origins(base, _rules(patient, base))
+    rules = {str(rule.get("type")) for rule in _rules(patient, LEDGER)}
     if rules & {"update", "creation"}:
         yield _pass("forge/branches", "a ruleset says who pushes to gitbot/**")
     else:
         fix = "add the ruleset of the documentation: only the App pushes to gitbot/**"
         yield _warn("forge/branches", "who may write may also push to gitbot/ledger", fix)
+
+
+def _rules(patient: Patient, branch: str) -> list[Any]:
+    path = f"{patient.root}/rules/branches/{quote(branch, safe='')}"
+    return list(patient.api.pages("read the rules", path))
+
+
+def _origins(base: str, rules: list[Any]) -> Iterable[Check]:
+    """Required checks that do not say whose they must be: a status of anybody counts."""
+    found = {
+        str(check.get("context"))
+        for rule in rules
+        if rule.get("type") == "required_status_checks"
+        for check in (rule.get("parameters") or {}).get("required_status_checks") or ()
+        if str(check.get("context")).startswith("gitbot/") and not check.get("integration_id")
+    }
+    if found:
+        yield _warn(
+            "forge/required-checks",
+            f"{base} asks for {', '.join(sorted(found))}, whoever writes them",
+            "name gitbot's App there as their source (integration_id in deploy/github)",
+        )
 
 
 def _environment(patient: Patient) -> Iterable[Check]:

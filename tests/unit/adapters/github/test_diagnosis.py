@@ -169,6 +169,26 @@ def test_how_many_reviews_are_needed_must_be_readable(made: Clinic) -> None:
     assert "forge.requiredReviews" in found.fix
 
 
+@pytest.mark.parametrize(("origin", "said"), [({}, True), ({"integration_id": 15368}, False)])
+def test_required_checks_of_anybody_are_found(
+    made: Clinic, origin: dict[str, int], said: bool
+) -> None:
+    checks = [{"context": "gitbot/plan", **origin}, {"context": "build"}]
+    made.service.repository(NAME).rulesets[1] = {
+        "name": "base",
+        "enforcement": "active",
+        "conditions": {"ref_name": {"include": ["~DEFAULT_BRANCH"], "exclude": []}},
+        "rules": [
+            {"type": "required_status_checks", "parameters": {"required_status_checks": checks}}
+        ],
+    }
+    found = made.job().get("forge/required-checks")
+    assert (found is not None) is said
+    if found is not None:
+        assert found.outcome is Health.WARN
+        assert found.message == "main asks for gitbot/plan, whoever writes them"
+
+
 def test_a_clock_that_is_wrong_is_found(made: Clinic) -> None:
     made.service.clock.sleep(300)
     assert made.job()["forge/clock"].outcome is Health.FAIL
