@@ -88,7 +88,7 @@ def _coming(world: World, pods: list[Pod]) -> float:
 
 def _row_figure(what: str, rows: float) -> Figure:
     return Figure(
-        what=f"verdict rows a second, 5,000 nodes, apart by zone and host: {what}",
+        what=f"verdict rows a second, 5,000 nodes, apart by zone, host: {what}",
         gitbot=f"{rows:,.0f}",
         peer=f"{GOAL_ROWS:,} wanted",
         ratio=rows / GOAL_ROWS,
@@ -125,13 +125,17 @@ def _whole_state() -> Iterator[Figure]:
     quick = best(check, 20)
     slow = best(lambda: [rule.breaches(occupancy) for rule in rules], 3)
     yield Figure(
-        what="whole state: 30,000 VMs, 5,166 spread rules, all capacities, after the first",
+        what="whole state: 30,000 VMs, 5,166 spread rules, all capacities",
         gitbot=ms(quick),
         peer=f"{ms(slow)} (rule by rule)",
         ratio=slow / quick,
     )
     yield Figure(
-        what="whole state against 5 ms", gitbot=ms(quick), ratio=GOAL_STATE / quick, goal=1
+        what="the same, after the first, against the wanted time",
+        gitbot=ms(quick),
+        peer=f"{ms(GOAL_STATE)} wanted",
+        ratio=GOAL_STATE / quick,
+        goal=1,
     )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 _HEAD = ("what", "gitbot", "peer", "ratio", "goal", "")
+_WIDTHS = (84, 10, 26, 8, 8, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +27,19 @@ class Figure:
     ratio: float | None = None
     goal: float | None = None
 
+    @property
+    def kept(self) -> bool | None:
+        """Whether the goal is reached; None where there is none."""
+        if self.ratio is None or self.goal is None:
+            return None
+        return self.ratio >= self.goal
+
     def cells(self) -> tuple[str, ...]:
         """The row of the table."""
-        ratio = "" if self.ratio is None else f"{self.ratio:.1f}x"
+        ratio = "" if self.ratio is None else f"{self.ratio:,.{0 if self.ratio >= 100 else 2}f}x"
         goal = "" if self.goal is None else f">= {self.goal:g}x"
-        kept = self.ratio is None or self.goal is None or self.ratio >= self.goal
-        return self.what, self.gitbot, self.peer, ratio, goal, "" if kept else "MISSED"
+        kept = {None: "", True: "kept", False: "MISSED"}[self.kept]
+        return self.what, self.gitbot, self.peer, ratio, goal, kept
 
 
 def ms(seconds: float) -> str:
@@ -54,13 +63,16 @@ def machine() -> str:
 
 
 def show(figures: Iterable[Figure]) -> None:
-    """Print the table; each row as soon as it is known."""
+    """Print the table, each row as soon as it is known, and how many goals are kept."""
     print(machine())
     print(_line(_HEAD))
+    began, kept = time.monotonic(), []
     for figure in figures:
         print(_line(figure.cells()), flush=True)
+        if figure.kept is not None:
+            kept.append(figure.kept)
+    print(f"{sum(kept)} of {len(kept)} goals kept, in {time.monotonic() - began:.0f} s")
 
 
 def _line(cells: tuple[str, ...]) -> str:
-    widths = (88, 10, 26, 8, 8, 0)
-    return " ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+    return " ".join(cell.ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True)).rstrip()
