@@ -18,6 +18,7 @@ from gitbot.cli.options import (
     read_file,
 )
 from gitbot.errors import SnapshotError, UsageError
+from gitbot.model.label_syntax import label_key_problems, label_value_problems
 from gitbot.model.names import NamespacedName
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def command(
             "there is no node to explain", hint="give the objects of kind Node as well"
         )
     explainer = Explainer(snapshot, _ranking(scorers, metrics))
-    selector = dict(_pair(text) for text in added)
+    selector = _selector(added)
     wanted = [resolve(explainer, text, namespace) for text in subjects]
     if all_pending:
         everywhere = all_namespaces or not namespace
@@ -130,11 +131,22 @@ def _ranking(scorers: tuple[str, ...], metrics: str | None) -> Ranking:
     return replace(ranking, loads=read_loads(document, metrics))
 
 
-def _pair(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise UsageError(f"--added-node-selector: found {text!r}, expected KEY=VALUE")
-    return key, value
+def _selector(added: Sequence[str]) -> dict[str, str]:
+    selector: dict[str, str] = {}
+    for text in added:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise UsageError(f"--added-node-selector: found {text!r}, expected KEY=VALUE")
+        problems = [*label_key_problems(key), *label_value_problems(value)]
+        if problems:
+            raise UsageError(f"--added-node-selector: {text!r} is no label: {'; '.join(problems)}")
+        if selector.get(key, value) != value:
+            raise UsageError(
+                f"--added-node-selector: found {key} twice, with {selector[key]} and {value}",
+                hint="a label has one value; ask twice",
+            )
+        selector[key] = value
+    return selector
 
 
 def resolve(explainer: Explainer, text: str, namespace: str) -> tuple[str, NamespacedName]:
@@ -142,7 +154,10 @@ def resolve(explainer: Explainer, text: str, namespace: str) -> tuple[str, Names
     prefix, slash, name = text.rpartition("/")
     kind = _KINDS.get(prefix.lower()) if slash else "vm"
     if kind is None or not name:
-        raise UsageError(f"found {text!r}, expected vm/NAME, vmi/NAME or pod/NAME")
+        raise UsageError(
+            f"found {text!r}, expected vm/NAME, vmi/NAME or pod/NAME",
+            hint="-n NAME gives the namespace",
+        )
     found = [
         item
         for item in explainer.names(kind)

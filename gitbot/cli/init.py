@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from gitbot.errors import UsageError
 
@@ -76,6 +77,7 @@ def command(
         ) from refusal
     folder = Path(directory)
     if forge == "local":
+        _check_local()
         files = example_files(cluster=cluster, forge=_LOCAL)
     else:
         choices = GitHubChoices(
@@ -95,6 +97,15 @@ def command(
     for path in files:
         click.echo(folder / path if directory != "." else path)
     click.echo(f"next: {'' if directory == '.' else f'cd {directory} && '}gitbot lint", err=True)
+
+
+def _check_local() -> None:
+    """UsageError for an option that only --forge github has, and that nothing would come of."""
+    context = click.get_current_context()
+    for name in ("repository", "action", "runs_on", "base_branch"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"{option} is about GitHub", hint="give --forge github as well")
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:

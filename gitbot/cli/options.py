@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gitbot.model.cluster import ClusterSnapshot
     from gitbot.ports.cluster import Cluster
 
+_EARLIEST, _LATEST = 946_684_800, 7_258_118_400  # the years that schedules may name, in UTC
 STDIN = "standard input"
 _WITHOUT = "--snapshot FILE to work without a cluster"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -143,6 +144,8 @@ def open_cluster(access: ClusterAccess) -> Cluster:
 
 def read_file(name: str) -> bytes:
     """A file's bytes, standard input for "-". SnapshotError where it cannot be read."""
+    if not name:
+        raise UsageError("found an empty file name", hint="give the name of a file, or -")
     if name == "-":
         return sys.stdin.buffer.read()
     try:
@@ -155,8 +158,11 @@ def _instant(text: str | None) -> int:
     if text is None:
         return SystemClock().now()
     try:
-        return parse_instant(text)
+        now = parse_instant(text)
     except ValueError as error:
         raise click.BadParameter(
             f"found {text!r}, expected a time such as 2026-12-06T21:00:00Z"
         ) from error
+    if not _EARLIEST <= now < _LATEST:
+        raise click.BadParameter(f"found {text!r}, expected a time of the years 2000 to 2199")
+    return now

@@ -33,8 +33,14 @@ def command(access: ClusterAccess, output: str, name: str, now: int) -> None:
 
 
 def _write(name: str, data: bytes) -> None:
-    """Replace the file in one step: a torn snapshot never exists under its name."""
+    """Replace the file in one step: a torn snapshot never exists under its name.
+
+    A pipe, a device or a link to one is written into, never replaced.
+    """
     path = Path(name)
+    if path.exists() and not path.is_file():
+        _write_into(path, data)
+        return
     partial = path.with_name(path.name + ".partial")
     try:
         partial.write_bytes(data)
@@ -42,6 +48,13 @@ def _write(name: str, data: bytes) -> None:
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise SnapshotError(f"{name} cannot be written: {error.strerror}") from error
+
+
+def _write_into(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise SnapshotError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _summary(snapshot: ClusterSnapshot) -> str:

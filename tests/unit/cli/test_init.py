@@ -28,6 +28,24 @@ def run(*arguments: str) -> Result:
     return result
 
 
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--repository", "acme/placement"),
+        ("--action", f"acme/gitbot@{COMMIT}"),
+        ("--runs-on", "ubuntu-latest"),
+        ("--base-branch", "trunk"),
+    ],
+)
+def test_an_option_that_only_github_has_is_not_passed_over(
+    tmp_path: Path, option: tuple[str, str]
+) -> None:
+    folder = tmp_path / "new"
+    with pytest.raises(UsageError, match=f"{option[0]} is about GitHub; give --forge github"):
+        run(*option, str(folder))
+    assert not folder.exists()
+
+
 def tree(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from gitbot.cli.options import (
     output_option,
 )
 from gitbot.cli.snapshot import command
-from gitbot.errors import ClusterError, SnapshotError
+from gitbot.errors import ClusterError, SnapshotError, UsageError
 from gitbot.snapshot import read_snapshot
 
 NODE = b"apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"
@@ -61,11 +62,34 @@ def test_standard_input_and_output(files: list[str]) -> None:
     assert json.loads(gzip.decompress(result.stdout_bytes))["kind"] == "ClusterSnapshot"
 
 
+def test_what_is_no_plain_file_is_written_into_and_never_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run("--snapshot", "-", "-o", str(pipe), stdin=NODE).exit_code == 0
+        assert json.loads(gzip.decompress(os.read(reader, 65_536)))["kind"] == "ClusterSnapshot"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+    result = run("--snapshot", "-", "-o", str(tmp_path), stdin=NODE)
+    assert f"{tmp_path} cannot be written: Is a directory" in str(result.exception)
+
+
+@pytest.mark.parametrize("now", ["9999-12-31T23:59:59Z", "1999-12-31T23:59:59Z"])
+def test_a_now_that_no_calendar_has_is_refused(now: str) -> None:
+    result = run("--snapshot", "-", "-o", "-", "--now", now, stdin=NODE)
+    assert result.exit_code == 2
+    assert "expected a time of the years 2000 to 2199" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "failure", "message"),
     [
         (["-o", "-"], ClusterError, "no cluster to talk to"),
         (["--snapshot", "/nowhere/x", "-o", "-"], SnapshotError, "/nowhere/x: No such file"),
+        (["--snapshot", "", "-o", "-"], UsageError, "found an empty file name"),
         (["--snapshot", "-", "-o", "/nowhere/x"], SnapshotError, "cannot be written"),
     ],
 )

@@ -132,6 +132,13 @@ def test_yaml_holds_the_same_document(scene: str) -> None:
         ),
         (("nodes/a-1",), "found 'nodes/a-1', expected vm/NAME, vmi/NAME or pod/NAME"),
         (("web-1", "--added-node-selector", "zone"), "found 'zone', expected KEY=VALUE"),
+        (("customapp/web-1",), "or pod/NAME; -n NAME gives the namespace"),
+        (("web-1", "--added-node-selector", "a b=c"), "'a b=c' is no label: "),
+        (("web-1", "--added-node-selector", "a=c d"), "'a=c d' is no label: "),
+        (
+            ("web-1", "--added-node-selector", "a=b", "--added-node-selector", "a=c"),
+            "found a twice, with b and c",
+        ),
         (("pod/waiting", "--added-node-selector", "a=b"), "is about migrations"),
     ],
 )
