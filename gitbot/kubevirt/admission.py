@@ -23,7 +23,7 @@ from gitbot.kubevirt.instance_metadata import RESERVED_LABELS, is_kubevirt, meta
 from gitbot.kubevirt.instance_rules import first_causes, instance_only_causes, spec_causes
 from gitbot.kubevirt.instance_rules_architecture import architecture_causes
 from gitbot.kubevirt.instance_rules_hyperv import hyperv
-from gitbot.kubevirt.instance_rules_schema import schema_causes
+from gitbot.kubevirt.instance_rules_schema import json_kind, quantity_problem, schema_causes
 from gitbot.kubevirt.limits import is_final, phase_of
 from gitbot.kubevirt.reconcile import FINAL_PHASES
 from gitbot.kubevirt.verdicts import Admitted, Cause, Refused, Verdict, denied, invalid
@@ -88,17 +88,12 @@ def _schema(migration: KubernetesObject) -> tuple[Cause, ...]:
         Cause(
             message=(
                 f"spec.{key} in body must be of type "
-                f'{_json_type(kind)}: "{_json_type(type(spec[key]))}"'
+                f'{"string" if kind is str else "object"}: "{json_kind(spec[key])}"'
             )
         )
         for key, kind in wanted.items()
         if spec.get(key) is not None and not isinstance(spec[key], kind)
     )
-
-
-def _json_type(kind: type) -> str:
-    known = {str: "string", list: "array", bool: "boolean", int: "number", float: "number"}
-    return known.get(kind, "object")
 
 
 def _refusal(
@@ -198,7 +193,8 @@ def admit_instance(vmi: KubernetesObject, *, user: str, kubevirt: KubernetesObje
     wrong = schema_causes(vmi.get("spec") or {}, "spec")
     if wrong:
         return invalid(_VMI_MUTATOR, *wrong)
-    problem = network_problem(vmi.get("spec") or {}, kubevirt)
+    given = vmi.get("spec") or {}
+    problem = quantity_problem(given) or network_problem(given, kubevirt)
     if problem:
         return denied(_VMI_MUTATOR, 400, problem)
     made = with_instance_defaults(vmi, kubevirt)

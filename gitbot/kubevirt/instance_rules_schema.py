@@ -1,4 +1,4 @@
-"""What virt-api's own schema refuses in a VMI's placement, before any other rule is asked.
+"""What virt-api's own schema refuses in a VMI, before any other rule is asked: shapes and sets.
 
 Source: KubeVirt 1.9.0, pkg/util/webhooks (ValidateSchema) with Kubernetes' fields of a fixed set of
 values. Lists have no index in its words.
@@ -6,12 +6,14 @@ values. Lists have no index in its words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gitbot.kubevirt.verdicts import Cause
 from gitbot.model.objects import Json, at
+from gitbot.model.quantities import nanos
 
 _DNS = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
+_TOLERATIONS = ("Equal", "Exists")
 _OPERATORS = ("DoesNotExist", "Exists", "Gt", "In", "Lt", "NotIn")
 _EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
 _SPREAD = {
@@ -19,19 +21,120 @@ _SPREAD = {
     "nodeTaintsPolicy": ("Honor", "Ignore"),
     "whenUnsatisfiable": ("DoNotSchedule", "ScheduleAnyway"),
 }
+_OBJECTS = (
+    "domain",
+    "domain.cpu",
+    "domain.devices",
+    "domain.features",
+    "domain.features.hyperv",
+    "domain.firmware",
+    "domain.launchSecurity",
+    "domain.machine",
+    "domain.memory",
+    "domain.resources",
+    "dnsConfig",
+    "livenessProbe",
+    "readinessProbe",
+)
+_LISTS = (
+    "accessCredentials",
+    "domain.cpu.features",
+    "domain.devices.disks",
+    "domain.devices.filesystems",
+    "domain.devices.gpus",
+    "domain.devices.hostDevices",
+    "domain.devices.inputs",
+    "domain.devices.interfaces",
+    "domain.devices.panicDevices",
+    "networks",
+    "resourceClaims",
+    "tolerations",
+    "topologySpreadConstraints",
+    "volumes",
+)
+_KINDS = {str: "string", list: "array", bool: "boolean", type(None): "null"}
+_KINDS |= {int: "number", float: "number"}
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def schema_causes(spec: Json, path: str) -> tuple[Cause, ...]:
-    """Each value that is none of its set."""
-    found = (
+    """Each part of a wrong shape; where there is none, each value that is none of its set."""
+    found = dict.fromkeys((*_shapes(spec, path), *_nulls(spec, path)))
+    shapes = tuple(Cause(message=text) for text in found)
+    if shapes:
+        return shapes
+    wrong = (
         (where, known)
         for where, value, known in _fixed(spec, path)
         if value is not None and value not in known
     )
-    texts = (f"{where} in body should be one of [{' '.join(known)}]" for where, known in found)
+    texts = (f"{where} in body should be one of [{' '.join(known)}]" for where, known in wrong)
     return tuple(Cause(message=text) for text in texts)
+
+
+def json_kind(value: object) -> str:
+    """What JSON calls a value."""
+    return _KINDS.get(type(value), "object")
+
+
+def _wrong(where: str, wanted: str, value: object) -> str:
+    return f'{where} in body must be of type {wanted}: "{json_kind(value)}"'
+
+
+def _shapes(spec: Json, path: str) -> Iterator[str]:
+    """Objects and lists of named objects; what is null counts as absent, but not in a list."""
+    for name in _OBJECTS:
+        value = _found(spec, name)
+        if value is not None and not isinstance(value, Mapping):
+            yield _wrong(f"{path}.{name}", "object", value)
+    for name in _LISTS:
+        value, where = _found(spec, name), f"{path}.{name}"
+        if value is not None and not isinstance(value, list | tuple):
+            yield _wrong(where, "array", value)
+            continue
+        for item in value or ():
+            if not isinstance(item, Mapping):
+                yield _wrong(where, "object", item)
+            elif item.get("name") is not None and not isinstance(item["name"], str):
+                yield _wrong(f"{where}.name", "string", item["name"])
+
+
+def _nulls(value: object, where: str) -> Iterator[str]:
+    """Every null in a list."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _nulls(inner, f"{where}.{key}")
+    elif isinstance(value, list | tuple):
+        for item in value:
+            if item is None:
+                yield _wrong(where, "object", item)
+            else:
+                yield from _nulls(item, where)
+
+
+def quantity_problem(spec: Json) -> str:
+    """Why an amount of the guest cannot be read, "" where all can."""
+    memory: Json = at(spec, "domain", "memory", default={})
+    resources: Json = at(spec, "domain", "resources", default={})
+    given = [memory.get(key) for key in ("guest", "maxGuest")]
+    for side in ("requests", "limits"):
+        given.extend((resources.get(side) or {}).values())
+    try:
+        for amount in given:
+            if amount is not None:
+                nanos(amount)
+    except ValueError:
+        expression = "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        return f"quantities must match the regular expression {expression}"
+    return ""
+
+
+def _found(spec: Json, name: str) -> object:
+    value: object = spec
+    for key in name.split("."):
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def _fixed(spec: Json, path: str) -> Iterator[tuple[str, object, tuple[str, ...]]]:
@@ -45,6 +148,7 @@ def _fixed(spec: Json, path: str) -> Iterator[tuple[str, object, tuple[str, ...]
     yield f"{path}.dnsPolicy", spec.get("dnsPolicy"), _DNS
     for toleration in spec.get("tolerations") or ():
         yield f"{path}.tolerations.effect", toleration.get("effect"), _EFFECTS
+        yield f"{path}.tolerations.operator", toleration.get("operator"), _TOLERATIONS
     for constraint in spec.get("topologySpreadConstraints") or ():
         for key, known in _SPREAD.items():
             yield f"{path}.topologySpreadConstraints.{key}", constraint.get(key), known

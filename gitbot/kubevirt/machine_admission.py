@@ -17,7 +17,7 @@ from gitbot.kubevirt.instance_metadata import metadata_causes
 from gitbot.kubevirt.instance_rules import spec_causes
 from gitbot.kubevirt.instance_rules_memory import hotplug_problem
 from gitbot.kubevirt.instance_rules_network import discontinued, discontinued_gates
-from gitbot.kubevirt.instance_rules_schema import schema_causes
+from gitbot.kubevirt.instance_rules_schema import quantity_problem, schema_causes
 from gitbot.kubevirt.rule import invalid_value, required_value
 from gitbot.kubevirt.verdicts import Admitted, Cause, Verdict, denied, invalid
 from gitbot.model.objects import Json, KubernetesObject, at
@@ -47,6 +47,9 @@ def admit_machine(
     wrong = schema_causes(given, "spec.template.spec")
     if wrong:
         return invalid(_MUTATOR, *wrong)
+    unread = quantity_problem(given)
+    if unread:
+        return denied(_MUTATOR, 400, unread)
     problem = network_problem(given, kubevirt)
     if problem:
         return denied(_WEBHOOK, 400, problem)
