@@ -42,3 +42,16 @@ def test_output_that_cannot_be_written_is_no_bug() -> None:
         )
     assert done.returncode == 2
     assert done.stderr.startswith("error: what was said could not be written")
+
+
+def test_the_cycle_collector_runs_in_a_command_and_no_plugin_reads_along() -> None:
+    code = (
+        "import gc, os, sys; from gitbot.__main__ import main; from gitbot.cli import version; "
+        "version.command.callback = lambda **_: print("
+        "gc.isenabled(), gc.get_freeze_count() > 0, os.environ['PYDANTIC_DISABLE_PLUGINS']); "
+        "sys.argv = ['gitbot', 'version']; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "True True __all__\n"
