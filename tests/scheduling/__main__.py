@@ -1,6 +1,7 @@
 """Search for differences, or record vectors: `python -m tests.scheduling --seeds 0:5000`.
 
-With --record the small ones of these scenarios are written to the recorded file.
+With --record the small ones of these scenarios are written to the recorded file; with --mutate
+the scenarios are recorded ones, recombined.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.controlplane import build
-from tests.scheduling import vectors
+from tests.scheduling import mutations, scenarios, vectors
 from tests.scheduling.comparison import differences
 from tests.scheduling.oracle import answered
 
@@ -22,10 +23,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="gitbot's verdicts against kube-scheduler's.")
     parser.add_argument("--seeds", default="0:1000", metavar="FROM:TO")
     parser.add_argument("--record", type=int, default=0, metavar="PODS")
+    parser.add_argument("--mutate", action="store_true")
     options = parser.parse_args()
     first, last = (int(text) for text in options.seeds.split(":"))
     program = build.build(["oracle"])["oracle"]
-    pairs = answered(program, range(first, last))
+    make = mutations.scenario if options.mutate else scenarios.scenario
+    pairs = answered(program, range(first, last), make)
     if options.record:
         vectors.FILE.parent.mkdir(exist_ok=True)
         vectors.FILE.write_bytes(vectors.write(small(pairs, options.record)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,13 @@ Object = dict[str, Any]
 BATCH = 200
 
 
-def answered(program: Path, seeds: Iterable[int]) -> Iterator[tuple[Object, Object]]:
+def answered(
+    program: Path, seeds: Iterable[int], make: Callable[[int], Object] = scenario
+) -> Iterator[tuple[Object, Object]]:
     """The scenario of each seed with the oracle's result. RuntimeError where the oracle fails."""
     left = iter(seeds)
     while batch := list(islice(left, BATCH)):
-        scenarios = [scenario(seed) for seed in batch]
+        scenarios = [make(seed) for seed in batch]
         text = "\n".join(json.dumps(item) for item in scenarios)
         done = subprocess.run([program], input=text, capture_output=True, text=True, check=False)
         if done.returncode != 0:

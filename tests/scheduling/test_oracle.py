@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.controlplane import build
+from tests.scheduling import mutations
 from tests.scheduling.comparison import differences, differences_as_sent
 from tests.scheduling.oracle import answered
 
@@ -24,6 +25,17 @@ def test_twenty_thousand_random_pods_are_judged_equal(share: int) -> None:
         found += differences(scenario, result)
     assert found == []
     assert judged >= SHARE_OF_PODS
+
+
+def test_recorded_clusters_recombined_are_judged_equal() -> None:
+    program = build.build(["oracle"])["oracle"]
+    judged = 0
+    found: list[str] = []
+    for scenario, result in answered(program, range(600), mutations.scenario):
+        judged += len(result["results"])
+        found += differences(scenario, result)
+    assert found == []
+    assert judged >= 3000
 
 
 def test_pods_that_no_api_server_stored_are_judged_as_if_one_had() -> None:
