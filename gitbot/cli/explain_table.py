@@ -37,7 +37,8 @@ def _summary(explanation: Explanation) -> str:
     feasible, nodes = explanation.judgement.feasible, explanation.judgement.nodes
     if not feasible:
         return f"none of {len(nodes)} nodes takes it"
-    count = f"{len(feasible)} of {len(nodes)} nodes take it"
+    verb = "takes" if len(feasible) == 1 else "take"
+    count = f"{len(feasible)} of {len(nodes)} nodes {verb} it"
     if len(explanation.winners) == 1:
         return f"{count}, the scheduler would choose {explanation.winners[0]}"
     tied = ", ".join(explanation.winners[:4])

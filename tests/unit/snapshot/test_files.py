@@ -131,6 +131,10 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([gzip.compress(dump(LIST)) + b"tail"], "f0: torn gzip"),
         ([b"- a"], "f0: no Kubernetes object: found a list"),
         ([b"just text"], "f0: no Kubernetes object: found a text"),
+        (
+            [b"NAME   STATUS\nn1     Ready"],
+            "and metadata; `kubectl get nodes,pods,vmi,vm -A -o yaml`",
+        ),
         ([b"a: 1"], "f0: no Kubernetes object: found no kind"),
         ([b"a: [1"], "f0:2:1: no YAML: "),
         ([b"a:\n\t- b"], "f0:2:1: no YAML: "),
