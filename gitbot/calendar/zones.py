@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from datetime import datetime
 from enum import StrEnum
+from pkgutil import get_data
 
 import tzdata  # type: ignore[import-untyped]
 import whenever
@@ -40,9 +41,7 @@ def check_zone(name: str) -> str:
 @functools.cache
 def zone_names() -> frozenset[str]:
     """All IANA names that the tzdata wheel knows."""
-    from importlib import resources  # noqa: PLC0415 - not for every start
-
-    text = resources.files("tzdata").joinpath("zones").read_text(encoding="utf-8")
+    text = (get_data("tzdata", "zones") or b"").decode("ascii")
     return frozenset(text.split()) - {"Factory", "localtime"}
 
 

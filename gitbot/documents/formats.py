@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from functools import lru_cache
+from pkgutil import get_data
 
 from gitbot.documents.words import nearest
 from gitbot.model.instants import FOREVER
@@ -249,9 +250,7 @@ def _no_such_day(text: str) -> str:
 @lru_cache(maxsize=1)
 def zones() -> tuple[str, ...]:
     """All zone names of the tzdata package, sorted."""
-    from importlib.resources import files  # noqa: PLC0415 - not for every start
-
-    text = (files("tzdata") / "zones").read_text(encoding="ascii")
+    text = (get_data("tzdata", "zones") or b"").decode("ascii")
     return tuple(sorted({*text.split()} - {"Factory", "localtime"}))
 
 
