@@ -16,6 +16,7 @@ from gitbot.model.quantities import milli, whole
 
 _MACHINES = {"amd64": "q35", "arm64": "virt", "s390x": "s390-ccw-virtio"}
 _QGS_SOCKET = "/var/run/tdx-qgs/qgs.socket"
+_UINT32 = 2**32  # upstream keeps sockets in 32 bits without a sign: -1 is very many
 _CPU_REQUEST = "100m"  # counts as "not set"
 
 
@@ -98,7 +99,14 @@ def _with_guest_memory(spec: dict[str, Any]) -> dict[str, Any]:
         if amount is not None and whole(amount):
             return with_value(spec, amount, "domain", "memory", "guest")
     page = at(spec, "domain", "memory", "hugepages", "pageSize")
-    return with_value(spec, page, "domain", "memory", "guest") if page else spec
+    return with_value(spec, page, "domain", "memory", "guest") if _is_amount(page) else spec
+
+
+def _is_amount(text: str | None) -> bool:
+    try:
+        return text is not None and whole(text) >= 0
+    except ValueError:
+        return False  # the rules refuse it
 
 
 def _with_topology(spec: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +116,7 @@ def _with_topology(spec: dict[str, Any]) -> dict[str, Any]:
         return spec
     resources: Json = at(spec, "domain", "resources", default={})
     amount = at(resources, "limits", "cpu") or at(resources, "requests", "cpu")
-    counts = {"cores": 1, "sockets": 1 if amount is None else whole(amount), "threads": 1}
+    counts = {"cores": 1, "sockets": 1 if amount is None else whole(amount) % _UINT32, "threads": 1}
     return with_value(spec, {**cpu, **counts}, "domain", "cpu")
 
 

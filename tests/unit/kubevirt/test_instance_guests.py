@@ -176,6 +176,11 @@ ONE = [
         "SNP does not work with bootable NICs: default",
         "spec.launchSecurity",
     ),
+    (
+        {"domain.memory": {"hugepages": {"pageSize": "abc"}}},
+        "spec.domain.memory.hugepages.pageSize 'abc': quantities must match",
+        "spec.domain.memory.hugepages.pageSize",
+    ),
     ({"utilityVolumes": [{"name": "u"}]}, "can only be added via hotplug", "spec.utilityVolumes"),
     ({"domain.devices.video": {}}, "video model '' is not supported on amd64", None),
     (
