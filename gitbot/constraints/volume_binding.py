@@ -38,9 +38,10 @@ class VolumeBinding:
 
     @cached_property
     def _claims(self) -> list[tuple[str, Json]]:
+        """One entry a volume: a claim that two volumes name asks for two in kube-scheduler 1.36."""
         storage = self._state.facts.storage
         found = []
-        for name in dict.fromkeys(self._pod.claims):
+        for name in self._pod.claims:
             claim = storage.claim(self._pod.namespace, name)
             if claim is not None:
                 found.append((name, claim))
@@ -65,7 +66,7 @@ class VolumeBinding:
             reasons=("pod has unbound immediate PersistentVolumeClaims",),
             resolvable=False,
             early=True,
-            details=tuple(_late(claim) for claim in late),
+            details=tuple(dict.fromkeys(_late(claim) for claim in late)),
         )
 
     def _refusal(self, volume: Json) -> str:

@@ -1,10 +1,12 @@
-"""Cases of disks of Kubernetes' own plugins, which CSI drivers serve."""
+"""Cases of claims, and of disks of Kubernetes' own plugins, which CSI drivers serve."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tests.scheduling.regressions import (
+    LOCAL,
+    NO_MATCH,
     NOT_REACHED,
     TWO,
     ZONE,
@@ -77,6 +79,12 @@ DISK_REGRESSIONS = (
         ],
         judged=pod("new", volumes=ebs("vol-2")),
         verdicts={"n1": FULL, "n2": "ok"},
+    ),
+    Regression(
+        name="a claim that two volumes of the pod name finds its volume once only",
+        objects=[*TWO, LOCAL, claim("d"), volume("v")],
+        judged=pod("new", volumes=uses("d", "d")),
+        verdicts=dict.fromkeys(("n1", "n2"), NO_MATCH),
     ),
     Regression(
         name="a disk named with its zone is no other disk",
