@@ -14,6 +14,9 @@ OWNED_KINDS = tuple(resource.kind for resource in RESOURCES if resource.namespac
 class GarbageCollector:
     """Deletes the dependents of deleted owners, and what is in deleted namespaces.
 
+    What is created for an owner after that one was deleted (its controller had not heard of it
+    yet) goes as well, as Kubernetes' collector does with owners that are absent.
+
     Its key is ("", UID of the owner) or (name of the namespace, "").
     """
 
@@ -22,11 +25,14 @@ class GarbageCollector:
     def __init__(self, *, store: Store, api: Api) -> None:
         self._store = store
         self._api = api
+        self._gone: set[str] = set()  # UIDs of deleted objects
         for kind in OWNED_KINDS:
             store.add_index(kind, "owner", owner_uids)
 
     def touched(self, change: Change) -> Iterable[Key]:
-        """The UID of a deleted object; the name of a deleted namespace."""
+        """The UID of a deleted object or of a new object's lost owner; a deleted namespace."""
+        if change.type == "ADDED":
+            return [("", uid) for uid in owner_uids(change.new) if uid in self._gone]
         if change.type != "DELETED":
             return []
         if change.kind == "Namespace":
@@ -36,6 +42,8 @@ class GarbageCollector:
     def reconcile(self, key: Key) -> int | None:
         """Delete the dependents of one UID, or everything in one namespace."""
         namespace, uid = key
+        if uid:
+            self._gone.add(uid)
         for kind in OWNED_KINDS:
             found = (
                 self._store.indexed(kind, "owner", uid)

@@ -300,3 +300,32 @@ def test_events_about_a_vm_are_told_oldest_first() -> None:
     assert [event["reason"] for event in events][-1] == "FailedMigration"
     times = [event["firstTimestamp"] for event in events]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize("born", ["before", "after"])
+def test_what_a_lost_owner_had_goes_whenever_it_was_made(born: str) -> None:
+    cluster = cluster_with()
+    owner: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "owner", "namespace": "app"},
+    }
+    cluster.apply([owner])
+    reference = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "owner",
+        "uid": cluster.get("ConfigMap", "owner", "app")["metadata"]["uid"],
+    }
+    child = {
+        **owner,
+        "metadata": {"name": "child", "namespace": "app", "ownerReferences": [reference]},
+    }
+    if born == "before":
+        cluster.apply([child])
+    cluster.delete("ConfigMap", "owner", "app")
+    cluster.settle()
+    if born == "after":
+        cluster.apply([child])
+    cluster.settle()
+    assert [item["metadata"]["name"] for item in cluster.list("ConfigMap", "app")] == []
