@@ -315,7 +315,7 @@ def test_what_a_lost_owner_had_goes_whenever_it_was_made(born: str) -> None:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "name": "owner",
-        "uid": cluster.get("ConfigMap", "owner", "app")["metadata"]["uid"],
+        "uid": cluster.store.get("ConfigMap", ("app", "owner"))["metadata"]["uid"],
     }
     child = {
         **owner,
