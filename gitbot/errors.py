@@ -63,6 +63,10 @@ class RepositoryError(GitbotError):
     """Git refused, is unreachable, or holds something that gitbot does not read."""
 
 
+class UnreachableError(RepositoryError):
+    """The remote did not answer, or did not let us in: nothing is known of what it holds."""
+
+
 class ConflictError(RepositoryError):
     """Somebody else moved the ref first (compare-and-swap lost): read again and decide again."""
 

@@ -59,6 +59,11 @@ def run_pulls(asked: Asked, *, what: str, which: str, publish: bool) -> tuple[Ch
         context=access.context,
         clock=clock_of(asked, publish=publish),
     ) as workspace:
+        if publish and asked.told_now and workspace.settings.forge.type == "github":
+            raise UsageError(
+                "what is said on GitHub is said now, and --now plans for another moment",
+                hint="leave out --now, or --publish",
+            )
         cluster = pick_cluster(workspace.settings, asked.cluster)
         snapshot: ClusterSnapshot | None = None
         if asked.published:

@@ -71,7 +71,7 @@ def command(
             wait_for_opening=wait_for_opening,
         )
     show(result, output)
-    return apply_command.exit_code(result.applied)
+    return apply_command.exit_code(result.applied) or (2 if result.unsure else 0)
 
 
 def _watch(
@@ -93,7 +93,10 @@ def _watch(
                 yield stop.of(shell)
 
         def passed(result: ReconcileResult) -> None:
-            health.good(clock.now())
+            if result.unsure:
+                health.failing(clock.now(), "pull requests could not be planned")
+            else:
+                health.good(clock.now())
             show(result, output)
 
         def troubled(error: GitbotError, seconds: int) -> None:

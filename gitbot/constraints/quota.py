@@ -13,7 +13,7 @@ from gitbot.constraints.resources import amount_words
 from gitbot.model.decoding import decoding
 from gitbot.model.objects import KubernetesObject, at, name_of
 from gitbot.model.pod import Pod
-from gitbot.model.quantities import units_of
+from gitbot.model.quantities import milli, whole
 
 _COUNTS = frozenset({"pods", "count/pods"})
 _SCOPES = frozenset({"NotTerminating", "NotBestEffort"})  # that a launcher pod falls under
@@ -82,4 +82,5 @@ def _quota(obj: KubernetesObject, placed: tuple[Pod, ...]) -> Iterator[Quota]:
 
 
 def _amount(name: str, value: object) -> int:
-    return units_of("cpu" if name.rpartition(".")[2] == "cpu" else name, value)
+    """Milli for cpu, else whole units, however large: the API server compares decimals here."""
+    return milli(value) if name.rpartition(".")[2] == "cpu" else whole(value)

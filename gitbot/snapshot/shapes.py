@@ -1,7 +1,8 @@
 """The shapes of fields that rules read, for objects that no API server has checked.
 
 The mask of a kind says which fields are kept, these say of which type they are; a field that is
-not named here may have any. null counts as absent. Quantities are read where they are used.
+not named here may have any. null counts as absent, but within labels and annotations it is refused.
+Quantities are read where they are used.
 Source: the types of Kubernetes' API 1.36.
 """
 

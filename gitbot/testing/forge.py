@@ -158,7 +158,7 @@ class MemoryForge:
             merge_commit=commit,
             merged_head=pull.head,
             merged_by=self.account,
-            merged_at=self._clock.now(),
+            merged_at=self._clock.now() + self.clock_skew,
             closed_at=self._clock.now(),
         )
         self._put(merged)
@@ -184,7 +184,8 @@ class MemoryForge:
     def approve_pull(self, number: int, *, reviewer: str) -> None:
         """Record an approving review of the present head."""
         pull = self.get_pull(number)
-        review = Review(reviewer=reviewer, approved=True, commit=pull.head, time=self._clock.now())
+        now = self._clock.now() + self.clock_skew
+        review = Review(reviewer=reviewer, approved=True, commit=pull.head, time=now)
         self._put(replace(pull, reviews=(*pull.reviews, review)))
 
     def set_labels(self, number: int, labels: tuple[str, ...]) -> None:

@@ -13,7 +13,6 @@ from gitbot.execution.approval import (
     MergedPull,
     NotApproved,
     ProposalFact,
-    ReviewFact,
     decide,
 )
 from gitbot.execution.requests import RequestRecord, fold_requests, ledger_id
@@ -25,6 +24,7 @@ from gitbot.model.ledger import Entry, Ledger
 from gitbot.model.objects import at
 from gitbot.model.plan_json import PlanDocument, read_plan
 from gitbot.ports.forge import PullRequest, PullState
+from gitbot.workflows.reviewed import review_fact
 from gitbot.workflows.rewritten import is_part_of
 from gitbot.workflows.shell import Base, Shell
 
@@ -190,16 +190,7 @@ def merged_pull(shell: Shell, ledger: Ledger, pull: PullRequest) -> MergedPull:
         merge_commit=pull.merge_commit,
         merged_by=pull.merged_by,
         merged_at=pull.merged_at,
-        reviews=tuple(
-            ReviewFact(
-                reviewer=review.reviewer,
-                approved=review.approved,
-                commit=review.commit,
-                time=review.time,
-                can_write=review.can_write,
-            )
-            for review in pull.reviews
-        ),
+        reviews=tuple(review_fact(review) for review in pull.reviews),
         proposal=read_proposal(shell, pull.merge_commit, concern) if concern else None,
         records=fold_pull(ledger, pull.number, cluster=shell.cluster_name),
     )

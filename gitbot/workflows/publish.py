@@ -7,18 +7,22 @@ approves.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gitbot.errors import ConflictError, ForgeError, RepositoryError, UsageError
+from gitbot.errors import (
+    ConflictError,
+    ForgeError,
+    RepositoryError,
+    UnreachableError,
+    UsageError,
+)
 from gitbot.execution.requests import fold_requests
 from gitbot.execution.state import PullRecord, fold_pull
 from gitbot.execution.values import Replay
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity
-from gitbot.model.instants import format_instant
-from gitbot.model.ledger import Entry, Ledger, pull_file
+from gitbot.model.ledger import Ledger
 from gitbot.ports.forge import PullRequest, PullState, is_marked
 from gitbot.reports import markdown, marker, refusal
 from gitbot.workflows import labels
@@ -30,15 +34,20 @@ from gitbot.workflows.feedback import set_check
 from gitbot.workflows.journal import Journal, retried
 from gitbot.workflows.labels import set_labels
 from gitbot.workflows.past import past_of, reservations
-from gitbot.workflows.reviewed import CHANGED, changed_since_review, superseded
+from gitbot.workflows.record import (
+    NOT_FETCHED,
+    record_of,
+    replaces,
+    stands,
+    write_pause,
+    write_record,
+)
+from gitbot.workflows.reviewed import CHANGED, must_approve_again, superseded
 from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.verdicts import checks_of
 
 OWN = "gitbot/pull/"  # below it are the branches of gitbot's own pull requests
-NOT_FETCHED = "check/not-fetched"
-AGAIN = 3600  # seconds for which a head that could not be fetched is left alone
-RENEW = 4  # a record is renewed when less than this share (1/4) of its life is left
 
 
 class NotOpen(UsageError):
@@ -53,6 +62,7 @@ class PublishResult:
     check: CheckResult
     digest: str
     wrote: bool
+    unread: str = ""  # why its head could not be had now, through no fault of its own
 
 
 def publish(
@@ -140,7 +150,9 @@ def check_pull(
     check_history(shell, ledger, base_commit)
     try:
         shell.repository.fetch_commit(pull.head)
-    except RepositoryError as error:  # anybody's: others go on
+    except UnreachableError:
+        raise  # nothing can be said about the pull request, so nothing is
+    except RepositoryError as error:  # of its own making: others go on
         return CheckResult(findings=(_not_fetched(pull, error),))
     protected = shell.read_base(base_commit)
     approved = read_approvals(shell, protected, ledger).approved
@@ -247,31 +259,51 @@ def _say(
 ) -> bool:
     """Record first, then comment and checks: nobody can approve what the ledger lacks.
 
-    What an earlier run that died left undone is made up for; what stands is not said again.
+    A plan that takes another one's place is recorded after the comment says it, and the other is
+    taken back before: nobody approves what could not be read. What an earlier run that died left
+    undone is made up for; what stands is not said again.
     """
-    digest = outcome.review.digest if outcome.review else ""
-    wrote = _record(shell, journal, pull, outcome, base=base)
     records = fold_pull(journal.ledger, pull.number, cluster=shell.cluster_name)
-    shown = [(item.time, item.digest) for item in records]
-    notice = CHANGED if changed_since_review(shell.forge, pull, shown, digest) else ""
-    if wrote or not _is_said(shell, pull, digest, notice):
+    record = record_of(shell, pull, outcome, base=base)
+    fresh = not stands(records, record)
+    replacing = fresh and bool(records) and replaces(records[-1], record)
+    if replacing:
+        pull = shell.forge.get_pull(pull.number)  # a review may have come while it was planned
+        write_pause(shell, journal, pull, records[-1])
+    elif fresh:
+        write_record(shell, journal, pull, outcome, record)
+    shown = (*records, record) if fresh else records
+    notice = CHANGED if must_approve_again(shell.forge, pull, shown) else ""
+    wrote = fresh or not _is_said(shell, pull, record.digest, notice)
+    if wrote:
         body = comment_of(shell, outcome, notice=notice, records=records)
         shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
-        wrote = True
+    if replacing:
+        now = record_of(shell, pull, outcome, base=base)  # it took a while to say it
+        write_record(shell, journal, pull, outcome, now)
+        _must_be_seen(shell, journal, pull, notice)
     for verdict in checks_of(shell, outcome, notice=notice):
         wrote = set_check(shell, pull.head, verdict) or wrote
     if wrote:
-        _must_be_newest(shell, pull, records)
+        _must_be_newest(shell, journal, pull)
     return set_labels(shell, pull, labels_of(outcome, changed=bool(notice))) or wrote
 
 
-def _must_be_newest(shell: Shell, pull: PullRequest, records: tuple[PullRecord, ...]) -> None:
+def _must_be_seen(shell: Shell, journal: Journal, pull: PullRequest, notice: str) -> None:
+    """ConflictError where somebody approved while one plan took another's place: say it at once."""
+    records = fold_pull(journal.ledger, pull.number, cluster=shell.cluster_name)
+    if not notice and must_approve_again(shell.forge, shell.forge.get_pull(pull.number), records):
+        raise ConflictError(f"pull request {pull.number} was approved while another plan was said")
+
+
+def _must_be_newest(shell: Shell, journal: Journal, pull: PullRequest) -> None:
     """ConflictError where another run recorded a plan while this one said its own.
 
     Its comment may then stand below ours, and a reader would approve the plan that is not shown.
     """
+    ours = fold_pull(journal.ledger, pull.number, cluster=shell.cluster_name)
     now = fold_pull(shell.ledger_store.read(), pull.number, cluster=shell.cluster_name)
-    if now[-1:] != records[-1:]:
+    if now[-1:] != ours[-1:]:
         raise ConflictError(f"another run planned pull request {pull.number} at the same time")
 
 
@@ -307,53 +339,3 @@ def labels_of(outcome: CheckResult, *, changed: bool) -> frozenset[str]:
         return frozenset({labels.BLOCKED})
     found = {labels.PLANNED} if outcome.review.plan.moves else set()
     return frozenset(found | ({labels.STALE} if changed else set()))
-
-
-def _record(
-    shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult, *, base: str
-) -> bool:
-    """Write what was shown, unless the last record says the same and lives long enough."""
-    review = outcome.review
-    now = shell.clock.now()
-    approves = review is not None and not any(
-        finding.severity is Severity.ERROR for finding in outcome.findings
-    )
-    digest = review.digest if review is not None and approves else ""
-    expires_at = now + (AGAIN if is_not_fetched(outcome) else 0)
-    expires_at = review.expires_at if review is not None else expires_at
-    records = fold_pull(journal.ledger, pull.number, cluster=shell.cluster_name)
-    said = (pull.head, base, digest)
-    stands = bool(records) and (records[-1].head, records[-1].base, records[-1].digest) == said
-    if stands and not is_due(records[-1], now):
-        return False
-    plans = {digest: review.file} if review is not None and digest else {}
-    data: dict[str, object] = {
-        "head": pull.head,
-        "base": base,
-        "expiresAt": format_instant(expires_at),
-    }
-    if plans:
-        data["document"] = "sha256:" + hashlib.sha256(plans[digest]).hexdigest()
-    entry = Entry(
-        file=pull_file(pull.number),
-        time=now,
-        cluster=shell.cluster_name,
-        state="shown",
-        author=pull.author,
-        pull_request=pull.number,
-        digest=digest,
-        data=data,
-    )
-    journal.commit((entry,), plans)
-    return True
-
-
-def is_not_fetched(outcome: CheckResult) -> bool:
-    """Whether nothing could be said because the head could not be had."""
-    return any(finding.code == NOT_FETCHED for finding in outcome.findings)
-
-
-def is_due(record: PullRecord, now: int) -> bool:
-    """Whether less than a quarter is left of a record's life; what says no plan may have none."""
-    life = record.expires_at - record.time
-    return bool(record.digest or life > 0) and (record.expires_at - now) * RENEW < life

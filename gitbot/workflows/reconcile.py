@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gitbot.errors import ConflictError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
+from gitbot.workflows.clocks import forge_skew
 from gitbot.workflows.dashboard import write_dashboard
 from gitbot.workflows.journal import retried
 from gitbot.workflows.pauses import base_head
@@ -29,6 +30,7 @@ class ReconcileResult:
     proposed: ProposeResult
     applied: ApplyResult
     proposed_after: ProposeResult
+    unsure: bool = False  # pull requests were left unplanned: what decides could not be read
 
     @property
     def did_nothing(self) -> bool:
@@ -88,6 +90,7 @@ def reconcile(
         proposed=proposed,
         applied=applied,
         proposed_after=after,
+        unsure=bool(forge_skew(shell)) or any(item.unread for item in pulls),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitbot.errors import UnreachableError
 from gitbot.execution.state import PullRecord, fold_pull
 from gitbot.execution.values import Replay
 from gitbot.model.cluster import ClusterSnapshot
@@ -9,17 +10,17 @@ from gitbot.model.ledger import Ledger
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows import labels
 from gitbot.workflows.approvals import concern_branch
+from gitbot.workflows.check import CheckResult
 from gitbot.workflows.clocks import forge_skew
 from gitbot.workflows.feedback import context_of
 from gitbot.workflows.publish import (
     OWN,
     NotOpen,
     PublishResult,
-    is_due,
-    is_not_fetched,
     is_own_proposal,
     publish,
 )
+from gitbot.workflows.record import is_due, is_not_fetched
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.verdicts import PLAN
 
@@ -56,6 +57,16 @@ def refresh_pulls(
         try:
             results.append(publish(shell, number=pull.number, replay=replay, snapshot=snapshot))
         except NotOpen:  # closed or merged since they were listed: the pass goes on
+            continue
+        except UnreachableError as error:
+            shell.say(f"pull request {pull.number} is not planned now: {error.message}")
+            nothing = CheckResult(findings=(), cluster=shell.cluster_name)
+            results.append(
+                PublishResult(
+                    pull=pull, check=nothing, digest="", wrote=False, unread=error.message
+                )
+            )
+            failed += 1
             continue
         failed += is_not_fetched(results[-1].check)
     return tuple(results)

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from gitbot.errors import ForgeError
-from gitbot.execution.approval import seen_at
+from gitbot.execution.approval import (
+    MergedPull,
+    NotApproved,
+    ReviewFact,
+    decide,
+    newest_words,
+    seen_at,
+)
 from gitbot.execution.state import PullRecord
 from gitbot.model.ledger import Ledger, concern_file
 from gitbot.ports.forge import Forge, PullRequest, Review
@@ -40,6 +48,53 @@ def changed_since_review(
         return not agreed or agreed < forge.reviews_required
     except ForgeError:
         return True  # how many are needed is not known
+
+
+def must_approve_again(forge: Forge, pull: PullRequest, records: tuple[PullRecord, ...]) -> bool:
+    """Whether those who approved must do so again: a merge now would approve nothing.
+
+    The last of the records is what is shown now. Too few approvals are no matter of ours.
+    """
+    shown = [(item.time, item.digest) for item in records]
+    digest = records[-1].digest
+    if changed_since_review(forge, pull, shown, digest):
+        return True
+    facts = MergedPull(
+        number=pull.number,
+        author=pull.author,
+        head=pull.head,
+        merge_commit="",
+        merged_by="",
+        merged_at=1
+        + max([*(item.time for item in records), *(item.time for item in pull.reviews)]),
+        reviews=tuple(review_fact(review) for review in pull.reviews),
+        records=records,
+    )
+    approvers = {
+        review.reviewer
+        for review in newest_words(facts)
+        if review.approved and review.can_write and review.reviewer != pull.author
+    }
+    if not digest or not approvers:
+        return False
+    try:
+        required = forge.reviews_required
+    except ForgeError:
+        return False  # apply says so
+    if not required or len(approvers) < required:
+        return False
+    return isinstance(decide(replace(facts, reviews_required=required)), NotApproved)
+
+
+def review_fact(review: Review) -> ReviewFact:
+    """A review as approval sees it."""
+    return ReviewFact(
+        reviewer=review.reviewer,
+        approved=review.approved,
+        commit=review.commit,
+        time=review.time,
+        can_write=review.can_write,
+    )
 
 
 def proposed(ledger: Ledger, cluster: str, concern: str) -> tuple[Superseded, ...]:

@@ -14,7 +14,7 @@ from gitbot.adapters.git.bounded import Bound
 from gitbot.adapters.git.process import Git, hardened_environment
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.adapters.git.writing import commit_tree
-from gitbot.errors import ConflictError, RepositoryError
+from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 
 
 @pytest.fixture
@@ -240,8 +240,9 @@ def test_a_pull_request_that_cannot_be_fetched_keeps_nobody_from_the_branches(
     (bare / "refs" / "pull" / "1").mkdir(parents=True)
     (bare / "refs" / "pull" / "1" / "head").write_text(f"{bad}\n", encoding="ascii")
     fresh = mirror(bare, tmp_path / "fresh")
-    with pytest.raises(RepositoryError, match="fsck"):
+    with pytest.raises(RepositoryError, match="fsck") as refusal:
         fresh.fetch_commit(bad)
+    assert not isinstance(refusal.value, UnreachableError)
     fresh.fetch()
     assert fresh.resolve("main") == main
     assert fresh.resolve(bad) is None
@@ -326,6 +327,22 @@ def test_who_brings_too_much_is_not_merged(
         repository.merge_trees(main, bad)
     with pytest.raises(RepositoryError, match="no commit in common"):
         repository.merge_trees(main, alone)
+
+
+def test_a_remote_that_is_not_there_is_not_the_head_s_fault(
+    repository: GitRepository, bare: Path, tmp_path: Path
+) -> None:
+    main = commit(repository, {"a": b"1\n"})
+    head = a_head(bare, main, b"2\n")
+    fresh = mirror(bare, tmp_path / "fresh")
+    with pytest.raises(RepositoryError) as unknown:
+        fresh.fetch_commit("1" * 40)
+    assert not isinstance(unknown.value, UnreachableError)
+    away = bare.rename(tmp_path / "away.git")
+    with pytest.raises(UnreachableError):
+        fresh.fetch_commit(head)
+    away.rename(bare)
+    fresh.fetch_commit(head)
 
 
 def test_heads_that_nothing_refers_to_do_not_pile_up(

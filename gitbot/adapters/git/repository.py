@@ -10,7 +10,7 @@ from gitbot.adapters.git.incoming import must_be_modest
 from gitbot.adapters.git.objects import list_tree, read_blobs
 from gitbot.adapters.git.process import Access, Git, check_ref, is_commit_id, no_access
 from gitbot.adapters.git.writing import commit_tree, write_tree
-from gitbot.errors import ConflictError, RepositoryError
+from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 from gitbot.ports.repository import Commit
 
 _TREES_KEPT = 64  # listings remembered; a pass looks at a handful of commits again and again
@@ -18,6 +18,21 @@ _BRANCHES = "+refs/heads/*:refs/heads/*"
 _ONE_PULL = Bound(seconds=60, bytes=128 * 1024 * 1024)
 _ALL_PULLS = 512 * 1024 * 1024  # bytes of heads that nothing refers to, before they are dropped
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
+_NO_ANSWER = (  # Git's words where a remote is not there or does not let us in
+    "could not resolve",
+    "unable to access",
+    "could not read",
+    "connection ",
+    "timed out",
+    "authentication failed",
+    "permission denied",
+    "rpc failed",
+    "hung up",
+    "early eof",
+    "unexpected disconnect",
+    "returned error",
+    "does not appear to be a git repository",
+)
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
 
@@ -79,6 +94,8 @@ class GitRepository:
     def fetch_commit(self, commit: str) -> None:
         """Bring one commit that may be on no branch. RepositoryError where it cannot be had.
 
+        UnreachableError where the remote cannot be reached, at the second try either.
+
         Anybody may open a pull request, from a fork as large as they like, with objects that Git
         refuses: its head comes alone, in a minute and 128 MiB at most.
         """
@@ -88,12 +105,20 @@ class GitRepository:
             return
         if self._pulled > _ALL_PULLS:
             self._drop_pulls()
+        try:
+            self._fetch_one(commit)
+        except UnreachableError:
+            self._fetch_one(commit)
+
+    def _fetch_one(self, commit: str) -> None:
         before = size_of_packs(self._git.directory)
         try:
             self._git.within(_ONE_PULL, [*_FETCH, "--end-of-options", self._remote, commit])
-        except RepositoryError:
+        except RepositoryError as error:
             if size_of_packs(self._git.directory) > before:
                 self._drop_pulls()
+            if any(words in error.message.lower() for words in _NO_ANSWER):
+                raise UnreachableError(error.message, hint=error.hint) from error
             raise
         self._pulled += max(0, size_of_packs(self._git.directory) - before)
 

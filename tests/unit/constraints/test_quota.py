@@ -89,3 +89,8 @@ def test_explain_names_the_quota() -> None:
     checks = {check.name: check for check in explainer.vm(vm_name("db-1")).checks}
     assert checks["quota"].outcome is Outcome.FAIL
     assert "2 used, 1 more, 2 allowed" in checks["quota"].message
+
+
+def test_a_quota_that_means_no_limit_is_none() -> None:
+    found = quota({"requests.memory": "100E", "pods": "1e30"})
+    assert Transit.of(problem(*SCENE, found)).refusal(vm_name("db-1")) == ""

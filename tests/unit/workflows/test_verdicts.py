@@ -7,17 +7,20 @@ from dataclasses import replace
 import pytest
 
 from gitbot.constraints.replay import replay
-from gitbot.errors import ForgeError
+from gitbot.errors import ForgeError, UnreachableError
+from gitbot.execution.state import fold_pull
 from gitbot.ports.forge import AnnotationLevel, CheckRun, CheckState
 from gitbot.workflows import labels
 from gitbot.workflows.apply import apply
 from gitbot.workflows.propose import propose
 from gitbot.workflows.publish import publish
+from gitbot.workflows.reconcile import reconcile
 from gitbot.workflows.refresh import refresh_pulls
 from gitbot.workflows.reviewed import CHANGED
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
 
 EDITED = REQUEST.replace("kni-worker5", "kni-worker3")
+ANYWHERE = REQUEST.replace("{node: kni-worker5}", "{zone: bcn}")
 NOWHERE = REQUEST.replace("kni-worker5", "nowhere")
 
 
@@ -238,3 +241,122 @@ def test_what_a_run_that_died_left_unsaid_is_said_by_the_next_pass(
     assert "kni-worker5" in body(story)
     assert "gitbot/plan" in checks(story)
     assert refresh_pulls(story.shell, replay=replay) == ()
+
+
+def replanned(story: Story, number: int) -> None:
+    """Make the next plan another one: its target is closed, and the base moved on."""
+    shown = publish(story.shell, number=number, replay=replay).check.review
+    assert shown is not None
+    story.cluster.advance(600)
+    story.cluster.cordon(shown.plan.moves[0].to.node, unschedulable=True)
+    story.commit(**{"docs/x.md": "x"})
+
+
+def landed(story: Story, number: int) -> tuple[str, list[str]]:
+    """Where the VM is once the pull request was merged and applied, and what was refused."""
+    story.cluster.advance(60)
+    story.merge(number)
+    refused = [item.reason for item in apply(story.shell).approvals.refused]
+    return story.where()["jumpbox"], refused
+
+
+def test_a_plan_that_could_not_be_shown_is_not_approved_and_is_shown_by_the_next_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin(reviews_required=1)
+    pull = story.open(jump=ANYWHERE)
+    replanned(story, pull.number)
+
+    def die(*_: object, **__: object) -> None:
+        raise ForgeError("no requests are left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(story.forge, "upsert_comment", die)
+        with pytest.raises(ForgeError):
+            refresh_pulls(story.shell, replay=replay)
+    last = fold_pull(story.store.read(), pull.number, cluster=CLUSTER)[-1]
+    assert not last.digest
+    story.cluster.advance(60)
+    assert [item.wrote for item in refresh_pulls(story.shell, replay=replay)] == [True]
+    last = fold_pull(story.store.read(), pull.number, cluster=CLUSTER)[-1]
+    assert last.digest in body(story)
+
+
+def test_an_approval_while_one_plan_takes_another_s_place_counts_for_neither(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin(reviews_required=1)
+    pull = story.open(jump=ANYWHERE)
+    replanned(story, pull.number)
+    say = story.forge.upsert_comment
+    once: list[str] = []
+
+    def slowly(number: int, *, marker: str, body: str) -> object:
+        if not once:
+            once.append(body)
+            story.cluster.advance(4)
+            story.forge.approve_pull(number, reviewer="eve")
+            story.cluster.advance(4)
+        return say(number, marker=marker, body=body)
+
+    monkeypatch.setattr(story.forge, "upsert_comment", slowly)
+    refresh_pulls(story.shell, replay=replay)
+    assert CHANGED in body(story)
+    home, refused = landed(story, pull.number)
+    assert (home, len(refused)) == ("kni-worker", 1)
+
+
+@pytest.mark.parametrize("skew", [-25, 0, 25])
+def test_what_came_first_is_told_by_the_forge_s_clock(skew: int) -> None:
+    story = Story.begin(reviews_required=1)
+    pull = story.open(jump=ANYWHERE)
+    story.forge.clock_skew = skew
+    replanned(story, pull.number)
+    story.forge.approve_pull(pull.number, reviewer="eve")
+    story.cluster.advance(10)
+    refresh_pulls(story.shell, replay=replay)
+    assert CHANGED in body(story)
+    home, refused = landed(story, pull.number)
+    assert (home, len(refused)) == ("kni-worker", 1)
+
+
+def test_an_approval_before_the_first_plan_must_be_given_again() -> None:
+    story = Story.begin(reviews_required=1)
+    pull = story.open(jump=REQUEST)
+    story.cluster.advance(20)
+    story.forge.approve_pull(pull.number, reviewer="eve")
+    story.cluster.advance(20)
+    show(story)
+    assert CHANGED in body(story)
+    story.cluster.advance(20)
+    story.forge.approve_pull(pull.number, reviewer="eve")
+    show(story)
+    assert CHANGED not in body(story)
+    assert landed(story, pull.number) == ("kni-worker5", [])
+
+
+def test_a_remote_that_cannot_be_reached_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = Story.begin(reviews_required=1)
+    pull = story.open(jump=REQUEST)
+    show(story)
+    said = body(story)
+    story.commit(**{"docs/x.md": "x"})
+
+    def unreachable(_: str) -> None:
+        raise UnreachableError("unable to access: 502")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(story.repository, "fetch_commit", unreachable)
+        result = reconcile(story.shell)
+    assert result.unsure
+    assert [item.unread for item in result.pulls] == ["unable to access: 502"]
+    assert body(story) == said
+    assert len(fold_pull(story.store.read(), pull.number, cluster=CLUSTER)) == 1
+
+
+@pytest.mark.parametrize("mode", ["Observe", "Enforce"])
+def test_clocks_that_disagree_are_told_by_the_exit_code(mode: str) -> None:
+    story = Story.begin(settings=f"  mode: {mode}\n")
+    story.open(jump=REQUEST)
+    story.forge.clock_skew = 90
+    assert reconcile(story.shell, every_pull=True).unsure
