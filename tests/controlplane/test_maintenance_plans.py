@@ -78,6 +78,12 @@ def crowd(
         crowds.clear(admin, namespace)
 
 
+@pytest.fixture(autouse=True)
+def pushes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Push the ledger when there is something to say: there is no hosted forge to be kind to."""
+    monkeypatch.setattr("gitbot.workflows.journal.PUSHES", 60)
+
+
 @dataclass(kw_only=True)
 class Campaign:
     """Rounds of plans, four at once, and what was observed."""
