@@ -89,7 +89,10 @@ TIERS = (
     ),
     Tier(
         name="controlplane",
-        commands=(alone("-m", "controlplane"),),
+        commands=(
+            alone("-m", "controlplane", "--ignore=tests/scheduling"),
+            pytest("-m", "controlplane", "tests/scheduling"),  # the oracle alone, no cluster
+        ),
         missing=build.missing,
         prepare=((sys.executable, "-m", "tests.controlplane.build"),),
     ),

@@ -70,6 +70,12 @@ def kubelets(all_kubelets: Kubelets) -> Iterator[Kubelets]:
 
 
 @pytest.fixture
+def own_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Push the ledger when there is something to say: no hosted forge is there to be kind to."""
+    monkeypatch.setattr("gitbot.workflows.journal.PUSHES", 60)
+
+
+@pytest.fixture
 def namespace(admin: Connection) -> Iterator[str]:
     """A fresh namespace with its default service account."""
     from tests.controlplane.waiting import eventually  # noqa: PLC0415

@@ -31,7 +31,11 @@ from tests.controlplane.plane import ControlPlane
 from tests.controlplane.predictions import surprises
 from tests.controlplane.waiting import eventually
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.controlplane,
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("own_pace"),
+]
 
 PODS_OF_THE_STORY = 16  # 3 + 1 + 1 + 3 + 3 + 2 + 2, and the one of step 10 that stays without node
 

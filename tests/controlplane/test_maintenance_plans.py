@@ -24,7 +24,11 @@ from tests.controlplane.loop import LiveLoop
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.waiting import eventually
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.controlplane,
+    pytest.mark.timeout(1800),
+    pytest.mark.usefixtures("own_pace"),
+]
 
 SEED, PLANS, AT_ONCE = 2036, 40, 8
 DRAINS = 0.6  # the share of plans that empty a node; the others move some of its VMs
@@ -76,12 +80,6 @@ def crowd(
     yield drawn
     with kubevirt.without_controllers():
         crowds.clear(admin, namespace)
-
-
-@pytest.fixture(autouse=True)
-def pushes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Push the ledger when there is something to say: there is no hosted forge to be kind to."""
-    monkeypatch.setattr("gitbot.workflows.journal.PUSHES", 60)
 
 
 @dataclass(kw_only=True)
