@@ -9,6 +9,15 @@ import pytest
 pytest_plugins = ("tests.controlplane.fixtures", "tests.controlplane.kubevirt.fixtures")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a control plane run in one process; those with a group apart from it."""
+    for item in items:
+        shares = item.get_closest_marker("controlplane") and "scheduling" not in item.path.parts
+        if shares and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group("plane"))
+
+
 @pytest.fixture(autouse=True)
 def _no_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Point home, kubeconfig and Git configuration to an empty folder."""

@@ -51,11 +51,6 @@ def pytest(*arguments: str) -> tuple[str, ...]:
     return (sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", *arguments)
 
 
-def alone(*arguments: str) -> tuple[str, ...]:
-    """All tests in one process, which holds what is too big to be had twice."""
-    return (sys.executable, "-m", "pytest", "-q", "-n", "0", "--durations=12", *arguments)
-
-
 SHIPPED_WORKFLOWS = tuple(
     path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("templates/github/*.yml"))
 )
@@ -89,10 +84,7 @@ TIERS = (
     ),
     Tier(
         name="controlplane",
-        commands=(
-            alone("-m", "controlplane", "--ignore=tests/scheduling"),
-            pytest("-m", "controlplane", "tests/scheduling"),  # the oracle alone, no cluster
-        ),
+        commands=(pytest("-m", "controlplane", "--durations=12"),),
         missing=build.missing,
         prepare=((sys.executable, "-m", "tests.controlplane.build"),),
     ),

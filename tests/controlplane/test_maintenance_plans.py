@@ -28,6 +28,7 @@ pytestmark = [
     pytest.mark.controlplane,
     pytest.mark.timeout(1800),
     pytest.mark.usefixtures("own_pace"),
+    pytest.mark.xdist_group("plans"),  # as long as all the others together: on a plane of its own
 ]
 
 SEED, PLANS, AT_ONCE = 2036, 40, 8
