@@ -18,6 +18,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("plane"))
 
 
+class LongestFirst:
+    """The forty plans begin at once: whoever gets them last keeps everybody waiting."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Move them to the front, whatever the order was."""
+        items.sort(key=lambda item: "test_forty_plans" not in item.name)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register what needs another place among the hooks of its name."""
+    config.pluginmanager.register(LongestFirst())
+
+
 @pytest.fixture(autouse=True)
 def _no_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Point home, kubeconfig and Git configuration to an empty folder."""
