@@ -55,8 +55,12 @@ def dump(value: Any) -> bytes:
         [YAML_NODE + b"---\n" + YAML_POD],
         [b"---\n---\n" + YAML_NODE + b"---\n# nothing\n---\n" + YAML_POD],
         [YAML_NODE, YAML_POD],
-        [gzip.compress(dump(LIST))],
-        [gzip.compress(dump(NODE)) + gzip.compress(b"\n" + dump(POD)) + b"\0" * 8],
+        [gzip.compress(dump(LIST), mtime=0)],
+        [
+            gzip.compress(dump(NODE), mtime=0)
+            + gzip.compress(b"\n" + dump(POD), mtime=0)
+            + b"\0" * 8
+        ],
         [dump(TYPED), YAML_POD],
         [dump(NODE) + b"\n---\n" + dump(POD)],
         [b"\xef\xbb\xbf" + dump(LIST)],
@@ -121,14 +125,14 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([b""], "f0: found an empty file, expected a ClusterSnapshot, or Kubernetes objects"),
         ([b"null"], "f0: found no document, expected "),
         ([b"# a comment\n---\n"], "f0: found no document, expected "),
-        ([gzip.compress(b"")], "f0: found an empty file"),
+        ([gzip.compress(b"", mtime=0)], "f0: found an empty file"),
         ([dump(LIST), b""], "f1: found an empty file"),
         ([SECRET], "f0: found 1 Secret, expected a ClusterSnapshot, or Kubernetes objects with"),
         ([SECRET, dump(VM)], "f0, f1: found 1 Secret, 1 VirtualMachine, expected "),
         ([b"\xe3\xa9\x00\x17"], "f0: found bytes that are no text, the first at byte 1, expected"),
         ([b"a: caf\xe9"], "f0: found bytes that are no text, the first at byte 7, expected"),
         ([dump(LIST), dump(LIST)], "Node n1 occurs twice"),
-        ([gzip.compress(dump(LIST)) + b"tail"], "f0: torn gzip"),
+        ([gzip.compress(dump(LIST), mtime=0) + b"tail"], "f0: torn gzip"),
         ([b"- a"], "f0: no Kubernetes object: found a list"),
         ([b"just text"], "f0: no Kubernetes object: found a text"),
         (
@@ -142,7 +146,7 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([b'{"kind": "List", "items": ['], "f0:2:1: no YAML: "),
         ([b"a: &a {b: 1}\nc: {<<: *a}\n"], "f0:2:5: found a merge key (<<), expected "),
         ([b"a: &a [1]\nb: [*a, *a]\n"], "f0:2:5: found an alias (*a), expected "),
-        ([gzip.compress(dump(LIST))[:-9]], "f0: torn gzip"),
+        ([gzip.compress(dump(LIST), mtime=0)[:-9]], "f0: torn gzip"),
         ([b"\x1f\x8bnonsense"], "f0: torn gzip"),
         ([write_snapshot(EXPECTED), dump(NODE)], "f0: a ClusterSnapshot is whole and stands alone"),
         ([edited(apiVersion="placement.gitbot.dev/v9")], "f0: apiVersion: found 'placement.gitbot"),
