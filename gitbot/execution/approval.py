@@ -83,23 +83,18 @@ def qualifying_reviews(pull: MergedPull) -> tuple[ReviewFact, ...]:
     The author's own approval and that of somebody without write permission do not count. After
     the merge an approval adds nothing, and takes nothing from the one before it.
     """
+    newest: dict[str, ReviewFact] = {}
+    for review in sorted(pull.reviews, key=lambda item: item.time):
+        if not (review.approved and review.time > pull.merged_at):
+            newest[review.reviewer] = review
     return tuple(
         review
-        for review in newest_words(pull)
+        for _, review in sorted(newest.items())
         if review.approved
         and review.can_write
         and review.commit == pull.head
         and review.reviewer != pull.author
     )
-
-
-def newest_words(pull: MergedPull) -> tuple[ReviewFact, ...]:
-    """The newest review of each reviewer that came before the merge or took an approval back."""
-    newest: dict[str, ReviewFact] = {}
-    for review in sorted(pull.reviews, key=lambda item: item.time):
-        if not (review.approved and review.time > pull.merged_at):
-            newest[review.reviewer] = review
-    return tuple(review for _, review in sorted(newest.items()))
 
 
 def _proposed(

@@ -1,4 +1,7 @@
-"""Clocks that must agree: records carry our time, reviews and merges the forge's."""
+"""Clocks that must agree: what is recorded as shown carries the forge's time, by its last answer.
+
+Small differences are taken out of the records; where they are large nobody knows which it was.
+"""
 
 from __future__ import annotations
 

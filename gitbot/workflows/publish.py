@@ -148,12 +148,9 @@ def check_pull(
     """
     base_commit = base or shell.repository.commit(shell.base_branch).id
     check_history(shell, ledger, base_commit)
-    try:
-        shell.repository.fetch_commit(pull.head)
-    except UnreachableError:
-        raise  # nothing can be said about the pull request, so nothing is
-    except RepositoryError as error:  # of its own making: others go on
-        return CheckResult(findings=(_not_fetched(pull, error),))
+    absent = _fetch_head(shell, pull)
+    if absent:
+        return CheckResult(findings=absent)
     protected = shell.read_base(base_commit)
     approved = read_approvals(shell, protected, ledger).approved
     records = fold_requests(ledger, shell.cluster_name)
@@ -219,6 +216,20 @@ def _conflict(pull: PullRequest) -> Finding:
         message=f"pull request {pull.number} does not merge into {pull.base_branch}",
         hint=f"merge {pull.base_branch} into {pull.branch} and resolve the conflict",
     )
+
+
+def _fetch_head(shell: Shell, pull: PullRequest) -> tuple[Finding, ...]:
+    """Bring the head; what kept it away, where that is of its own making and others go on.
+
+    UnreachableError passes: then nothing can be said about the pull request, so nothing is.
+    """
+    try:
+        shell.repository.fetch_commit(pull.head)
+    except UnreachableError:
+        raise
+    except RepositoryError as error:
+        return (_not_fetched(pull, error),)
+    return ()
 
 
 def _not_fetched(pull: PullRequest, error: RepositoryError) -> Finding:

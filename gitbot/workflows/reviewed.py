@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from gitbot.errors import ForgeError
 from gitbot.execution.approval import (
@@ -11,7 +10,6 @@ from gitbot.execution.approval import (
     NotApproved,
     ReviewFact,
     decide,
-    newest_words,
     seen_at,
 )
 from gitbot.execution.state import PullRecord
@@ -32,14 +30,7 @@ def changed_since_review(
     asked only where some are of this plan and others are not.
     """
     known = tuple(shown)
-    newest: dict[str, Review] = {}
-    for review in sorted(pull.reviews, key=lambda item: item.time):
-        newest[review.reviewer] = review
-    seen = [
-        seen_at(known, review.time)
-        for review in newest.values()
-        if review.approved and review.can_write and review.reviewer != pull.author
-    ]
+    seen = [seen_at(known, review.time) for review in _approvals(pull)]
     approved = [item for item in seen if item is not None]
     agreed = approved.count(digest)
     if agreed == len(approved):
@@ -59,6 +50,15 @@ def must_approve_again(forge: Forge, pull: PullRequest, records: tuple[PullRecor
     digest = records[-1].digest
     if changed_since_review(forge, pull, shown, digest):
         return True
+    approvals = _approvals(pull)
+    if not digest or not approvals:
+        return False
+    try:
+        required = forge.reviews_required
+    except ForgeError:
+        return False  # apply says so
+    if not required or len(approvals) < required:
+        return False
     facts = MergedPull(
         number=pull.number,
         author=pull.author,
@@ -68,22 +68,22 @@ def must_approve_again(forge: Forge, pull: PullRequest, records: tuple[PullRecor
         merged_at=1
         + max([*(item.time for item in records), *(item.time for item in pull.reviews)]),
         reviews=tuple(review_fact(review) for review in pull.reviews),
+        reviews_required=required,
         records=records,
     )
-    approvers = {
-        review.reviewer
-        for review in newest_words(facts)
+    return isinstance(decide(facts), NotApproved)
+
+
+def _approvals(pull: PullRequest) -> tuple[Review, ...]:
+    """The newest word of each reviewer, where it approves and may: of whatever head or plan."""
+    newest: dict[str, Review] = {}
+    for review in sorted(pull.reviews, key=lambda item: item.time):
+        newest[review.reviewer] = review
+    return tuple(
+        review
+        for review in newest.values()
         if review.approved and review.can_write and review.reviewer != pull.author
-    }
-    if not digest or not approvers:
-        return False
-    try:
-        required = forge.reviews_required
-    except ForgeError:
-        return False  # apply says so
-    if not required or len(approvers) < required:
-        return False
-    return isinstance(decide(replace(facts, reviews_required=required)), NotApproved)
+    )
 
 
 def review_fact(review: Review) -> ReviewFact:
