@@ -175,7 +175,7 @@ def open_workspace(
     here = settings_here(root)
     github = _github(root, here.forge)
     remote = github.remote if github else _remote(root, here.forge)
-    with tempfile.TemporaryDirectory(prefix="gitbot-mirror-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gitbot-mirror-", ignore_cleanup_errors=True) as folder:
         repository = GitRepository.clone(
             remote, Path(folder) / "mirror.git", access=github.access if github else no_access
         )

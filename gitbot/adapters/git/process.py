@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 # git check-ref-format, a little stricter: no control characters, no option look-alikes.
 _BAD_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$|/\.|\.lock(/|$)|^@$")
 _TIMEOUT_SECONDS = 120
+_LAST_SECONDS = 2  # for Git to end when we are interrupted; a run that is ended has ten
 _PROTOCOLS = "file:https:ssh"
 _SAID = 500  # characters of what Git says about one commit
 _TALKING = frozenset({"fetch", "push", "ls-remote"})  # the commands that need a way in
@@ -178,6 +180,9 @@ class Git:
             raise RepositoryError(
                 f"git {arguments[0]} gave no answer within {_TIMEOUT_SECONDS} seconds"
             ) from error
+        except BaseException:
+            _end(process)
+            raise
         return process.returncode, output, errors
 
     def _start(self, arguments: Sequence[str], environment: Mapping[str, str], **how: Any) -> Any:
@@ -195,6 +200,20 @@ class Git:
             raise RepositoryError(
                 "git is not installed", hint="install git 2.38 or newer"
             ) from error
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End Git, whose own end takes its children and unfinished files along, before we go on.
+
+    Whoever is interrupted removes the directory that Git is writing into.
+    """
+    process.terminate()
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_LAST_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _process_of(wrapper: Any) -> subprocess.Popen[bytes]:

@@ -13,7 +13,7 @@ _REMOVED = "0 " + "0" * 40
 
 def write_tree(git: Git, base: str | None, files: Mapping[str, bytes | None]) -> str:
     """The id of the tree of `base` (None: empty) with files replaced, added or (None) removed."""
-    with tempfile.TemporaryDirectory(prefix="gitbot-index-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gitbot-index-", ignore_cleanup_errors=True) as folder:
         environment = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         if base:
             git.run(["read-tree", base], environment=environment)
