@@ -14,6 +14,7 @@ from gitbot.simulation.status import ApiError
 from tests.controlplane.kubevirt.connection import Connection
 from tests.controlplane.kubevirt.installation import put_at
 from tests.controlplane.plane import ControlPlane
+from tests.controlplane.waiting import eventually
 
 RIGHTS = Path(__file__).resolve().parents[2] / "deploy" / "rbac"
 READER, MOVER = "gitbot-reader", "gitbot-mover"
@@ -37,9 +38,36 @@ def rights() -> list[dict[str, Any]]:
 
 
 def install(admin: Connection) -> None:
-    """Apply `deploy/rbac`."""
+    """Apply `deploy/rbac`, and wait until the authorizer knows of it: a moment later."""
     for obj in rights():
         put_at(admin, _collection(obj), obj)
+    eventually(lambda: all(_granted(admin, account) for account in (READER, MOVER)))
+
+
+def _granted(admin: Connection, account: str) -> bool:
+    questions = [
+        {
+            "verb": verb,
+            "group": group,
+            "resource": resource.partition("/")[0],
+            "subresource": resource.partition("/")[2],
+            "name": rule.get("resourceNames", [""])[0],
+            "namespace": "gitbot",
+        }
+        for rule in _rules(account)
+        for verb, group, resource in _of(rule)
+    ]
+    return all(_may(admin, user_of(account), question) for question in questions)
+
+
+def _may(admin: Connection, user: str, question: Mapping[str, str]) -> bool:
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": dict(question)},
+    }
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    return bool(admin.request("POST", path, review)["status"]["allowed"])
 
 
 def _collection(obj: Mapping[str, Any]) -> str:
@@ -86,14 +114,22 @@ def requests(plane: ControlPlane) -> int:
 
 def _allowed(account: str) -> Iterator[Right]:
     """The rights that `deploy/rbac` binds to an account."""
+    for rule in _rules(account):
+        yield from _of(rule)
+
+
+def _of(rule: Mapping[str, Any]) -> Iterator[Right]:
+    return itertools.product(rule["verbs"], rule["apiGroups"], rule["resources"])
+
+
+def _rules(account: str) -> Iterator[Mapping[str, Any]]:
     objects = rights()
     roles = {obj["metadata"]["name"]: obj for obj in objects if obj["kind"].endswith("Role")}
     for binding in objects:
         subjects = binding.get("subjects", ())
         if not any(subject["name"] == account for subject in subjects):
             continue
-        for rule in roles[binding["roleRef"]["name"]]["rules"]:
-            yield from itertools.product(rule["verbs"], rule["apiGroups"], rule["resources"])
+        yield from roles[binding["roleRef"]["name"]]["rules"]
 
 
 def _wrong(event: Mapping[str, Any], allowed: Collection[Right]) -> str:
