@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class NamespacedName:
-    """A namespaced object's name. Ordered by (namespace, name) in code points."""
+class NamespacedName(NamedTuple):
+    """A namespaced object's name. Ordered by (namespace, name) in code points.
+
+    A tuple, because a planner looks names up all the time: a data class would hash them in Python.
+    """
 
     namespace: str
     name: str

@@ -176,15 +176,17 @@ class Board:
             words = f"its label {HOSTNAME} is that of {', '.join(twins)} as well"
             return (f"addedNodeSelector: {words}, so no move can be pinned to it",)
         others = {vm: nodes for vm, nodes in self._loose.items() if vm != step.vm}
-        if not others:
-            return ()
-        occupancy = {**self.transit.occupancy, **others}  # rare: only beside unpinned moves
         return tuple(
             f"{rule.ref.id}: {breach.message} (as an earlier move is not pinned to a node)"
             for rule in self.facts.rules_over(step.vm)
             if rule.required and not rule.members.isdisjoint(others)
-            for breach in _worsens(rule, occupancy, step)
+            for breach in _worsens(rule, self._scattered(rule, others), step)
         )
+
+    def _scattered(self, rule: RuleConstraint, others: Occupancy) -> Occupancy:
+        """Where a rule's VMs hold a place, as if each of the others stood wherever it may land."""
+        beside = {vm: nodes for vm, nodes in others.items() if vm in rule.members}
+        return {**self.places(rule.members), **beside}
 
     def refusals(self, vm: NamespacedName, wish: Wish) -> tuple[NodeReasons, ...]:
         """What each node says against the wish, sorted by node; nodes that agree are left out."""
