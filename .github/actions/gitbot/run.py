@@ -24,7 +24,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -39,6 +40,8 @@ DOCUMENTS = {
     "propose": "json",
     "reconcile": "json",
 }
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LOOK_SECONDS = 0.2  # a signal just before a wait is seen after it
 OIDC = "oidc"  # name of the context in a kubeconfig of our own making
 SUMMARY_BYTES = 900_000  # GitHub refuses a step's summary above 1 MiB
 ANNOTATIONS = ("::error", "::warning", "::notice")
@@ -142,19 +145,31 @@ def call(line: list[str], environment: dict[str, str]) -> tuple[int, str, str]:
         del frame
         child.send_signal(number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, pass_on)
     printed: list[str] = []
-    assert child.stdout is not None
-    assert child.stderr is not None
-    reading = threading.Thread(target=printed.extend, args=(child.stdout,))
-    reading.start()
     said: list[str] = []
-    for spoken in child.stderr:
-        print(spoken, end="", flush=True)
-        said.append(spoken)
-    reading.join()
+    readers = (
+        threading.Thread(target=printed.extend, args=(child.stdout,)),
+        threading.Thread(target=tell, args=(child.stderr, said)),
+    )
+    # Python acts on a signal in this thread only, and sees at once none that another one got
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    for reader in readers:
+        reader.start()
+    for number in SIGNALS:
+        signal.signal(number, pass_on)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    for reader in readers:
+        while reader.is_alive():
+            reader.join(LOOK_SECONDS)
     return child.wait(), "".join(printed), "".join(said)
+
+
+def tell(spoken: Iterable[str], said: list[str]) -> None:
+    """Each line into `said`, and into the log as it comes, as long as anybody reads that."""
+    for line in spoken:
+        said.append(line)
+        with suppress(OSError):
+            print(line, end="", flush=True)
 
 
 def outputs(code: int, printed: str, reports: Path) -> dict[str, str]:
