@@ -34,9 +34,11 @@ from gitbot.documents.formats import (
     dns_label,
     duration,
     duration_or_zero,
+    is_github_repository,
     repository_path,
     zone,
 )
+from gitbot.documents.positions import shown
 from gitbot.model.findings import Finding, has_errors, sort_key
 from gitbot.model.limits import Limits
 
@@ -285,8 +287,19 @@ def _read_document(document: Document, file: str) -> tuple[Settings | None, list
     except ValidationError as error:
         records = error.errors(include_url=False, include_input=False)
         report_errors(report, [dict(record) for record in records], json_schema)
+    _github_repository(report, document.value)
     _clusters_once(report, document.value)
     return settings, report.findings
+
+
+def _github_repository(report: Report, value: Mapping[str, Any]) -> None:
+    """`owner/name`, or the default: whatever Actions or the remote origin names."""
+    name = value_at(value, ("spec", "forge", "repository"))
+    if value_at(value, ("spec", "forge", "type")) != "github" or not isinstance(name, str):
+        return
+    if name not in ("", "origin") and not is_github_repository(name):
+        path, shape = ("spec", "forge", "repository"), "owner/name as on GitHub, or origin"
+        report.at_value(path, "repository", f"found {shown(name)}, expected {shape}", "mend it")
 
 
 def _clusters_once(report: Report, value: Mapping[str, Any]) -> None:

@@ -204,6 +204,6 @@ def _printed(found: Sequence[Explanation], cluster: str, output: str) -> str:
         from gitbot.snapshot.decode import indented_json  # noqa: PLC0415 - msgspec where used
 
         return indented_json(value) + "\n"
-    from gitbot.documents.writer import write_document  # noqa: PLC0415 - yaml only where used
+    from gitbot.documents.writer import write_shown  # noqa: PLC0415 - yaml only where used
 
-    return write_document(value)
+    return write_shown(value)

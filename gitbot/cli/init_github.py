@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gitbot.documents.formats import is_github_repository
 from gitbot.errors import UsageError
 
 FOLDER = ".github/workflows"
 _ACTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[0-9a-f]{40}")
-_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
 _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 _RUNNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(,[A-Za-z0-9][A-Za-z0-9._-]*)*")
 
@@ -32,7 +32,7 @@ class GitHubChoices:
 
 def check_choices(choices: GitHubChoices) -> None:
     """Raise UsageError for what no workflow could be written with."""
-    if not _REPOSITORY.fullmatch(choices.repository):
+    if not is_github_repository(choices.repository):
         raise UsageError(
             f"found the repository {choices.repository!r}, expected OWNER/NAME",
             hint="give --repository, such as acme/placement",

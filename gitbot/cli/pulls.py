@@ -49,21 +49,21 @@ def run_pulls(asked: Asked, *, what: str, which: str, publish: bool) -> tuple[Ch
     `what` is the option that names it: --pull-request N, --head or --merge-group COMMIT.
     """
     from gitbot.constraints.replay import replay  # noqa: PLC0415 - numpy only where used
-    from gitbot.wiring import open_shell, open_workspace  # noqa: PLC0415
+    from gitbot.wiring import open_shell, open_workspace, settings_here  # noqa: PLC0415
     from gitbot.workflows import publish as pulls  # noqa: PLC0415
 
-    access = asked.access
+    access, root = asked.access, find_root(Path.cwd())
+    if publish and asked.told_now and settings_here(root).forge.type == "github":
+        raise UsageError(
+            "what is said on GitHub is said now, and --now plans for another moment",
+            hint="leave out --now, or --publish",
+        )
     with open_workspace(
-        find_root(Path.cwd()),
+        root,
         kubeconfig=access.kubeconfig,
         context=access.context,
         clock=clock_of(asked, publish=publish),
     ) as workspace:
-        if publish and asked.told_now and workspace.settings.forge.type == "github":
-            raise UsageError(
-                "what is said on GitHub is said now, and --now plans for another moment",
-                hint="leave out --now, or --publish",
-            )
         cluster = pick_cluster(workspace.settings, asked.cluster)
         snapshot: ClusterSnapshot | None = None
         if asked.published:

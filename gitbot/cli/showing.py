@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def shown(result: CheckResult, output: str, *, colour: bool) -> str:
     """The output. Where the texts have errors there is no plan, and findings are all there is."""
-    from gitbot.documents import write_document  # noqa: PLC0415 - keeps --help quick
+    from gitbot.documents import write_shown  # noqa: PLC0415 - keeps --help quick
     from gitbot.reports import findings as reports  # noqa: PLC0415
     from gitbot.reports import markdown, plan_bytes, refusal, terminal  # noqa: PLC0415
 
@@ -35,7 +35,7 @@ def shown(result: CheckResult, output: str, *, colour: bool) -> str:
         case "json":
             return plan_bytes(result.review.document).decode("ascii")
         case "yaml":
-            return write_document(result.review.document)
+            return write_shown(result.review.document)
         case "markdown":
             return markdown(result.review.diff)
         case _:

@@ -6,7 +6,7 @@ from gitbot.documents.budget import DEFAULT_BUDGET, Budget
 from gitbot.documents.document import Document
 from gitbot.documents.positions import Path, Position, Positions, Scalar, key_path, shown
 from gitbot.documents.reader import read_documents
-from gitbot.documents.writer import write_document, write_documents
+from gitbot.documents.writer import write_document, write_documents, write_shown
 
 __all__ = [
     "DEFAULT_BUDGET",
@@ -21,4 +21,5 @@ __all__ = [
     "shown",
     "write_document",
     "write_documents",
+    "write_shown",
 ]

@@ -38,6 +38,7 @@ OFFSET = r"(Z|[+-][0-9]{2}:[0-9]{2})"
 INSTANT = rf"{LOCAL_TIME}{OFFSET}"
 BAD_REF = r"[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(/|$)|^@$"
 BAD_PATH = r"[\x00-\x1f\\\x7f]|(^|/)(\.{0,2}|\.git)(/|$)"
+_GITHUB_REPOSITORY = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
 _KEPT = 4096  # files say the same again and again
 _SECONDS = (7 * DAY, DAY, 3600, 60, 1)
 
@@ -282,6 +283,11 @@ def branch_name(text: str) -> str:
     if re.search(BAD_REF, text):
         raise Refusal("ref", "the name of a branch or tag", 'write it as "main", without refs/')
     return text
+
+
+def is_github_repository(text: str) -> bool:
+    """Whether the text is `owner/name` by GitHub's rules for both."""
+    return _whole(_GITHUB_REPOSITORY)(text) is not None
 
 
 def repository_path(text: str) -> str:

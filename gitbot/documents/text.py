@@ -119,6 +119,11 @@ def refused_in(value: str) -> str | None:
     return match.group() if match else None
 
 
+def shown_in(value: str) -> str:
+    """The text with each character that no field may hold as U+XXXX, for people to read."""
+    return _IN_TEXT.sub(lambda match: f"U+{ord(match.group()):04X}", value)
+
+
 def name_of_character(char: str) -> str:
     """How messages name a refused character."""
     if char in _NAMES:

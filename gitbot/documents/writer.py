@@ -12,7 +12,7 @@ from typing import Any
 
 from gitbot.documents.positions import shown
 from gitbot.documents.scalars import resolve
-from gitbot.documents.text import refused_in
+from gitbot.documents.text import refused_in, shown_in
 from gitbot.errors import Bug
 
 _PLAIN = re.compile(r"[A-Za-z_/.][A-Za-z0-9_./+-]*(?: [A-Za-z0-9_./+()-]+)*")
@@ -23,6 +23,22 @@ def write_document(value: Any) -> str:
     """YAML text of plain data (mappings, sequences, text, integers, booleans, None)."""
     lines = _lines(value)
     return "\n".join(lines) + "\n"
+
+
+def write_shown(value: Any) -> str:
+    """As `write_document`, of data that others wrote: what the reader refuses shows as U+XXXX."""
+    return write_document(_shown(value))
+
+
+def _shown(value: Any) -> Any:
+    match value:
+        case str():
+            return shown_in(value)
+        case Mapping():
+            return {shown_in(key): _shown(item) for key, item in value.items()}
+        case Sequence():
+            return [_shown(item) for item in value]
+    return value
 
 
 def write_documents(values: Iterable[Any]) -> str:

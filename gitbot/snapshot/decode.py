@@ -94,10 +94,18 @@ def prune(kind: str, obj: KubernetesObject, *, checked: bool = False) -> Kuberne
         if checked:
             _shape_decoder(kind).decode(data)
         return _plain(kind, _object_decoder(kind).decode(data))
+    except UnicodeEncodeError as error:
+        half = f"U+{ord(error.object[error.start]):04X}"
+        message = f"found half of a surrogate pair ({half}), expected characters"
+        raise SnapshotError(f"{_words(kind, obj)}: {message}") from error
     except (msgspec.MsgspecError, TypeError, RecursionError) as error:
-        metadata = obj.get("metadata")
-        name = metadata.get("name", "") if isinstance(metadata, Mapping) else ""
-        raise SnapshotError(f"{kind} {name or 'without a name'}: {error}") from error
+        raise SnapshotError(f"{_words(kind, obj)}: {error}") from error
+
+
+def _words(kind: str, obj: KubernetesObject) -> str:
+    metadata = obj.get("metadata")
+    name = metadata.get("name", "") if isinstance(metadata, Mapping) else ""
+    return f"{kind} {name or 'without a name'}"
 
 
 def plain_json(data: bytes) -> Any:

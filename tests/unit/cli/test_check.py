@@ -202,6 +202,14 @@ def test_what_is_published_is_said_at_the_time_at_which_it_is(
     assert (clock.now() == 1) is bool(stands)
 
 
+def test_on_github_nothing_is_said_for_another_time(run: Run, folder: Path) -> None:
+    text = CONFIGURATION + "  forge: {type: github, repository: acme/placement}\n"
+    (folder / ".gitbot.yaml").write_text(text, encoding="utf-8")
+    result = run("check", "--pull-request", "1", "--publish")
+    assert isinstance(result.exception, UsageError)  # before anything is asked or fetched
+    assert result.exception.hint == "leave out --now, or --publish"
+
+
 def test_whether_a_time_was_given_is_known() -> None:
     @click.command("ask")
     @asking_options

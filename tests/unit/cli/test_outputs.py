@@ -19,6 +19,7 @@ from gitbot.cli import apply, ledger, propose, reconcile, status
 from gitbot.cli.main import COMMANDS, cli
 from gitbot.cli.schema import schema_of
 from gitbot.documents import write_documents
+from gitbot.errors import SnapshotError
 from gitbot.workflows.shell import Shell
 from tests.unit.workflows.story import REQUEST as JUMP
 from tests.unit.workflows.story import RULE as MSSQL
@@ -127,6 +128,38 @@ def test_yaml_is_the_same_document(folder: Path, command: str) -> None:
     arguments = (command, *(("vm/web",) if command == "explain" else ()), *SNAPSHOT)
     document = yaml.safe_load(run(*arguments, "-o", "yaml").stdout)
     assert document == json.loads(run(*arguments, "-o", "json").stdout)
+
+
+def odd(folder: Path, **names: str) -> tuple[str, ...]:
+    """A file of objects of these kinds and names, as JSON may hold them, and its option."""
+    objects = [
+        {
+            "kind": kind,
+            "apiVersion": "v1",
+            "metadata": {"name": name, **({"namespace": "default"} if kind == "Pod" else {})},
+            "spec": {"containers": []},
+        }
+        for kind, name in names.items()
+    ]
+    text = json.dumps({"kind": "List", "apiVersion": "v1", "items": objects})
+    (folder.parent / "odd.json").write_text(text, encoding="ascii")
+    return ("--snapshot", "../odd.json")
+
+
+def test_yaml_of_characters_that_no_field_may_hold(folder: Path) -> None:
+    files = odd(folder, Pod="p\0q", Node="n\x1b")
+    asked = ("explain", "--all-pending", *files)
+    (subject,) = yaml.safe_load(run(*asked, "-o", "yaml").stdout)["subjects"]
+    assert (subject["name"], subject["nodes"][0]["name"]) == ("pU+0000q", "nU+001B")
+    (subject,) = json.loads(run(*asked, "-o", "json").stdout)["subjects"]
+    assert (subject["name"], subject["nodes"][0]["name"]) == ("p\0q", "n\x1b")
+
+
+def test_half_a_character_is_named(folder: Path) -> None:
+    files = odd(folder, Pod="p", Node="n\ud800")
+    done = CliRunner().invoke(cli, ["explain", "--all-pending", *files], standalone_mode=False)
+    assert isinstance(done.exception, SnapshotError)
+    assert "found half of a surrogate pair (U+D800)" in str(done.exception)
 
 
 def test_a_list_has_every_kind_that_is_rendered(folder: Path) -> None:

@@ -136,3 +136,16 @@ def test_wrong(text: str, finding: str) -> None:
 def test_all_errors_come_in_one_run() -> None:
     text = f"{HEAD}spec:\n  clusters: [{{name: A}}]\n  mode: x\n  bandwidth: 0\n  what: 1\n"
     assert [line.split(":")[0] for line in found(text)] == ["4", "5", "6", "7"]
+
+
+@pytest.mark.parametrize("name", ["a b", "acme", "acme/x/y", "acme/..", "-acme/x", "https://h/a/b"])
+def test_a_repository_on_github_is_owner_and_name(name: str) -> None:
+    forge = f"forge: {{type: github, repository: {name!r}}}"
+    text = f"{HEAD}spec:\n  clusters: [{{name: prod}}]\n  {forge}\n"
+    expected = f'found "{name}", expected owner/name as on GitHub, or origin; mend it'
+    assert found(text) == [f"5:37: spec.forge.repository: {expected}"]
+
+
+@pytest.mark.parametrize("forge", ["type: github", "type: github, repository: acme/place.ment"])
+def test_a_repository_on_github_may_be_named(forge: str) -> None:
+    assert found(f"{HEAD}spec: {{clusters: [{{name: prod}}], forge: {{{forge}}}}}\n") == []

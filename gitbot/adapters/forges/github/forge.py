@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +15,7 @@ from gitbot.adapters.forges.github.decoding import pull_of, reviews_of, text_of
 from gitbot.adapters.forges.github.diagnosis import Patient, diagnose
 from gitbot.adapters.forges.github.protection import Protection
 from gitbot.adapters.forges.github.refusals import Refused
+from gitbot.documents.formats import is_github_repository
 from gitbot.errors import ConflictError, ForgeError, UsageError
 from gitbot.model.diagnosis import Check
 from gitbot.ports.clock import Clock
@@ -28,8 +28,6 @@ from gitbot.ports.forge import (
     PullRequest,
     PullState,
 )
-
-_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 
 
 class GitHubForge:
@@ -326,7 +324,7 @@ class GitHubForge:
 
 def check_repository(repository: str) -> str:
     """The text itself where it is `owner/name`; UsageError if not."""
-    if not _REPOSITORY.fullmatch(repository) or repository.endswith(("/.", "/..")):
+    if not is_github_repository(repository):
         raise UsageError(
             f"{repository!r} is no repository on GitHub",
             hint="set forge.repository to owner/name",
