@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
@@ -27,7 +28,14 @@ def main() -> NoReturn:
     # No other package of this Python may have a say in how an intent is read.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        _run()
+    except KeyboardInterrupt:  # another one, while the first was being answered
+        os._exit(_INTERRUPTED)
+
+
+def _run() -> NoReturn:
+    try:
+        _on(signal.SIGTERM, signal.default_int_handler)
         from gitbot.cli.main import main as run  # noqa: PLC0415 - after what is said above
 
         run()
@@ -36,9 +44,14 @@ def main() -> NoReturn:
         sys.exit(_INTERRUPTED)
     finally:
         for number in _SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, _leave)
+            _on(number, _leave)
         gc.freeze()
+
+
+def _on(number: signal.Signals, handler: Callable[[int, FrameType | None], None]) -> None:
+    """Handle a signal, but one that whoever began this process has taken out, as nohup does."""
+    if signal.getsignal(number) is not signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

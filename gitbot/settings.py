@@ -143,7 +143,7 @@ class ForgeSettings(Value):
     type: Literal["local", "github"] = Field(default="local", description="Kind of forge.")
     repository: Words = Field(
         default="origin",
-        description="github: owner/name; local: path or remote name of a bare repository.",
+        description="github: owner/name or origin; local: path or remote of a bare repository.",
     )
     base_branch: Branch = Field(default="main", description="Protected branch of the intents.")
     required_reviews: int | None = Field(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from gitbot.adapters.files import CONFIGURATION_FILE, ShippedTexts, read_plain_f
 from gitbot.adapters.git.ledger import GitLedgerStore
 from gitbot.adapters.git.process import Git, check_ref, no_access
 from gitbot.adapters.git.repository import GitRepository
+from gitbot.adapters.temporary import temporary_folder
 from gitbot.constraints.replay import replay
 from gitbot.errors import InvalidInput, RepositoryError, UsageError
 from gitbot.model.diagnosis import Check, Health
@@ -175,9 +175,9 @@ def open_workspace(
     here = settings_here(root)
     github = _github(root, here.forge)
     remote = github.remote if github else _remote(root, here.forge)
-    with tempfile.TemporaryDirectory(prefix="gitbot-mirror-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder("mirror") as folder:
         repository = GitRepository.clone(
-            remote, Path(folder) / "mirror.git", access=github.access if github else no_access
+            remote, folder / "mirror.git", access=github.access if github else no_access
         )
         base_branch = here.forge.base_branch
         base = repository.resolve(base_branch)

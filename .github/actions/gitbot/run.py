@@ -15,6 +15,7 @@ has ten seconds to finish the step that it is in.
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
 import secrets
@@ -129,8 +130,21 @@ def private_file(path: Path, text: str) -> str:
 def call(line: list[str], environment: dict[str, str]) -> tuple[int, str, str]:
     """Run gitbot: exit code, what it printed, what it said. Its talk goes to the log at once.
 
-    Signals go on to it, and it decides when to end.
+    Signals go on to it, and it decides when to end; those that come before it runs, as soon as it
+    does.
     """
+    early: list[int] = []
+    child: subprocess.Popen[str] | None = None
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        del frame
+        if child is None:
+            early.append(number)
+        else:
+            child.send_signal(number)
+
+    for number in SIGNALS:
+        signal.signal(number, pass_on)
     child = subprocess.Popen(
         line,
         env=environment,
@@ -140,11 +154,8 @@ def call(line: list[str], environment: dict[str, str]) -> tuple[int, str, str]:
         encoding="utf-8",
         errors="replace",
     )
-
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        del frame
+    for number in early:
         child.send_signal(number)
-
     printed: list[str] = []
     said: list[str] = []
     readers = (
@@ -155,8 +166,6 @@ def call(line: list[str], environment: dict[str, str]) -> tuple[int, str, str]:
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     for reader in readers:
         reader.start()
-    for number in SIGNALS:
-        signal.signal(number, pass_on)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     for reader in readers:
         while reader.is_alive():
@@ -168,7 +177,7 @@ def tell(spoken: Iterable[str], said: list[str]) -> None:
     """Each line into `said`, and into the log as it comes, as long as anybody reads that."""
     for line in spoken:
         said.append(line)
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
             print(line, end="", flush=True)
 
 
@@ -244,6 +253,8 @@ def append(variable: str, text: str) -> None:
 
 def main() -> int:
     """Run the command; the exit code is gitbot's, or 0 for findings that are only reported."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # the log of a machine may not be UTF-8
+        sys.stdout.reconfigure(errors="backslashreplace")
     inputs = {key.removeprefix(PREFIX): value for key, value in os.environ.items()
               if key.startswith(PREFIX)}  # fmt: skip
     temporary = os.environ.get("RUNNER_TEMP") or tempfile.gettempdir()

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 from gitbot.adapters.git.process import Git
+from gitbot.adapters.temporary import temporary_folder
 
 _REMOVED = "0 " + "0" * 40
 
 
 def write_tree(git: Git, base: str | None, files: Mapping[str, bytes | None]) -> str:
     """The id of the tree of `base` (None: empty) with files replaced, added or (None) removed."""
-    with tempfile.TemporaryDirectory(prefix="gitbot-index-", ignore_cleanup_errors=True) as folder:
-        environment = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+    with temporary_folder("index") as folder:
+        environment = {"GIT_INDEX_FILE": str(folder / "index")}
         if base:
             git.run(["read-tree", base], environment=environment)
         lines = b"".join(_index_line(git, path, data) for path, data in sorted(files.items()))

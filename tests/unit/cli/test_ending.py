@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,20 @@ sys.argv = ["gitbot", "version"]
 from gitbot.__main__ import main
 main()
 """
+REMOVING = """
+import os, signal, sys
+from gitbot.adapters.temporary import temporary_folder
+signals = [signal.SIGINT]
+def watch(event, _):
+    if event == "shutil.rmtree" and signals:
+        os.kill(os.getpid(), signals.pop())
+sys.addaudithook(watch)
+try:
+    with temporary_folder("test") as folder:
+        (folder / "file").touch()
+except KeyboardInterrupt:
+    print("interrupted", folder.exists())
+"""
 # a Git whose fetch takes a minute: it says that it began, and writes into the mirror all the time
 GIT = """\
 #!{python}
@@ -49,18 +64,36 @@ for number in range(60_000):
 """
 
 
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """What a shell runs in the background inherits that SIGINT is ignored, and so would gitbot."""
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
+    terminate = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, terminate)
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-c", program]
+    return subprocess.run(line, capture_output=True, text=True, check=False, timeout=PATIENCE)
+
+
 @SIGNALS
-@pytest.mark.parametrize("program", [STARTING, LEAVING], ids=["starting", "leaving"])
-def test_at_either_end_of_a_run(program: str, number: signal.Signals) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", program.format(number=int(number))],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
-    assert done.returncode == 130
-    assert done.stderr in ("", "interrupted\n")
+def test_while_a_run_begins(number: signal.Signals) -> None:
+    done = run(STARTING.format(number=int(number)))
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+@SIGNALS
+def test_when_all_is_said(number: signal.Signals) -> None:
+    done = run(LEAVING.format(number=int(number)))
+    assert (done.returncode, done.stderr) == (130, "")
+    assert done.stdout.startswith("gitbot ")
+
+
+def test_while_a_folder_is_removed() -> None:
+    assert run(REMOVING).stdout == "interrupted False\n"
 
 
 @SIGNALS
