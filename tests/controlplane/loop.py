@@ -22,7 +22,7 @@ from gitbot.workflows.propose import ProposeResult, propose
 from gitbot.workflows.publish import PublishResult, publish
 from gitbot.workflows.shell import Progress, Shell
 
-LONGEST_SLEEP = 1.0  # seconds: nothing here takes longer; each look reads migrations or more
+LONGEST_SLEEP = 2.0  # seconds: nothing here takes longer; each look reads migrations or more
 
 
 class BriskClock(SystemClock):

@@ -85,7 +85,7 @@ def crowd(
 
 @dataclass(kw_only=True)
 class Campaign:
-    """Rounds of plans, four at once, and what was observed."""
+    """Rounds of plans, AT_ONCE at once, until there were PLANS, and what was observed."""
 
     crowd: Crowd
     loop: LiveLoop
@@ -99,7 +99,8 @@ class Campaign:
 
         Each is made over what the ones before it have reserved.
         """
-        nodes = self.dice.sample([each["metadata"]["name"] for each in self.crowd.nodes], AT_ONCE)
+        names = [each["metadata"]["name"] for each in self.crowd.nodes]
+        nodes = self.dice.sample(names, min(AT_ONCE, PLANS - self.plans))
         drains = [node for node in nodes if self.dice.random() < DRAINS]
         self._cordon(drains, unschedulable=True)
         for node in nodes:

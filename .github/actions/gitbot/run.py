@@ -154,8 +154,8 @@ def call(line: list[str], environment: dict[str, str]) -> tuple[int, str, str]:
         encoding="utf-8",
         errors="replace",
     )
-    for number in early:
-        child.send_signal(number)
+    for caught in early:
+        child.send_signal(caught)
     printed: list[str] = []
     said: list[str] = []
     readers = (
