@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 
 from gitbot.errors import ConflictError, ForgeError, GitbotError
 from gitbot.execution.facts import FINAL_PHASES, phase_of
@@ -34,7 +35,13 @@ from gitbot.workflows.dashboard import write_dashboard
 from gitbot.workflows.effects import do_effect
 from gitbot.workflows.feedback import write_refusals, write_statuses
 from gitbot.workflows.journal import LOST_RACES, Journal
-from gitbot.workflows.pauses import base_head, wait_for_opening_at, wait_for_progress
+from gitbot.workflows.pauses import (
+    Stages,
+    base_head,
+    stages,
+    wait_for_opening_at,
+    wait_for_progress,
+)
 from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Base, Shell
 
@@ -49,10 +56,12 @@ UNKNOWN = (UNREADABLE, SKEWED, FORGE_SKEWED)
 class ApplyResult:
     """What one pass did. `states` counts the moves that ended in it, by state.
 
-    `unfinished` says that only the time of the pass was over: another one has work at once.
-    `interrupted` says that somebody asked it to end; nothing is lost, the next pass goes on.
+    `base` is the commit of the base branch on the last look, "" where there was none. `unfinished`
+    says that only the time of the pass was over: another one has work at once. `interrupted` says
+    that somebody asked it to end; nothing is lost, the next pass goes on.
     """
 
+    base: str = ""
     created: int = 0
     entries: int = 0
     states: dict[str, int] = field(default_factory=dict)
@@ -85,6 +94,14 @@ def unseen(snapshot: ClusterSnapshot) -> None:
     del snapshot
 
 
+class _Next(Enum):
+    """What follows a step of a pass."""
+
+    NOTHING = auto()
+    LOOK = auto()  # when a migration has made progress
+    LOOK_AT_ONCE = auto()
+
+
 @dataclass(slots=True, kw_only=True)
 class _Pass:
     shell: Shell
@@ -95,6 +112,7 @@ class _Pass:
     approvals_key: tuple[str, int] = ("", 0)
     approvals_at: int = 0
     judged: bool = False
+    seen: Stages = field(default_factory=dict)  # on the last look
     created: int = 0
     states: Counter[str] = field(default_factory=Counter)
     steps: Steps = field(default_factory=Steps)
@@ -121,24 +139,27 @@ def apply(
     run.on_look = on_look
     said = 0
     while True:
-        again = _turn(run, start=start)
+        follows = _turn(run, start=start)
         if run.journal.written != said and not shell.interrupted():
             said = run.journal.written
             report(run)
-        opening = 0 if again else opens_soon(run, wait_for_opening)
-        more = (again or opening > 0) and not shell.interrupted()
+        idle = follows is _Next.NOTHING
+        opening = opens_soon(run, wait_for_opening) if idle else 0
+        more = (not idle or opening > 0) and not shell.interrupted()
         if not more or shell.clock.now() >= run.ends_at:
             break
         if opening:
             run.judged = False  # what was judged may have changed until then
-            wait_for_opening_at(opening, shell, run.journal, ends_at=run.ends_at)
-        else:
-            wait_for_progress(shell, ends_at=run.ends_at)
+            heads = (run.journal.ledger.head, run.base.commit)
+            wait_for_opening_at(opening, shell, run.journal, heads, ends_at=run.ends_at)
+        elif follows is _Next.LOOK:
+            wait_for_progress(shell, run.seen, ends_at=run.ends_at)
     with suppress(ConflictError):  # somebody else wrote: what happened is seen again in the cluster
         run.journal.commit(())
     if not shell.interrupted():  # a run that is ended has few seconds left: the next one says it
         report(run)
     return ApplyResult(
+        base=run.base.commit,
         created=run.created,
         entries=run.journal.written,
         states=dict(sorted(run.states.items())),
@@ -188,8 +209,8 @@ def _begin(shell: Shell, *, ends_at: int, start: bool) -> _Pass:
     return run
 
 
-def _turn(run: _Pass, *, start: bool) -> bool:
-    """One step: read, decide, write, act. Whether it is worth looking again in this pass."""
+def _turn(run: _Pass, *, start: bool) -> _Next:
+    """One step: read, decide, write, act."""
     shell = run.shell
     ledger = run.journal.read()
     head = base_head(shell)
@@ -201,22 +222,23 @@ def _turn(run: _Pass, *, start: bool) -> bool:
     run.stop = stop_reason(run, start=start)
     view = _view(run)
     if shell.interrupted():
-        return False
+        return _Next.NOTHING
     steps = next_steps(view)
     if steps.effects and run.journal.wait_for_turn():
-        return True  # nothing is done on a look that has grown old: look again
+        return _Next.LOOK_AT_ONCE  # nothing is done on a look that has grown old
     try:
         run.journal.commit(tuple(_with_events(shell, entry) for entry in steps.entries))
     except ConflictError:
         run.lost += 1
         if run.lost > LOST_RACES:
             raise
-        return True
+        return _Next.LOOK_AT_ONCE
     run.steps = steps
     run.judged = run.judged or all(phase_of(item) in FINAL_PHASES for item in view.migrations)
     _tell(run, steps.entries)
     acted = _act(run, steps)
-    return bool(acted or steps.in_flight or any(item.retry for item in steps.waiting))
+    worth = acted or steps.in_flight or any(item.retry for item in steps.waiting)
+    return _Next.LOOK if worth else _Next.NOTHING
 
 
 def _refresh_approvals(run: _Pass, ledger: Ledger) -> None:
@@ -234,6 +256,8 @@ def _view(run: _Pass) -> View:
     now = shell.clock.now()
     snapshot = shell.cluster.snapshot()
     run.on_look(snapshot)
+    migrations = tuple(snapshot.of("VirtualMachineInstanceMigration"))
+    run.seen = stages(migrations)
     breaker = settings.breaker
     return View(
         cluster=shell.cluster_name,
@@ -241,7 +265,7 @@ def _view(run: _Pass) -> View:
         ledger=run.journal.seen,
         approved=run.approvals.approved,
         problem=run.base.problem(snapshot, now),
-        migrations=tuple(snapshot.of("VirtualMachineInstanceMigration")),
+        migrations=migrations,
         replay=run.base.replay,
         stop=run.stop,
         judge_groups=not run.judged,

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from gitbot.errors import RepositoryError
 from gitbot.execution.facts import FINAL_PHASES, phase_of
 from gitbot.model.instants import format_instant
-from gitbot.model.objects import name_of, uid_of
+from gitbot.model.objects import KubernetesObject, uid_of
 from gitbot.workflows.journal import Journal
 from gitbot.workflows.shell import Shell
 
 POLL = 5  # seconds between looks while something is under way
 LONGEST_PAUSE = 600  # seconds without any look at the cluster; the snapshot is published anew
 LOOK_ANYWAY = 30  # seconds after which the cluster is read whole although no phase changed
+
+Stages = Mapping[str, str]  # UID of a migration -> its stage
+Heads = tuple[str, str]  # commits: of the ledger, of the base branch
 
 
 def base_head(shell: Shell) -> str:
@@ -22,44 +27,46 @@ def base_head(shell: Shell) -> str:
     return head
 
 
-def wait_for_progress(shell: Shell, *, ends_at: int) -> None:
-    """Let time pass until a migration begins, copies or ends, or the next whole look is due."""
+def wait_for_progress(shell: Shell, seen: Stages, *, ends_at: int) -> None:
+    """Let time pass until a migration begins, copies or ends, or the next whole look is due.
+
+    `seen` are the stages on the look that the last step was taken on: what happened since then is
+    progress as well. A migration that was not there is news once it is more than pending.
+    """
     clock = shell.clock
-    before, since = _stages(shell), clock.now()
+    since = clock.now()
     while clock.now() - since < LOOK_ANYWAY and clock.now() < ends_at:
         clock.sleep(min(POLL, ends_at - clock.now()))
-        if shell.interrupted() or _stages(shell) != before:
+        if shell.interrupted():
+            return
+        now = stages(shell.cluster.list_migrations())
+        if not seen.keys() <= now.keys():
+            return
+        if any(stage != seen.get(uid, "") for uid, stage in now.items()):
             return
 
 
-def wait_for_opening_at(opening: int, shell: Shell, journal: Journal, *, ends_at: int) -> None:
+def wait_for_opening_at(
+    opening: int, shell: Shell, journal: Journal, heads: Heads, *, ends_at: int
+) -> None:
     """Let time pass until the opening, or until something is merged, held or cancelled."""
     shell.say(f"waits for the opening at {format_instant(opening)}")
     until = min(opening, ends_at, shell.clock.now() + LONGEST_PAUSE)
-    wait_for_change(shell, journal, until=until, look=LOOK_ANYWAY)
+    wait_for_change(shell, journal, heads, until=until, look=LOOK_ANYWAY)
 
 
-def wait_for_change(shell: Shell, journal: Journal, *, until: int, look: int) -> None:
-    """Let time pass until then, or until the ledger or the base branch changed."""
+def wait_for_change(shell: Shell, journal: Journal, seen: Heads, *, until: int, look: int) -> None:
+    """Let time pass until then, or until the ledger or the base branch is another than `seen`."""
     clock = shell.clock
-    before = _heads(shell, journal)
     while clock.now() < until and not shell.interrupted():
         clock.sleep(min(look, until - clock.now()))
-        if _heads(shell, journal) != before:
+        if (journal.read().head, base_head(shell)) != seen:
             return
 
 
-def _heads(shell: Shell, journal: Journal) -> tuple[str, str]:
-    """Where the ledger and the base branch are now; reading the ledger fetches both."""
-    return (journal.read().head, base_head(shell))
-
-
-def _stages(shell: Shell) -> list[tuple[str, str, str]]:
-    """What of the migrations can make a difference to the next step."""
-    return [
-        (str(name_of(item)), uid_of(item), _stage(phase_of(item)))
-        for item in shell.cluster.list_migrations()
-    ]
+def stages(migrations: Iterable[KubernetesObject]) -> dict[str, str]:
+    """What of migrations can make a difference to the next step, by UID."""
+    return {uid_of(item): _stage(phase_of(item)) for item in migrations}
 
 
 def _stage(phase: str) -> str:

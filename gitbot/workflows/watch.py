@@ -82,4 +82,5 @@ def rest(shell: Shell, applied: ApplyResult, *, every: int) -> None:
     openings = [item.until for item in applied.waiting if item.until > now]
     until = min([now + every, *openings])
     journal = Journal(shell.ledger_store, shell.clock)
-    wait_for_change(shell, journal, until=until, look=min(LOOK_ANYWAY, every))
+    seen = (journal.read().head, applied.base or base_head(shell))
+    wait_for_change(shell, journal, seen, until=until, look=min(LOOK_ANYWAY, every))

@@ -9,12 +9,14 @@ import pytest
 
 from gitbot.errors import ConflictError
 from gitbot.execution.values import Terms
+from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.instants import Interval, format_instant
 from gitbot.model.ledger import Entry, Ledger
 from gitbot.snapshot import write_snapshot
 from gitbot.workflows.apply import apply
 from gitbot.workflows.hold import hold
-from gitbot.workflows.journal import LOST_RACES, retried
+from gitbot.workflows.journal import LOST_RACES, MINUTE, retried
+from gitbot.workflows.pauses import LOOK_ANYWAY, POLL
 from gitbot.workflows.reconcile import reconcile, snapshot_branch
 from tests.unit.workflows.doubles import NOW, Stage, a_move, a_plan
 from tests.unit.workflows.story import REQUEST, RULE, Story
@@ -83,6 +85,46 @@ def test_a_hold_set_while_waiting_for_the_opening_stops_it() -> None:
     result = apply(stage.shell, wait_for_opening=1200)
     assert "storage is slow" in result.stop
     assert stage.cluster.creates() == []
+
+
+def test_a_hold_set_while_a_look_is_taken_is_seen_soon() -> None:
+    stage = a_stage(opens_in=900)
+    apply(stage.shell)  # writes down what was approved
+    looks: list[int] = []
+
+    def on_look(snapshot: ClusterSnapshot) -> None:
+        looks.append(snapshot.taken_at)
+        if len(looks) == 1:
+            hold(stage.shell, reason="storage is slow", by="ann")
+
+    result = apply(stage.shell, wait_for_opening=1200, on_look=on_look)
+    assert "storage is slow" in result.stop
+    assert stage.clock.present - NOW <= LOOK_ANYWAY
+
+
+def test_a_move_that_ends_while_a_look_is_taken_is_written_down_soon() -> None:
+    stage = a_stage(opens_in=0)
+    looks: list[int] = []
+
+    def on_look(snapshot: ClusterSnapshot) -> None:
+        looks.append(snapshot.taken_at)
+        if len(looks) == 2:  # the snapshot says that it is under way
+            stage.clock.sleep(stage.cluster.seconds)
+
+    result = apply(stage.shell, on_look=on_look)
+    assert result.states == {"succeeded": 1}
+    assert looks[2] - looks[1] == stage.cluster.seconds + POLL
+
+
+def test_after_waiting_for_its_turn_to_write_a_pass_looks_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gitbot.workflows.journal.PUSHES", 1)
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"})
+    stage.approve(a_plan(a_move("one", "a", "c"), a_move("two", "a", "c", number=2, wave=1)))
+    assert apply(stage.shell).states == {"succeeded": 2}
+    intended = [item.time for item in stage.store.read().entries if item.state == "intended"]
+    assert intended[1] - intended[0] == 2 * MINUTE  # what the first one did was a push as well
 
 
 def test_what_was_judged_before_the_wait_is_judged_again_at_the_opening() -> None:

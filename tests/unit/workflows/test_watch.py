@@ -84,6 +84,7 @@ def test_a_merge_ends_the_rest(story: Story) -> None:
     watched.on_pass = on_pass  # type: ignore[method-assign]
     watched.run(every=86_400)
     assert watched.results[1].applied.states == {"succeeded": 1}
+    assert watched.times[1] - asked[0] < 120
 
 
 def test_pull_requests_that_nobody_has_shown_are_planned(story: Story) -> None:
