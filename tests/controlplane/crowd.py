@@ -162,27 +162,30 @@ def _placement(profile: str, group: str) -> dict[str, Any]:
 def load(admin: Connection, crowd: Crowd) -> None:
     """Write VMs, VMIs and pods; nobody else may play KubeVirt meanwhile."""
     settings = admin.request("GET", path_of(BY_KIND["KubeVirt"], "kubevirt", "kubevirt"))
-    zones = {each["metadata"]["name"]: each for each in crowd.nodes}
+    known = {each["metadata"]["name"] for each in crowd.nodes}
+    assert known >= {home for _, home in crowd.homes}
     controller = admin.acting_as(CONTROLLER)
+    homes = [home for _, home in crowd.homes]
 
-    def write(item: tuple[KubernetesObject, str]) -> None:
-        made, home = item
-        vm = admin.request("POST", path_of(BY_KIND["VirtualMachine"], crowd.namespace), made)
+    def start(vm: KubernetesObject, home: str) -> KubernetesObject:
         vmi = _settled(vm, settings, home)
-        stored = controller.request("POST", path_of(BY_KIND[VMI], crowd.namespace), vmi)
-        pod = source_pod(stored, settings, None)
-        bound = with_value(pod, home, "spec", "nodeName")
+        return controller.request("POST", path_of(BY_KIND[VMI], crowd.namespace), vmi)
+
+    def run(vmi: KubernetesObject, home: str) -> None:
+        bound = with_value(source_pod(vmi, settings, None), home, "spec", "nodeName")
         controller.request("POST", path_of(BY_KIND["Pod"], crowd.namespace), bound)
 
-    assert set(zones) >= {home for _, home in crowd.homes}
+    vm_path = path_of(BY_KIND["VirtualMachine"], crowd.namespace)
     with ThreadPoolExecutor(WRITERS) as writers:
-        for _ in writers.map(write, crowd.homes):
-            pass
+        # owners first: the garbage collector asks for every owner that it has not heard of yet
+        vms = list(writers.map(lambda item: admin.request("POST", vm_path, item[0]), crowd.homes))
+        vmis = list(writers.map(start, vms, homes))
+        list(writers.map(run, vmis, homes))
 
 
 def clear(admin: Connection, namespace: str) -> None:
     """Take all VMs, VMIs, migrations and pods away at once; nobody may play KubeVirt meanwhile."""
-    gone = {"propagationPolicy": "Orphan", "gracePeriodSeconds": 0}
+    gone = {"propagationPolicy": "Background", "gracePeriodSeconds": 0}
     free = {"metadata": {"finalizers": None}}
 
     def release(vmi: KubernetesObject) -> None:
@@ -192,7 +195,8 @@ def clear(admin: Connection, namespace: str) -> None:
     with ThreadPoolExecutor(WRITERS) as writers:
         for _ in writers.map(release, admin.list(path_of(BY_KIND[VMI], namespace))[0]):
             pass
-    for kind in ("VirtualMachine", VMI, "VirtualMachineInstanceMigration", "Pod"):
+    # dependents first: then the garbage collector finds nothing to do
+    for kind in ("Pod", "VirtualMachineInstanceMigration", VMI, "VirtualMachine"):
         admin.request("DELETE", path_of(BY_KIND[kind], namespace), gone)
 
 
