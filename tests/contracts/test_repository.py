@@ -357,6 +357,37 @@ def test_heads_that_nothing_refers_to_do_not_pile_up(
     assert fresh.read_tree("main") == {"a": b"1\n"}
 
 
+def test_a_head_that_was_dropped_is_not_known_any_more_and_comes_again(
+    repository: GitRepository, bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = commit(repository, {"a": b"1\n"})
+    fresh = mirror(bare, tmp_path / "fresh")
+    monkeypatch.setattr(git_repository, "_ALL_PULLS", 0)
+    first, second = (a_head(bare, main, text) for text in (b"2\n", b"3\n"))
+    fresh.fetch_commit(first)
+    assert fresh.resolve(first) == first
+    fresh.fetch_commit(second)
+    assert fresh.resolve(first) is None
+    fresh.fetch_commit(first)
+    assert fresh.read_tree(first) == {"a": b"2\n"}
+
+
+def test_what_is_reachable_from_a_branch_is_asked_of_its_present_tip(
+    repository: GitRepository, bare: Path, tmp_path: Path
+) -> None:
+    fresh = mirror(bare, tmp_path / "fresh")
+    old = commit(repository, {"a": b"1\n"})
+    fresh.fetch()
+    assert [fresh.is_ancestor(old, "main") for _ in range(2)] == [True, True]
+    other = repository.write_commit(
+        branch="main", expected=old, files={"b": b"2\n"}, message="anew", time=2, orphan=True
+    )
+    fresh.fetch()
+    assert [fresh.is_ancestor(old, "main") for _ in range(2)] == [False, False]
+    assert fresh.introduced_by("main", "b") == other
+    assert fresh.introduced_by("main", "a") is None
+
+
 def test_a_fetch_that_hangs_ends_with_all_its_processes(tmp_path: Path) -> None:
     packs = tmp_path / "objects" / "pack"
     packs.mkdir(parents=True)

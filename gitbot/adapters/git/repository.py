@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from gitbot.adapters.git.bounded import Bound, size_of_packs
@@ -14,6 +15,7 @@ from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 from gitbot.ports.repository import Commit
 
 _TREES_KEPT = 64  # listings remembered; a pass looks at a handful of commits again and again
+_ANSWERS_KEPT = 4096  # answers about commits by their ids, which never change
 _BRANCHES = "+refs/heads/*:refs/heads/*"
 _ONE_PULL = Bound(seconds=60, bytes=128 * 1024 * 1024)
 _ALL_PULLS = 512 * 1024 * 1024  # bytes of heads that nothing refers to, before they are dropped
@@ -60,6 +62,9 @@ class GitRepository:
         self._trees: dict[
             tuple[str, str], Mapping[str, bytes]
         ] = {}  # what an id holds never changes
+        self._known: set[str] = set()  # ids of commits that were found
+        self._reaches = lru_cache(_ANSWERS_KEPT)(self._ask_reaches)
+        self._added = lru_cache(_ANSWERS_KEPT)(self._ask_added)
 
     @classmethod
     def clone(
@@ -90,6 +95,9 @@ class GitRepository:
         self._git.run([*_FETCH, "--prune", "--end-of-options", self._remote, _BRANCHES])
         listed = self._git.run(["for-each-ref", "--format=%(refname) %(objectname)"])
         self._refs = dict(line.split(" ", 1) for line in listed.decode("utf-8").splitlines())
+        self._known.update(
+            commit for ref, commit in self._refs.items() if ref.startswith("refs/heads/")
+        )
 
     def fetch_commit(self, commit: str) -> None:
         """Bring one commit that may be on no branch. RepositoryError where it cannot be had.
@@ -125,6 +133,7 @@ class GitRepository:
     def _drop_pulls(self) -> None:
         """Keep what branches hold, and nothing else."""
         self._git.run(["repack", "-a", "-d", "--quiet"])
+        self._known.clear()
         self._pulled = 0
 
     def resolve(self, rev: str) -> str | None:
@@ -133,6 +142,8 @@ class GitRepository:
         known = self._refs.get(f"refs/heads/{rev}") or self._refs.get(rev)
         if known is not None:
             return known
+        if rev in self._known:
+            return rev
         names = [rev] if is_commit_id(rev) else [f"refs/heads/{rev}", f"refs/tags/{rev}", rev]
         for name in names:
             code, output = self._git.status(
@@ -140,7 +151,9 @@ class GitRepository:
                 accept=(0, 1, 128),
             )
             if code == 0:
-                return output.decode("ascii").strip().splitlines()[-1]
+                found = output.decode("ascii").strip().splitlines()[-1]
+                self._known.add(found)
+                return found
         return None
 
     def commit(self, rev: str) -> Commit:
@@ -154,9 +167,11 @@ class GitRepository:
         """Whether one commit is reachable from the other."""
         if ancestor == descendant:
             return self.resolve(ancestor) is not None
+        return self._reaches(self._must(ancestor), self._must(descendant))
+
+    def _ask_reaches(self, ancestor: str, descendant: str) -> bool:
         code, _ = self._git.status(
-            ["merge-base", "--is-ancestor", self._must(ancestor), self._must(descendant)],
-            accept=(0, 1),
+            ["merge-base", "--is-ancestor", ancestor, descendant], accept=(0, 1)
         )
         return code == 0
 
@@ -198,6 +213,9 @@ class GitRepository:
 
     def introduced_by(self, branch: str, path: str) -> str | None:
         """The first-parent commit that last added the path."""
+        return self._added(self._must(branch), path)
+
+    def _ask_added(self, commit: str, path: str) -> str | None:
         output = self._git.run(
             [
                 "log",
@@ -208,7 +226,7 @@ class GitRepository:
                 "--diff-filter=A",
                 "--no-renames",
                 "--format=%H",
-                self._must(branch),
+                commit,
                 "--",
                 path,
             ]
