@@ -18,6 +18,7 @@ from gitbot.execution.next_steps import next_steps
 from gitbot.execution.state import stop_flag
 from gitbot.execution.values import (
     BreakerLimits,
+    CreateMigration,
     DeleteMigration,
     LabelNode,
     Stale,
@@ -36,6 +37,7 @@ from gitbot.workflows.effects import do_effect
 from gitbot.workflows.feedback import write_refusals, write_statuses
 from gitbot.workflows.journal import LOST_RACES, Journal
 from gitbot.workflows.pauses import (
+    POLL,
     Stages,
     base_head,
     stages,
@@ -50,6 +52,7 @@ MAX_RUNTIME = 3600
 UNREADABLE = "the stop flag cannot be read"
 SKEWED = "the API server's clock is"
 UNKNOWN = (UNREADABLE, SKEWED, FORGE_SKEWED)
+_MOVING = (CreateMigration, DeleteMigration)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,7 @@ class _Next(Enum):
 
     NOTHING = auto()
     LOOK = auto()  # when a migration has made progress
+    LOOK_SOON = auto()  # only nodes were changed: no migration will say so
     LOOK_AT_ONCE = auto()
 
 
@@ -154,6 +158,8 @@ def apply(
             wait_for_opening_at(opening, shell, run.journal, heads, ends_at=run.ends_at)
         elif follows is _Next.LOOK:
             wait_for_progress(shell, run.seen, ends_at=run.ends_at)
+        elif follows is _Next.LOOK_SOON:
+            shell.clock.sleep(min(POLL, run.ends_at - shell.clock.now()))
     with suppress(ConflictError):  # somebody else wrote: what happened is seen again in the cluster
         run.journal.commit(())
     if not shell.interrupted():  # a run that is ended has few seconds left: the next one says it
@@ -237,8 +243,10 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
     run.judged = run.judged or all(phase_of(item) in FINAL_PHASES for item in view.migrations)
     _tell(run, steps.entries)
     acted = _act(run, steps)
-    worth = acted or steps.in_flight or any(item.retry for item in steps.waiting)
-    return _Next.LOOK if worth else _Next.NOTHING
+    moving = acted and any(isinstance(effect, _MOVING) for effect in steps.effects)
+    if moving or steps.in_flight or any(item.retry for item in steps.waiting):
+        return _Next.LOOK
+    return _Next.LOOK_SOON if acted else _Next.NOTHING
 
 
 def _refresh_approvals(run: _Pass, ledger: Ledger) -> None:

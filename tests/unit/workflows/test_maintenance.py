@@ -9,6 +9,7 @@ from gitbot.execution.state import fold_nodes
 from gitbot.ports.forge import CheckState
 from gitbot.workflows.apply import apply
 from gitbot.workflows.hold import returned
+from gitbot.workflows.pauses import POLL
 from gitbot.workflows.propose import propose
 from gitbot.workflows.reconcile import reconcile
 from gitbot.workflows.status import status
@@ -91,8 +92,10 @@ def test_nodes_are_emptied_one_by_one_rebooted_and_filled_again() -> None:
     assert nodes(story) == {"kni-worker": "returned", "kni-worker2": "ready"}
     assert state(story, DRAIN) == "succeeded"
     reboot(story, "kni-worker2")
+    before = story.port.now()
     reconcile(story.shell)
     assert nodes(story) == {"kni-worker": "returned", "kni-worker2": "returned"}
+    assert story.port.now() - before <= 2 * POLL, "no migration was to be waited for"
     settled(story)
     assert story.pulls()[0].title == f"return-firmware-{OCCURRENCE.lower()}: 2 moves"
     story.merge()
