@@ -13,7 +13,7 @@ pytest_plugins = ("tests.controlplane.fixtures", "tests.controlplane.kubevirt.fi
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that share a control plane run in one process; those with a group apart from it."""
     for item in items:
-        shares = item.get_closest_marker("controlplane") and "scheduling" not in item.path.parts
+        shares = item.get_closest_marker("controlplane") is not None
         if shares and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group("plane"))
 

@@ -22,7 +22,8 @@ from tests.forge import npm
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
-FAST = "not slow and not controlplane and not forge and not browser and not long"
+APART = ("slow", "oracle", "controlplane", "forge", "browser", "long")
+FAST = " and ".join(f"not {marker}" for marker in APART)
 
 
 def nothing_needed() -> str:
@@ -83,10 +84,16 @@ TIERS = (
         prepare=((sys.executable, "-m", "tests.forge.npm"),),
     ),
     Tier(
+        name="oracle",
+        commands=(pytest("-m", "oracle", "tests/scheduling"),),
+        missing=lambda: build.missing("oracle"),
+        prepare=((sys.executable, "-m", "tests.controlplane.build", "oracle"),),
+    ),
+    Tier(
         name="controlplane",
         commands=(pytest("-m", "controlplane", "--durations=12"),),
         missing=build.missing,
-        prepare=((sys.executable, "-m", "tests.controlplane.build"),),
+        prepare=((sys.executable, "-m", "tests.controlplane.build", *build.COMPONENTS),),
     ),
     Tier(
         name="forge",
@@ -98,7 +105,7 @@ TIERS = (
 )  # fmt: skip
 GROUPS = {
     "fast": ("lint", "fast"),
-    "all": ("lint", "fast", "slow", "controlplane", "browser", "forge"),
+    "all": ("lint", "fast", "slow", "oracle", "controlplane", "browser", "forge"),
 }
 
 

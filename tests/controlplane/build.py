@@ -130,9 +130,13 @@ def programs() -> dict[str, Path]:
     return found
 
 
-def missing() -> str:
-    """Why the control plane cannot be had on this machine, "" where it can."""
-    if all(from_assets(main) for main in mains() if not main.extra):
+def missing(*names: str) -> str:
+    """Why programs cannot be had on this machine, "" where they can.
+
+    Without names: those of the control plane.
+    """
+    wanted = [main for main in mains() if (main.name in names if names else not main.extra)]
+    if all(from_assets(main) for main in wanted):
         return ""
     try:
         go_version()
@@ -237,7 +241,7 @@ def _say(text: str) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Build, and print where each program lies."""
-    reason = missing()
+    reason = missing(*arguments)
     try:
         if reason:
             raise CannotBuild(reason)

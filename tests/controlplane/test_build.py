@@ -43,6 +43,7 @@ def test_assets_are_used_as_they_are(no_go: None, assets: Path) -> None:
     for main in build.MAINS:
         _program(assets, main.name)
     assert build.missing() == ""
+    assert "Go is not installed" in build.missing("oracle")  # nobody ships it
     found = build.programs()
     assert found["etcd"] == assets / "etcd"
     assert "oracle" not in found

@@ -9,7 +9,7 @@ from tests.scheduling import mutations
 from tests.scheduling.comparison import differences, differences_as_sent
 from tests.scheduling.oracle import answered
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.oracle, pytest.mark.timeout(1800)]
 SHARES = 4
 SEEDS = range(5200)
 SHARE_OF_PODS = 5000

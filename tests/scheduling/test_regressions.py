@@ -30,7 +30,7 @@ def test_gitbot_says_what_kube_scheduler_said(case: Regression) -> None:
     assert not case.winners or explanation.winners == case.winners
 
 
-@pytest.mark.controlplane
+@pytest.mark.oracle
 @cases
 def test_the_oracle_says_the_same_and_nothing_else_differs(case: Regression) -> None:
     program = build.build(["oracle"])["oracle"]
