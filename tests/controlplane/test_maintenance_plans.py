@@ -95,29 +95,35 @@ class Campaign:
     admin: Connection
     dice: random.Random
     plans: int = 0
+    windows: list[str] = field(default_factory=list)  # the files of this round
     states: Counter[str] = field(default_factory=Counter)  # how moves ended
 
     def round(self, number: int) -> None:
-        """Up to AT_ONCE plans for nodes of their own, merged one by one, applied together.
+        """Plans for AT_ONCE nodes, one each, merged one by one, applied together.
 
         Each is made over what the ones before it have reserved.
         """
         names = [each["metadata"]["name"] for each in self.crowd.nodes]
-        nodes = self.dice.sample(names, min(AT_ONCE, PLANS - self.plans))
+        nodes = self.dice.sample(names, AT_ONCE)
         drains = [node for node in nodes if self.dice.random() < DRAINS]
         self._cordon(drains, unschedulable=True)
         for node in nodes:
+            if self.plans >= PLANS:
+                break
             if node in drains:
                 self._drain(f"r{number}-{node}", node)
             else:
                 self._request(f"r{number}-{node}", node)
         self.states.update(self.loop.apply().states)
         self._cordon(drains, unschedulable=None)
-        self.loop.push({f"window-{node}.yaml": None for node in drains})
+        self.loop.push(dict.fromkeys(self.windows))
+        self.windows.clear()
 
     def _drain(self, name: str, node: str) -> None:
         text = WINDOW.replace("NAME", name).replace("NODE", node)
-        self.loop.push({f"window-{node}.yaml": text})
+        path = f"window-{node}.yaml"
+        self.windows.append(path)
+        self.loop.push({path: text})
         self.loop.propose()
         for pull in self.loop.open_pulls():
             self.loop.merge(pull.number)
