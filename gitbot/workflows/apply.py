@@ -152,14 +152,7 @@ def apply(
         more = (not idle or opening > 0) and not shell.interrupted()
         if not more or shell.clock.now() >= run.ends_at:
             break
-        if opening:
-            run.judged = False  # what was judged may have changed until then
-            heads = (run.journal.ledger.head, run.base.commit)
-            wait_for_opening_at(opening, shell, run.journal, heads, ends_at=run.ends_at)
-        elif follows is _Next.LOOK:
-            wait_for_progress(shell, run.seen, ends_at=run.ends_at)
-        elif follows is _Next.LOOK_SOON:
-            shell.clock.sleep(min(POLL, run.ends_at - shell.clock.now()))
+        _wait(run, follows, opening)
     with suppress(ConflictError):  # somebody else wrote: what happened is seen again in the cluster
         run.journal.commit(())
     if not shell.interrupted():  # a run that is ended has few seconds left: the next one says it
@@ -177,6 +170,19 @@ def apply(
         interrupted=shell.interrupted(),
         approvals=run.approvals,
     )
+
+
+def _wait(run: _Pass, follows: _Next, opening: int) -> None:
+    """Let time pass until another look is worth it; `opening` is when something may start, or 0."""
+    shell = run.shell
+    if opening:
+        run.judged = False  # what was judged may have changed until then
+        heads = (run.journal.ledger.head, run.base.commit)
+        wait_for_opening_at(opening, shell, run.journal, heads, ends_at=run.ends_at)
+    elif follows is _Next.LOOK:
+        wait_for_progress(shell, run.seen, ends_at=run.ends_at)
+    elif follows is _Next.LOOK_SOON:
+        shell.clock.sleep(min(POLL, run.ends_at - shell.clock.now()))
 
 
 def report(run: _Pass) -> None:
