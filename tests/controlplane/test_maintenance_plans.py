@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.controlplane,
     pytest.mark.timeout(1800),
     pytest.mark.usefixtures("own_pace"),
-    pytest.mark.xdist_group("plans"),  # as long as all the others together: on a plane of its own
+    pytest.mark.xdist_group("plans"),  # longer than all the others together: on a plane of its own
 ]
 
 SEED, PLANS, AT_ONCE = 2036, 40, 10
@@ -49,7 +49,7 @@ spec:
   proposals: {stabilize: PT0S, perVmCooldown: PT0S, maxOpen: 100}
 """
 LIMITS = {"parallelMigrationsPerCluster": 64, "parallelOutboundMigrationsPerNode": 16}
-"""So many at once that rules and room hold moves back, not limits: the most that can go wrong."""
+"""High, so that many moves start on one look; ten nodes have more VMs than that still."""
 WINDOW = """\
 apiVersion: placement.gitbot.dev/v1alpha1
 kind: MaintenanceWindow
