@@ -4,6 +4,7 @@ SHELL := /bin/sh
 
 TIERS ?= fast
 REQUIRE ?=
+DATA ?=
 VENV := .venv
 PY := $(VENV)/bin/python
 # pip reads no configuration of the person for what gitbot installs, but keeps the machine's index.
@@ -36,6 +37,11 @@ $(VENV)/.development: requirements/dev.txt pyproject.toml | $(PY)
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.runtime
 
+$(VENV)/.bench: requirements/bench.txt $(VENV)/.development
+	@echo "gitbot: installing the solver that benchmarks compare with (locked by hash)" >&2
+	@$(PIP) install --require-hashes -r requirements/bench.txt
+	@touch $@
+
 demo: $(VENV)/.runtime ## Show the whole loop on an embedded cluster and a local forge
 	@$(PY) -m gitbot demo
 
@@ -49,8 +55,8 @@ format: $(VENV)/.development ## Format the code
 	@$(VENV)/bin/ruff format .
 	@$(VENV)/bin/ruff check --fix .
 
-bench: $(VENV)/.development ## Run the benchmarks and print their figures
-	@$(PY) -m tests.bench
+bench: $(VENV)/.bench ## Run the benchmarks and print their figures (DATA=DIR: public instances lie there)
+	@$(PY) -m tests.bench $(if $(DATA),--data "$(DATA)")
 
 long: $(VENV)/.development ## Mutation tests and full-size searches (hours)
 	@$(PY) -m tests.tiers --tiers long

@@ -36,7 +36,7 @@ def main() -> NoReturn:
 def _run() -> NoReturn:
     try:
         _on(signal.SIGTERM, signal.default_int_handler)
-        from gitbot.cli.main import main as run  # noqa: PLC0415 - after what is said above
+        from gitbot.cli.main import main as run  # noqa: PLC0415 - after the signal handlers above
 
         run()
     except KeyboardInterrupt:  # while it began, or while it said how it ended
@@ -49,14 +49,13 @@ def _run() -> NoReturn:
 
 
 def _on(number: signal.Signals, handler: Callable[[int, FrameType | None], None]) -> None:
-    """Handle a signal, but one that whoever began this process has taken out, as nohup does."""
+    """Handle a signal, unless the parent process ignores it, as nohup does."""
     if signal.getsignal(number) is not signal.SIG_IGN:
         signal.signal(number, handler)
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _leave(*_signal: object) -> None:
     """All is done but leaving: no traceback now, and no other code."""
-    del number, frame
     os._exit(_INTERRUPTED)
 
 

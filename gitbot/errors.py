@@ -76,7 +76,7 @@ class ForgeError(GitbotError):
 
 
 class LedgerError(GitbotError):
-    """The ledger is torn, rewritten or contradicts itself: halt and ask a person."""
+    """The ledger is damaged, rewritten or contradicts itself: halt and ask a person."""
 
 
 class Interrupted(GitbotError):

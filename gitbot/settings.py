@@ -5,61 +5,39 @@ snake_case names; a file knows only the names of the reference.
 """
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    WithJsonSchema,
-)
-from pydantic.alias_generators import to_camel
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from gitbot.documents import Document, read_documents, schemas
-from gitbot.documents.decoding import (
+from gitbot.documents import (
+    ParsedDocument,
+    Path,
     Report,
-    from_text,
-    report_errors,
+    envelope_is_known,
+    read_documents,
     report_nothing,
+    schemas,
+    shown,
     value_at,
 )
-from gitbot.documents.envelope import envelope_is_known
-from gitbot.documents.formats import (
-    amount,
-    branch_name,
-    dns_label,
-    duration,
-    duration_or_zero,
-    is_github_repository,
-    repository_path,
-    zone,
+from gitbot.documents.fields import (
+    DnsLabel,
+    Duration,
+    DurationOrZero,
+    Text,
+    TimeZone,
+    Value,
+    decode,
 )
-from gitbot.documents.positions import shown
+from gitbot.documents.formats import amount, branch_name, is_github_repository, repository_path
 from gitbot.model.findings import Finding, has_errors, sort_key
-from gitbot.model.limits import Limits
+from gitbot.model.problem import Limits
 
-API_VERSION = "placement.gitbot.dev/v1alpha1"
 KIND = "Configuration"
 DESCRIPTION = "The configuration of gitbot: .gitbot.yaml at the root of the repository."
 
-_SECONDS = ("a duration as text", "write PT4H for four hours, P3D for three days")
-Duration = Annotated[
-    int,
-    BeforeValidator(from_text(duration, *_SECONDS)),
-    WithJsonSchema(schemas.POSITIVE_DURATION),
-]
-DurationOrZero = Annotated[
-    int,
-    BeforeValidator(from_text(duration_or_zero, *_SECONDS)),
-    WithJsonSchema(schemas.DURATION),
-]
-Label = Annotated[str, AfterValidator(dns_label), WithJsonSchema(schemas.LABEL_NAME)]
-Zone = Annotated[str, AfterValidator(zone), WithJsonSchema(schemas.ZONE)]
-Words = Annotated[str, Field(min_length=1, max_length=1000)]
 Branch = Annotated[
     str,
     AfterValidator(branch_name),
@@ -69,6 +47,7 @@ Branch = Annotated[
 RepositoryPath = Annotated[
     str, AfterValidator(repository_path), Field(min_length=1), WithJsonSchema(schemas.PATH)
 ]
+NamespacePattern = Annotated[str, Field(pattern=r"^[a-z0-9*-]{1,63}$")]
 Share = Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -76,26 +55,8 @@ def _bytes(value: Any) -> Any:
     return amount(value) if isinstance(value, str) else value
 
 
-class Value(BaseModel):
-    """The base of every configuration value: strict, frozen, no unknown field.
-
-    A default that is such a value is made by `model_construct`: importing builds no validator.
-    Their annotations are not postponed: pydantic would compile them at each start.
-    """
-
-    model_config = ConfigDict(
-        strict=True,
-        defer_build=True,
-        extra="forbid",
-        frozen=True,
-        alias_generator=to_camel,
-        validate_by_name=True,
-        validate_by_alias=True,
-    )
-
-
 class LimitSettings(Value):
-    """How many migrations may run at once. The KubeVirt CR's own limits bind as well."""
+    """How many migrations may run in parallel. The KubeVirt CR's own limits apply as well."""
 
     parallel: Share = Field(default=5, description="Migrations at once in the whole cluster.")
     per_source_node: Share = Field(default=2, description="Migrations at once away from a node.")
@@ -107,7 +68,6 @@ class LimitSettings(Value):
 
     @property
     def value(self) -> Limits:
-        """The same limits as the planner takes them."""
         return Limits(
             parallel=self.parallel,
             per_source_node=self.per_source_node,
@@ -120,11 +80,11 @@ class LimitSettings(Value):
 class ClusterSettings(Value):
     """One cluster. Its intents are below `intents/<name>/`."""
 
-    name: Label = Field(description="Name of the cluster and of its folder below intents/.")
-    context_name: Words | None = Field(
+    name: DnsLabel = Field(description="Name of the cluster and of its folder below intents/.")
+    context_name: Text | None = Field(
         default=None, alias="context", description="Kubeconfig context; default: the name."
     )
-    time_zone: Zone | None = Field(
+    time_zone: TimeZone | None = Field(
         default=None, description="IANA zone of schedules that name none; no default."
     )
     limits: LimitSettings = Field(
@@ -133,7 +93,6 @@ class ClusterSettings(Value):
 
     @property
     def context(self) -> str:
-        """The kubeconfig context."""
         return self.context_name or self.name
 
 
@@ -141,7 +100,7 @@ class ForgeSettings(Value):
     """Where pull requests live."""
 
     type: Literal["local", "github"] = Field(default="local", description="Kind of forge.")
-    repository: Words = Field(
+    repository: Text = Field(
         default="origin",
         description="github: owner/name or origin; local: path or remote of a bare repository.",
     )
@@ -170,7 +129,7 @@ class ProposalSettings(Value):
 
 
 class BreakerSettings(Value):
-    """When gitbot stops by itself and asks a person; counts within a day, since the last resume."""
+    """When gitbot stops and asks a person; counts within a day, since the last resume."""
 
     failures: Share = Field(default=3, description="Failed moves.")
     unexpected_landings: Share = Field(default=1, description="Moves that landed elsewhere.")
@@ -181,8 +140,26 @@ class ManifestSettings(Value):
     """Where VM manifests live: a path here, or in another repository at a ref."""
 
     path: RepositoryPath = Field(description="Folder of VM manifests.")
-    repository: Words | None = Field(default=None, description="Another repository; default here.")
+    repository: Text | None = Field(default=None, description="Another repository; default here.")
     ref: Branch | None = Field(default=None, description="Branch or tag there.")
+
+
+class OwnerSettings(Value):
+    """A binding of folders to namespaces. The last one that names a file counts."""
+
+    paths: tuple[RepositoryPath, ...] = Field(
+        strict=False,
+        min_length=1,
+        description="Folders or files of the repository; `*` stands for one step of a path.",
+    )
+    namespaces: tuple[NamespacePattern, ...] = Field(
+        strict=False,
+        min_length=1,
+        description="Namespaces in which files there may act; `*` matches any letters.",
+    )
+
+    def owns(self, namespace: str) -> bool:
+        return any(fnmatchcase(namespace, pattern) for pattern in self.namespaces)
 
 
 class Settings(Value):
@@ -198,7 +175,7 @@ class Settings(Value):
         default="Enforce", description="Observe: plans and comments, applies nothing."
     )
     approval: Literal["Plan", "Intent"] = Field(
-        default="Plan", description="What merging approves: the shown plan, or whatever follows."
+        default="Plan", description="What merging approves: the shown plan, or any permitted plan."
     )
     allow_auto: bool = Field(
         default=False, description="Whether heal: Auto and returnHome: Auto are allowed."
@@ -230,13 +207,18 @@ class Settings(Value):
         default=(), strict=False, description="Where VM manifests live, for drift checks."
     )
 
+    owners: tuple[OwnerSettings, ...] = Field(
+        default=(),
+        strict=False,
+        description="Which folder acts in which namespaces; empty: every folder in all of them.",
+    )
+
     def cluster(self, name: str) -> ClusterSettings | None:
-        """The cluster of that name; None where it is not configured."""
         return next((cluster for cluster in self.clusters if cluster.name == name), None)
 
 
-class _Metadata(Value):
-    name: Label = Field(default="default", description="A name; nothing depends on it.")
+class _ConfigurationMetadata(Value):
+    name: DnsLabel = Field(default="default", description="A name; nothing depends on it.")
     labels: dict[str, str] = Field(default_factory=dict, description="Free for your own use.")
     annotations: dict[str, str] = Field(default_factory=dict, description="Free for your own use.")
 
@@ -244,21 +226,20 @@ class _Metadata(Value):
 class _Configuration(Value):
     api_version: Literal["placement.gitbot.dev/v1alpha1"]
     kind: Literal["Configuration"]
-    metadata: _Metadata = Field(
-        default=_Metadata.model_construct(), description="Name, labels, annotations."
+    metadata: _ConfigurationMetadata = Field(
+        default=_ConfigurationMetadata.model_construct(), description="Name, labels, annotations."
     )
     spec: Settings = Field(description="The configuration.")
 
 
 @lru_cache(maxsize=1)
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of `.gitbot.yaml`."""
     schema = _Configuration.model_json_schema(by_alias=True)
     return schemas.dressed(schema, kind=KIND, description=DESCRIPTION)
 
 
 def read_settings(data: bytes, file: str) -> tuple[Settings | None, tuple[Finding, ...]]:
-    """The settings of a configuration file; None with at least one error where it is wrong."""
+    """The settings of a configuration file; None with at least one error if it is wrong."""
     documents, findings = read_documents(data, file)
     found = [*findings]
     settings: Settings | None = None
@@ -274,32 +255,43 @@ def read_settings(data: bytes, file: str) -> tuple[Settings | None, tuple[Findin
     return (None if has_errors(ordered) else settings), ordered
 
 
-def _read_document(document: Document, file: str) -> tuple[Settings | None, list[Finding]]:
+def _read_document(document: ParsedDocument, file: str) -> tuple[Settings | None, list[Finding]]:
     report = Report(document=document, file=file, room="settings")
-    if not envelope_is_known(report, API_VERSION, (KIND,)):
+    if not envelope_is_known(report, (KIND,)):
         return None, report.findings
-    settings: Settings | None = None
     report_nothing(report, json_schema)
-    try:
-        settings = _Configuration.model_validate(
-            document.value, by_alias=True, by_name=False, context={"file": file}
-        ).spec
-    except ValidationError as error:
-        records = error.errors(include_url=False, include_input=False)
-        report_errors(report, [dict(record) for record in records], json_schema)
+    made = decode(report, _Configuration, json_schema)
     _github_repository(report, document.value)
     _clusters_once(report, document.value)
-    return settings, report.findings
+    _no_slot_left(report, document.value)
+    return made.spec if made is not None else None, report.findings
 
 
 def _github_repository(report: Report, value: Mapping[str, Any]) -> None:
-    """`owner/name`, or the default: whatever Actions or the remote origin names."""
+    """`owner/name`, or the default: what Actions or the remote origin names."""
     name = value_at(value, ("spec", "forge", "repository"))
     if value_at(value, ("spec", "forge", "type")) != "github" or not isinstance(name, str):
         return
     if name not in ("", "origin") and not is_github_repository(name):
         path, shape = ("spec", "forge", "repository"), "owner/name as on GitHub, or origin"
         report.at_value(path, "repository", f"found {shown(name)}, expected {shape}", "mend it")
+
+
+def _no_slot_left(report: Report, value: Mapping[str, Any]) -> None:
+    """A reserve that is written and leaves gitbot nothing; the default gives way to `parallel`."""
+    for number, _ in enumerate(value_at(value, ("spec", "clusters")) or ()):
+        limits: Path = ("spec", "clusters", number, "limits")
+        reserve = value_at(value, (*limits, "reserve"))
+        parallel = value_at(value, (*limits, "parallel"))
+        parallel = LimitSettings.model_construct().parallel if parallel is None else parallel
+        if isinstance(reserve, int) and isinstance(parallel, int) and 0 < parallel <= reserve:
+            report.at_value(
+                (*limits, "reserve"),
+                "no-slot",
+                f"found reserve {reserve} of parallel {parallel}, expected less: {parallel} - "
+                f"{reserve} = {parallel - reserve} leaves gitbot no migration",
+                f"write reserve: {parallel - 1}, or raise parallel",
+            )
 
 
 def _clusters_once(report: Report, value: Mapping[str, Any]) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
+
+from gitbot.cli.main import COLLECT_AFTER
 
 pytest_plugins = ("tests.controlplane.fixtures", "tests.controlplane.kubevirt.fixtures")
 
@@ -18,17 +21,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("plane"))
 
 
+LONGEST = (
+    "test_forty_plans",
+    "test_story[rack]",
+    "test_from_a_request_to_the_return_of_the_last_vm",
+    "test_the_page_as_it_stands",
+    "test_an_apps_pull_request_is_planned_shown_merged_and_applied",
+)
+
+
 class LongestFirst:
-    """The forty plans begin at once: whoever gets them last keeps everybody waiting."""
+    """The longest begin at once: whoever gets them last keeps everybody waiting."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Move them to the front, whatever the order was."""
-        items.sort(key=lambda item: "test_forty_plans" not in item.name)
+        items.sort(key=lambda item: item.name not in LONGEST)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register what needs another place among the hooks of its name."""
+    """Collect cycles as seldom as a command does; register what needs another place."""
+    gc.set_threshold(COLLECT_AFTER)
     config.pluginmanager.register(LongestFirst())
 
 

@@ -9,10 +9,8 @@ class SystemClock:
     """Wall time, in whole seconds UTC."""
 
     def now(self) -> int:
-        """The present in seconds UTC."""
         return int(time.time())  # noqa: TID251 - this is the one door to the clock
 
     def sleep(self, seconds: int) -> None:
-        """Wait that long; nothing for zero or less."""
         if seconds > 0:
             time.sleep(seconds)

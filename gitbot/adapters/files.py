@@ -1,21 +1,24 @@
-"""Files of a working tree and the texts that ship with gitbot."""
+"""Files of a working tree, the texts that ship with gitbot, and temporary folders."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from gitbot.errors import RepositoryError, UsageError
+from gitbot.model.names import CONFIGURATION_FILE
 
-CONFIGURATION_FILE = ".gitbot.yaml"
 MAX_FILES = 20_000
 MAX_FILE_BYTES = 4 * 1024 * 1024
 
 
 def find_root(start: Path) -> Path:
-    """The nearest folder, upwards from `start`, that holds `.gitbot.yaml`."""
+    """The nearest folder, from `start` upwards, that contains `.gitbot.yaml`."""
     for folder in (start.resolve(), *start.resolve().parents):
         if (folder / CONFIGURATION_FILE).is_file():
             return folder
@@ -44,7 +47,7 @@ def read_working_tree(root: Path, prefix: str) -> Mapping[str, bytes]:
 
 
 def read_plain_file(path: Path, shown: str) -> bytes:
-    """The content of one plain file, named `shown` in errors."""
+    """The content of one plain file. Errors call it `shown`."""
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
@@ -52,7 +55,7 @@ def read_plain_file(path: Path, shown: str) -> bytes:
                 f"{shown} is a symbolic link", hint="put a plain file in its place"
             )
         if not stat.S_ISREG(mode):
-            raise RepositoryError(f"{shown} is no plain file", hint="put one in its place")
+            raise RepositoryError(f"{shown} is not a plain file", hint="put one in its place")
         if mode & 0o111:
             raise RepositoryError(f"{shown} is executable", hint=f"chmod a-x {shown}")
         if path.stat().st_size > MAX_FILE_BYTES:
@@ -80,15 +83,13 @@ class ShippedTexts:
     """Templates and policy packs: inside the wheel, or beside the package in a checkout."""
 
     def templates(self) -> Mapping[str, str]:
-        """Template name to text."""
         return _read_shipped("templates", {".j2"})
 
     def policies(self) -> Mapping[str, str]:
-        """Policy path to text."""
         return _read_shipped("policies", {".yaml"})
 
     def workflows(self) -> Mapping[str, str]:
-        """Name of a GitHub workflow file to its text, with the words that `init` replaces."""
+        """File name of each GitHub workflow to its text, with the words that `init` replaces."""
         return _read_shipped("templates/github", {".yml"})
 
 
@@ -103,3 +104,20 @@ def _read_shipped(name: str, suffixes: set[str]) -> Mapping[str, str]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix in suffixes
     }
+
+
+@contextmanager
+def temporary_folder(name: str) -> Iterator[Path]:
+    """A private folder that is removed afterwards, even if the removal is interrupted.
+
+    It is not an error if another process still writes into the folder.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=f"gitbot-{name}-"))
+    try:
+        yield folder
+    finally:
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise

@@ -1,8 +1,8 @@
-"""Being asked to end: SIGINT from a person or a CI system, SIGTERM from the system.
+"""Requests to end: SIGINT from a person or a CI system, SIGTERM from the system.
 
-The first signal asks: whoever works looks at `Stop.asked` at its next safe point, and a sleep ends
-at once. The second one interrupts like Ctrl-C always did. Nothing is raised at the first, because
-an exception at any line would be taken for a failure of whatever was being done there.
+The first signal asks: workers check `Stop.asked` at their next safe point, and a sleep ends
+immediately. The second one interrupts like Ctrl-C. The first signal raises nothing, because an
+exception at an arbitrary line would look like a failure of the work there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 from gitbot.ports.clock import Clock
 
@@ -19,25 +18,23 @@ _SLICE = 1  # seconds; a signal ends a sleep within this time
 
 
 class Stop:
-    """Whether somebody asked to end."""
+    """Whether a signal asked to end."""
 
     def __init__(self) -> None:
         self._asked = False
 
     def asked(self) -> bool:
-        """Whether a signal came."""
         return self._asked
 
-    def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """What a signal does; the second one raises KeyboardInterrupt."""
-        del number, frame
+    def ask(self, *_signal: object) -> None:
+        """Handle a signal. The second one raises KeyboardInterrupt."""
         if self._asked:
             raise KeyboardInterrupt
         self._asked = True
 
 
 class StoppableClock:
-    """A clock whose sleep ends early when somebody asks to end; it calls `beat` while it sleeps."""
+    """A clock whose sleep ends early on a signal. It calls `beat` while it sleeps."""
 
     def __init__(self, inner: Clock, stop: Stop, beat: Callable[[], None] | None = None) -> None:
         self._inner = inner
@@ -45,11 +42,9 @@ class StoppableClock:
         self._beat = beat
 
     def now(self) -> int:
-        """The present in seconds UTC."""
         return self._inner.now()
 
     def sleep(self, seconds: int) -> None:
-        """Wait that long, or until somebody asks to end."""
         left = seconds
         while left > 0 and not self._stop.asked():
             if self._beat is not None:
@@ -60,7 +55,7 @@ class StoppableClock:
 
 @contextmanager
 def stop_on_signals() -> Iterator[Stop]:
-    """SIGINT and SIGTERM ask while this is open; afterwards they do what they did before."""
+    """Let SIGINT and SIGTERM ask to end; restore the previous handlers afterwards."""
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
         yield stop  # only the main thread may take signals

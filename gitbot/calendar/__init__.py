@@ -1,25 +1,43 @@
-"""Recurrences, zones and daylight saving time to instants. Reads no clock."""
+"""Turns schedules, recurrences, time zones and clock changes into instants. Reads no clock."""
 
 from gitbot.calendar.check import Problem, check_schedule
-from gitbot.calendar.schedule import Occurrence, Schedule, current_or_next, occurrences
-from gitbot.calendar.text import format_duration, parse_date, parse_duration, parse_local
-from gitbot.calendar.words import occurrence_words, opening_words
-from gitbot.calendar.zones import TZDATA_VERSION, check_zone, local_text
+from gitbot.calendar.schedule import (
+    Occurrence,
+    Schedule,
+    current_or_next,
+    occurrence_words,
+    occurrences,
+)
+from gitbot.calendar.text import (
+    DURATION,
+    duration,
+    duration_or_zero,
+    duration_text,
+    format_duration,
+    instant,
+    local_date,
+    local_time,
+)
+from gitbot.calendar.zones import TZDATA_VERSION, clock_time, local_text, zone
 
 __all__ = [
+    "DURATION",
     "TZDATA_VERSION",
     "Occurrence",
     "Problem",
     "Schedule",
     "check_schedule",
-    "check_zone",
+    "clock_time",
     "current_or_next",
+    "duration",
+    "duration_or_zero",
+    "duration_text",
     "format_duration",
+    "instant",
+    "local_date",
     "local_text",
+    "local_time",
     "occurrence_words",
     "occurrences",
-    "opening_words",
-    "parse_date",
-    "parse_duration",
-    "parse_local",
+    "zone",
 ]

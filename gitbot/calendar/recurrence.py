@@ -1,9 +1,9 @@
 """RRULE (RFC 5545) over naive local times, with bounded work for any text.
 
-python-dateutil expands the rules, and would search for an occurrence until the year 9999. The
-Gregorian calendar repeats after 400 years (146,097 days, a whole number of weeks), so a rule is
-run shifted towards that end by a multiple of 400 years: what never occurs is known after the few
-hundred years that are left, a quarter of a second at most.
+python-dateutil expands the rules, but searches for an occurrence until the year 9999. The Gregorian
+calendar repeats after 400 years (146,097 days, a whole number of weeks), so we shift a rule by a
+multiple of 400 years towards that end. A rule that never occurs then fails after the few hundred
+years that are left, within a quarter of a second.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import MAXYEAR, datetime
 
-from gitbot.calendar.zones import local_time
+from gitbot.calendar.zones import clock_time
 
 FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY")
 _RANGES: Mapping[str, tuple[int, int]] = {
@@ -43,7 +43,7 @@ _DATES = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYSETPOS")
 
 
 def check_rule(text: str) -> str:
-    """Empty for a recurrence that gitbot reads, else what is wrong with it."""
+    """What is wrong with a recurrence; "" if gitbot can read it."""
     try:
         parts = _parts(text)
     except ValueError as error:
@@ -63,8 +63,8 @@ def check_rule(text: str) -> str:
 def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
     """All occurrences of a checked rule as naive local times, oldest first.
 
-    `start` is one of them only if it matches the rule. A generator with bounded gaps: take what
-    is needed.
+    `start` is included only if it matches the rule. This is a generator; the search for the next
+    occurrence is bounded, so take as many as you need.
     """
     shift = (MAXYEAR - start.year) // _CYCLE * _CYCLE
     parts = _parts(text)
@@ -79,7 +79,7 @@ def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
                 return
             yield local
     except ValueError:
-        # dateutil says so where an interval can never meet BYHOUR or BYMINUTE, and where a week
+        # dateutil says so if an interval can never meet BYHOUR or BYMINUTE, or if a week
         # reaches into the year 10000
         return
 
@@ -87,11 +87,10 @@ def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
 def repeats_after(text: str) -> int:
     """Years after which a checked rule has shown every gap and met every night of a clock change.
 
-    Weekdays and leap years repeat after 28 years, and a rule that leaves months or years out meets
-    each of them after INTERVAL times as many; single dates meet clock changes that follow the moon
-    late, and zone tables list those for some sixty years. A rule that takes every
-    hour, day or week as it comes has the same gaps in every week: it needs the nights of a few
-    years alone.
+    Weekdays and leap years repeat after 28 years. A rule that skips months or years needs INTERVAL
+    times as many. Single dates meet clock changes that follow the moon late, and zone tables list
+    those for about sixty years. A rule that takes every hour, day or week has the same gaps in
+    every week, so a few years of clock changes are enough.
     """
     parts = _parts(text)
     interval = int(parts.get("INTERVAL", "1"))
@@ -105,11 +104,11 @@ def repeats_after(text: str) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _names_no_day(text: str) -> bool:
-    """Whether no day of any year is one that the rule names, such as 30 February.
+    """Whether the rule names a day that no year has, such as 30 February.
 
-    Asked year by year, of the days alone, over one cycle of weekdays and leap years: that is a
-    hundred times quicker than hour by hour or day by day until the calendar ends. False decides
-    nothing. Of months and years, which count weekdays within themselves, it is not asked.
+    It checks the days only, year by year, over one cycle of weekdays and leap years. That is a
+    hundred times faster than hour by hour or day by day to the end of the calendar. False decides
+    nothing. Rules of months and years, which count weekdays within themselves, are not checked.
     """
     parts = _parts(text)
     if parts["FREQ"] not in _SHORT or not {"BYMONTHDAY", "BYYEARDAY"} & parts.keys():
@@ -215,7 +214,7 @@ def _until(value: str, zone: str) -> datetime:
     if not utc:
         return moment
     epoch = datetime(1970, 1, 1)  # noqa: DTZ001 - both are on the UTC line
-    return local_time(int((moment - epoch).total_seconds()), zone)
+    return clock_time(int((moment - epoch).total_seconds()), zone)
 
 
 def _items(parts: Mapping[str, str], name: str) -> list[str]:

@@ -1,8 +1,7 @@
-"""A schedule and its occurrences: local text in, instants on the UTC line out.
+"""A schedule and its occurrences: local text in, UTC instants out.
 
-Policy of the nights when clocks change: the end is the start plus the exact duration; of a
-repeated local time the first counts; an occurrence in a gap is lost; a fixed start in a gap is an
-error.
+On nights when clocks change: the end is the start plus the exact duration; the first of two
+repeated local times counts; an occurrence in a gap is dropped; a fixed start in a gap is an error.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
 from gitbot.calendar.recurrence import expand
-from gitbot.calendar.text import parse_date, parse_duration, parse_local
-from gitbot.calendar.zones import LocalKind, resolve
-from gitbot.model.instants import Interval, compact_instant
+from gitbot.calendar.text import format_duration
+from gitbot.calendar.zones import LocalKind, local_text, resolve
+from gitbot.model.instants import Interval, compact_instant, format_instant
 
 MAX_OCCURRENCES = 10_000
 """At most so many occurrences come out of one call."""
@@ -25,21 +24,22 @@ _DAY = 86400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When something is open, as written: a local start without offset, an IANA zone.
+    """When something is open, as written: a local start without offset, and an IANA zone.
 
-    `recurrence` is an RRULE ("" for once), `exclude` local dates whose occurrences do not happen.
+    `recurrence` is an RRULE ("" for once); `exclude` lists local dates whose occurrences are left
+    out.
     """
 
-    start: str
+    start: datetime
     time_zone: str
-    duration: str
+    duration: int
     recurrence: str = ""
-    exclude: tuple[str, ...] = ()
+    exclude: tuple[date, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Occurrence:
-    """One opening, [start, end) in seconds UTC; `id` is its start, `20261206T210000Z`."""
+    """One opening, [start, end) in seconds UTC. `id` is its start, `20261206T210000Z`."""
 
     start: int
     end: int
@@ -47,37 +47,38 @@ class Occurrence:
 
     @property
     def interval(self) -> Interval:
-        """Its time."""
         return Interval(start=self.start, end=self.end)
 
 
 def occurrences(schedule: Schedule, *, after: int, before: int) -> tuple[Occurrence, ...]:
-    """The occurrences that are open at some time in [after, before), oldest first.
+    """The occurrences that overlap [after, before), oldest first.
 
-    Seconds UTC; at most MAX_OCCURRENCES. The schedule must be one that `check_schedule` passes
-    without error; ValueError otherwise.
+    Seconds UTC; at most MAX_OCCURRENCES. Raises ValueError if `check_schedule` reports an error for
+    the schedule.
     """
-    duration = parse_duration(schedule.duration)
     found: list[Occurrence] = []
     for start in starts(schedule):
         if start >= before or len(found) == MAX_OCCURRENCES:
             break
-        if start + duration > after:
-            found.append(Occurrence(start=start, end=start + duration, id=compact_instant(start)))
+        if start + schedule.duration > after:
+            found.append(_occurrence(schedule, start))
     return tuple(found)
 
 
 def current_or_next(schedule: Schedule, *, now: int) -> Occurrence | None:
-    """The occurrence that is open now, else the next one; None where none is left."""
-    duration = parse_duration(schedule.duration)
+    """The occurrence that is open now, else the next one; None if there is none left."""
     for start in starts(schedule):
-        if start + duration > now:
-            return Occurrence(start=start, end=start + duration, id=compact_instant(start))
+        if start + schedule.duration > now:
+            return _occurrence(schedule, start)
     return None
 
 
+def _occurrence(schedule: Schedule, start: int) -> Occurrence:
+    return Occurrence(start=start, end=start + schedule.duration, id=compact_instant(start))
+
+
 def starts(schedule: Schedule) -> Iterator[int]:
-    """Starts of all occurrences in seconds UTC, oldest first; unbounded where the rule is."""
+    """Starts of all occurrences in seconds UTC, oldest first. Endless if the rule is."""
     for local in locals_of(schedule):
         start, kind = resolve(local, schedule.time_zone)
         if kind is not LocalKind.SKIPPED:
@@ -85,12 +86,34 @@ def starts(schedule: Schedule) -> Iterator[int]:
 
 
 def locals_of(schedule: Schedule) -> Iterator[datetime]:
-    """Naive local times of all occurrences that are not excluded, lost ones included."""
-    start = parse_local(schedule.start)
-    excluded = {parse_date(text) for text in schedule.exclude}
+    """Naive local times of all occurrences that are not excluded, including dropped ones."""
+    excluded = frozenset(schedule.exclude)
     moments: Iterator[datetime]
     if schedule.recurrence:
-        moments = expand(schedule.recurrence, start, schedule.time_zone)
+        moments = expand(schedule.recurrence, schedule.start, schedule.time_zone)
     else:
-        moments = iter((start,))
+        moments = iter((schedule.start,))
     return itertools.filterfalse(lambda moment: moment.date() in excluded, moments)
+
+
+def occurrence_words(occurrence: Occurrence, zone: str, *, now: int) -> str:
+    """`opens Sun 2026-12-06 22:00 Europe/Madrid (2026-12-06T21:00:00Z), in 2 d 3 h, for 4 h`.
+
+    One that is open now starts with `open until`, a past one with `closed`.
+    """
+    if occurrence.start <= now:
+        verb = "open until" if now < occurrence.end else "closed"
+        distance = occurrence.end - now
+        length = (
+            f"for another {format_duration(distance)}"
+            if distance > 0
+            else f"{format_duration(-distance)} ago"
+        )
+        return f"{verb} {_moment(occurrence.end, zone)}, {length}"
+    wait = format_duration(occurrence.start - now)
+    length = format_duration(occurrence.end - occurrence.start)
+    return f"opens {_moment(occurrence.start, zone)}, in {wait}, for {length}"
+
+
+def _moment(instant: int, zone: str) -> str:
+    return f"{local_text(instant, zone)} {zone} ({format_instant(instant)})"

@@ -1,81 +1,148 @@
-"""Local times, dates and durations as people write them in a schedule."""
+"""Durations, times and dates as people write them.
+
+Each function takes the text as written and returns its value, or raises Refusal, which says what
+was expected and what to do. Durations are ISO 8601 without months and years.
+"""
 
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from functools import lru_cache
 
-MAX_DURATION = 3660 * 86400
+from gitbot.model.findings import Refusal
+from gitbot.model.instants import FOREVER, parse_instant
+
+DAY = 86_400
+LONGEST = 3660 * DAY
 """Ten years in seconds: the longest duration that is read."""
 
-FIRST_YEAR = 2000
-LAST_YEAR = 2199
-
-_LOCAL = re.compile(r"(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2}))?", re.ASCII)
-_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
-_DURATION = re.compile(
-    r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", re.ASCII
+DURATION = (
+    r"P(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?"
+    r"(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?)?"
 )
-_SECONDS = (7 * 86400, 86400, 3600, 60, 1)
+DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+LOCAL_TIME = rf"{DATE}T[0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}})?"
+OFFSET = r"(Z|[+-][0-9]{2}:[0-9]{2})"
+INSTANT = rf"{LOCAL_TIME}{OFFSET}"
+_EXISTS = "a date and time that exist"
+_KEPT = 4096  # files say the same again and again
+_SECONDS = (7 * DAY, DAY, 3600, 60, 1)
 
 
-def parse_local(text: str) -> datetime:
-    """A local time without offset, `2026-12-06T22:00` or with seconds, as naive datetime.
-
-    Raises ValueError that says what is wrong.
-    """
-    match = _LOCAL.fullmatch(text)
-    if match is None:
-        if re.search(r"(Z|[+-]\d{2}:?\d{2})$", text) and "T" in text:
-            raise ValueError("found an offset, expected a local time such as 2026-12-06T22:00")
-        raise ValueError("expected a local time such as 2026-12-06T22:00")
-    year, month, day, hour, minute, second = (int(group or 0) for group in match.groups())
-    _check_year(year)
-    return datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - local on purpose
-
-
-def parse_date(text: str) -> date:
-    """A local date, `2027-01-03`. Raises ValueError that says what is wrong."""
-    match = _DATE.fullmatch(text)
-    if match is None:
-        raise ValueError("expected a date such as 2027-01-03")
-    year, month, day = (int(group) for group in match.groups())
-    _check_year(year)
-    return date(year, month, day)
-
-
-def parse_duration(text: str) -> int:
-    """Seconds of an ISO 8601 duration of weeks, days (24 h), hours, minutes and seconds.
-
-    Zero is read (`PT0S`); who needs a positive one checks that. Raises ValueError that says what
-    is wrong.
-    """
-    match = _DURATION.fullmatch(text)
-    if match is None or not any(match.groups()):
-        if re.fullmatch(r"P\d+[YM].*|P(\d+Y)?(\d+M)?.*", text) and re.match(r"P\d+[YM]", text):
-            raise ValueError("found years or months, whose length varies; expected weeks or days")
-        raise ValueError("expected a duration such as PT4H, P3D, P1W or PT1H30M")
-    if any(group is not None and len(group) > 9 for group in match.groups()):
-        raise ValueError("found more than ten years, expected at most P3660D")
-    seconds = sum(
-        int(group or 0) * unit for group, unit in zip(match.groups(), _SECONDS, strict=True)
-    )
-    if seconds > MAX_DURATION:
-        raise ValueError("found more than ten years, expected at most P3660D")
+def duration(text: str) -> int:
+    """Seconds of an ISO 8601 duration in weeks, days (24 h), hours, minutes, seconds; over 0."""
+    seconds = duration_or_zero(text)
+    if seconds == 0:
+        raise Refusal("duration", "a duration longer than nothing", "write PT1H for one hour")
     return seconds
 
 
+@lru_cache(maxsize=_KEPT)
+def duration_or_zero(text: str) -> int:
+    """As `duration`, where PT0S means: no time at all."""
+    match = re.fullmatch(DURATION, text)
+    if match is None or text.endswith(("P", "T")):
+        raise Refusal(
+            "duration",
+            "a duration in weeks, days, hours, minutes and seconds",
+            _duration_hint(text),
+        )
+    numbers = (int(number or 0) for number in match.groups())
+    seconds = sum(number * unit for number, unit in zip(numbers, _SECONDS, strict=True))
+    if seconds > LONGEST:
+        raise Refusal("duration", "a duration of at most ten years (P3660D)", "shorten it")
+    return seconds
+
+
+def _duration_hint(text: str) -> str:
+    if text.startswith("-"):
+        return "durations are positive; write PT1H for one hour"
+    if re.match(r"P[0-9.,WD]*[0-9][YM]", text):
+        return "months and years have no fixed length; write days, as P30D"
+    simple = re.fullmatch(r"(?:([0-9]{1,6})d)?(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?", text)
+    if simple and text:
+        days, hours, minutes = simple.groups()
+        date_part = f"{days}D" if days else ""
+        time_part = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
+        return f"did you mean P{date_part}{'T' + time_part if time_part else ''}?"
+    return "write PT4H for four hours, P3D for three days"
+
+
+def duration_text(seconds: int) -> str:
+    """The ISO 8601 text of whole seconds in days, hours, minutes and seconds: `P3D`, `PT0S`."""
+    days, rest = divmod(seconds, DAY)
+    parts = [(rest // 3600, "H"), (rest % 3600 // 60, "M"), (rest % 60, "S")]
+    time_part = "".join(f"{number}{unit}" for number, unit in parts if number)
+    if not days and not time_part:
+        return "PT0S"
+    return f"P{f'{days}D' if days else ''}{f'T{time_part}' if time_part else ''}"
+
+
 def format_duration(seconds: int) -> str:
-    """Words of a duration: its two largest units, `3 d 4 h`, `15 min`, `0 s`."""
+    """A duration in its two largest units: `3 d 4 h`, `15 min`, `0 s`."""
     parts = []
     rest = abs(seconds)
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+    for unit, size in (("d", DAY), ("h", 3600), ("min", 60), ("s", 1)):
         count, rest = divmod(rest, size)
         if count:
             parts.append(f"{count} {unit}")
     return " ".join(parts[:2]) or "0 s"
 
 
-def _check_year(year: int) -> None:
-    if not FIRST_YEAR <= year <= LAST_YEAR:
-        raise ValueError(f"found year {year}, expected {FIRST_YEAR} to {LAST_YEAR}")
+@lru_cache(maxsize=_KEPT)
+def instant(text: str) -> int:
+    """Seconds UTC of a date and time with offset or Z."""
+    if re.fullmatch(LOCAL_TIME, text):
+        raise Refusal(
+            "time", "a time with its offset, or Z for UTC", f"write {text}Z, or {text}+01:00"
+        )
+    if re.fullmatch(INSTANT, text) is None:
+        raise Refusal(
+            "time", "a date and a time with offset", 'write it as "2026-12-06T22:00+01:00"'
+        )
+    try:
+        seconds = parse_instant(text)
+    except ValueError as error:
+        raise Refusal("time", _EXISTS, _no_such_day(text)) from error
+    if not 0 <= seconds <= FOREVER:
+        raise Refusal("time", "a time between 1970 and 9999", "correct the year")
+    return seconds
+
+
+def local_time(text: str) -> str:
+    """A local date and time without offset, as `2026-12-06T22:00:00`."""
+    if re.fullmatch(INSTANT, text):
+        bare = re.sub(rf"{OFFSET}$", "", text)
+        raise Refusal(
+            "time", "a local time without offset", f'write "{bare}" and the zone as timeZone'
+        )
+    if re.fullmatch(LOCAL_TIME, text) is None:
+        raise Refusal("time", "a local date and time", 'write it as "2026-12-06T22:00"')
+    try:
+        return datetime.fromisoformat(text).isoformat()
+    except ValueError as error:
+        raise Refusal("time", _EXISTS, _no_such_day(text)) from error
+
+
+def local_date(text: str) -> str:
+    """A date, as `2027-01-03`."""
+    if re.fullmatch(DATE, text) is None:
+        raise Refusal("time", "a date", 'write it as "2027-01-03"')
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError as error:
+        raise Refusal("time", "a date that exists", _no_such_day(text)) from error
+
+
+def _no_such_day(text: str) -> str:
+    year, month, day = (int(part) for part in text[:10].split("-"))
+    if not 1 <= month <= 12:
+        return f"there is no month {month}"
+    if year < 1:
+        return "there is no year 0"
+    following = date(year + month // 12, month % 12 + 1, 1) if year < 9999 else date(9999, 12, 31)
+    last = (following - timedelta(days=1)).day if year < 9999 else 28
+    if day < 1 or (day > last and year < 9999):
+        return f"that month has {last} days"
+    return "hours go from 00 to 23, minutes and seconds to 59, offsets to 23:59"

@@ -1,4 +1,4 @@
-"""Time zones from the tzdata wheel alone, so that every machine gives the same instants."""
+"""Time zones from the tzdata wheel only, so that every machine computes the same instants."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pkgutil import get_data
 
 import tzdata  # type: ignore[import-untyped]
 import whenever
+
+from gitbot.model.findings import Refusal
+from gitbot.model.words import nearest
 
 # No zone file of the machine: whenever then reads the tzdata package only.
 whenever.reset_tzpath([])
@@ -26,30 +29,26 @@ class LocalKind(StrEnum):
     REPEATED = "repeated"
 
 
-def check_zone(name: str) -> str:
-    """Empty for an IANA zone name, else what is wrong with it and the nearest name."""
-    if name in zone_names():
-        return ""
-    places = sorted(zone for zone in zone_names() if "/" in zone)
-    import difflib  # noqa: PLC0415 - only where a name is wrong
-
-    close = difflib.get_close_matches(name, places, n=1, cutoff=0.75)
-    hint = f"did you mean {close[0]}?" if close else "a place, for example Europe/Madrid, or UTC"
-    return f"found {name!r}, expected an IANA time zone; {hint}"
+def zone(text: str) -> str:
+    """The name of an IANA time zone. Raises Refusal for anything else."""
+    if text in zone_names():
+        return text
+    near = nearest(text, sorted(name for name in zone_names() if "/" in name), cutoff=0.8)
+    hint = f"did you mean {near}?" if near else "write a place, as Europe/Madrid, or UTC"
+    raise Refusal("time-zone", "the name of an IANA time zone", hint)
 
 
 @functools.cache
 def zone_names() -> frozenset[str]:
-    """All IANA names that the tzdata wheel knows."""
     text = (get_data("tzdata", "zones") or b"").decode("ascii")
     return frozenset(text.split()) - {"Factory", "localtime"}
 
 
 def resolve(local: datetime, zone: str) -> tuple[int, LocalKind]:
-    """Seconds UTC of a naive local time, and what kind of local time it is.
+    """Seconds UTC of a naive local time, and which kind of local time it is.
 
-    A repeated time is its first occurrence; a skipped one is shifted forward by the length of the
-    gap (RFC 5545, section 3.3.5), which the caller may refuse.
+    A repeated time means its first occurrence. A skipped one moves forward by the length of the gap
+    (RFC 5545, section 3.3.5); the caller may refuse it.
     """
     plain = whenever.PlainDateTime(
         local.year, local.month, local.day, local.hour, local.minute, local.second
@@ -64,15 +63,15 @@ def resolve(local: datetime, zone: str) -> tuple[int, LocalKind]:
 
 
 def local_text(instant: int, zone: str) -> str:
-    """`Sun 2026-12-06 22:00` of seconds UTC, on the clock of the zone."""
-    local = local_time(instant, zone)
+    """`Sun 2026-12-06 22:00` in the zone, from seconds UTC."""
+    local = clock_time(instant, zone)
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[local.weekday()]
     seconds = f":{local.second:02}" if local.second else ""
     return f"{day} {local:%Y-%m-%d %H:%M}{seconds}"
 
 
-def local_time(instant: int, zone: str) -> datetime:
-    """The naive local time of seconds UTC."""
+def clock_time(instant: int, zone: str) -> datetime:
+    """Naive local time in the zone, from seconds UTC."""
     zoned = whenever.Instant.from_timestamp(instant).to_tz(zone)
     return zoned.to_plain().to_stdlib()
 

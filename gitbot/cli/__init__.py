@@ -1,1 +1,1 @@
-"""The command line: main, and one lazily imported file for each command."""
+"""The command line: `main`, and one file for each command, imported on demand."""

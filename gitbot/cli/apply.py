@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -40,23 +39,24 @@ wait_option = click.option(
 @wait_option
 @output_option(("table", "json"), "table")
 @running_options
-def command(where: dict[str, str], max_runtime: int, wait_for_opening: int, output: str) -> int:
-    """Carry out everything that is approved, open now and unfinished, whoever merged it.
+def apply(where: dict[str, str], max_runtime: int, wait_for_opening: int, output: str) -> int:
+    """Carry out everything that is approved, open now and unfinished, no matter who merged it.
 
-    Goes on until nothing more can start. What waits for its window waits: exit code 0. A second
-    run does nothing. Exit code 1 where a move failed, 130 where somebody asked it to end: what was
-    begun stands in the ledger, and the next run goes on.
+    Goes on until nothing more can start. Moves that wait for a window do not fail: exit code 0. A
+    second run does nothing. Exit code 1 if a move failed, 130 if somebody asked the run to end: the
+    ledger has what was begun, and the next run goes on.
     """
-    from gitbot.workflows.apply import apply  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.apply import apply, with_not_planned  # noqa: PLC0415 - keeps --help quick
 
     with stopping() as stop, running(where) as shell:
         result = apply(stop.of(shell), max_runtime=max_runtime, wait_for_opening=wait_for_opening)
+        result = with_not_planned(shell, result)
     show(result, output)
     return exit_code(result)
 
 
 def exit_code(result: ApplyResult) -> int:
-    """0 done or waiting, 1 a move failed, 2 what must be known could not be read, 130 ended."""
+    """0 done or waiting, 1 a move failed, 2 a required fact is unreadable, 130 ended on request."""
     if result.interrupted:
         return 130
     if result.failed:
@@ -65,9 +65,10 @@ def exit_code(result: ApplyResult) -> int:
 
 
 def show(result: ApplyResult, output: str) -> None:
-    """Print what a pass did."""
     if output == "json":
-        click.echo(json.dumps(apply_json(result), indent=2))
+        from gitbot.published import PublishedApply, json_text, published  # noqa: PLC0415
+
+        click.echo(json_text(published(result, PublishedApply)), nl=False)
         return
     lines = _lines(result)
     if result.did_nothing or not lines:
@@ -86,10 +87,14 @@ def _lines(result: ApplyResult) -> list[str]:
         for item in result.approvals.refused
     ]
     lines += [
-        f"proposed anew: {item.group} of {item.request}: {item.reasons[0]}" for item in result.stale
+        f"proposed again: {item.group} of {item.request}: {item.reasons[0]}"
+        for item in result.stale
     ]
+    for wish in result.not_planned:
+        then = f"; next: {wish.next_command}" if wish.next_command else ""
+        lines.append(f"{wish.request}: {wish.reason}{then}")
     if result.in_flight:
-        lines.append(f"{result.in_flight} under way; run again to follow them")
+        lines.append(f"{result.in_flight} running; run again to follow them")
     if result.stop:
         lines.append(f"stopped: {result.stop}")
     if result.interrupted:
@@ -97,36 +102,3 @@ def _lines(result: ApplyResult) -> list[str]:
     elif result.unfinished:
         lines.append("the time of this pass is over: run again to go on")
     return lines
-
-
-def apply_json(result: ApplyResult) -> dict[str, object]:
-    """The published document of kind ApplyResult."""
-    return {
-        "apiVersion": "placement.gitbot.dev/v1alpha1",
-        "kind": "ApplyResult",
-        "created": result.created,
-        "entries": result.entries,
-        "states": dict(result.states),
-        "inFlight": result.in_flight,
-        "stop": result.stop,
-        "unfinished": result.unfinished,
-        "interrupted": result.interrupted,
-        "waiting": [
-            {
-                "request": item.request,
-                "move": item.move,
-                "vm": item.vm,
-                "reason": item.reason,
-                "until": format_instant(item.until) if item.until else "",
-            }
-            for item in result.waiting
-        ],
-        "stale": [
-            {"request": item.request, "group": item.group, "reasons": list(item.reasons)}
-            for item in result.stale
-        ],
-        "refused": [
-            {"pullRequest": item.pull_request, "reason": item.reason}
-            for item in result.approvals.refused
-        ],
-    }

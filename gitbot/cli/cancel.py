@@ -12,13 +12,13 @@ from gitbot.cli.running import by_option, running, running_options, say
 @click.option("--reason", default="", metavar="TEXT", help="Why, for the record.")
 @by_option
 @running_options
-def command(where: dict[str, str], request: str, reason: str, by: str) -> int:
+def cancel(where: dict[str, str], request: str, reason: str, by: str) -> int:
     """End REQUEST (its ledger id, see `gitbot status`): it never runs again.
 
-    Moves that have not started are withdrawn, its own unfinished migrations are deleted; those
-    past recall are named.
+    Moves that have not started are withdrawn, its own unfinished migrations are deleted; those that
+    can no longer be recalled are listed.
     """
-    from gitbot.workflows.hold import cancel  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.apply import cancel  # noqa: PLC0415 - keeps --help quick
 
     with running(where) as shell:
         result = cancel(shell, request=request, reason=reason, by=by)

@@ -1,45 +1,49 @@
-"""What plan, check and render share: where texts come from, what is planned on, how it is shown."""
+"""What plan, check and render share: which texts to read, what to plan on, how to show it."""
 
 from __future__ import annotations
 
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
 
-from gitbot.adapters.files import (
-    CONFIGURATION_FILE,
-    ShippedTexts,
-    find_root,
-    read_plain_file,
-    read_working_tree,
+from gitbot.cli.options import (
+    ClusterAccess,
+    cluster_options,
+    load_snapshot,
+    now_option,
+    read_instant,
 )
-from gitbot.cli.options import ClusterAccess, cluster_options, load_snapshot, now_option
+from gitbot.cli.running import pick_cluster, say
 from gitbot.errors import RepositoryError, SnapshotError, UsageError
+from gitbot.model.instants import format_instant
+from gitbot.model.names import CONFIGURATION_FILE, LIMIT_HARD_ANTI_AFFINITY
+from gitbot.wiring import StderrProgress, find_root, read_plain_file, read_working_tree
 
 if TYPE_CHECKING:
-    from gitbot.intents.compile import Past
     from gitbot.model.cluster import ClusterSnapshot
+    from gitbot.model.ledger import Ledger
+    from gitbot.model.watch import Onlooker
     from gitbot.ports.repository import Repository
-    from gitbot.settings import Settings
-    from gitbot.workflows.check import CheckResult, Engine, Sources
+    from gitbot.workflows.check import CheckResult
+    from gitbot.workflows.revision import Revision, Texts
 
 F = TypeVar("F", bound=Callable[..., Any])
 FORMATS = ("table", "wide", "json", "yaml", "markdown", "sarif", "junit", "github", "html")
-LEDGER_BRANCHES = ("gitbot/ledger", "origin/gitbot/ledger")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What was asked on the command line. Revisions are "" where none was given.
+    """The command line's answers. Revisions are "" if none was given.
 
-    `now` is the present where --now was not given; `told_now` says whether it was.
+    `now` is the present unless --now was given; `told_now` says whether it was.
     """
 
     access: ClusterAccess
@@ -49,102 +53,166 @@ class Asked:
     rev: str = ""
     base: str = ""
     published: bool = False
+    assume_plugins: tuple[str, ...] = ()
+    at: int = 0  # the instant to judge, 0 for now
 
 
 def asking_options(function: F) -> F:
-    """--cluster, --rev, --base, --now and how to reach the cluster; the command gets `asked`."""
-
+    @click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
+    @click.option("--rev", metavar="REV", help="Read this revision, not the working tree.")
+    @click.option(
+        "--published",
+        is_flag=True,
+        help="Plan on the snapshot that reconcile published on its branch, without any access "
+        "to the cluster.",
+    )
+    @click.option(
+        "--base",
+        metavar="REV",
+        help="Check what merging into this branch or commit would add; configuration and "
+        "policies are read there.",
+    )
+    @click.option(
+        "--assume-plugin",
+        "plugins",
+        type=click.Choice([LIMIT_HARD_ANTI_AFFINITY]),
+        multiple=True,
+        help="An admission plugin that the cluster runs; the API server tells nobody.",
+    )
+    @click.option(
+        "--at",
+        metavar="TIME",
+        callback=lambda _context, _option, text: read_instant(text) if text else 0,
+        help="Judge what would be done at this time, with the cluster as it is now.",
+    )
+    @now_option
+    @cluster_options
     @functools.wraps(function)
     def gather(**kwargs: Any) -> Any:
+        source = click.get_current_context().get_parameter_source("now")
         asked = Asked(
             access=kwargs.pop("access"),
             now=kwargs.pop("now"),
-            told_now=_is_told("now"),
+            told_now=source is not ParameterSource.DEFAULT,
             cluster=kwargs.pop("cluster") or "",
             rev=kwargs.pop("rev") or "",
             base=kwargs.pop("base") or "",
             published=kwargs.pop("published"),
+            assume_plugins=kwargs.pop("plugins"),
+            at=kwargs.pop("at"),
         )
         if asked.published and asked.access.snapshots:
             raise click.UsageError("give --published or --snapshot, not both")
         return function(asked=asked, **kwargs)
 
-    wrapped: Any = now_option(cluster_options(gather))
-    for option in (
-        click.option(
-            "--base",
-            metavar="REV",
-            help="Check what merging into this branch or commit would add; configuration and "
-            "policies are read there.",
-        ),
-        click.option(
-            "--published",
-            is_flag=True,
-            help="Plan on the snapshot that reconcile published on its branch, without any access "
-            "to the cluster.",
-        ),
-        click.option("--rev", metavar="REV", help="Read this revision, not the working tree."),
-        click.option("--cluster", metavar="NAME", help="Which cluster of the configuration."),
-    ):
-        wrapped = option(wrapped)
-    result: F = wrapped
-    return result
+    return cast("F", gather)
 
 
-def fail_on_option(function: F) -> F:
-    """--fail-on; the command gets `fail_on`."""
-    return click.option(
-        "--fail-on",
-        type=click.Choice(("error", "warning")),
-        default="error",
-        show_default=True,
-        help="What gives exit code 1.",
-    )(function)
+def run_check(asked: Asked, *, stoppable: bool = False, human: bool = False) -> CheckResult:
+    """Read the texts and the cluster, and check. Errors in texts are found without a cluster.
+
+    Stoppable: the first signal to end, while it plans, ends with the best plan so far. `human`: the
+    output is a table, and may begin with how old the ledger is.
+    """
+    progress = StderrProgress(sys.stderr)
+    with progress.shown():
+        return _read_and_check(asked, progress, stoppable=stoppable, human=human)
 
 
-def _is_told(option: str) -> bool:
-    """Whether the option stands on the command line."""
-    source = click.get_current_context().get_parameter_source(option)
-    return source is not ParameterSource.DEFAULT
-
-
-def run_check(asked: Asked) -> CheckResult:
-    """Read the texts and the cluster, and check. Findings about texts need no cluster."""
-    from gitbot.settings import read_settings  # noqa: PLC0415 - keeps --help quick
-    from gitbot.workflows.check import CheckResult, Evidence, check  # noqa: PLC0415
-
-    root = find_root(Path.cwd())
-    repository = _repository(root) if asked.rev or asked.base else None
-    sources, base = _sources(root, repository, asked)
-    settings, findings = read_settings((base or sources).configuration, CONFIGURATION_FILE)
-    if settings is None:
-        return CheckResult(findings=findings, cluster=asked.cluster)
-    cluster = pick_cluster(settings, asked.cluster)
-    configured = settings.cluster(cluster)
-    context = configured.context if configured else ""
-    broken = _broken(cluster, sources, settings)
-    if broken is not None:
-        return broken
-    if asked.published:
-        snapshot = published_snapshot(repository or _repository(root), cluster, now=asked.now)
-    else:
-        snapshot = load_snapshot(asked.access.of(name=cluster, context=context), now=asked.now)
-    evidence = Evidence(snapshot=snapshot, now=asked.now, past=_past(root, cluster))
-    changed = _changed(repository, sources, base, settings) if base and repository else ()
-    return check(
-        cluster=cluster,
-        sources=sources,
-        evidence=evidence,
-        engine=engine(),
-        base=base,
-        changed=changed,
+def _read_and_check(
+    asked: Asked, progress: StderrProgress, *, stoppable: bool, human: bool
+) -> CheckResult:
+    from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring.workspace import repository_here, shipped  # noqa: PLC0415
+    from gitbot.workflows.check import CheckResult, Evidence, check, refused  # noqa: PLC0415
+    from gitbot.workflows.past import past_of  # noqa: PLC0415
+    from gitbot.workflows.revision import (  # noqa: PLC0415
+        Texts,
+        manifest_folders,
+        read_change,
+        read_revision,
     )
+
+    progress.begins("reading the repository")
+    root = find_root(Path.cwd())
+    repository = repository_here(root) if asked.rev or asked.base else None
+    texts, before = _texts(root, repository, asked)
+    trusted = read_revision(
+        before or texts,
+        cluster=lambda settings: pick_cluster(settings, asked.cluster),
+        shipped=shipped("gitbot:"),
+    )
+    if isinstance(trusted, tuple):
+        return CheckResult(findings=trusted, cluster=asked.cluster)
+    revision = trusted if before is None else read_change(texts, trusted)
+    if any(map(stops, revision.findings)):
+        return refused(revision)
+    ledger = ask_ledger(root, now=asked.now, base=asked.base, human=human)
+    if asked.at:
+        say(f"judged for {format_instant(asked.at)}, with the cluster of now", err=not human)
+    evidence = Evidence(
+        snapshot=_snapshot(asked, root, repository, revision, progress),
+        now=asked.at or asked.now,
+        clock=asked.now,
+        past=past_of(ledger, revision.cluster),
+        assume_plugins=asked.assume_plugins,
+    )
+    ending = progress.stoppable() if stoppable else nullcontext()
+    if before is None or repository is None:
+        with ending:
+            return check(revision, evidence, onlooker=progress)
+    changed = set(texts.changed_since(before))
+    for folder in manifest_folders(revision.settings):
+        old = Texts(files=repository.read_tree(before.commit, folder))
+        tree = texts.commit
+        files = repository.read_tree(tree, folder) if tree else _manifests(root, folder)
+        changed |= set(Texts(files=files).changed_since(old))
+    with ending:
+        return check(revision, evidence, before=trusted.intents, changed=changed, onlooker=progress)
+
+
+def _manifests(root: Path, folder: str) -> dict[str, bytes]:
+    """The manifests of the working tree, those included that are not committed."""
+    from gitbot.cli.lint_files import read_tree  # noqa: PLC0415 - with --base only
+
+    contents = read_tree(root, (folder,)).contents
+    return {path: data for path, data in contents.items() if path != CONFIGURATION_FILE}
+
+
+def _snapshot(
+    asked: Asked,
+    root: Path,
+    repository: Repository | None,
+    revision: Revision,
+    onlooker: Onlooker,
+) -> ClusterSnapshot:
+    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415 - keeps --help quick
+
+    cluster = revision.cluster
+    if asked.published:
+        return published_snapshot(repository or repository_here(root), cluster, now=asked.now)
+    configured = revision.settings.cluster(cluster)
+    context = configured.context if configured else ""
+    access = asked.access.of(name=cluster, context=context)
+    snapshot = load_snapshot(access, now=asked.now, onlooker=onlooker)
+    if not asked.cluster:
+        same_cluster(snapshot, cluster, context)
+    return snapshot
+
+
+def same_cluster(snapshot: ClusterSnapshot, *names: str) -> None:
+    """Raises SnapshotError if a snapshot is of another cluster than the one with these names."""
+    if snapshot.cluster not in names:
+        raise SnapshotError(
+            f"the snapshot is of cluster {snapshot.cluster}, the intents are those of {names[0]}",
+            hint=f"give --cluster {names[0]} to use it all the same",
+        )
 
 
 def published_snapshot(repository: Repository, cluster: str, *, now: int) -> ClusterSnapshot:
-    """The newest snapshot on the cluster's branch. SnapshotError where there is none."""
+    """The newest snapshot on the cluster's branch. Raises SnapshotError if there is none."""
     from gitbot.snapshot import read_snapshot  # noqa: PLC0415 - msgspec only where used
-    from gitbot.workflows.reconcile import SNAPSHOT_FILE, snapshot_branch  # noqa: PLC0415
+    from gitbot.workflows.snapshots import SNAPSHOT_FILE, snapshot_branch  # noqa: PLC0415
 
     branch = snapshot_branch(cluster)
     heads = (repository.resolve(name) for name in (branch, f"origin/{branch}"))
@@ -158,95 +226,44 @@ def published_snapshot(repository: Repository, cluster: str, *, now: int) -> Clu
     return read_snapshot([(f"{branch}:{SNAPSHOT_FILE}", data)], now, cluster=cluster)
 
 
-def engine() -> Engine:
-    """What ships with gitbot."""
-    from gitbot.constraints.replay import replay  # noqa: PLC0415 - numpy only where used
-    from gitbot.workflows.check import Engine  # noqa: PLC0415
-
-    shipped = ShippedTexts()
-    policies = {f"gitbot:{path}": text for path, text in shipped.policies().items()}
-    return Engine(policies=policies, templates=shipped.templates(), replay=replay)
-
-
-def pick_cluster(settings: Settings, name: str) -> str:
-    """The cluster of that name, or the only one. UsageError names the choice."""
-    names = [cluster.name for cluster in settings.clusters]
-    if not name and len(names) == 1:
-        return names[0]
-    if name in names:
-        return name
-    found = f"there is no cluster {name}" if name else "the configuration has several clusters"
-    raise UsageError(found, hint=f"--cluster is one of {', '.join(names)}")
-
-
 def colour() -> bool:
     """Colour only on a terminal, and never with NO_COLOR."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def _broken(cluster: str, sources: Sources, settings: Settings) -> CheckResult | None:
-    """The result for texts with errors, for which no cluster is asked."""
-    from gitbot.intents import read_intents  # noqa: PLC0415
-    from gitbot.model.findings import has_errors  # noqa: PLC0415
-    from gitbot.workflows.check import CheckResult  # noqa: PLC0415
-
-    prefix = f"intents/{cluster}/"
-    files = {path: data for path, data in sources.intents.items() if path.startswith(prefix)}
-    _, findings = read_intents(files, settings, cluster)
-    if not has_errors(findings):
-        return None
-    return CheckResult(findings=findings, settings=settings, cluster=cluster)
-
-
-def _repository(root: Path) -> Repository:
-    from gitbot.adapters.git.repository import GitRepository  # noqa: PLC0415
-
-    return GitRepository(root, remote=str(root), name="", email="")
-
-
-def _sources(
-    root: Path, repository: Repository | None, asked: Asked
-) -> tuple[Sources, Sources | None]:
+def _texts(root: Path, repository: Repository | None, asked: Asked) -> tuple[Texts, Texts | None]:
     """What is checked, and the base. With both revisions: the result of merging them."""
     if repository is None:
-        return _working_tree(root), None
+        return working_tree(root), None
     base = _commit(repository, asked.base) if asked.base else ""
+    before = _at(repository, base, commit=base) if base else None
     if not asked.rev:
-        return _working_tree(root), _at(repository, base, commit=base)
+        return working_tree(root), before
     head = _commit(repository, asked.rev)
-    if not base:
-        return _at(repository, head, commit=head), None
-    merged = repository.merge_trees(base, head)
-    if merged is None:
+    tree = repository.merge_trees(base, head) if base else head
+    if tree is None:
         raise RepositoryError(
             f"{asked.rev} does not merge into {asked.base} without conflicts",
             hint="merge or rebase it first",
         )
-    return _at(repository, merged, commit=head), _at(repository, base, commit=base)
+    return _at(repository, tree, commit=head), before
 
 
-def _working_tree(root: Path) -> Sources:
-    from gitbot.workflows.check import Sources  # noqa: PLC0415
+def working_tree(root: Path) -> Texts:
+    from gitbot.workflows.revision import Texts  # noqa: PLC0415 - keeps --help quick
 
-    return Sources(
-        configuration=read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE),
-        intents=read_working_tree(root, "intents"),
-        policies=_texts(read_working_tree(root, "policies")),
-    )
+    configuration = read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE)
+    intents, policies = read_working_tree(root, "intents"), read_working_tree(root, "policies")
+    return Texts(files={CONFIGURATION_FILE: configuration, **intents, **policies})
 
 
-def _at(repository: Repository, tree: str, *, commit: str) -> Sources:
-    from gitbot.workflows.check import Sources  # noqa: PLC0415
+def _at(repository: Repository, tree: str, *, commit: str) -> Texts:
+    from gitbot.workflows.revision import texts_at  # noqa: PLC0415 - keeps --help quick
 
-    configuration = repository.read_blob(tree, CONFIGURATION_FILE)
-    if configuration is None:
+    texts = texts_at(repository, tree, commit=commit)
+    if CONFIGURATION_FILE not in texts.files:
         raise UsageError(f"{commit[:12]} has no {CONFIGURATION_FILE}")
-    return Sources(
-        configuration=configuration,
-        intents=repository.read_tree(tree, "intents"),
-        policies=_texts(repository.read_tree(tree, "policies")),
-        commit=commit,
-    )
+    return texts
 
 
 def _commit(repository: Repository, rev: str) -> str:
@@ -256,50 +273,31 @@ def _commit(repository: Repository, rev: str) -> str:
     return commit
 
 
-def _texts(files: Mapping[str, bytes]) -> dict[str, str]:
-    return {
-        path: data.decode("utf-8", "replace")
-        for path, data in files.items()
-        if path.endswith(".yaml")
-    }
+def ask_ledger(root: Path, *, now: int, base: str = "", human: bool) -> Ledger:
+    """The forge's ledger. The first line that is printed says if it, or `base`, may be old.
+
+    That line goes to standard output for people (`human`), to standard error beside a document.
+    """
+    from gitbot.wiring.tips import ask_forge  # noqa: PLC0415 - Git only where used
+
+    asked = ask_forge(root)
+    if asked.stale:
+        say(f"{_age(asked.ledger, now)}: {asked.stale}", err=not human)
+    elif base and base in (asked.base_branch, f"origin/{asked.base_branch}"):
+        from gitbot.wiring.workspace import repository_here  # noqa: PLC0415
+
+        here = repository_here(root).resolve(base)
+        if here != asked.base:
+            words = f"{base} here is at {str(here)[:12]}, on the forge at {asked.base[:12]}"
+            say(f"{words}: git fetch, or pull", err=not human)
+    return asked.ledger
 
 
-def _past(root: Path, cluster: str) -> Past:
-    """What the ledger in this clone knows; nothing where there is none."""
-    from gitbot.intents.compile import NO_PAST  # noqa: PLC0415
-    from gitbot.model.ledger import Ledger  # noqa: PLC0415
-    from gitbot.model.ledger_json import read_files  # noqa: PLC0415
-    from gitbot.workflows.past import past_of  # noqa: PLC0415
+def _age(ledger: Ledger, now: int) -> str:
+    from gitbot.calendar import format_duration  # noqa: PLC0415 - keeps --help quick
 
-    if not (root / ".git").exists():
-        return NO_PAST
-    repository = _repository(root)
-    heads = (repository.resolve(branch) for branch in LEDGER_BRANCHES)
-    head = next((found for found in heads if found), None)
-    if head is None:
-        return NO_PAST
-    files = repository.read_tree(head)
-    plans = {
-        path.removeprefix("plans/").removesuffix(".json"): data
-        for path, data in files.items()
-        if path.startswith("plans/")
-    }
-    return past_of(Ledger(entries=read_files(files), plans=plans, head=head), cluster)
-
-
-def _changed(
-    repository: Repository, sources: Sources, base: Sources, settings: Settings
-) -> tuple[str, ...]:
-    """Paths of intents and VM manifests in this repository that differ from the base."""
-    paths = set(_differing(base.intents, sources.intents))
-    folders = [item.path for item in settings.manifests if item.repository is None]
-    if sources.commit:
-        for folder in folders:
-            before = repository.read_tree(base.commit, folder)
-            after = repository.read_tree(sources.commit, folder)
-            paths |= set(_differing(before, after))
-    return tuple(sorted(paths))
-
-
-def _differing(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Iterator[str]:
-    return (path for path in {**before, **after} if before.get(path) != after.get(path))
+    if not ledger.events:
+        return "no ledger was read, and this clone has none"
+    last = ledger.events[-1].time
+    age = format_duration(max(0, now - last))
+    return f"the ledger is this clone's, its last entry {age} old ({format_instant(last)})"

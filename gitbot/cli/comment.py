@@ -1,25 +1,24 @@
-"""`gitbot comment`: obey and answer one comment, as the comment workflow calls it."""
+"""`gitbot comment`: obey and answer one comment; the comment workflow calls it."""
 
 from __future__ import annotations
 
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.adapters.files import find_root
 from gitbot.cli.options import output_option
 from gitbot.cli.running import say, tell
 from gitbot.errors import UsageError
+from gitbot.wiring import SystemClock, find_root
 
 if TYPE_CHECKING:
+    from gitbot.kubernetes.names import NamespacedName
     from gitbot.model.cluster import ClusterSnapshot
-    from gitbot.model.names import NamespacedName
-    from gitbot.ports.cluster import Cluster
-    from gitbot.wiring import Workspace
-    from gitbot.workflows.comments.answer import CommentResult
+    from gitbot.wiring.workspace import Workspace
+    from gitbot.workflows.comments import CommentResult
     from gitbot.workflows.shell import Shell
 
 _EVENT = "GITHUB_EVENT_PATH"
@@ -30,18 +29,17 @@ _EVENT = "GITHUB_EVENT_PATH"
 @click.option("--comment", "identity", type=click.IntRange(min=1), metavar="ID", help="Its id.")
 @click.option("--live", is_flag=True, help="Read the clusters themselves, not what is published.")
 @output_option(("table", "json"), "table")
-def command(issue: int | None, identity: int | None, live: bool, output: str) -> int:
+def comment(issue: int | None, identity: int | None, live: bool, output: str) -> int:
     """Do what a comment on a pull request says, once, and answer it there.
 
     The first line is the command: /gitbot plan, status, explain VM, hold, resume, cancel REQUEST,
-    apply, returned NODE or help. Only people who may write to the repository are obeyed. Without
-    --issue and --comment they are read from the event of a GitHub job. Exit code 1 where the
-    command could not be carried out.
+    apply, returned NODE or help. gitbot obeys only people who may write to the repository. Without
+    --issue and --comment it reads them from the event of a GitHub job. Exit code 1 if the command
+    could not be carried out.
     """
-    from gitbot.adapters.clock import SystemClock  # noqa: PLC0415 - keeps --help quick
-    from gitbot.constraints.replay import replay  # noqa: PLC0415
-    from gitbot.wiring import open_workspace  # noqa: PLC0415
-    from gitbot.workflows.comments.answer import Outcome, Texts, answer  # noqa: PLC0415
+    from gitbot.published import CommandOutcome  # noqa: PLC0415
+    from gitbot.wiring.workspace import open_workspace  # noqa: PLC0415
+    from gitbot.workflows.comments import Texts, answer  # noqa: PLC0415
 
     if issue is None or identity is None:
         issue, identity = _event(os.environ.get(_EVENT, ""))
@@ -55,16 +53,16 @@ def command(issue: int | None, identity: int | None, live: bool, output: str) ->
             number=issue,
             comment=identity,
             texts=Texts(status=_status_text, explain=_explanation),
-            replay=replay,
         )
     show(result, output)
-    return 1 if result.outcome is Outcome.FAILED else 0
+    return 1 if result.outcome is CommandOutcome.FAILED else 0
 
 
 def show(result: CommentResult, output: str) -> None:
-    """Print what became of the comment."""
     if output == "json":
-        click.echo(json.dumps(comment_json(result), indent=2))
+        from gitbot.published import PublishedComment, json_text, published  # noqa: PLC0415
+
+        click.echo(json_text(published(result, PublishedComment)), nl=False)
         return
     words = f"{result.verb} " if result.verb else ""
     say(f"comment {result.comment} on {result.number}: {words}{result.outcome}")
@@ -72,22 +70,8 @@ def show(result: CommentResult, output: str) -> None:
         say(result.text)
 
 
-def comment_json(result: CommentResult) -> dict[str, object]:
-    """The published document of kind CommentResult."""
-    return {
-        "apiVersion": "placement.gitbot.dev/v1alpha1",
-        "kind": "CommentResult",
-        "number": result.number,
-        "comment": result.comment,
-        "verb": result.verb,
-        "outcome": str(result.outcome),
-        "text": result.text,
-        "startPass": result.start_pass,
-    }
-
-
 def _event(path: str) -> tuple[int, int]:
-    """Numbers of issue and comment in the event file of a job; nothing else of it is believed."""
+    """Numbers of issue and comment in the event file of a job; nothing else in it is trusted."""
     if not path:
         raise UsageError(
             "which comment is meant is not said",
@@ -99,33 +83,28 @@ def _event(path: str) -> tuple[int, int]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path} is no event about a comment") from error
+        raise UsageError(f"{path} is not an event about a comment") from error
 
 
 def _shell(workspace: Workspace, cluster: str, *, live: bool) -> Shell:
-    from gitbot.adapters.published import PublishedCluster  # noqa: PLC0415 - keeps --help quick
-    from gitbot.cli.checking import published_snapshot  # noqa: PLC0415
-    from gitbot.wiring import open_shell  # noqa: PLC0415
+    from gitbot.cli.checking import published_snapshot  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring.workspace import open_shell  # noqa: PLC0415
 
     if not live:
-        clock = workspace.clock
-        published = PublishedCluster(
+        workspace.read_only(
             cluster,
-            lambda: published_snapshot(workspace.repository, cluster, now=clock.now()),
-            clock,
+            lambda: published_snapshot(workspace.repository, cluster, now=workspace.clock.now()),
         )
-        workspace.clusters[cluster] = cast("Cluster", published)
     return open_shell(workspace, cluster, progress=tell)
 
 
 def _status_text(result: Any) -> str:
-    from gitbot.cli.status import table  # noqa: PLC0415 - keeps --help quick
+    from gitbot.cli.status_page import table  # noqa: PLC0415 - keeps --help quick
 
     return table(result)
 
 
 def _explanation(snapshot: ClusterSnapshot, vm: NamespacedName) -> str:
-    """The table of `gitbot explain vm/NAME`. UsageError where there is no such VM."""
     from gitbot.cli.explain import resolve  # noqa: PLC0415 - keeps --help quick
     from gitbot.cli.explain_table import table  # noqa: PLC0415
     from gitbot.constraints.explanation import Explainer  # noqa: PLC0415

@@ -9,11 +9,15 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
 
 from gitbot.errors import UsageError
+from gitbot.model.names import CONFIGURATION_FILE
+
+if TYPE_CHECKING:
+    from gitbot.wiring.demo import Stage
 
 
 @click.command()
@@ -32,11 +36,11 @@ from gitbot.errors import UsageError
     help="With --serve: how many seconds pass in the cluster for each of yours.",
 )
 @click.option("--no-story", is_flag=True, help="With --serve: start the cluster, play nothing.")
-def command(folder: Path | None, serve: bool, factor: int, no_story: bool) -> None:
+def demo(folder: Path | None, serve: bool, factor: int, no_story: bool) -> None:
     """Show the whole loop: intents, pull request, plan, merge, migrations, healing.
 
     Starts a simulated KubeVirt cluster (three zones, three databases, a jumpbox) behind a real
-    Kubernetes API on 127.0.0.1, and a forge that is a bare Git repository. Needs nothing, touches
+    Kubernetes API on 127.0.0.1, and a forge that is a bare Git repository. Needs no setup, touches
     nothing outside its folder, stops everything at the end.
 
     \b
@@ -59,11 +63,16 @@ def command(folder: Path | None, serve: bool, factor: int, no_story: bool) -> No
 
 
 def _play(place: Path, stop: _Stop, *, serve: bool, factor: int, story: bool, kept: bool) -> None:
-    from gitbot.cli.demo_stage import stage  # noqa: PLC0415 - heavy, and only needed here
-    from gitbot.cli.demo_story import tell  # noqa: PLC0415
+    from gitbot.cli.demo_story import (  # noqa: PLC0415
+        CONFIGURATION,
+        READ_ME,
+        tell,
+    )
+    from gitbot.wiring.demo import stage  # noqa: PLC0415
 
     started = time.monotonic()
-    with stage(place, say=click.echo) as made:
+    files = {CONFIGURATION_FILE: CONFIGURATION, "README.md": READ_ME}
+    with stage(place, files, say=click.echo) as made:
         if story:
             tell(made, say=click.echo, colour=sys.stdout.isatty())
             click.echo(f"\nDone in {time.monotonic() - started:.0f} s.\n")
@@ -73,11 +82,7 @@ def _play(place: Path, stop: _Stop, *, serve: bool, factor: int, story: bool, ke
         _where_next(place if kept else None)
 
 
-def _serve(made: object, stop: _Stop, *, factor: int) -> None:
-    from gitbot.cli.demo_stage import Stage  # noqa: PLC0415
-    from gitbot.simulation.http.runner import Runner  # noqa: PLC0415
-
-    assert isinstance(made, Stage)
+def _serve(made: Stage, stop: _Stop, *, factor: int) -> None:
     stop.expected = True
     clock = f"runs {factor} times as fast as yours" if factor > 1 else "is yours"
     click.echo(f"The cluster is at {made.face.url}, its clock {clock}.")
@@ -85,7 +90,7 @@ def _serve(made: object, stop: _Stop, *, factor: int) -> None:
     click.echo("  kubectl get nodes,pods,vmi,vmim -A\n")
     click.echo("Ctrl-C (or SIGTERM) stops it.")
     sys.stdout.flush()
-    runner = Runner(made.face, factor=factor, monotonic=time.monotonic)
+    runner = made.runner(factor=factor, monotonic=time.monotonic)
     runner.start()
     stop.wait()
     runner.stop()
@@ -104,7 +109,7 @@ def _where_next(place: Path | None) -> None:
 
 
 def _program() -> str:
-    """What to type for gitbot here: `make demo` runs it from an environment that is not active."""
+    """The command to type for gitbot here: `make demo` runs without an activated environment."""
     beside = Path(sys.executable).parent / "gitbot"
     if shutil.which("gitbot") is not None or not beside.exists():
         return "gitbot"
@@ -124,20 +129,16 @@ def _place(folder: Path | None) -> Path:
 
 
 class _Stop:
-    """Ends the program in order on SIGTERM, as Ctrl-C does."""
-
     def __init__(self) -> None:
         self._asked = threading.Event()
-        self.expected = False  # True: being asked to stop is the ordinary end
+        self.expected = False  # True: a request to stop is the ordinary end
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
 
     def wait(self) -> None:
-        """Return when somebody asked to stop."""
         self._asked.wait()
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        del number, frame
+    def _on_signal(self, *_signal: object) -> None:
         self._asked.set()
         if not self.expected:
             raise KeyboardInterrupt

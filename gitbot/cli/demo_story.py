@@ -1,22 +1,20 @@
-"""The story of the demo: a pull request refused, corrected, merged and applied, then a healing."""
+"""The story of the demo: a pull request is refused, corrected, merged, applied; then a healing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from gitbot.adapters.files import ShippedTexts
-from gitbot.cli.demo_stage import CLUSTER, PERSON, Stage
-from gitbot.cli.demo_texts import RULE, request
-from gitbot.constraints.replay import replay
 from gitbot.errors import Bug
+from gitbot.model.events import MoveChanged, MoveState
 from gitbot.model.instants import format_instant
 from gitbot.ports.forge import MergeMethod, PullRequest, PullState
 from gitbot.reports import terminal
 from gitbot.reports.html import html
-from gitbot.wiring import open_shell
+from gitbot.wiring.demo import CLUSTER, PERSON, Stage
+from gitbot.wiring.workspace import open_shell, shipped
 from gitbot.workflows.apply import ApplyResult, apply
+from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
-from gitbot.workflows.publish import publish
 from gitbot.workflows.shell import Progress
 
 REPORT = "report.html"  # in the demo's folder
@@ -26,7 +24,7 @@ Say = Callable[[str], None]
 
 
 def tell(stage: Stage, *, say: Say, colour: bool) -> None:
-    """Play the whole story. Raises Bug where it does not end as it must."""
+    """Play the whole story. Raises Bug if it ends in any other way."""
     databases = stage.instances("mssql2016")
     lone = next(vm for vm, node in sorted(databases.items()) if node == "kni-worker4")
     _title(say, "The cluster before")
@@ -84,12 +82,12 @@ def _database_request(vm: str, node: str) -> str:
 def _show(stage: Stage, number: int, say: Say, *, colour: bool, refused: bool) -> None:
     say(f"\n$ gitbot check --pull-request {number} --publish")
     with stage.workspace() as workspace:
-        check = publish(open_shell(workspace, CLUSTER), number=number, replay=replay).check
+        check = publish(open_shell(workspace, CLUSTER), number=number).check
     if check.diff is None:
         findings = "\n".join(map(str, check.findings))
         raise Bug(f"BUG: the demo's intents are invalid:\n{findings}")
     (stage.folder / REPORT).write_text(
-        html(check.diff, templates=ShippedTexts().templates()), encoding="utf-8"
+        html(check.diff, templates=shipped().templates), encoding="utf-8"
     )
     say(terminal(check.diff, colour=colour))
     if check.fails() != refused:
@@ -167,14 +165,14 @@ def _again(stage: Stage, say: Say) -> None:
 def _ledger(stage: Stage, say: Say) -> None:
     _title(say, "The ledger (branch gitbot/ledger): who moved what, and why")
     with stage.workspace() as workspace:
-        entries = workspace.ledger.read().entries
-    for entry in entries:
-        if entry.state == "succeeded" and entry.vm:
-            took = f"{entry.seconds} s" if entry.seconds else ""
-            landed = entry.landed or entry.to
+        events = workspace.ledger.read().events
+    for event in events:
+        if isinstance(event, MoveChanged) and event.state is MoveState.SUCCEEDED:
+            took = f"{event.seconds} s" if event.seconds else ""
+            landed = event.landed or event.to
             say(
-                f"   {format_instant(entry.time)}  {entry.vm}  {entry.source} -> {landed}  {took}"
-                f"  {entry.request} (pull request {entry.pull_request})"
+                f"   {format_instant(event.time)}  {event.vm}  {event.source} -> {landed}  {took}"
+                f"  {event.request} (pull request {event.pull_request})"
             )
 
 
@@ -193,3 +191,47 @@ def _title(say: Say, text: str) -> None:
 
 def _indented(text: str) -> str:
     return "\n".join(f"   {line}".rstrip() for line in text.splitlines())
+
+
+CONFIGURATION = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: Configuration
+metadata: {name: default}
+spec:
+  clusters:
+  - name: iberia
+    timeZone: Europe/Madrid
+  forge: {type: local, repository: origin, baseBranch: main}
+  proposals: {stabilize: PT0S}
+"""
+
+READ_ME = """\
+# Placement intents of cluster iberia
+
+Made by `gitbot demo`.
+"""
+
+RULE = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: ZoneAntiAffinity
+metadata: {name: mssql2016, namespace: customapp}
+spec:
+  selector: {matchLabels: {kubevirt.io/domain: mssql2016}}
+  topologyKey: topology.kubernetes.io/zone
+  maxPerDomain: 1
+  enforcement: Required
+  heal: Propose
+"""
+
+
+def request(name: str, *, vm: str, node: str, reason: str, note: str) -> str:
+    return f"""\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: MigrationRequest
+metadata: {{name: {name}, namespace: customapp}}
+spec:
+  vms: {{names: [{vm}]}}
+  target: {{node: {node}}}
+  reason: {reason}
+  note: "{note}"
+"""

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gitbot.cli.explain_intents import explain_one, judged, scene_of
 from gitbot.cli.options import (
     ClusterAccess,
     cluster_options,
-    load_snapshot,
     namespace_options,
     now_option,
     output_option,
     read_file,
 )
 from gitbot.errors import SnapshotError, UsageError
-from gitbot.model.label_syntax import label_key_problems, label_value_problems
-from gitbot.model.names import NamespacedName
+from gitbot.kubernetes.labels import label_key_problems, label_value_problems
+from gitbot.kubernetes.names import NamespacedName
 
 if TYPE_CHECKING:
     from gitbot.constraints.explanation import Explainer, Explanation
     from gitbot.constraints.ranking import Ranking
+    from gitbot.model.cluster import ClusterSnapshot
+    from gitbot.workflows.check import VmVerdict
 
 SCORERS = (
     "MostAllocated",
@@ -60,11 +62,17 @@ _KINDS = {
     type=click.Path(dir_okay=False),
     help="Measured load of the nodes, as load-watcher serves it (JSON).",
 )
+@click.option("--request", metavar="NAMESPACE/NAME", help="The plan of one MigrationRequest alone.")
+@click.option("--window", metavar="NAME", help="The plan of one window's next drain alone.")
+@click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
+@click.option(
+    "--no-intents", is_flag=True, help="Ask about the cluster alone, not about the repository."
+)
 @namespace_options
 @now_option
 @output_option(("table", "wide", "json", "yaml"), "table")
 @cluster_options
-def command(
+def explain(
     *,
     access: ClusterAccess,
     subjects: tuple[str, ...],
@@ -72,41 +80,58 @@ def command(
     added: tuple[str, ...],
     scorers: tuple[str, ...],
     metrics: str | None,
+    request: str | None,
+    window: str | None,
+    cluster: str | None,
+    no_intents: bool,
     namespace: str,
     all_namespaces: bool,
     now: int,
     output: str,
 ) -> int:
-    """Say for every node whether the scheduler would take the target pod of a VM, and why not.
+    """Show for every node whether the scheduler would take the target pod of a VM, and why not.
 
-    A bare NAME and vmi/NAME mean vm/NAME. A running VM is asked about as a live migration that
-    starts now, its own pod counted; one that does not run as a start; pod/NAME as the pod is.
-    Needs no configuration.
+    Inside a repository of intents, what its rules, windows, freezes and reservations say about
+    a VM stands below, each with file and line, and whether `gitbot plan` would move it.
+
+    A bare NAME and vmi/NAME mean vm/NAME. A running VM is treated as a live migration that starts
+    now, with its own pod counted; a stopped one as a start; pod/NAME as the pod is.
     """
-    if not subjects and not all_pending:
+    if not subjects and not all_pending and not request and not window:
         raise UsageError("nothing to explain", hint="give vm/NAME, pod/NAME or --all-pending")
+    scene = scene_of(
+        access,
+        now=now,
+        cluster=cluster or "",
+        intents=not no_intents,
+        must=bool(request or window),
+        human=output in ("table", "wide"),
+    )
+    if request or window:
+        return explain_one(scene, request=request or "", window=window or "", output=output)
+    explainer = _explainer(scene.snapshot, _ranking(scorers, metrics))
+    selector = _selector(added)
+    wanted = [resolve(explainer, text, namespace) for text in subjects]
+    if all_pending:
+        spaces = () if all_namespaces or not namespace else (namespace,)
+        pending = explainer.pending()
+        wanted += [("pod", name) for name in pending if not spaces or name.namespace in spaces]
+    found = [_explain(explainer, kind, name, selector) for kind, name in dict.fromkeys(wanted)]
+    verdicts = judged(scene, found, explainer, selector)
+    click.echo(_printed(found, scene.snapshot.cluster, output, explainer, verdicts), nl=False)
+    if not found:
+        click.echo("no pod waits for a node", err=True)
+    return 0
+
+
+def _explainer(snapshot: ClusterSnapshot, ranking: Ranking) -> Explainer:
     from gitbot.constraints.explanation import Explainer  # noqa: PLC0415 - numpy only where used
 
-    snapshot = load_snapshot(access, now=now)
     if not snapshot.of("Node"):
         raise SnapshotError(
             "there is no node to explain", hint="give the objects of kind Node as well"
         )
-    explainer = Explainer(snapshot, _ranking(scorers, metrics))
-    selector = _selector(added)
-    wanted = [resolve(explainer, text, namespace) for text in subjects]
-    if all_pending:
-        everywhere = all_namespaces or not namespace
-        wanted += [
-            ("pod", name)
-            for name in explainer.pending()
-            if everywhere or name.namespace == namespace
-        ]
-    found = [_explain(explainer, kind, name, selector) for kind, name in dict.fromkeys(wanted)]
-    click.echo(_printed(found, snapshot.cluster, output), nl=False)
-    if not found:
-        click.echo("no pod waits for a node", err=True)
-    return 0
+    return Explainer(snapshot, ranking)
 
 
 def _ranking(scorers: tuple[str, ...], metrics: str | None) -> Ranking:
@@ -121,7 +146,7 @@ def _ranking(scorers: tuple[str, ...], metrics: str | None) -> Ranking:
         return ranking
     if not ranking.load_aware:
         raise UsageError("--metrics alone changes nothing", hint="choose a --scorer that reads it")
-    from gitbot.snapshot.decode import plain_json  # noqa: PLC0415 - msgspec only where used
+    from gitbot.snapshot import plain_json  # noqa: PLC0415 - msgspec only where used
 
     data = read_file(metrics)
     try:
@@ -139,7 +164,9 @@ def _selector(added: Sequence[str]) -> dict[str, str]:
             raise UsageError(f"--added-node-selector: found {text!r}, expected KEY=VALUE")
         problems = [*label_key_problems(key), *label_value_problems(value)]
         if problems:
-            raise UsageError(f"--added-node-selector: {text!r} is no label: {'; '.join(problems)}")
+            raise UsageError(
+                f"--added-node-selector: {text!r} is not a label: {'; '.join(problems)}"
+            )
         if selector.get(key, value) != value:
             raise UsageError(
                 f"--added-node-selector: found {key} twice, with {selector[key]} and {value}",
@@ -150,7 +177,7 @@ def _selector(added: Sequence[str]) -> dict[str, str]:
 
 
 def resolve(explainer: Explainer, text: str, namespace: str) -> tuple[str, NamespacedName]:
-    """Kind (`vm` or `pod`) and name of a subject; UsageError where there is none, or several."""
+    """Kind (`vm` or `pod`) and name of a subject; raises UsageError for none or several."""
     prefix, slash, name = text.rpartition("/")
     kind = _KINDS.get(prefix.lower()) if slash else "vm"
     if kind is None or not name:
@@ -173,7 +200,7 @@ def resolve(explainer: Explainer, text: str, namespace: str) -> tuple[str, Names
 
 
 def _nearest(explainer: Explainer, kind: str, name: str) -> str:
-    from gitbot.documents.words import nearest  # noqa: PLC0415 - only for an error
+    from gitbot.model.words import nearest  # noqa: PLC0415 - only for an error
 
     elsewhere = [item.namespace for item in explainer.names(kind) if item.name == name]
     if elsewhere:
@@ -192,18 +219,36 @@ def _explain(
     return explainer.pod(name)
 
 
-def _printed(found: Sequence[Explanation], cluster: str, output: str) -> str:
+def _printed(
+    found: Sequence[Explanation],
+    cluster: str,
+    output: str,
+    explainer: Explainer,
+    verdicts: Mapping[NamespacedName, VmVerdict],
+) -> str:
+    here = {item.name: explainer.runs_on(item) for item in found}
     if output in ("table", "wide"):
         from gitbot.cli.explain_table import table  # noqa: PLC0415 - beside its command
 
-        return "\n".join(table(item, wide=output == "wide") for item in found)
-    from gitbot.constraints.explanation import document  # noqa: PLC0415 - numpy only where used
+        wide = output == "wide"
+        return "\n".join(
+            table(item, wide=wide, here=here[item.name], intents=_of(item, verdicts))
+            for item in found
+        )
+    from gitbot.published import encoded, explanation_document  # noqa: PLC0415 - msgspec where used
 
-    value: dict[str, Any] = document(found, cluster)
+    by_subject = {item.name: _of(item, verdicts) for item in found}
+    value: dict[str, Any] = encoded(
+        explanation_document(found, cluster, runs_on=here, intents=by_subject)
+    )
     if output == "json":
-        from gitbot.snapshot.decode import indented_json  # noqa: PLC0415 - msgspec where used
+        from gitbot.snapshot import indented_json  # noqa: PLC0415 - msgspec where used
 
         return indented_json(value) + "\n"
-    from gitbot.documents.writer import write_shown  # noqa: PLC0415 - yaml only where used
+    from gitbot.documents import write_shown  # noqa: PLC0415 - yaml only where used
 
     return write_shown(value)
+
+
+def _of(item: Explanation, verdicts: Mapping[NamespacedName, VmVerdict]) -> VmVerdict | None:
+    return None if item.kind == "Pod" else verdicts.get(item.name)

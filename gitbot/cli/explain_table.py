@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from gitbot.constraints.explanation import Explanation, verdict_word
+from gitbot.constraints.explanation import Explanation
 from gitbot.constraints.verdicts import NodeScore, NodeVerdict
-from gitbot.model.plan import Outcome
+from gitbot.model.diagnosis import Outcome
+from gitbot.model.words import first_of
 from gitbot.reports import inert
+
+if TYPE_CHECKING:
+    from gitbot.workflows.check import VmVerdict
 
 _KINDS = {"VirtualMachineInstance": "vm", "VirtualMachine": "vm", "Pod": "pod"}
 
 
-def table(explanation: Explanation, *, wide: bool = False) -> str:
-    """Subject, checks, one line a node (feasible ones first, best first), the prediction."""
+def table(
+    explanation: Explanation,
+    *,
+    wide: bool = False,
+    here: str = "",
+    intents: VmVerdict | None = None,
+) -> str:
+    """`here` is the node on which the VM runs; `intents` is what gitbot's own intents say."""
     scores = {score.node: score for score in explanation.scores}
     verdicts = sorted(
         explanation.judgement.nodes,
@@ -21,7 +32,7 @@ def table(explanation: Explanation, *, wide: bool = False) -> str:
     )
     rows = [["NODE", "VERDICT", "SCORE", "REASONS"]]
     for verdict in verdicts:
-        rows += _rows(verdict, scores.get(verdict.node), wide=wide)
+        rows += _rows(verdict, scores.get(verdict.node), wide=wide, here=here == verdict.node)
     subject = f"{_KINDS[explanation.kind]}/{explanation.name.name}"
     head = f"{subject} in {explanation.name.namespace}: {_summary(explanation)}"
     checks = [
@@ -29,7 +40,7 @@ def table(explanation: Explanation, *, wide: bool = False) -> str:
         for check in explanation.checks
         if wide or check.outcome is not Outcome.PASS
     ]
-    lines = [head, *checks, *_columns(rows)]
+    lines = [head, *checks, *_columns(rows), *(_intents(intents) if intents else [])]
     return "".join(f"{inert.terminal(line)}\n" for line in lines)
 
 
@@ -41,21 +52,39 @@ def _summary(explanation: Explanation) -> str:
     count = f"{len(feasible)} of {len(nodes)} nodes {verb} it"
     if len(explanation.winners) == 1:
         return f"{count}, the scheduler would choose {explanation.winners[0]}"
-    tied = ", ".join(explanation.winners[:4])
-    more = f" and {len(explanation.winners) - 4} more" if len(explanation.winners) > 4 else ""
-    return f"{count}, the scheduler would choose one of {tied}{more} (equal scores)"
+    tied = first_of(explanation.winners, 4)
+    return f"{count}, the scheduler would choose one of {tied} (equal scores)"
 
 
 def _total(scores: dict[str, NodeScore], node: str) -> int:
     return scores[node].total if node in scores else 0
 
 
-def _rows(verdict: NodeVerdict, score: NodeScore | None, *, wide: bool) -> list[list[str]]:
-    word = verdict_word(ok=verdict.ok, resolvable=verdict.resolvable)
+def _intents(verdict: VmVerdict) -> list[str]:
+    """Apart from the scheduler's verdict: what the repository says, and what a plan would do."""
+    rows = [
+        [row.node or "(all)", "refuses" if row.refuses else "note", row.intent, ""]
+        for row in verdict.rows
+    ]
+    for cells, row in zip(rows, verdict.rows, strict=True):
+        cells[3] = f"{row.says} ({row.where})"
+    said = _columns([["NODE", "SAYS", "INTENT", "WHY"], *rows]) if rows else []
+    if verdict.held:
+        plan = f"gitbot would not move it: {verdict.held}"
+    else:
+        plan = f"gitbot would move it to {verdict.to}" if verdict.to else "nothing to move here"
+    return ["", "intents of this repository:", *said, plan]
+
+
+def _rows(
+    verdict: NodeVerdict, score: NodeScore | None, *, wide: bool, here: bool
+) -> list[list[str]]:
+    word = verdict.word
     total = str(score.total) if score is not None else "-"
     reasons = _reasons(verdict, wide=wide)
     if verdict.ok and wide and score is not None:
         reasons = [", ".join(f"{name} {value}" for name, value in sorted(score.scores.items()))]
+    reasons = ["runs here", *reasons] if here else reasons
     first, *rest = reasons or [""]
     return [[verdict.node, word, total, first], *(["", "", "", text] for text in rest)]
 

@@ -1,4 +1,4 @@
-"""A file that says how `reconcile --watch` is: what a liveness and a readiness probe look at.
+"""The health file of `reconcile --watch`, for liveness and readiness probes.
 
 Its modification time is the heartbeat. Its one line begins with `ok` after a good pass, and with
 `failing` while something is out of reach.
@@ -15,7 +15,7 @@ from gitbot.reports.inert import terminal
 
 
 class HealthFile:
-    """Writes the file whole, by renaming; nothing at all where no path was given."""
+    """Replaces the file in one step, by renaming; does nothing without a path."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path) if path else None
@@ -23,20 +23,17 @@ class HealthFile:
         self._write()
 
     def beat(self) -> None:
-        """The loop is alive."""
         if self._path is not None:
             try:
                 os.utime(self._path)
-            except OSError:  # removed by somebody: written again
+            except OSError:  # somebody removed it: write it again
                 self._write()
 
     def good(self, now: int) -> None:
-        """A pass ended well."""
         self._text = f"ok {format_instant(now)}\n"
         self._write()
 
     def failing(self, now: int, reason: str) -> None:
-        """A pass could not be made."""
         self._text = f"failing {format_instant(now)} {terminal(reason.splitlines()[0])}\n"
         self._write()
 

@@ -11,7 +11,7 @@ from gitbot.cli.running import by_option, cluster_alone, running, running_option
 from gitbot.errors import GitbotError
 
 if TYPE_CHECKING:
-    from gitbot.workflows.hold import HoldResult
+    from gitbot.workflows.apply import HoldResult
 
 
 @click.command("hold")
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 @click.option("--cancel-running", is_flag=True, help="Delete gitbot's own unfinished migrations.")
 @by_option
 @running_options
-def command(where: dict[str, str], reason: str, by: str, cancel_running: bool) -> int:
+def hold(where: dict[str, str], reason: str, by: str, cancel_running: bool) -> int:
     """Set the stop flag: nothing starts until `gitbot resume`.
 
-    It is set in the ledger and as ConfigMap gitbot/gitbot-hold, wherever it can be; either one
-    alone suffices. With the forge down, `kubectl -n gitbot create configmap gitbot-hold` does it.
-    Exit code 2 where it can be set nowhere.
+    gitbot tries to set it in the ledger and as ConfigMap gitbot/gitbot-hold; either one alone
+    suffices. If the forge is down, `kubectl -n gitbot create configmap gitbot-hold` does it. Exit
+    code 2 if neither can be set.
     """
-    from gitbot.workflows.hold import BY_HAND  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.apply import BY_HAND  # noqa: PLC0415 - keeps --help quick
 
     result = _hold(where, reason, by, cancel_running=cancel_running)
     places = [
@@ -50,7 +50,7 @@ def command(where: dict[str, str], reason: str, by: str, cancel_running: bool) -
 
 
 def _hold(where: dict[str, str], reason: str, by: str, *, cancel_running: bool) -> HoldResult:
-    from gitbot.workflows.hold import hold, hold_cluster  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.apply import hold, hold_cluster  # noqa: PLC0415 - keeps --help quick
 
     with ExitStack() as stack:
         try:

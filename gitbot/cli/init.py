@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
+from gitbot.documents.formats import is_github_repository
 from gitbot.errors import UsageError
+from gitbot.wiring import ShippedTexts
 
 _LOCAL = "{type: local, repository: origin, baseBranch: main}"
 
@@ -43,7 +49,7 @@ _LOCAL = "{type: local, repository: origin, baseBranch: main}"
     metavar="NAME",
     help="github: the protected branch that the workflows act on.",
 )
-def command(
+def init(
     *,
     directory: str,
     forge: str,
@@ -57,17 +63,12 @@ def command(
 
     With --forge github also the workflows that plan, show, apply, reconcile and answer comments.
 
-    Never overwrites: with any of its files there already, nothing is written. Makes no Git
+    Never overwrites: if one of its files exists, nothing is written. Makes no Git
     repository: `git init` does, and a bare one to push to is the local forge.
     """
-    from gitbot.adapters.files import ShippedTexts  # noqa: PLC0415 - keeps --help quick
     from gitbot.cli.init_files import example_files  # noqa: PLC0415
-    from gitbot.cli.init_github import (  # noqa: PLC0415
-        GitHubChoices,
-        check_choices,
-        workflow_files,
-    )
-    from gitbot.documents.formats import Refusal, dns_label  # noqa: PLC0415
+    from gitbot.documents.formats import dns_label  # noqa: PLC0415
+    from gitbot.model.findings import Refusal  # noqa: PLC0415
 
     try:
         dns_label(cluster)
@@ -87,12 +88,6 @@ def command(
         where = f"{{type: github, repository: {repository}, baseBranch: {choices.branch}}}"
         files = example_files(cluster=cluster, forge=where, github=True)
         files |= workflow_files(ShippedTexts().workflows(), choices, cluster=cluster)
-    there = [path for path in files if (folder / path).exists() or (folder / path).is_symlink()]
-    if there:
-        raise UsageError(
-            f"{folder / there[0]} is there already",
-            hint="give an empty folder; nothing was written",
-        )
     _write(folder, files)
     for path in files:
         click.echo(folder / path if directory != "." else path)
@@ -100,7 +95,7 @@ def command(
 
 
 def _check_local() -> None:
-    """UsageError for an option that only --forge github has, and that nothing would come of."""
+    """Raise UsageError for an option that only --forge github uses."""
     context = click.get_current_context()
     for name in ("repository", "action", "runs_on", "base_branch"):
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
@@ -109,9 +104,76 @@ def _check_local() -> None:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
+    there = [path for path in files if (folder / path).exists() or (folder / path).is_symlink()]
+    if there:
+        raise UsageError(
+            f"{folder / there[0]} is there already",
+            hint="rename it, or give another folder; nothing was written",
+        )
     try:
         for path, text in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror}") from error
+
+
+FOLDER = ".github/workflows"
+_ACTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+@[0-9a-f]{40}")
+_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
+_RUNNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(,[A-Za-z0-9][A-Za-z0-9._-]*)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitHubChoices:
+    """A person's choices for GitHub.
+
+    `repository` is OWNER/NAME of the intents, `action` OWNER/NAME@COMMIT of a gitbot repository,
+    `runner` one label, or several with commas, for the jobs that reach the cluster.
+    """
+
+    repository: str
+    action: str
+    runner: str = "ubuntu-latest"
+    branch: str = "main"
+
+
+def check_choices(choices: GitHubChoices) -> None:
+    """Raise UsageError for a choice that no workflow can use."""
+    if not is_github_repository(choices.repository):
+        raise UsageError(
+            f"found the repository {choices.repository!r}, expected OWNER/NAME",
+            hint="give --repository, such as acme/placement",
+        )
+    if not _ACTION.fullmatch(choices.action):
+        raise UsageError(
+            f"found the action {choices.action!r}, expected OWNER/NAME@COMMIT with a full commit",
+            hint="give --action with the repository that holds gitbot, pinned: a tag can be moved, "
+            "a commit cannot (git ls-remote shows it)",
+        )
+    if not _RUNNER.fullmatch(choices.runner):
+        raise UsageError(
+            f"found the runner {choices.runner!r}, expected labels such as self-hosted,linux"
+        )
+    if not _BRANCH.fullmatch(choices.branch):
+        raise UsageError(f"found the branch {choices.branch!r}, expected a name such as main")
+
+
+def workflow_files(
+    templates: Mapping[str, str], choices: GitHubChoices, *, cluster: str
+) -> dict[str, str]:
+    """Repository path to text of each workflow. `templates` are those that ship with gitbot."""
+    name, _, commit = choices.action.partition("@")
+    labels = choices.runner.split(",")
+    action = "gitbot/.github/actions/gitbot@"
+    words = {
+        f"OWNER/{action}{'0' * 40}": f"{name}/{action.partition('/')[2]}{commit}",
+        "BRANCH": choices.branch,
+        "CLUSTER": cluster,
+        "RUNNER": labels[0] if len(labels) == 1 else json.dumps(labels),
+    }
+    pattern = re.compile("|".join(rf"\b{re.escape(word)}\b" for word in words))
+    return {
+        f"{FOLDER}/{file}": pattern.sub(lambda found: words[found.group()], text)
+        for file, text in templates.items()
+    }

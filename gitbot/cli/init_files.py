@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gitbot.model.names import CONFIGURATION_FILE
+
 _CONFIGURATION = """\
 # The configuration of gitbot. Only clusters[].name is required; everything else shown here
 # is at its default. Durations: P3D three days, PT15M fifteen minutes.
@@ -84,7 +86,7 @@ spec:
 """
 
 _REQUEST = """\
-# A one-off: move one VM, once, for ever. Merging the pull request that adds this file approves
+# A one-off: move one VM, exactly once. Merging the pull request that adds this file approves
 # the plan that the bot showed on it. Name your own VM and node, then open a pull request.
 apiVersion: placement.gitbot.dev/v1alpha1
 kind: MigrationRequest
@@ -155,7 +157,7 @@ The jobs that reach the cluster read the secret `GITBOT_KUBECONFIG` of the envir
 def example_files(*, cluster: str, forge: str, github: bool = False) -> dict[str, str]:
     """Repository path to text of the example. `forge` is the value of spec.forge in YAML."""
     texts = {
-        ".gitbot.yaml": _CONFIGURATION,
+        CONFIGURATION_FILE: _CONFIGURATION,
         "README.md": _README,
         f"intents/{cluster}/rules.yaml": _RULES,
         f"intents/{cluster}/windows.yaml": _WINDOWS,

@@ -1,31 +1,31 @@
-"""`gitbot ledger`: who moved what, when and why; and whether the record is whole."""
+"""`gitbot ledger`: who moved what, when and why; and whether the record is complete."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.cli.options import output_option
+from gitbot.cli.options import namespace_options, output_option, read_instant
 from gitbot.cli.running import running, running_options
-from gitbot.model.instants import FOREVER, format_instant, parse_instant
+from gitbot.cli.showing import document_text
+from gitbot.model.instants import FOREVER, format_instant
 
 if TYPE_CHECKING:
-    from gitbot.model.ledger import Entry
+    from gitbot.model.events import LedgerEvent
 
 _COLUMNS = ("time", "state", "request", "vm", "from", "to", "landed", "by", "reason")
 
 
 @click.group("ledger")
-def command() -> None:
+def ledger() -> None:
     """The append-only record on branch gitbot/ledger."""
 
 
-@command.command("show")
+@ledger.command("show")
 @click.option("--since", metavar="TIME", help="From this time on, such as 2026-10-01T00:00:00Z.")
 @click.option("--until", metavar="TIME", help="Before this time.")
 @click.option("--vm", default="", metavar="NAME", help="NAME or NAMESPACE/NAME of a VM.")
@@ -33,65 +33,61 @@ def command() -> None:
 @click.option("--by", default="", metavar="NAME", help="Author, approver or merger.")
 @click.option("--reason", default="", metavar="TEXT", help="Reasons that contain this text.")
 @click.option("--all", "everything", is_flag=True, help="Every line, not moves alone.")
-@output_option(("table", "csv", "json"), "table")
+@namespace_options
+@output_option(("table", "csv", "json", "yaml"), "table")
 @running_options
-def show(where: dict[str, str], output: str, everything: bool, **wanted: str | None) -> int:
+def show(
+    *,
+    where: dict[str, str],
+    output: str,
+    everything: bool,
+    namespace: str,
+    all_namespaces: bool,
+    **wanted: str | None,
+) -> int:
     """Who moved what and why."""
-    from gitbot.workflows.history import Query, history  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.ask import Query, history  # noqa: PLC0415 - keeps --help quick
 
     query = Query(
-        since=_instant(wanted["since"], 0),
-        until=_instant(wanted["until"], FOREVER),
+        since=read_instant(wanted["since"]) if wanted["since"] else 0,
+        until=read_instant(wanted["until"]) if wanted["until"] else FOREVER,
         vm=wanted["vm"] or "",
         node=wanted["node"] or "",
         by=wanted["by"] or "",
         reason=wanted["reason"] or "",
         everything=everything,
+        namespace="" if all_namespaces else namespace,
     )
     with running(where) as shell:
-        entries = history(shell.ledger_store.read(), shell.cluster_name, query)
-    click.echo(_shown(entries, output), nl=False)
+        events = history(shell.ledger_store.read(), shell.cluster_name, query)
+    click.echo(_shown(events, output), nl=False)
     return 0
 
 
-@command.command("verify")
+@ledger.command("verify")
 @running_options
 def check(where: dict[str, str]) -> int:
     """Check the hash chain of the whole ledger.
 
     Exit code 2 where lines are missing, changed or out of order.
     """
-    from gitbot.reports.diff import counted  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports import counted  # noqa: PLC0415 - keeps --help quick
 
     with running(where) as shell:
         ledger = shell.ledger_store.read()  # raises LedgerError
-    lines = counted(len(ledger.entries), "line")
+    lines = counted(len(ledger.events), "line")
     click.echo(f"{lines}, {counted(len(ledger.plans), 'plan')}: whole")
     return 0
 
 
-def _instant(text: str | None, default: int) -> int:
-    if not text:
-        return default
-    try:
-        return parse_instant(text)
-    except ValueError as error:
-        raise click.BadParameter(
-            f"found {text!r}, expected a time such as 2026-12-06T21:00:00Z"
-        ) from error
+def _shown(events: Iterable[LedgerEvent], output: str) -> str:
+    from gitbot.published import published  # noqa: PLC0415 - keeps --help quick
+    from gitbot.published.ledger_lines import LedgerEntryList, line_value  # noqa: PLC0415
 
-
-def _shown(entries: Iterable[Entry], output: str) -> str:
-    from gitbot.model.ledger_json import entry_value  # noqa: PLC0415
-
-    if output == "json":
-        document = {
-            "apiVersion": "placement.gitbot.dev/v1alpha1",
-            "kind": "LedgerEntryList",
-            "items": [{"file": entry.file, **entry_value(entry)} for entry in entries],
-        }
-        return json.dumps(document, indent=2) + "\n"
-    rows = [_row(entry) for entry in entries]
+    if output in ("json", "yaml"):
+        items = [{"file": event.file, **line_value(event)} for event in events]
+        return document_text(published({"items": items}, LedgerEntryList), output)
+    rows = [_row(event, line_value(event)) for event in events]
     if output == "csv":
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([_COLUMNS, *rows])
@@ -101,15 +97,17 @@ def _shown(entries: Iterable[Entry], output: str) -> str:
     return columns(_COLUMNS, rows) or "no entry\n"
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
+def _row(event: LedgerEvent, line: Mapping[str, Any]) -> tuple[str, ...]:
+    """An unknown event of a newer gitbot shows its state with a question mark."""
+    from gitbot.model.events import UnknownEvent  # noqa: PLC0415 - keeps --help quick
+
+    unknown = isinstance(event, UnknownEvent)
+    shown = ("vm", "from", "to", "landed")
     return (
-        format_instant(entry.time),
-        entry.state,
-        entry.request or entry.file,
-        entry.vm,
-        entry.source,
-        entry.to,
-        entry.landed,
-        entry.merger or entry.author,
-        entry.reason,
+        format_instant(event.time),
+        f"{event.state}?" if unknown else event.state,
+        str(line.get("request", event.file)),
+        *(str(line.get(key, "")) for key in shown),
+        str(line.get("merger") or line.get("author", "")),
+        str(line.get("reason", "")),
     )

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import gc
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from gitbot.adapters.files import CONFIGURATION_FILE, find_root
+from gitbot import __version__
+from gitbot.cli.options import FINDING_FORMATS, fail_on_option, output_option
+from gitbot.cli.showing import shown_findings
 from gitbot.errors import RepositoryError, UsageError
 from gitbot.model.findings import Finding, Severity, sort_key
-
-FORMATS = ("text", "json", "sarif", "junit", "github")
+from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.wiring import find_root
 
 
 @click.command("lint")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @click.option("--rev", metavar="REV", help="Read this branch, tag or commit, not the working tree.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="The form of the output.",
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice(("error", "warning")),
-    default="error",
-    show_default=True,
-    help="What gives exit code 1.",
-)
-def command(paths: tuple[str, ...], rev: str | None, output: str, fail_on: str) -> int:
+@output_option(FINDING_FORMATS, "text")
+@fail_on_option
+def lint(paths: tuple[str, ...], rev: str | None, output: str, fail_on: str) -> int:
     """Find every error in configuration, intents and policies; needs no cluster.
 
-    The whole repository is read; with PATHS (files or folders) only what concerns them is shown.
-    Findings go to standard output, each with its file, line and column.
+    gitbot reads the whole repository; with PATHS (files or folders) it shows only what concerns
+    them. Findings go to standard output, each with its file, line and column.
     """
     root = find_root(_start(paths))
     shown_paths = [_inside(root, path) for path in paths]
@@ -52,14 +42,14 @@ def command(paths: tuple[str, ...], rev: str | None, output: str, fail_on: str) 
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Reading makes many values and no cycles: looking for those would take a tenth of the time."""
+    """Reading makes many values and no cycles; a search for cycles takes a tenth of the time."""
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
-            if gc.get_freeze_count():  # the process of this one command: what is there stays
+            if gc.get_freeze_count():  # one command's own process: skip these values
                 gc.freeze()
             gc.enable()
 
@@ -76,7 +66,7 @@ def _inside(root: Path, path: str) -> str:
     full = Path(path)
     if not full.exists() and not full.is_symlink():
         raise UsageError(f"there is no {path}", hint="give files or folders of the repository")
-    # the last step is not resolved: a symbolic link is to be found, not followed
+    # the last step is not resolved: a symbolic link is reported, not followed
     full = full.resolve() if full.is_dir() else full.parent.resolve() / full.name
     if full != root and root not in full.parents:
         raise UsageError(f"{path} is not in the repository {root}")
@@ -97,19 +87,23 @@ def _of_tree(root: Path) -> tuple[tuple[Finding, ...], int]:
     configuration = read_tree(root, ()).contents.get(CONFIGURATION_FILE, b"")
     files = read_tree(root, (*FOLDERS, *manifest_folders(configuration)))
     refused = {finding.file for finding in files.findings}
-    linted = lint(files.contents)
+    linted = lint(files.contents, functools.partial(_finished, root))
     found = {*files.findings, *(f for f in linted if f.code != MISSING or f.file not in refused)}
     return tuple(sorted(found, key=sort_key)), len(files.contents)
 
 
 def _of_rev(root: Path, rev: str) -> tuple[tuple[Finding, ...], int]:
-    from gitbot.adapters.git.repository import GitRepository  # noqa: PLC0415 - git only where used
     from gitbot.cli.lint_files import FOLDERS  # noqa: PLC0415
     from gitbot.cli.linting import lint, manifest_folders  # noqa: PLC0415
-    from gitbot.cli.revision import resolve_here  # noqa: PLC0415
+    from gitbot.documents import TOP, finding_at  # noqa: PLC0415
+    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415 - git only where used
 
-    repository = GitRepository(root, remote=str(root), name="", email="")
-    commit = resolve_here(root, rev)
+    repository = repository_here(root)
+    commit = repository.resolve(rev)
+    if commit is None:
+        raise RepositoryError(
+            f"there is no commit {rev!r} in {root}", hint="give a branch, a tag, HEAD or a full id"
+        )
     contents: dict[str, bytes] = {}
     found: list[Finding] = []
     configuration = repository.read_blob(commit, CONFIGURATION_FILE) or b""
@@ -117,41 +111,24 @@ def _of_rev(root: Path, rev: str) -> tuple[tuple[Finding, ...], int]:
         try:
             contents.update(repository.read_tree(commit, prefix))
         except RepositoryError as error:
-            found.append(_unreadable(prefix, error))
-    ordered = sorted({*found, *lint(contents)}, key=sort_key)
+            # a tree entry that gitbot does not read; the message begins with its path
+            found.append(finding_at(prefix, TOP, "files/unreadable", error.message, error.hint))
+    ordered = sorted({*found, *lint(contents, functools.partial(_finished, root))}, key=sort_key)
     return tuple(ordered), len(contents)
 
 
-def _unreadable(prefix: str, error: RepositoryError) -> Finding:
-    """A tree entry that gitbot does not read; the message begins with its path."""
-    return Finding(
-        code="files/unreadable",
-        severity=Severity.ERROR,
-        message=error.message,
-        file=prefix,
-        line=1,
-        column=1,
-        hint=error.hint,
-    )
+def _finished(root: Path, cluster: str) -> Collection[str]:
+    from gitbot.wiring.tips import ledger_of_clone  # noqa: PLC0415 - the ledger only where needed
+    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415
+    from gitbot.workflows.past import past_of  # noqa: PLC0415
+
+    return past_of(ledger_of_clone(repository_here(root)), cluster).finished
 
 
 def _printed(findings: list[Finding], output: str) -> str:
     if output == "text" and not findings:
         return ""
-    from gitbot import __version__  # noqa: PLC0415
-    from gitbot.reports import findings as reports  # noqa: PLC0415 - keeps --help quick
-
-    match output:
-        case "json":
-            return reports.json_findings(findings)
-        case "sarif":
-            return reports.sarif(findings, version=__version__)
-        case "junit":
-            return reports.junit(findings)
-        case "github":
-            return reports.github(findings)
-        case _:
-            return reports.text(findings)
+    return shown_findings(findings, output, version=__version__)
 
 
 def _fails(finding: Finding, fail_on: str) -> bool:

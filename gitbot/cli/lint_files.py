@@ -1,4 +1,4 @@
-"""The files that lint looks at, and what is wrong with them as files."""
+"""The files that lint reads, and findings about files that it cannot read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gitbot.adapters.files import CONFIGURATION_FILE
-from gitbot.model.findings import Finding, Severity
+from gitbot.documents import TOP, finding_at
+from gitbot.model.findings import Finding
+from gitbot.model.names import CONFIGURATION_FILE
 
 FOLDERS = ("intents", "policies")
 MAX_FILES = 20_000
@@ -25,24 +26,14 @@ class Files:
     bytes: int = 0
 
     def refuse(self, path: str, found: str, expected: str, hint: str) -> None:
-        """Add the finding that a file is not read."""
-        self.findings.append(
-            Finding(
-                code="files/unreadable",
-                severity=Severity.ERROR,
-                message=f"found {found}, expected {expected}",
-                file=path,
-                line=1,
-                column=1,
-                hint=hint,
-            )
-        )
+        message = f"found {found}, expected {expected}"
+        self.findings.append(finding_at(path, TOP, "files/unreadable", message, hint))
 
 
 def read_tree(root: Path, folders: tuple[str, ...] = FOLDERS) -> Files:
     """The configuration, and every file below some folders of a working tree.
 
-    Symbolic links, executables, special and unreadable files are findings, wherever they lie.
+    Symbolic links, executables, special and unreadable files are findings, wherever they are.
     """
     files = Files()
     _read(files, str(root / CONFIGURATION_FILE), CONFIGURATION_FILE)
@@ -58,7 +49,7 @@ def read_tree(root: Path, folders: tuple[str, ...] = FOLDERS) -> Files:
 
 
 def _shown(path: str, below: int) -> str:
-    """The path inside the repository, whose own path has that many characters less one."""
+    """The path inside the repository; `below` is the length of the repository's path plus one."""
     return path[below:].replace(os.sep, "/")
 
 
@@ -87,7 +78,7 @@ def _walk(files: Files, root: Path, base: Path) -> Iterator[str]:
 
 
 def _contents(path: str) -> bytes:
-    """The bytes of a plain file, without what a buffer costs: there are thousands."""
+    """The bytes of a plain file, unbuffered: buffers for thousands of files cost time."""
     with open(path, "rb", buffering=0, opener=_no_link) as file:
         return file.readall()
 

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from gitbot.adapters.files import CONFIGURATION_FILE
-from gitbot.documents.positions import shown
-from gitbot.documents.words import nearest
+from gitbot.documents import TOP, finding_at, read_kubernetes_yaml, shown
 from gitbot.errors import InvalidInput
-from gitbot.intents import read_intents
-from gitbot.intents.places import is_ours
+from gitbot.intents import is_ours, misleading_labels, read_intents, without_finished
+from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.model.findings import Finding, Severity, sort_key
-from gitbot.model.objects import KubernetesObject, at
+from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.model.words import nearest
 from gitbot.settings import ClusterSettings, Settings, read_settings
 
 MISSING = "files/missing"
 _READ = (".yaml", ".yml", ".json")
 
 
-def lint(files: Mapping[str, bytes]) -> tuple[Finding, ...]:
+def lint(
+    files: Mapping[str, bytes], finished: Callable[[str], Collection[str]] = lambda _: ()
+) -> tuple[Finding, ...]:
     """Every finding about the files of a repository, by repository path; sorted.
 
-    Reads no clock and no cluster: what needs one is said by `check`.
+    Reads no clock and no cluster; `check` reports what needs one. `finished` gives the ledger ids
+    of a cluster's finished requests.
     """
     settings, findings = _settings(files)
     folders = sorted({_folder(path) for path in files if path.startswith("intents/")} - {""})
@@ -35,10 +38,8 @@ def lint(files: Mapping[str, bytes]) -> tuple[Finding, ...]:
         prefix = f"intents/{cluster}/"
         texts = {path: files[path] for path in files if _wanted(path, prefix)}
         intents, about = read_intents(texts, settings or _lenient(cluster), cluster)
-        found += about
+        found += without_finished(about, intents, functools.partial(finished, cluster))
         if machines:
-            from gitbot.intents.manifests import misleading_labels  # noqa: PLC0415 - seldom
-
             found += misleading_labels(intents, machines)
     found += _policies(files)
     return tuple(sorted(set(found), key=sort_key))
@@ -49,11 +50,10 @@ def _settings(files: Mapping[str, bytes]) -> tuple[Settings | None, tuple[Findin
         return read_settings(files[CONFIGURATION_FILE], CONFIGURATION_FILE)
     message = f"found no configuration, expected {CONFIGURATION_FILE}"
     hint = "`gitbot init` in an empty folder writes an example"
-    return None, (_about(CONFIGURATION_FILE, MISSING, message, hint),)
+    return None, (finding_at(CONFIGURATION_FILE, TOP, MISSING, message, hint),)
 
 
 def manifest_folders(configuration: bytes) -> tuple[str, ...]:
-    """The folders of this repository where the configuration says that VM manifests live."""
     settings, _ = read_settings(configuration, CONFIGURATION_FILE)
     manifests = settings.manifests if settings is not None else ()
     return tuple(item.path for item in manifests if item.repository is None)
@@ -62,14 +62,12 @@ def manifest_folders(configuration: bytes) -> tuple[str, ...]:
 def _machines(
     files: Mapping[str, bytes], settings: Settings | None
 ) -> tuple[list[KubernetesObject], list[Finding]]:
-    """The VirtualMachines of the manifests, and files of them that are no YAML."""
+    """The VirtualMachines of the manifests, and files of them that are not YAML."""
     machines: list[KubernetesObject] = []
     unread: list[Finding] = []
     folders = [item.path for item in settings.manifests] if settings is not None else []
     if not folders:
         return machines, unread
-    from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml  # noqa: PLC0415 - seldom
-
     for path in sorted(files):
         if not path.lower().endswith(_READ) or not any(path.startswith(f"{f}/") for f in folders):
             continue
@@ -83,16 +81,10 @@ def _machines(
 
 
 def _not_yaml(path: str, error: InvalidInput) -> Finding:
-    """A manifest that is no YAML (a template, maybe) is not judged, and never looks clean."""
-    return Finding(
-        code="files/manifest",
-        severity=Severity.WARNING,
-        message=f"found a manifest that cannot be read ({error.message}), expected YAML",
-        file=path,
-        line=1,
-        column=1,
-        hint="give manifests another path if these are templates",
-    )
+    """A manifest that is not YAML (maybe a template) is not judged, and never counts as clean."""
+    message = f"found a manifest that cannot be read ({error.message}), expected YAML"
+    hint = "give manifests another path if these are templates"
+    return finding_at(path, TOP, "files/manifest", message, hint, severity=Severity.WARNING)
 
 
 def _clusters(folders: list[str], settings: Settings | None) -> list[str]:
@@ -102,7 +94,7 @@ def _clusters(folders: list[str], settings: Settings | None) -> list[str]:
 
 
 def _lenient(cluster: str) -> Settings:
-    """Where the configuration is wrong: settings that add no finding to the intents'."""
+    """Substitute for a wrong configuration: settings that add no findings about intents."""
     return Settings.model_construct(
         clusters=(ClusterSettings.model_construct(name=cluster, time_zone="UTC"),), allow_auto=True
     )
@@ -125,8 +117,9 @@ def _stray(files: Mapping[str, bytes]) -> Iterable[Finding]:
     for path in files:
         steps = path.split("/")
         if steps[0] == "intents" and len(steps) == 2 and is_ours(path):
-            yield _about(
+            yield finding_at(
                 path,
+                TOP,
                 "intents/place",
                 "found an intent file in no cluster's folder, expected intents/<cluster>/",
                 "move it into the folder of its cluster",
@@ -143,8 +136,9 @@ def _unknown_clusters(
         if folder in names or first is None:
             continue
         near = nearest(folder, names)
-        yield _about(
+        yield finding_at(
             first,
+            TOP,
             "intents/unknown-cluster",
             f"found the cluster {shown(folder)}, expected one of {CONFIGURATION_FILE}",
             f"did you mean {near}?" if near else f"add it to {CONFIGURATION_FILE}",
@@ -157,8 +151,9 @@ def _twins(files: Mapping[str, bytes]) -> Iterable[Finding]:
     for path in sorted(filter(_ours, files)):
         folded = unicodedata.normalize("NFC", path).casefold()
         if folded in seen:
-            yield _about(
+            yield finding_at(
                 path,
+                TOP,
                 "files/twin",
                 f"found a path that differs from {shown(seen[folded], 200)} only in case or "
                 "Unicode form, expected paths that differ on every machine",
@@ -177,15 +172,3 @@ def _policies(files: Mapping[str, bytes]) -> tuple[Finding, ...]:
     from gitbot.policy import read_policies  # noqa: PLC0415 - the CEL runtime only where used
 
     return read_policies(texts)[1]
-
-
-def _about(path: str, code: str, message: str, hint: str) -> Finding:
-    return Finding(
-        code=code,
-        severity=Severity.ERROR,
-        message=message,
-        file=path,
-        line=1,
-        column=1,
-        hint=hint,
-    )

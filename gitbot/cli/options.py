@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import functools
+import gc
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from gitbot.adapters.clock import SystemClock
-from gitbot.cli.running import say
+from gitbot.cli.running import kubeconfig_options, say
 from gitbot.errors import ClusterError, SnapshotError, UsageError
 from gitbot.model.instants import parse_instant
+from gitbot.model.watch import NOBODY, Onlooker
+from gitbot.wiring import SystemClock
 
 if TYPE_CHECKING:
+    from gitbot.kubernetes.selectors import LabelMatcher
     from gitbot.model.cluster import ClusterSnapshot
     from gitbot.ports.cluster import Cluster
 
 _EARLIEST, _LATEST = 946_684_800, 7_258_118_400  # the years that schedules may name, in UTC
 STDIN = "standard input"
+FINDING_FORMATS = ("text", "json", "sarif", "junit", "github")
 _WITHOUT = "--snapshot FILE to work without a cluster"
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,7 +37,7 @@ class ClusterAccess:
     """Where the state of a cluster comes from: snapshot files, or a cluster of a kubeconfig.
 
     `kubeconfig` and `context` are "" for kubectl's defaults. `name` is the cluster's name in the
-    configuration; "" where there is none, then the context's name counts.
+    configuration; "" if there is none, then the context's name counts.
     """
 
     kubeconfig: str = ""
@@ -45,9 +51,15 @@ class ClusterAccess:
 
 
 def cluster_options(function: F) -> F:
-    """--kubeconfig, --context and --snapshot; the command gets them as `access`."""
-
     # wraps also carries over the options that decorators below this one have collected
+    @kubeconfig_options
+    @click.option(
+        "--snapshot",
+        multiple=True,
+        metavar="FILE",
+        help="Work on this snapshot file, or on plain Kubernetes objects, instead of a "
+        "cluster; may be given several times; - is standard input.",
+    )
     @functools.wraps(function)
     def gather(**kwargs: Any) -> Any:
         access = ClusterAccess(
@@ -57,21 +69,7 @@ def cluster_options(function: F) -> F:
         )
         return function(access=access, **kwargs)
 
-    command: Any = gather
-    for option in (
-        click.option(
-            "--snapshot",
-            multiple=True,
-            metavar="FILE",
-            help="Work on this snapshot file, or on plain Kubernetes objects, instead of a "
-            "cluster; may be given several times; - is standard input.",
-        ),
-        click.option("--context", metavar="NAME", help="The kubeconfig context to use."),
-        click.option("--kubeconfig", metavar="FILE", help="The kubeconfig file to use."),
-    ):
-        command = option(command)
-    result: F = command
-    return result
+    return cast("F", gather)
 
 
 def namespace_options(function: F) -> F:
@@ -83,8 +81,47 @@ def namespace_options(function: F) -> F:
     return one(both(function))
 
 
+def labels_option(function: F) -> F:
+    """-l; the command gets `labels`, a LabelMatcher or None without -l."""
+    return click.option(
+        "-l",
+        "--selector",
+        "labels",
+        metavar="SELECTOR",
+        callback=lambda _context, _option, text: None if text is None else read_selector(text),
+        help="Only what has these labels: key=value, key!=value, key, !key, key in (a,b).",
+    )(function)
+
+
+_REQUIREMENT = re.compile(
+    r"(?P<no>!)?(?P<key>[\w./-]+)(\s*(?P<sign>==?|!=)\s*(?P<value>[\w.-]*)"
+    r"|\s+(?P<word>in|notin)\s*\((?P<values>[^()]*)\))?"
+)
+
+
+def read_selector(text: str) -> LabelMatcher:
+    """A label selector as kubectl reads it. Raises BadParameter."""
+    from gitbot.kubernetes.selectors import LabelMatcher  # noqa: PLC0415 - keeps --help quick
+
+    found = []
+    for part in re.split(r",(?![^(]*\))", text):
+        match = _REQUIREMENT.fullmatch(part.strip())
+        if match is None or (match["no"] and (match["sign"] or match["word"])):
+            raise click.BadParameter(f"found {part.strip()!r}, expected such as app=db or !app")
+        values = [match["value"]] if match["sign"] else (match["values"] or "").split(",")
+        without = match["sign"] == "!=" or match["word"] == "notin"
+        if match["sign"] or match["word"]:
+            values = [value.strip() for value in values]
+            operator = "NotIn" if without else "In"
+            found.append({"key": match["key"], "operator": operator, "values": values})
+        else:
+            found.append(
+                {"key": match["key"], "operator": "DoesNotExist" if match["no"] else "Exists"}
+            )
+    return LabelMatcher.of({"matchExpressions": found})
+
+
 def now_option(function: F) -> F:
-    """--now; the command gets `now` in seconds UTC, the present without it."""
     return click.option(
         "--now",
         metavar="TIME",
@@ -94,7 +131,6 @@ def now_option(function: F) -> F:
 
 
 def output_option(formats: Iterable[str], default: str) -> Callable[[F], F]:
-    """-o with these formats; the command gets `output`."""
     return click.option(
         "-o",
         "--output",
@@ -105,20 +141,35 @@ def output_option(formats: Iterable[str], default: str) -> Callable[[F], F]:
     )
 
 
-def load_snapshot(access: ClusterAccess, *, now: int) -> ClusterSnapshot:
-    """The snapshot of the files given, else of the cluster.
+def fail_on_option(function: F) -> F:
+    return click.option(
+        "--fail-on",
+        type=click.Choice(("error", "warning")),
+        default="error",
+        show_default=True,
+        help="What gives exit code 1.",
+    )(function)
 
-    What was not taken from the files is said on stderr. Raises UsageError, SnapshotError (file
-    unreadable or torn) and ClusterError.
+
+def load_snapshot(
+    access: ClusterAccess, *, now: int, onlooker: Onlooker = NOBODY
+) -> ClusterSnapshot:
+    """The snapshot of the given files, else of the cluster.
+
+    Reports on stderr what it did not take from the files. Raises UsageError, SnapshotError (file
+    unreadable or damaged) and ClusterError.
     """
+    onlooker.begins("reading the cluster")
     if not access.snapshots:
-        return open_cluster(access).snapshot()
+        return _open_cluster(access).snapshot()
     from gitbot.snapshot import read_files  # noqa: PLC0415 - msgspec and yaml only where used
 
     if access.snapshots.count("-") > 1:
         raise UsageError("--snapshot -: standard input can be read once, found it given twice")
     texts = [(STDIN if name == "-" else name, read_file(name)) for name in access.snapshots]
-    reading = read_files(texts, now, cluster=access.name or "cluster")
+    with _kept():
+        reading = read_files(texts, now, cluster=access.name or "cluster")
+    onlooker.begins("")
     for warning in reading.warnings:
         say(f"warning: {warning}", err=True)
     if reading.passed_over:
@@ -127,23 +178,29 @@ def load_snapshot(access: ClusterAccess, *, now: int) -> ClusterSnapshot:
     return reading.snapshot
 
 
-def open_cluster(access: ClusterAccess) -> Cluster:
-    """The cluster itself. Raises ClusterError where the kubeconfig does not lead to one."""
-    from gitbot.adapters.kubernetes.cluster import (  # noqa: PLC0415 - the client is heavy
-        KubernetesCluster,
-    )
+@contextmanager
+def _kept() -> Iterator[None]:
+    """What is read here stays: the cycle collector neither runs meanwhile nor looks at it later."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _open_cluster(access: ClusterAccess) -> Cluster:
+    from gitbot.wiring.workspace import open_cluster  # noqa: PLC0415 - the client is heavy
 
     try:
-        return KubernetesCluster(
-            context=access.context, kubeconfig=access.kubeconfig, name=access.name
-        )
-    except ClusterError as error:  # every command that comes here takes files as well
+        return open_cluster(name=access.name, kubeconfig=access.kubeconfig, context=access.context)
+    except ClusterError as error:  # every command that calls this takes files as well
         hint = f"{error.hint}{', or ' if error.hint else ''}{_WITHOUT}"
         raise ClusterError(error.message, hint=hint) from error
 
 
 def read_file(name: str) -> bytes:
-    """A file's bytes, standard input for "-". SnapshotError where it cannot be read."""
+    """A file's bytes, standard input for "-". Raises SnapshotError if it cannot be read."""
     if not name:
         raise UsageError("found an empty file name", hint="give the name of a file, or -")
     if name == "-":
@@ -154,15 +211,20 @@ def read_file(name: str) -> bytes:
         raise SnapshotError(f"{name}: {error.strerror}") from error
 
 
-def _instant(text: str | None) -> int:
-    if text is None:
-        return SystemClock().now()
+def read_instant(text: str) -> int:
+    """Seconds UTC of an option's value. Raises BadParameter if it is not a time."""
     try:
-        now = parse_instant(text)
+        return parse_instant(text)
     except ValueError as error:
         raise click.BadParameter(
             f"found {text!r}, expected a time such as 2026-12-06T21:00:00Z"
         ) from error
+
+
+def _instant(text: str | None) -> int:
+    if text is None:
+        return SystemClock().now()
+    now = read_instant(text)
     if not _EARLIEST <= now < _LATEST:
         raise click.BadParameter(f"found {text!r}, expected a time of the years 2000 to 2199")
     return now

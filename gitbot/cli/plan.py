@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from gitbot.cli.checking import FORMATS, Asked, asking_options, colour, fail_on_option, run_check
-from gitbot.cli.options import output_option
+from gitbot.cli.checking import FORMATS, Asked, asking_options, colour, run_check
+from gitbot.cli.options import fail_on_option, output_option
 from gitbot.cli.showing import shown
 
 
@@ -13,14 +13,17 @@ from gitbot.cli.showing import shown
 @output_option(FORMATS, "table")
 @fail_on_option
 @asking_options
-def command(asked: Asked, output: str, fail_on: str) -> int:
+def plan(asked: Asked, output: str, fail_on: str) -> int:
     """Plan all unfinished requests, the drains that are due and the healings of broken rules.
 
     Reads the working tree, or --rev. With --base only what merging into it would add.
 
-    Exit code 0 with a plan, 1 where something asked for cannot be done, a policy denies, or a
-    required rule is still broken after the plan.
+    Exit code 0 with a plan, 1 if a requested move cannot be done, a policy denies, or a required
+    rule is still broken after the plan.
     """
-    result = run_check(asked)
+    human = output in ("table", "wide")
+    result = run_check(asked, stoppable=True, human=human)
     click.echo(shown(result, output, colour=colour()), nl=False)
+    if not result.final:
+        return 130
     return 1 if result.plan_fails(on_warning=fail_on == "warning") else 0

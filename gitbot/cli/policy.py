@@ -1,4 +1,4 @@
-"""`gitbot policy`: run the tests beside policies, list what is in force."""
+"""`gitbot policy`: run the tests beside policies, list the policies in force."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot.adapters.files import ShippedTexts, find_root, read_working_tree
-from gitbot.cli.options import output_option
+from gitbot.cli.options import FINDING_FORMATS, output_option
+from gitbot.cli.showing import shown_findings
 from gitbot.errors import UsageError
 from gitbot.model.findings import Finding, Severity
+from gitbot.wiring import ShippedTexts, find_root, read_working_tree
 
 if TYPE_CHECKING:
     from gitbot.policy.cases import CaseResult
 
-_FORMATS = ("text", "json", "sarif", "junit", "github")
-
 
 @click.group("policy")
-def command() -> None:
+def policy() -> None:
     """Policies in CEL that plans are judged by."""
 
 
-@command.command("test")
+@policy.command("test")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
-@output_option(_FORMATS, "text")
+@output_option(FINDING_FORMATS, "text")
 def run(paths: tuple[Path, ...], output: str) -> None:
     """Run the tests (*.test.yaml) of the policies in PATH.
 
     Without PATH: of the packs that ship with gitbot, and of policies/ in this repository. A test
-    may name any policy that ships with gitbot or stands in PATH.
+    may name any policy that ships with gitbot or is in PATH.
     """
     from gitbot.policy import read_policies  # noqa: PLC0415 - the CEL runtime only where used
     from gitbot.policy.cases import run_tests  # noqa: PLC0415
@@ -53,7 +52,7 @@ def run(paths: tuple[Path, ...], output: str) -> None:
         sys.exit(1)
 
 
-@command.command("list")
+@policy.command("list")
 def show() -> None:
     """List the policies in force here.
 
@@ -78,7 +77,7 @@ def _shipped() -> dict[str, str]:
 
 
 def _own() -> Mapping[str, str]:
-    """The policies of the repository around the working folder; none outside of one."""
+    """The policies of the repository around the working folder; none outside a repository."""
     try:
         root = find_root(Path.cwd())
     except UsageError:
@@ -112,17 +111,6 @@ def _failed(result: CaseResult) -> Finding:
 
 
 def _shown(results: tuple[CaseResult, ...], findings: tuple[Finding, ...], output: str) -> str:
-    from gitbot.reports import findings as reports  # noqa: PLC0415 - keeps --help quick
-
-    match output:
-        case "json":
-            return reports.json_findings(findings)
-        case "sarif":
-            return reports.sarif(findings)
-        case "junit":
-            return reports.junit(findings)
-        case "github":
-            return reports.github(findings)
-        case _:
-            lines = [f"ok {item.policy}: {item.name}\n" for item in results if item.passed]
-            return "".join(lines) + reports.text(findings)
+    passed = [f"ok {item.policy}: {item.name}\n" for item in results if item.passed]
+    lines = passed if output == "text" else []
+    return "".join(lines) + shown_findings(findings, output)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
 @click.command("propose")
 @output_option(("table", "json"), "table")
 @running_options
-def command(where: dict[str, str], output: str) -> int:
+def propose(where: dict[str, str], output: str) -> int:
     """Open, renew and close the bot's pull requests: drains, returns, healings, what is left.
 
-    Merging one approves exactly its plan. One that is closed without a merge is not opened again
-    until its plan changes. Exit code 1 where a request on the base branch cannot be planned.
+    Merging one approves exactly its plan. One that you close without a merge is not opened again
+    until its plan changes. Exit code 1 if a request on the base branch cannot be planned.
     """
     from gitbot.workflows.propose import propose  # noqa: PLC0415 - keeps --help quick
 
@@ -32,9 +31,10 @@ def command(where: dict[str, str], output: str) -> int:
 
 
 def show(result: ProposeResult, output: str) -> None:
-    """Print what was done about each concern."""
     if output == "json":
-        click.echo(json.dumps(propose_json(result), indent=2))
+        from gitbot.published import PublishedPropose, json_text, published  # noqa: PLC0415
+
+        click.echo(json_text(published(result, PublishedPropose)), nl=False)
         return
     if not result.concerns:
         say("no concern: nothing to propose")
@@ -42,21 +42,3 @@ def show(result: ProposeResult, output: str) -> None:
         number = f" (pull request {item.pull_request})" if item.pull_request else ""
         reason = f": {item.reason}" if item.reason else ""
         say(f"{item.concern}: {item.action}{number}{reason}")
-
-
-def propose_json(result: ProposeResult) -> dict[str, object]:
-    """The published document of kind ProposeResult."""
-    return {
-        "apiVersion": "placement.gitbot.dev/v1alpha1",
-        "kind": "ProposeResult",
-        "concerns": [
-            {
-                "concern": item.concern,
-                "action": item.action,
-                "pullRequest": item.pull_request,
-                "digest": item.digest,
-                "reason": item.reason,
-            }
-            for item in result.concerns
-        ],
-    }

@@ -1,8 +1,7 @@
-"""`gitbot reconcile`: look, propose, apply, in one pass or again and again."""
+"""`gitbot reconcile`: look, propose, apply; in one pass, or repeatedly with --watch."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,11 +12,12 @@ from gitbot.cli import apply as apply_command
 from gitbot.cli import propose as propose_command
 from gitbot.cli.options import output_option
 from gitbot.cli.running import running, running_options, say, stopping
+from gitbot.wiring import StoppableClock, SystemClock
 
 if TYPE_CHECKING:
     from gitbot.errors import GitbotError
-    from gitbot.workflows.reconcile import ReconcileResult
     from gitbot.workflows.shell import Shell
+    from gitbot.workflows.watch import ReconcileResult
 
 
 @click.command("reconcile")
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @apply_command.wait_option
 @output_option(("table", "json"), "table")
 @running_options
-def command(
+def reconcile(
     *,
     where: dict[str, str],
     watch: bool,
@@ -51,17 +51,17 @@ def command(
     wait_for_opening: int,
     output: str,
 ) -> int:
-    """Look at the cluster, plan open pull requests again, propose, and apply: what a schedule runs.
+    """Look at the cluster, plan open pull requests again, propose, and apply: for schedules.
 
-    On an unchanged world a second run writes nothing. With --watch it also plans pull requests that
-    nobody has shown yet, waits out whatever is out of reach, and ends with 130 when asked to.
+    If nothing changed, a second run writes nothing. With --watch it also plans pull requests that
+    were never shown, waits while something is out of reach, and ends with 130 on request.
     """
     if watch:
         return _watch(
             where, every=every, max_runtime=max_runtime, health_file=health_file, output=output
         )
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - keeps --help quick
-    from gitbot.workflows.reconcile import reconcile  # noqa: PLC0415
+    from gitbot.workflows.watch import reconcile  # noqa: PLC0415
 
     with stopping() as stop, running(where) as shell:
         result = reconcile(
@@ -77,8 +77,6 @@ def command(
 def _watch(
     where: dict[str, str], *, every: int, max_runtime: int, health_file: str, output: str
 ) -> int:
-    from gitbot.adapters.clock import SystemClock  # noqa: PLC0415 - keeps --help quick
-    from gitbot.adapters.signals import StoppableClock  # noqa: PLC0415
     from gitbot.cli.health import HealthFile  # noqa: PLC0415
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415
     from gitbot.workflows.watch import watch  # noqa: PLC0415
@@ -117,19 +115,10 @@ def _watch(
 
 
 def show(result: ReconcileResult, output: str) -> None:
-    """Print what a pass did."""
     if output == "json":
-        click.echo(json.dumps(reconcile_json(result), indent=2))
+        from gitbot.published import PublishedReconcile, json_text, published  # noqa: PLC0415
+
+        click.echo(json_text(published(result, PublishedReconcile)), nl=False)
         return
     propose_command.show(result.proposed, output)
     apply_command.show(result.applied, output)
-
-
-def reconcile_json(result: ReconcileResult) -> dict[str, object]:
-    """The published document of kind ReconcileResult."""
-    return {
-        "apiVersion": "placement.gitbot.dev/v1alpha1",
-        "kind": "ReconcileResult",
-        "proposed": propose_command.propose_json(result.proposed),
-        "applied": apply_command.apply_json(result.applied),
-    }

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot.adapters.files import ShippedTexts
 from gitbot.cli.checking import Asked, asking_options, run_check
 from gitbot.cli.options import output_option
 from gitbot.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from gitbot.model.manifest import Manifest
+    from gitbot.model.plan import Manifest
     from gitbot.workflows.check import CheckResult
 
 
@@ -34,7 +33,7 @@ KINDS = (
 )
 @output_option(("yaml", "json"), "yaml")
 @asking_options
-def command(asked: Asked, output: str, kinds: tuple[str, ...]) -> int:
+def render(asked: Asked, output: str, kinds: tuple[str, ...]) -> int:
     """Print the migrations of the plan, the labels of nodes that leave service, and admission
     policies of rules with `admission: Render`.
 
@@ -43,11 +42,11 @@ def command(asked: Asked, output: str, kinds: tuple[str, ...]) -> int:
     printed for you to apply; gitbot applies none.
     """  # noqa: D205 - the first sentence is too long for a line
     result = run_check(asked)
-    if result.review is None:
+    if result.judged is None:
         from gitbot.reports import text  # noqa: PLC0415 - keeps --help quick
 
         raise InvalidInput(text(result.all_findings).rstrip())
-    every = (*result.review.manifests, *_policies(result))
+    every = (*result.judged.manifests, *_policies(result))
     manifests = tuple(item for item in every if not kinds or item.kind in kinds)
     click.echo(_shown(manifests, output), nl=False)
     held = len(result.holds)
@@ -59,21 +58,20 @@ def command(asked: Asked, output: str, kinds: tuple[str, ...]) -> int:
 
 def _policies(result: CheckResult) -> tuple[Manifest, ...]:
     from gitbot.rendering import admission_manifests, manifest  # noqa: PLC0415
-    from gitbot.workflows.review import admission_rules  # noqa: PLC0415
+    from gitbot.workflows.judged_plan import admission_rules  # noqa: PLC0415
 
-    assert result.intents is not None, "BUG: a review without intents"
-    templates = ShippedTexts().templates()
+    revision = result.revision
+    assert revision is not None, "BUG: a review without a revision"
     return tuple(
         manifest(obj)
-        for rule in admission_rules(result.intents)
-        for obj in admission_manifests(rule, templates=templates)
+        for rule in admission_rules(revision.intents)
+        for obj in admission_manifests(rule, templates=revision.templates)
     )
 
 
 def _shown(manifests: tuple[Manifest, ...], output: str) -> str:
     if output == "json":
-        import json  # noqa: PLC0415
+        from gitbot.published import ManifestList, json_text, published  # noqa: PLC0415
 
-        items = [dict(item.object) for item in manifests]
-        return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
+        return json_text(published({"items": [item.object for item in manifests]}, ManifestList))
     return "---\n".join(item.text for item in manifests)

@@ -1,4 +1,4 @@
-"""`gitbot resume`: take the stop flag away."""
+"""`gitbot resume`: remove the stop flag."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gitbot.cli.running import by_option, running, running_options, say
 @click.option("--reason", default="", metavar="TEXT", help="Why it is safe again.")
 @by_option
 @running_options
-def command(where: dict[str, str], reason: str, by: str) -> int:
-    """Take the stop flag away in both places, also after the circuit breaker opened.
+def resume(where: dict[str, str], reason: str, by: str) -> int:
+    """Remove the stop flag in both places, also after the circuit breaker opened.
 
-    Both must be reachable: what could not be taken away is named, exit code 2.
+    Both must be reachable: gitbot names the place where the flag remains, exit code 2.
     """
-    from gitbot.workflows.hold import resume  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.apply import resume  # noqa: PLC0415 - keeps --help quick
 
     with running(where) as shell:
         result = resume(shell, reason=reason, by=by)

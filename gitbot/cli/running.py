@@ -1,4 +1,4 @@
-"""What the commands share that read or change the world: opening it, telling what happens."""
+"""What commands share that read or change the world: opening ports, reporting progress."""
 
 from __future__ import annotations
 
@@ -8,46 +8,53 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from gitbot.adapters.files import find_root
 from gitbot.errors import Bug, GitbotError, Interrupted, UsageError
 from gitbot.model.instants import format_instant
+from gitbot.wiring import Stop, StoppableClock, find_root, stop_on_signals
 
 if TYPE_CHECKING:
-    from gitbot.adapters.signals import Stop
     from gitbot.ports.cluster import Cluster
+    from gitbot.settings import Settings
     from gitbot.workflows.shell import Progress, Shell
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def running_options(function: F) -> F:
-    """--cluster, --kubeconfig, --context; the command gets `where`, for `running`."""
+def kubeconfig_options(function: F) -> F:
+    context = click.option("--context", metavar="NAME", help="The kubeconfig context to use.")
+    file = click.option("--kubeconfig", metavar="FILE", help="The kubeconfig file to use.")
+    return file(context(function))
 
+
+def running_options(function: F) -> F:
+    @click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
+    @kubeconfig_options
     @functools.wraps(function)
     def gather(**kwargs: Any) -> Any:
         where = {name: kwargs.pop(name) or "" for name in ("cluster", "kubeconfig", "context")}
         return function(where=where, **kwargs)
 
-    command: Any = gather
-    for option in (
-        click.option("--context", metavar="NAME", help="The kubeconfig context to use."),
-        click.option("--kubeconfig", metavar="FILE", help="The kubeconfig file to use."),
-        click.option("--cluster", metavar="NAME", help="Which cluster of the configuration."),
-    ):
-        command = option(command)
-    result: F = command
-    return result
+    return cast("F", gather)
 
 
 def by_option(function: F) -> F:
-    """--by; the command gets `by`, the name of the person, by default that of the login."""
+    """--by; the command gets `by`, by default the author of commits here, else the login."""
     return click.option(
-        "--by", metavar="NAME", default=_login, help="Who says so, for the record."
+        "--by",
+        metavar="NAME",
+        default=_person,
+        help="Who says so, for the record. Default: Git's user.name.",
     )(function)
+
+
+def _person() -> str:
+    from gitbot.wiring.workspace import author_here  # noqa: PLC0415 - keeps --help quick
+
+    return author_here() or _login()
 
 
 def _login() -> str:
@@ -57,15 +64,29 @@ def _login() -> str:
         return ""
 
 
+def pick_cluster(settings: Settings, name: str) -> str:
+    """The cluster of that name, or the only one. The UsageError lists the choice."""
+    names = [cluster.name for cluster in settings.clusters]
+    if not name and len(names) == 1:
+        return names[0]
+    if name in names:
+        return name
+    found = f"there is no cluster {name}" if name else "the configuration has several clusters"
+    raise UsageError(found, hint=f"--cluster is one of {', '.join(names)}")
+
+
 @contextmanager
 def running(where: dict[str, str]) -> Iterator[Shell]:
-    """The shell of one cluster of the repository that the command is called in."""
-    from gitbot.cli.checking import pick_cluster  # noqa: PLC0415 - keeps --help quick
-    from gitbot.wiring import open_shell, open_workspace  # noqa: PLC0415
+    """The shell of one cluster of the repository around the working folder.
+
+    It opens despite a broken configuration, so that one can look, hold and cancel. What carries
+    something out reads the tip of the base branch, and refuses its errors.
+    """
+    from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
 
     root = find_root(Path.cwd())
     with open_workspace(
-        root, kubeconfig=where["kubeconfig"], context=where["context"]
+        root, kubeconfig=where["kubeconfig"], context=where["context"], forgiving=True
     ) as workspace:
         cluster = pick_cluster(workspace.settings, where["cluster"])
         yield open_shell(workspace, cluster, progress=tell)
@@ -73,24 +94,20 @@ def running(where: dict[str, str]) -> Iterator[Shell]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopping:
-    """A run that ends at its next safe point when somebody asks; it calls `beat` while it rests."""
+    """A run that ends at its next safe point on request; it calls `beat` while it rests."""
 
     stop: Stop
     beat: Callable[[], None] | None = None
 
     def of(self, shell: Shell) -> Shell:
-        """The shell whose rests end, and which begins nothing more, when somebody asks."""
-        from gitbot.adapters.signals import StoppableClock  # noqa: PLC0415 - keeps --help quick
-
+        """The shell with rests that end on request; it begins nothing after that."""
         clock = StoppableClock(shell.clock, self.stop, self.beat)
         return replace(shell, clock=clock, interrupted=self.stop.asked)
 
 
 @contextmanager
 def stopping(beat: Callable[[], None] | None = None) -> Iterator[Stopping]:
-    """SIGINT and SIGTERM ask the run inside to end. Interrupted where only they made it fail."""
-    from gitbot.adapters.signals import stop_on_signals  # noqa: PLC0415 - keeps --help quick
-
+    """SIGINT and SIGTERM ask the run to end; if it then fails, Interrupted replaces the error."""
     with stop_on_signals() as stop:
         try:
             yield Stopping(stop=stop, beat=beat)
@@ -105,11 +122,10 @@ def stopping(beat: Callable[[], None] | None = None) -> Iterator[Stopping]:
 def cluster_alone(where: dict[str, str]) -> Cluster:
     """The cluster without repository and forge, as the work tree names it: for stopping only.
 
-    Where the work tree cannot say it, the one that --kubeconfig or --context name by hand. Raises
+    If the work tree does not name it, the one that --kubeconfig or --context name. Raises
     UsageError, InvalidInput and ClusterError.
     """
-    from gitbot.cli.checking import pick_cluster  # noqa: PLC0415 - keeps --help quick
-    from gitbot.wiring import open_cluster, settings_here  # noqa: PLC0415
+    from gitbot.wiring.workspace import open_cluster, settings_here  # noqa: PLC0415
 
     kubeconfig, context = where["kubeconfig"], where["context"]
     try:
@@ -129,12 +145,11 @@ def cluster_alone(where: dict[str, str]) -> Cluster:
 
 
 def tell(progress: Progress) -> None:
-    """One line of progress on stderr."""
     say(f"{format_instant(progress.time)} {progress.text}", err=True)
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Lines for people: what others wrote into them cannot act on a terminal."""
+    """Print lines for people; control characters in them cannot act on a terminal."""
     from gitbot.reports.inert import terminal  # noqa: PLC0415 - keeps --help quick
 
     for line in text.split("\n"):

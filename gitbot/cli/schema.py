@@ -11,45 +11,47 @@ import click
 
 from gitbot.errors import UsageError
 
-_INTENTS = "gitbot.intents.schema:json_schema"
+_INTENTS = "gitbot.intents.registry:json_schema"
+_PUBLISHED = "gitbot.published:schema_of"
 
-# kind -> module:function that gives its JSON Schema; an intents kind is the function's argument
+# kind -> module:function that gives its JSON Schema; with several kinds it takes the kind
 SCHEMAS: dict[str, str] = {
-    "ApplyResult": "gitbot.workflows.schemas:apply_schema",
-    "ClusterSnapshot": "gitbot.snapshot.schema:snapshot_schema",
-    "CommentResult": "gitbot.workflows.schemas:comment_schema",
+    "ApplyResult": _PUBLISHED,
+    "ClusterSnapshot": _PUBLISHED,
+    "CommentResult": _PUBLISHED,
     "Configuration": "gitbot.settings:json_schema",
-    "Diagnosis": "gitbot.workflows.schemas:diagnosis_schema",
-    "Explanation": "gitbot.constraints.explanation:schema",
-    "FindingList": "gitbot.model.plan_schema:finding_list_schema",
+    "Diagnosis": _PUBLISHED,
+    "Explanation": _PUBLISHED,
+    "FindingList": _PUBLISHED,
     "FreezeWindow": _INTENTS,
-    "LedgerEntryList": "gitbot.workflows.schemas:ledger_schema",
-    "List": "gitbot.rendering.schema:list_schema",
+    "LedgerEntryList": "gitbot.published.ledger_lines:ledger_schema",
+    "List": _PUBLISHED,
+    "Listing": _PUBLISHED,
     "MaintenanceWindow": _INTENTS,
     "MigrationRequest": _INTENTS,
-    "PlacementPlan": "gitbot.model.plan_schema:plan_schema",
+    "PlacementPlan": _PUBLISHED,
     "PlacementPolicy": "gitbot.policy.files:json_schema",
     "PlacementPolicyTest": "gitbot.policy.cases:json_schema",
     "PlacementProposal": _INTENTS,
     "PlacementRule": _INTENTS,
-    "ProposeResult": "gitbot.workflows.schemas:propose_schema",
-    "ReconcileResult": "gitbot.workflows.schemas:reconcile_schema",
-    "Status": "gitbot.workflows.schemas:status_schema",
+    "ProposeResult": _PUBLISHED,
+    "ReconcileResult": _PUBLISHED,
+    "Status": _PUBLISHED,
     "ZoneAntiAffinity": _INTENTS,
 }
 
 
 def schema_of(kind: str) -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a kind. UsageError for an unknown one."""
+    """The JSON Schema (2020-12) of a kind. Raises UsageError for an unknown one."""
     if kind not in SCHEMAS:
-        from gitbot.documents.words import nearest  # noqa: PLC0415 - keeps --help quick
+        from gitbot.model.words import nearest  # noqa: PLC0415 - keeps --help quick
 
         near = nearest(kind, SCHEMAS)
         hint = f"did you mean {near}?" if near else f"expected {', '.join(SCHEMAS)}"
         raise UsageError(f"there is no kind {kind}", hint=hint)
     module, _, function = SCHEMAS[kind].partition(":")
     make = getattr(importlib.import_module(module), function)
-    schema: dict[str, Any] = make(kind) if SCHEMAS[kind] == _INTENTS else make()
+    schema: dict[str, Any] = make(kind) if SCHEMAS[kind] in (_INTENTS, _PUBLISHED) else make()
     return schema
 
 
@@ -59,7 +61,7 @@ def schema_of(kind: str) -> dict[str, Any]:
 @click.option(
     "-o", "--output", metavar="DIR", help="Write one file a kind, DIR/KIND.json, instead."
 )
-def command(kind: str | None, every: bool, output: str | None) -> None:
+def schema(kind: str | None, every: bool, output: str | None) -> None:
     """Print the JSON Schema of a KIND, for editors and CI; without KIND, the list of kinds.
 
     In an editor with yaml-language-server, begin a file with

@@ -1,4 +1,4 @@
-"""`gitbot snapshot`: the state of the cluster as one file that every other command takes."""
+"""`gitbot snapshot`: the state of the cluster as one file that other commands accept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gitbot.model.cluster import ClusterSnapshot
 @click.option("--name", default="", metavar="NAME", help="The cluster's name in the snapshot.")
 @now_option
 @cluster_options
-def command(access: ClusterAccess, output: str, name: str, now: int) -> None:
+def snapshot(access: ClusterAccess, output: str, name: str, now: int) -> None:
     """Write the state of a cluster, cut down to what placement needs, into one file."""
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - msgspec only where used
 
@@ -33,28 +33,21 @@ def command(access: ClusterAccess, output: str, name: str, now: int) -> None:
 
 
 def _write(name: str, data: bytes) -> None:
-    """Replace the file in one step: a torn snapshot never exists under its name.
+    """Replace the file in one step, so that nobody sees half a snapshot.
 
-    A pipe, a device or a link to one is written into, never replaced.
+    A pipe, a device or a link to one is written to, never replaced.
     """
     path = Path(name)
-    if path.exists() and not path.is_file():
-        _write_into(path, data)
-        return
-    partial = path.with_name(path.name + ".partial")
+    in_place = path.exists() and not path.is_file()
+    partial = path if in_place else path.with_name(path.name + ".partial")
     try:
         partial.write_bytes(data)
-        os.replace(partial, path)  # noqa: PTH105 - the one call that replaces in one step
+        if not in_place:
+            os.replace(partial, path)  # noqa: PTH105 - the one call that replaces in one step
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        if not in_place:
+            partial.unlink(missing_ok=True)
         raise SnapshotError(f"{name} cannot be written: {error.strerror}") from error
-
-
-def _write_into(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise SnapshotError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _summary(snapshot: ClusterSnapshot) -> str:

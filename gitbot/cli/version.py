@@ -1,4 +1,4 @@
-"""`gitbot version`: which gitbot this is, and what decides its answers."""
+"""`gitbot version`: the versions that decide gitbot's answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gitbot import __version__
 
 
 @click.command()
-def command() -> None:
+def version() -> None:
     """Print the versions of gitbot, its time zones and its Python."""
     from gitbot.calendar import TZDATA_VERSION  # noqa: PLC0415 - only where it is asked for
 

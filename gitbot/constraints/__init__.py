@@ -1,5 +1,5 @@
-"""Scheduling truth: what kube-scheduler and KubeVirt accept, and the rules of intents.
+"""Scheduling rules: what kube-scheduler and KubeVirt accept, and what intents demand.
 
-Every constraint is a check with an explanation. This room plans nothing, reads no file and no
-clock, and never imports intents.
+Every constraint is a check with an explanation. This room plans nothing, reads neither files nor
+the clock, and never imports intents.
 """

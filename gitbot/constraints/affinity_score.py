@@ -14,9 +14,9 @@ from gitbot.model.scheduling import AffinityTerm
 
 
 def score(state: State, pod: Pod, numbers: Numbers) -> Numbers | None:
-    """Weights of the pod's own preferred terms and of the terms of the pods that are there.
+    """Weights of the pod's own preferred terms and of the terms of placed pods.
 
-    Required affinity of a placed pod counts 1. Skipped where no term meets any domain.
+    Required affinity of a placed pod counts 1. None if no term meets any domain.
     """
     totals = np.zeros(len(state.columns), dtype=np.int64)
     met = False
@@ -44,7 +44,6 @@ def score(state: State, pod: Pod, numbers: Numbers) -> Numbers | None:
 
 
 def _weights(state: State, pod: Pod) -> Iterator[tuple[AffinityTerm, int, Mapping[int, int]]]:
-    """Each term with its weight and the number of matches by node."""
     for weighted in pod.affinity.preferred_pods:
         nodes: dict[int, int] = {}
         for _, number in places_of(weighted.term, state):

@@ -25,7 +25,7 @@ def probability_up_to(alpha: float, beta: float, limit: float) -> float:
 
 
 def probability_of_moments(mean: float, deviation: float, limit: float) -> float | None:
-    """P(X <= limit) of the beta distribution with that mean and deviation, None where none has."""
+    """P(X <= limit) of the beta distribution with these moments; None if none has them."""
     variance = deviation * deviation
     if not 0 <= mean <= 1 or variance <= 0 or variance >= mean * (1 - mean):
         return None
@@ -37,7 +37,7 @@ def probability_of_moments(mean: float, deviation: float, limit: float) -> float
 
 
 def largest_deviation(mean: float) -> float:
-    """The deviation that no beta distribution of this mean reaches."""
+    """The deviation that every beta distribution of this mean stays below."""
     return sqrt(mean * (1 - mean)) if 0 < mean < 1 else 0.0
 
 

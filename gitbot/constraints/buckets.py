@@ -23,12 +23,11 @@ class Buckets(Generic[K, I]):
         self._owned: set[K] = set()
 
     def fork(self) -> Buckets[K, I]:
-        """An independent copy."""
         self._owned = set()
         return Buckets(dict(self._buckets))
 
     def get(self, key: K) -> Mapping[I, int]:
-        """The items of a key with their counts, in order of first addition; empty where none."""
+        """The items of a key with their counts, in order of first addition."""
         return self._buckets.get(key, _EMPTY)  # type: ignore[arg-type]
 
     def __contains__(self, key: K) -> bool:
@@ -38,12 +37,11 @@ class Buckets(Generic[K, I]):
         return iter(self._buckets)
 
     def add(self, key: K, item: I, count: int = 1) -> None:
-        """Count an item up."""
         bucket = self._buckets[key] if key in self._owned else self._own(key)
         bucket[item] = bucket.get(item, 0) + count
 
     def remove(self, key: K, item: I, count: int = 1) -> None:
-        """Count an item down; at zero it leaves, and an empty bucket leaves with it."""
+        """Decrease the count of an item. An item at zero and an empty bucket are removed."""
         bucket = self._buckets[key] if key in self._owned else self._own(key)
         left = bucket.get(item, 0) - count
         if left < 0:

@@ -1,12 +1,15 @@
-"""Topology domains of nodes, and the words that people use for them."""
+"""Topology domains of nodes, and their names in messages."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from gitbot.model.names import NamespacedName
+from gitbot.constraints.label_index import LabelIndex
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.selectors import LabelMatcher, NodeMatcher
 from gitbot.model.node import Node
 from gitbot.model.scheduling import HOSTNAME, ZONE
+from gitbot.model.words import first_of
 
 _OLD_KEYS = {
     "failure-domain.beta.kubernetes.io/zone": ZONE,
@@ -19,14 +22,18 @@ _OLD_KEYS = {
 class Domains:
     """Label values of nodes by key."""
 
-    __slots__ = ("_columns", "nodes")
+    __slots__ = ("_by_label", "_columns", "_matching", "_values", "names", "nodes")
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.nodes = {node.name: node for node in sorted(nodes, key=lambda node: node.name)}
+        self.names = frozenset(self.nodes)
         self._columns: dict[str, dict[str, str]] = {}
+        self._values: dict[tuple[str, frozenset[str]], tuple[str, ...]] = {}
+        self._matching: dict[tuple[NodeMatcher, ...], frozenset[str]] = {}
+        self._by_label: LabelIndex[Node] | None = None
 
     def column(self, key: str) -> Mapping[str, str]:
-        """Node to value, for the nodes that have the label."""
+        """Node to value, for nodes that have the label."""
         column = self._columns.get(key)
         if column is None:
             column = self._columns[key] = {
@@ -34,18 +41,43 @@ class Domains:
             }
         return column
 
-    def values(self, key: str) -> tuple[str, ...]:
-        """All domains of a key, sorted."""
-        return tuple(sorted(set(self.column(key).values())))
+    def values(self, key: str, among: frozenset[str] | None = None) -> tuple[str, ...]:
+        """The values that nodes have, of all nodes or of some; sorted."""
+        nodes = self.names if among is None else among
+        found = self._values.get((key, nodes))
+        if found is None:
+            column = self.column(key)
+            held = {column[node] for node in nodes if node in column}
+            found = self._values[key, nodes] = tuple(sorted(held))
+        return found
+
+    def matching(self, terms: Iterable[NodeMatcher]) -> frozenset[str]:
+        """The nodes that one of the terms matches."""
+        wanted = tuple(terms)
+        found = self._matching.get(wanted)
+        if found is None:
+            found = self._matching[wanted] = frozenset(
+                node.name
+                for term in wanted
+                for node in self._candidates(term)
+                if term.matches(node.labels, node.name)
+            )
+        return found
+
+    def _candidates(self, term: NodeMatcher) -> Iterator[Node]:
+        if term.pinned_names is not None:
+            return (self.nodes[name] for name in term.pinned_names if name in self.nodes)
+        if self._by_label is None:
+            self._by_label = LabelIndex(("", node.labels, node) for node in self.nodes.values())
+        return self._by_label.matching(LabelMatcher(requirements=term.expressions))
 
     def unlabelled(self, key: str) -> tuple[str, ...]:
-        """The nodes without the label, sorted."""
         column = self.column(key)
         return tuple(name for name in self.nodes if name not in column)
 
 
 def domain_words(key: str, value: str) -> str:
-    """`zone scu`, `node kni-worker2`, else `rack=r7` with the whole key."""
+    """`zone scu`, `node kni-worker2`, or `rack=r7` with the full key."""
     match key:
         case "topology.kubernetes.io/zone":
             return f"zone {value}"
@@ -59,18 +91,15 @@ def domain_words(key: str, value: str) -> str:
 
 def people(vms: Iterable[NamespacedName], places: Mapping[NamespacedName, Iterable[str]]) -> str:
     """`mssql2016 on kni-worker2, …`: names without the namespace, at most four."""
-    listed = sorted(vms)
-    words = [f"{vm.name} on {'+'.join(sorted(places[vm]))}" for vm in listed[:4]]
-    more = f" and {len(listed) - 4} more" if len(listed) > 4 else ""
-    return ", ".join(words) + more
+    return first_of([f"{vm.name} on {'+'.join(sorted(places[vm]))}" for vm in sorted(vms)], 4)
 
 
 def key_advice(
     domains: Domains, key: str, *, among: Collection[str] | None = None
 ) -> tuple[str, ...]:
-    """What is wrong with a topology key on these nodes, with the better key where one is known.
+    """What is wrong with a topology key on these nodes, and a better key if one is known.
 
-    Of nodes without it, only those `among` are named; all of them where it is None.
+    Missing labels are reported for the nodes `among` only; None means all nodes.
     """
     lines = []
     if key in _OLD_KEYS:
@@ -83,7 +112,7 @@ def key_advice(
 
 
 def _nearest(domains: Domains, key: str) -> str:
-    """A key that nodes do have and that ends in the same word, or the hostname's usual mistake."""
+    """A key that nodes have and that ends in the same word, or the hostname's usual mistake."""
     word = key.rpartition("/")[2]
     present = sorted({label for node in domains.nodes.values() for label in node.labels})
     alike = [label for label in present if label.rpartition("/")[2] == word]

@@ -1,4 +1,4 @@
-"""What does not change while pods move: nodes, namespaces, volumes, services. Shared by forks."""
+"""What stays the same while pods move: nodes, namespaces, volumes, services. Forks share it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,33 @@ import numpy as np
 
 from gitbot.constraints.standing import StandingMasks
 from gitbot.constraints.storage import Storage
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.columns import NodeColumns, Numbers
+from gitbot.model.grouping import grouped
 from gitbot.model.node import Node
-from gitbot.model.objects import KubernetesObject, at, labels_of, name_of
-from gitbot.model.selectors import LabelSelector
+
+FACT_KINDS = (
+    "CSINode",
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "ReplicaSet",
+    "ReplicationController",
+    "Service",
+    "StatefulSet",
+    "StorageClass",
+    "VolumeAttachment",
+)
+"""The kinds that the standing facts are made of."""
 
 
-class Facts:
-    """The standing facts of one snapshot, decoded.
+class StandingFacts:
+    """The fixed facts of one snapshot, decoded.
 
-    `services` and `owners` hold (namespace, selector) for default spreading: services are filed by
+    `services` and `owners` hold (namespace, selector) for default spreading: services are keyed by
     namespace, owners by (kind, namespace, name).
     """
 
@@ -46,7 +62,7 @@ class Facts:
         self.owners = _owners(snapshot)
 
     def labels_of_namespace(self, name: str) -> Mapping[str, str]:
-        """A namespace's labels; its name label alone where the snapshot does not know it."""
+        """A namespace's labels; only its name label if the snapshot does not have it."""
         return self.namespaces.get(name) or namespace_labels(name, {})
 
 
@@ -71,24 +87,21 @@ def _volume_room(columns: NodeColumns, storage: Storage) -> dict[str, Numbers]:
 _UNLIMITED = 2**62
 
 
-def _services(objects: Iterable[KubernetesObject]) -> dict[str, tuple[LabelSelector, ...]]:
-    found: dict[str, list[LabelSelector]] = {}
-    for obj in objects:
-        selector = at(obj, "spec", "selector", default={})
-        if selector:
-            found.setdefault(name_of(obj).namespace, []).append(
-                LabelSelector.of({"matchLabels": selector})
-            )
-    return {namespace: tuple(selectors) for namespace, selectors in found.items()}
+def _services(objects: Iterable[KubernetesObject]) -> dict[str, tuple[LabelMatcher, ...]]:
+    return grouped(
+        (name_of(obj).namespace, LabelMatcher.of({"matchLabels": selector}))
+        for obj in objects
+        if (selector := at(obj, "spec", "selector", default={}))
+    )
 
 
-def _owners(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], LabelSelector]:
-    found: dict[tuple[str, str, str], LabelSelector] = {}
+def _owners(snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], LabelMatcher]:
+    found: dict[tuple[str, str, str], LabelMatcher] = {}
     for kind in ("ReplicaSet", "ReplicationController", "StatefulSet"):
         for obj in snapshot.of(kind):
             raw = at(obj, "spec", "selector")
             if raw is not None:
                 selector = {"matchLabels": raw} if kind == "ReplicationController" else raw
                 name = name_of(obj)
-                found[kind, name.namespace, name.name] = LabelSelector.of(selector)
+                found[kind, name.namespace, name.name] = LabelMatcher.of(selector)
     return found

@@ -1,12 +1,15 @@
-"""Which nodes have room, for each distinct list of requests; kept up as pods come and go.
+"""Which nodes have room, for each distinct list of requests; updated as pods come and go.
 
-The incremental form of NodeResourcesFit: a pod that comes or leaves touches one node, so that a
-known mask is corrected there instead of taken anew.
+A pod that comes or leaves touches one node, so what is known of all nodes for some requests is
+corrected there instead of computed again: room for them, and the scores that requests decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
 
 from gitbot.model.columns import Mask, NodeColumns, Numbers
 
@@ -14,62 +17,57 @@ PODS = "pods"
 Asked = tuple[tuple[str, int], ...]
 """Resource and amount, sorted; amounts above 0."""
 
-_MOST_MASKS = 256
-_MOST_TOUCHED = 4_096  # remembered; more than that since it was taken, and a mask is made anew
-_MOST_CORRECTED = 64
+_MOST_KEPT = 512
+_FEW = 8  # one node in so many, at most, is corrected; beyond that all are computed
 
 
 class FitMasks:
-    """Masks by request, each with how many touches it has seen. A mask is never written to."""
+    """Arrays over nodes by request, each with the time of its last correction. Read-only."""
 
-    __slots__ = ("_masks", "_touched")
+    __slots__ = ("_kept", "_time", "_touched")
 
-    def __init__(self) -> None:
-        self._masks: dict[Asked, tuple[Mask, int]] = {}
-        self._touched: list[int] = []
+    def __init__(self, size: int) -> None:
+        self._kept: dict[Hashable, tuple[Any, int]] = {}
+        self._touched = np.zeros(size, dtype=np.int64)  # when each node was touched last
+        self._time = 0
 
     def fork(self) -> FitMasks:
-        """An independent copy; the masks are shared."""
-        copy = FitMasks()
-        copy._masks = dict(self._masks)
-        copy._touched = list(self._touched)
+        copy = FitMasks(0)
+        copy._kept, copy._touched, copy._time = dict(self._kept), self._touched.copy(), self._time
         return copy
 
     def touch(self, number: int) -> None:
-        """What the node of that number holds has changed."""
-        if not self._masks:
-            return
-        if len(self._touched) >= _MOST_TOUCHED:
-            self._masks.clear()
-            self._touched.clear()
-            return
-        self._touched.append(number)
+        self._time += 1
+        self._touched[number] = self._time
 
     def mask(self, asked: Asked, columns: NodeColumns, column: Callable[[str], Numbers]) -> Mask:
-        """Nodes with room for one more pod that asks for this; `column` is what is used."""
-        known, seen = self._masks.get(asked, (None, 0))
-        touched = self._touched[seen:]
-        if known is not None and not touched:
-            return known
-        if known is None or len(touched) > _MOST_CORRECTED:
-            mask: Mask = column(PODS) < columns.allocatable(PODS)
+        """Nodes with room for one more pod with these requests; `column` returns what is used."""
+
+        def room(numbers: Any) -> Mask:
+            mask: Mask = column(PODS)[numbers] < columns.allocatable(PODS)[numbers]
             for name, amount in asked:
-                mask &= column(name) + amount <= columns.allocatable(name)
+                mask &= column(name)[numbers] + amount <= columns.allocatable(name)[numbers]
+            return mask
+
+        found: Mask = self.kept(asked, room)
+        return found
+
+    def kept(self, key: Hashable, compute: Callable[[Any], Any]) -> Any:
+        """What `compute` says of all nodes, shape (nodes,); it is asked again of touched nodes.
+
+        `compute` gets node numbers, or a slice of all, and looks at nothing but those nodes.
+        """
+        known, seen = self._kept.get(key, (None, 0))
+        if known is not None and seen == self._time:
+            return known
+        numbers = np.flatnonzero(self._touched > seen)
+        if known is None or len(numbers) > len(self._touched) // _FEW:
+            found = compute(slice(None))
         else:
-            mask = known.copy()
-            limits = [(column(PODS), 1, columns.allocatable(PODS))]
-            limits += [(column(name), amount, columns.allocatable(name)) for name, amount in asked]
-            for number in set(touched):
-                mask[number] = _has_room(limits, number)
-        mask.flags.writeable = False
-        if len(self._masks) >= _MOST_MASKS:
-            self._masks.clear()
-        self._masks[asked] = (mask, len(self._touched))
-        return mask
-
-
-def _has_room(limits: list[tuple[Numbers, int, Numbers]], number: int) -> bool:
-    for used, amount, allocatable in limits:
-        if used.item(number) + amount > allocatable.item(number):
-            return False
-    return True
+            found = known.copy()
+            found[numbers] = compute(numbers)
+        found.flags.writeable = False
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[key] = (found, self._time)
+        return found

@@ -15,21 +15,17 @@ _LEAST, _MOST_PER_CONTAINER = 23 * _MI, 1000 * _MI
 def score(state: State, pod: Pod, numbers: Numbers) -> Numbers:
     """Bytes of the pod's images on the node, each weighed by how many nodes have it."""
     total = len(state.nodes)
-    sums = np.zeros(len(numbers), dtype=np.int64)
+    every = np.zeros(total, dtype=np.int64)
     for image in pod.images:
-        name = _with_tag(image)
+        name = image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
         holders = state.columns.holders(name)
         spread = len(holders) / total
-        for place, number in enumerate(numbers):
-            if int(number) in holders:
-                sums[place] += int(holders[int(number)] * spread)
-    if not pod.containers:
+        for number, size in holders.items():
+            every[number] += int(size * spread)
+    sums = every[numbers]
+    if not pod.containers or not sums.any():
         return sums
     most = _MOST_PER_CONTAINER * pod.containers  # image volumes add to the sum alone
     clamped = np.clip(sums, _LEAST, most)
     result: Numbers = 100 * (clamped - _LEAST) // (most - _LEAST)
     return result
-
-
-def _with_tag(image: str) -> str:
-    return image if image.rfind(":") > image.rfind("/") else f"{image}:latest"

@@ -1,7 +1,7 @@
-"""Disks of Kubernetes' own plugins, which CSI drivers serve since: which driver, which volume.
+"""Disks of Kubernetes' own plugins that CSI drivers serve now: which driver, which volume.
 
 Source: csi-translation-lib 0.36 and kube-scheduler 1.36 (plugins/nodevolumelimits,
-plugins/volumebinding). Only the plugins whose migration cannot be switched off are here.
+plugins/volumebinding). Only plugins whose migration cannot be switched off are listed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gitbot.model.objects import Json, at, labels_of
+from gitbot.kubernetes.objects import Json, at, labels_of
 from gitbot.model.scheduling import ZONE
 
 _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
@@ -24,7 +24,7 @@ _ANY = "UNSPECIFIED"
 class InTreeDisk:
     """A volume source by its `field`; `handle` names the disk; `zone` is the driver's own label.
 
-    `zone` is "" where the driver is not told the zone by a label of its own.
+    `zone` is "" if the driver has no label for the zone.
     """
 
     field: str
@@ -75,19 +75,19 @@ _DRIVERS = {disk.plugin: disk.driver for disk in DISKS} | dict.fromkeys(_NOT_SER
 
 
 def disk_of(source: Json) -> InTreeDisk | None:
-    """The kind of disk that a pod's volume or a volume's spec is; None where it is none."""
+    """The kind of disk of a pod's volume or a volume's spec; None for any other."""
     if _FIELDS.isdisjoint(source):
         return None
     return next((disk for disk in DISKS if source.get(disk.field) is not None), None)
 
 
 def driver_of(provisioner: str) -> str:
-    """The CSI driver behind a class's provisioner; "" where its volumes are not counted."""
+    """The CSI driver behind a class's provisioner; "" if its volumes are not counted."""
     return _DRIVERS.get(provisioner, provisioner)
 
 
 def inline_handle(volume: Json) -> tuple[str, str] | None:
-    """Driver and handle of a disk that a pod names itself; None for any other volume."""
+    """Driver and handle of a disk that a pod names inline; None for any other volume."""
     return _handle(volume, {})
 
 
@@ -113,7 +113,7 @@ def _handle(source: Json, labels: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def _ebs_handle(name: str) -> str:
-    """`aws://zone/vol-1` is vol-1; "" where no volume is named that way."""
+    """`aws://zone/vol-1` is vol-1; "" for any other name."""
     scheme, separator, place = name.partition("aws://")
     if scheme or not separator:
         return name
@@ -122,7 +122,7 @@ def _ebs_handle(name: str) -> str:
 
 
 def _gce_handle(name: str, label: str) -> str:
-    """Named with the zone, or with the region of several; "" where these have none in common."""
+    """Named with the zone, or with the common region of several zones; "" without one."""
     zones = label.split(_SEPARATOR)
     if len(zones) == 1:
         return f"projects/{_ANY}/zones/{zones[0] or _ANY}/disks/{name}"
@@ -134,10 +134,10 @@ def _gce_handle(name: str, label: str) -> str:
 
 
 def driver_terms(volume: Json) -> list[Any] | None:
-    """The nodeSelectorTerms of a volume for a node that serves it by its CSI driver.
+    """The nodeSelectorTerms of a volume on a node that serves it through its CSI driver.
 
-    The zone is asked of the driver's own label; a volume without node affinity for a zone takes
-    it from its zone label. None where it is reachable from everywhere.
+    Zones use the driver's own label. A volume without node affinity for a zone takes it from its
+    zone label. None if every node reaches the volume.
     """
     disk = disk_of(volume.get("spec") or {})
     required = at(volume, "spec", "nodeAffinity", "required")
@@ -160,7 +160,7 @@ def driver_terms(volume: Json) -> list[Any] | None:
 
 
 def _zone_key(terms: list[Any], labels: Mapping[str, str]) -> str:
-    """The zone label that a volume goes by: of its affinity, else of its labels, else today's."""
+    """The zone label that a volume uses: from its affinity, its labels, or the current default."""
     keys = {item.get("key") for item in _expressions(terms)}
     for held in (keys, labels):
         for key in (ZONE, _BETA_ZONE):

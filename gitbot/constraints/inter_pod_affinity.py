@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from gitbot.constraints.domains import domain_words
+from gitbot.constraints.scorer import Filter
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
 from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.columns import Mask
+from gitbot.model.grouping import grouped
 from gitbot.model.pod import Pod
 from gitbot.model.scheduling import AffinityTerm
 
@@ -18,10 +20,11 @@ _Places = list[tuple[Pod, int]]
 
 
 def incoming_reaches(term: AffinityTerm, namespace: str, state: State) -> bool:
-    """Whether a newcomer's term covers a namespace, with the defect of 1.36.
+    """Whether a newcomer's term covers a namespace, including the defect of 1.36.
 
     kube-scheduler adds the names of the selected namespaces to the term but keeps the selector and
-    asks it without any labels: one made of NotIn and DoesNotExist alone reaches every namespace.
+    applies it without any labels: a selector of only NotIn and DoesNotExist reaches every
+    namespace.
     """
     if term.reaches(namespace, state.facts.labels_of_namespace(namespace)):
         return True
@@ -62,12 +65,11 @@ def _same_pods(term: AffinityTerm, other: AffinityTerm) -> bool:
 
 
 def matches_incoming(term: AffinityTerm, pod: Pod, state: State) -> bool:
-    """Whether a newcomer's term matches a pod."""
     return incoming_reaches(term, pod.namespace, state) and term.selector.matches(pod.labels)
 
 
-class InterPodAffinity:
-    """Required affinity, required anti-affinity, and the anti-affinity of the pods that are there.
+class InterPodAffinity(Filter):
+    """Required affinity, required anti-affinity, and the anti-affinity of placed pods.
 
     The vector answer works on columns of domains, the scalar one on counts by (key, value).
     """
@@ -84,12 +86,9 @@ class InterPodAffinity:
             )
         ]
 
-    def whole(self) -> None:
-        """Never."""
-
     @property
     def idle(self) -> bool:
-        """Whether kube-scheduler skips the plugin: nobody has a required term about the pod."""
+        """Whether kube-scheduler skips the plugin: no pod has a required term about this one."""
         mine = self._required or self._anti
         return not mine and not any(
             term.topology_key in self._state.nodes[number].labels
@@ -99,7 +98,6 @@ class InterPodAffinity:
 
     @cached_property
     def _companions(self) -> _Places:
-        """The pods that match all required affinity terms at once."""
         first, *rest = self._required
         return [
             (pod, number)
@@ -120,7 +118,6 @@ class InterPodAffinity:
         )
 
     def mask(self) -> Mask:
-        """Nodes in no forbidden domain and in every wanted one."""
         columns = self._state.columns
         mask = columns.everywhere()
         taken: dict[str, set[int]] = {}
@@ -138,7 +135,6 @@ class InterPodAffinity:
         return mask
 
     def reject(self, node: int) -> Rejection | None:
-        """The first of the three parts that says no."""
         labels = self._state.nodes[node].labels
         missing = self._missing(labels)
         if missing:
@@ -164,14 +160,14 @@ class InterPodAffinity:
         return found
 
     @cached_property
-    def _existing_by_domain(self) -> dict[tuple[int, str], list[int]]:
-        found: dict[tuple[int, str], list[int]] = {}
-        for place, (term, nodes) in enumerate(self._existing):
-            for number in nodes:
-                value = self._state.nodes[number].labels.get(term.topology_key)
-                if value is not None:
-                    found.setdefault((place, value), []).append(number)
-        return found
+    def _existing_by_domain(self) -> dict[tuple[int, str], tuple[int, ...]]:
+        nodes = self._state.nodes
+        return grouped(
+            ((place, value), number)
+            for place, (term, numbers) in enumerate(self._existing)
+            for number in numbers
+            if (value := nodes[number].labels.get(term.topology_key)) is not None
+        )
 
     def _missing(self, labels: Mapping[str, str]) -> tuple[str, ...]:
         lines = []
@@ -199,7 +195,7 @@ class InterPodAffinity:
         return tuple(lines)
 
     def _who(self, pod: Pod) -> str:
-        """A pod by name, or as the source of the very migration that the newcomer is for."""
+        """A pod by name, or as the source of the migration that the newcomer belongs to."""
         vmi = self._pod.labels.get(CREATED_BY)
         own = vmi is not None and pod.labels.get(CREATED_BY) == vmi
         return f"its own running pod {pod.name.name}" if own else str(pod.name)
@@ -213,7 +209,7 @@ class InterPodAffinity:
         return tuple(sorted(lines))
 
     def _owners(self, place: int, value: str) -> str:
-        """Whose anti-affinity closes a domain; asked of every node there, answered once."""
+        """Whose anti-affinity closes a domain. Every node there asks, so the answer is cached."""
         known = self._owned.get((place, value))
         if known is not None:
             return known
@@ -232,8 +228,27 @@ class InterPodAffinity:
         return found
 
 
+def at_odds(state: State, pod: Pod, node: int) -> Iterator[Pod]:
+    """The placed pods that required anti-affinity, theirs or the newcomer's, keeps off a node."""
+
+    def together(key: str, number: int) -> bool:
+        ids = state.columns.label(key).ids
+        return bool(ids[node] >= 0 and ids[node] == ids[number])
+
+    for term in pod.affinity.required_anti:
+        yield from (
+            other for other, number in places_of(term, state) if together(term.topology_key, number)
+        )
+    spaces = state.facts.labels_of_namespace(pod.namespace)
+    for entry, numbers in state.anti.matching(pod.namespace, pod.labels, spaces):
+        for number in numbers:
+            if together(entry.term.topology_key, number):
+                held = state.pods_on(number)
+                yield from (other for other in held if entry.term in other.affinity.required_anti)
+
+
 def prepare(state: State, pod: Pod) -> InterPodAffinity:
-    """Always: the pods that are there may have something against the newcomer."""
+    """Always prepared: placed pods may have anti-affinity against the newcomer."""
     return InterPodAffinity(state, pod)
 
 

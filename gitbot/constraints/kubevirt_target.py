@@ -1,4 +1,4 @@
-"""The pod that a live migration would create, decoded: what the scheduler will be asked about."""
+"""The pod that a live migration would create, decoded: what we ask the scheduler about."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from gitbot.constraints.instances import Instance, Instances
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
 from gitbot.kubevirt.target_pod import source_pod, target_pod
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.decoding import decoding
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, condition_of
 from gitbot.model.pod import Pod
 from gitbot.model.requests import limits_of
 
@@ -21,15 +21,23 @@ def target_of(
     vmi_name: NamespacedName,
     added_node_selector: Mapping[str, str] | None = None,
 ) -> Pod:
-    """The target pod of a migration of a VMI that would start now; the start of one that is off.
+    """The target pod of a migration that would start now; the start of a stopped VM.
 
-    Built from the VMI and its running launcher pod, else from the VM, marked `estimated`. Ask with
-    Instances where many VMs are asked about. KeyError where neither VMI nor VM exists.
+    Built from the VMI and its running launcher pod, else from the VM, marked `estimated`. Pass
+    Instances if you ask about many VMs. Raises KeyError if neither VMI nor VM exists.
     """
     instances = source if isinstance(source, Instances) else Instances.of(source)
+    if added_node_selector:
+        return _target_of(instances, vmi_name, added_node_selector)
+    if vmi_name not in instances.targets:
+        instances.targets[vmi_name] = _target_of(instances, vmi_name, {})
+    return instances.targets[vmi_name]
+
+
+def _target_of(instances: Instances, vmi_name: NamespacedName, added: Mapping[str, str]) -> Pod:
     instance = instances[vmi_name]
     obj = (
-        target_object(instances, instance, added_node_selector or {})
+        target_object(instances, instance, added)
         if instance.node
         else start_object(instances, instance)
     )
@@ -40,12 +48,12 @@ def target_of(
 
 
 def target_name(vm: NamespacedName, number: int = 1) -> NamespacedName:
-    """A name for a pod that has none yet; two targets of one VM differ by their number."""
+    """A name for a pod that has none yet; two targets of one VM differ in `number`."""
     return NamespacedName(namespace=vm.namespace, name=f"virt-launcher-{vm.name}-target-{number}")
 
 
 def pinned(pod: Pod, added_node_selector: Mapping[str, str]) -> Pod:
-    """The same pod under another addedNodeSelector; the VM's own value wins on an equal key."""
+    """The same pod under another addedNodeSelector; the VM's own value wins for an equal key."""
     if not added_node_selector:
         return pod
     return replace(pod, node_selector={**added_node_selector, **pod.node_selector})
@@ -54,7 +62,7 @@ def pinned(pod: Pod, added_node_selector: Mapping[str, str]) -> Pod:
 def target_object(
     instances: Instances, instance: Instance, added: Mapping[str, str]
 ) -> KubernetesObject:
-    """The target pod as JSON, as the API server would store it. SnapshotError: malformed VMI."""
+    """The target pod as the API server would store it. SnapshotError if the VMI is malformed."""
     with decoding("VirtualMachineInstance", {"metadata": _metadata(instance)}):
         return _target_object(instances, instance, added)
 
@@ -87,7 +95,6 @@ def _target_object(
 
 
 def start_object(instances: Instances, instance: Instance) -> KubernetesObject:
-    """The launcher pod that starts a VM which does not run, as the API server would store it."""
     with decoding("VirtualMachine", {"metadata": _metadata(instance)}):
         return _start_object(instances, instance)
 
@@ -108,7 +115,6 @@ def _start_object(instances: Instances, instance: Instance) -> KubernetesObject:
 
 
 def _vmi_of(instance: Instance) -> KubernetesObject:
-    """The VMI that a stopped VM would get: its template under its name."""
     template = at(instance.vm, "spec", "template")
     if not isinstance(template, Mapping) or not isinstance(template.get("spec"), Mapping):
         raise ValueError("found no spec.template.spec")  # noqa: TRY004 - becomes a SnapshotError
@@ -118,7 +124,7 @@ def _vmi_of(instance: Instance) -> KubernetesObject:
 
 
 def _resized(vmi: KubernetesObject) -> bool:
-    """Whether the VMI asks for more or less than its pod has: the next pod is made for that."""
+    """Whether the VMI asks for more or less than its pod has. The next pod gets that amount."""
     return any(
         (condition_of(vmi, name) or {}).get("status") == "True"
         for name in ("HotVCPUChange", "HotMemoryChange")
@@ -128,9 +134,9 @@ def _resized(vmi: KubernetesObject) -> bool:
 def _with_real_requests(spec: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any]:
     """The target with the requests that the running pod really has.
 
-    A mutating webhook or another KubeVirt release may have given the pod something else than the
-    formulas say, and will do so again. Ordinary init containers are those of the target alone: a
-    source pod has some (volume of a container disk) that a target lacks.
+    A mutating webhook or another KubeVirt release may have changed what the formulas give, and will
+    do so again. Ordinary init containers come only from the target: a source pod has some (volume
+    of a container disk) that a target lacks.
     """
     rendered = {item.get("name") for item in spec.get("initContainers") or ()}
     initial = [

@@ -1,47 +1,74 @@
-"""Where the target pod of one move may land, for each way to pin it, and why not elsewhere."""
+"""Where the target pod of one move may land, for each kind of pin, and why not elsewhere."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
 from gitbot.constraints.kubevirt_target import pinned
-from gitbot.constraints.rule_check import monotone, signature
+from gitbot.constraints.rule_check import monotone
+from gitbot.constraints.topology_spread import counted, included, labelled
 from gitbot.constraints.verdicts import Judgement, Rejection
 from gitbot.constraints.world import World
-from gitbot.model.columns import Mask
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.columns import Mask, Numbers
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
-from gitbot.model.names import NamespacedName
+from gitbot.model.node import Node
 from gitbot.model.pod import Pod
 from gitbot.model.problem import Pin, Target
-from gitbot.model.scheduling import HOSTNAME
+from gitbot.model.scheduling import HOSTNAME, SpreadConstraint
+from gitbot.model.words import first_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOption:
+    """One node's answer to a move that would start now.
+
+    `ok`: the move may start with this node. `schedulable`: the scheduler accepts the target pod
+    here (rules aside). `reasons`: one line for each plugin or rule that rejects. `score`: the
+    scheduler's weighted sum among all schedulable nodes; 0 if not schedulable.
+    """
+
+    node: str
+    ok: bool
+    schedulable: bool
+    reasons: tuple[str, ...] = ()
+    score: int = 0
 
 
 class Movable(Protocol):
-    """What this file needs of a Transit."""
+    """The part of Transit that this file uses."""
 
     world: World
     rules: tuple[RuleConstraint, ...]
     zone_key: str
 
     @property
-    def occupancy(self) -> Occupancy:
-        """VMI to the nodes where it holds a place."""
+    def occupancy(self) -> Occupancy: ...
 
-    def node_of(self, vm: NamespacedName) -> str:
-        """Where the VM runs."""
+    def node_of(self, vm: NamespacedName) -> str: ...
 
     def target_pod(self, vm: NamespacedName) -> Pod:
         """The pod of a migration without a pin."""
 
     def refusal(self, vm: NamespacedName) -> str:
-        """Why it may start nowhere."""
+        """Why a migration cannot start on any node."""
 
     def rule_worsened_by(self, number: int, vm: NamespacedName, node: str) -> tuple[Breach, ...]:
-        """What a rule would lose."""
+        """The breaches that a rule would gain."""
+
+    def rules_over(self, vm: NamespacedName) -> Sequence[int]:
+        """The rules with the VM as a member, as indexes in `rules`."""
+
+    def totals(self, vm: NamespacedName, numbers: Numbers) -> Numbers:
+        """The scheduler's scores of these nodes."""
+
+    def kept(self, vm: NamespacedName, asked: Mask) -> Mask:
+        """Which of the asked nodes a move may start to without a required rule getting worse."""
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: the judgement is kept once it is asked for
@@ -59,7 +86,6 @@ class Answers:
     refusal: str  # against every node
 
     def reasons(self, number: int) -> tuple[str, ...]:
-        """Why the node of that number is not ok; one line for each plugin or rule."""
         world = self.movable.world
         name = world.state.columns.names[number]
         lines = [self.refusal] if self.refusal else []
@@ -68,8 +94,9 @@ class Answers:
         lines += [str(item) for item in self._rejections(name)]
         lines += [
             f"{rule.ref.id}: {self._words(rule, worse, name)}"
-            for place, rule in enumerate(self.movable.rules)
-            if rule.required and self.vm in rule.members
+            for place in self.movable.rules_over(self.vm)
+            if (rule := self.movable.rules[place]).required
+            if not (rule.ref.of_vm and self._rejections(name))  # the filter has said it already
             if (worse := self.movable.rule_worsened_by(place, self.vm, name))
         ]
         if not lines:
@@ -77,9 +104,9 @@ class Answers:
         return tuple(lines)
 
     def _words(self, rule: RuleConstraint, worse: tuple[Breach, ...], node: str) -> str:
-        """The rule's own words about this VM and node, else what would be worse.
+        """The rule's own words about this VM and node, else what would get worse.
 
-        A rule that depends on who stays behind may be worse for another VM than this one.
+        A rule that depends on who stays behind may get worse for another VM than this one.
         """
         said = rule.explain(self.vm, node, self.movable.occupancy) if monotone(rule) else ""
         return said or "; ".join(breach.message for breach in worse)
@@ -94,7 +121,6 @@ class Answers:
                 Rejection(
                     plugin="addedNodeSelector",
                     reasons=(f"the node has no label {key}, so no move can be pinned to it",),
-                    resolvable=False,
                 ),
             )
         if key and _counts_pinned_domains(pod):
@@ -107,26 +133,24 @@ class Answers:
         return self.movable.world.judge(self.movable.target_pod(self.vm))
 
     def _elsewhere(self, number: int) -> str:
-        """The node itself would do, but the scheduler may as well choose one that would not."""
+        """The node itself is fine, but the scheduler may choose one that is not."""
         columns = self.movable.world.state.columns
         same = _alike(self.movable, self.pin, number) & self.schedulable
         bad = [columns.names[n] for n in np.flatnonzero(same & ~(self.wanted & self.kept))]
-        listed = ", ".join(bad[:3]) + (f" and {len(bad) - 3} more" if len(bad) > 3 else "")
         return (
-            f"the scheduler may as well choose {listed}, where the move may not land; "
+            f"the scheduler may as well choose {first_of(bad, 3)}, where the move may not land; "
             "pin it to a node"
         )
 
 
 def answer(movable: Movable, vm: NamespacedName, pin: Pin, target: Target) -> Answers:
-    """Ask the scheduler's filters, the target and the required rules about every node."""
     columns = movable.world.state.columns
     schedulable = _schedulable(movable, vm, pin)
     own = columns.index.get(movable.node_of(vm))
     if own is not None:
         schedulable[own] = False
     wanted = _wanted(movable.world, target)
-    kept = _kept(movable, vm, schedulable & wanted if pin is Pin.NODE else schedulable)
+    kept = movable.kept(vm, schedulable & wanted if pin is Pin.NODE else schedulable)
     good = wanted & kept
     ok = schedulable & good
     if pin is not Pin.NODE:
@@ -149,12 +173,44 @@ def answer(movable: Movable, vm: NamespacedName, pin: Pin, target: Target) -> An
     )
 
 
+def pinned_mask(movable: Movable, vm: NamespacedName, target: Target) -> Mask:
+    """`answer(...).ok` for a move that is pinned to its node, without what the words need."""
+    columns = movable.world.state.columns
+    if movable.refusal(vm):
+        return columns.nowhere()
+    mask = _schedulable(movable, vm, Pin.NODE)
+    own = columns.index.get(movable.node_of(vm))
+    if own is not None:
+        mask[own] = False
+    if not target.anywhere:
+        mask &= _wanted(movable.world, target)
+    return movable.kept(vm, mask)
+
+
+def node_options(movable: Movable, answers: Answers) -> tuple[NodeOption, ...]:
+    """Every node but the VM's own, in words, with the scores of the schedulable ones."""
+    numbers = np.flatnonzero(answers.schedulable)
+    totals = dict(zip(numbers.tolist(), movable.totals(answers.vm, numbers).tolist(), strict=True))
+    own = movable.node_of(answers.vm)
+    return tuple(
+        NodeOption(
+            node=name,
+            ok=bool(answers.ok[number]),
+            schedulable=bool(answers.schedulable[number]),
+            reasons=() if answers.ok[number] else answers.reasons(number),
+            score=totals.get(number, 0),
+        )
+        for number, name in enumerate(movable.world.state.columns.names)
+        if name != own
+    )
+
+
 def _pin_key(movable: Movable, pin: Pin) -> str:
     return {Pin.NODE: HOSTNAME, Pin.ZONE: movable.zone_key}.get(pin, "")
 
 
 def _alike(movable: Movable, pin: Pin, number: int) -> Mask:
-    """The nodes that the pin does not tell apart from one node."""
+    """The nodes that the pin cannot tell apart from this node."""
     columns = movable.world.state.columns
     key = _pin_key(movable, pin)
     if not key:
@@ -165,10 +221,10 @@ def _alike(movable: Movable, pin: Pin, number: int) -> Mask:
 
 
 def _schedulable(movable: Movable, vm: NamespacedName, pin: Pin) -> Mask:
-    """Nodes that the filters accept for the pod as it would be pinned.
+    """Nodes that the filters accept for the pod with its pin.
 
     A pin narrows the domains that topology spread counts (nodeAffinityPolicy Honor), so pods with
-    such constraints are asked about once for each value of the pin's label.
+    such constraints are checked once for each value of the pin's label.
     """
     world, pod = movable.world, movable.target_pod(vm)
     key = _pin_key(movable, pin)
@@ -176,13 +232,48 @@ def _schedulable(movable: Movable, vm: NamespacedName, pin: Pin) -> Mask:
         return world.mask(pod)
     columns = world.state.columns
     column = columns.label(key)
-    labelled: Mask = column.ids >= 0
+    known: Mask = column.ids >= 0
     if not _counts_pinned_domains(pod):
-        return world.mask(pod) & labelled
+        return world.mask(pod) & known
+    one_each = np.count_nonzero(known) == len(column.values) and not world.state.nominated
+    if one_each and key not in pod.node_selector and all(_honours(item) for item in pod.spread):
+        return pinned_alone(world, pod) & known
+    return pinned_one_by_one(world, pod, key) & known
+
+
+def pinned_one_by_one(world: World, pod: Pod, key: str) -> Mask:
+    """Nodes that accept the pod when it is pinned to their value of a label."""
+    columns = world.state.columns
     mask = columns.nowhere()
-    for value in column.values:
+    for value in columns.label(key).values:
         mask |= world.mask(pinned(pod, {key: value}))
-    return mask & labelled
+    return mask
+
+
+def pinned_alone(world: World, pod: Pod) -> Mask:
+    """The same where each node has a value of its own, and each hard spread honours affinity.
+
+    The pin leaves one node to count, which is its own minimum: only minDomains can refuse it.
+    """
+    state = world.state
+    hard = tuple(item for item in pod.spread if item.hard)
+    complete = labelled(state, hard)
+    mask = world.mask(replace(pod, spread=())) & complete
+    for item in hard:
+        if item.min_domains > 1:
+            places = counted(state, pod, item)
+            held = np.bincount(places, minlength=len(mask)) * included(state, pod, item)
+            mask &= held + int(item.selector.matches(pod.labels)) <= item.max_skew
+    return mask
+
+
+def _honours(constraint: SpreadConstraint) -> bool:
+    return constraint.honor_affinity or not constraint.hard
+
+
+def pinned_to(pod: Pod, node: Node) -> Pod:
+    """The pod as a move to this node creates it, where that matters to the filters."""
+    return pinned(pod, {HOSTNAME: node.labels[HOSTNAME]}) if _counts_pinned_domains(pod) else pod
 
 
 def _counts_pinned_domains(pod: Pod) -> bool:
@@ -193,28 +284,8 @@ def _wanted(world: World, target: Target) -> Mask:
     columns = world.state.columns
     mask = columns.everywhere()
     if target.nodes:
-        mask &= np.isin(np.array(columns.names), np.array(target.nodes))
+        mask[:] = False
+        mask[[columns.index[name] for name in target.nodes if name in columns.index]] = True
     for key, value in target.node_selector.items():
         mask &= columns.label(key).where(lambda found, wanted=value: found == wanted)  # type: ignore[misc]
-    return mask
-
-
-def _kept(movable: Movable, vm: NamespacedName, asked: Mask) -> Mask:
-    """Nodes where no required rule is worsened, asked once a group of nodes that look alike.
-
-    Only nodes of `asked` are looked at; the others count as kept.
-    """
-    columns = movable.world.state.columns
-    held = movable.occupancy.get(vm, frozenset())
-    mask = columns.everywhere()
-    for place, rule in enumerate(movable.rules):
-        if not rule.required or vm not in rule.members:
-            continue
-        answers: dict[object, bool] = {}
-        for number in np.flatnonzero(asked):
-            name = columns.names[number]
-            alike = (signature(rule, name), name in held)
-            if alike not in answers:
-                answers[alike] = not movable.rule_worsened_by(place, vm, name)
-            mask[number] &= answers[alike]
     return mask

@@ -1,4 +1,4 @@
-"""Measured load of nodes, as load-watcher reports it: what load-aware scorers read.
+"""Measured load of nodes, as load-watcher reports it: the input of load-aware scorers.
 
 Source: paypal/load-watcher, pkg/watcher (WatcherMetrics). Values are percent of a node's capacity.
 """
@@ -16,7 +16,7 @@ _RESOURCES = {"CPU": "cpu", "Memory": "memory"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """The load of one resource in percent: mean, deviation, and `current` (the last one given)."""
+    """The load of one resource in percent: mean, deviation, and `current` (the last value)."""
 
     average: float = 0.0
     deviation: float = 0.0
@@ -28,7 +28,7 @@ NodeLoad = Mapping[str, Measure]
 
 
 def read_loads(document: Any, file: str) -> Mapping[str, NodeLoad]:
-    """Node name to its load. SnapshotError where the document is no report of load-watcher."""
+    """Node name to its load. Raises SnapshotError for anything but a load-watcher report."""
     try:
         nodes = document["data"]["NodeMetricsMap"]
         return {str(name): _node(entry.get("metrics") or ()) for name, entry in nodes.items()}
@@ -53,7 +53,7 @@ def _node(metrics: Any) -> NodeLoad:
 
 
 def _measure(entries: list[tuple[str, float]]) -> Measure:
-    """An average wins over a value without operator or with Latest, whatever their order."""
+    """An average wins over a value without operator or with Latest, in any order."""
     averages = [value for operator, value in entries if operator == "AVG"]
     others = [value for operator, value in entries if operator in ("", "Latest")]
     deviations = [value for operator, value in entries if operator == "STD"]

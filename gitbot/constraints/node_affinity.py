@@ -7,17 +7,16 @@ import numpy as np
 from gitbot.constraints.scorer import default_normalise
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
+from gitbot.kubernetes.selectors import NodeMatcher
 from gitbot.model.columns import Mask, NodeColumns, Numbers
 from gitbot.model.node import Node
 from gitbot.model.pod import Pod
-from gitbot.model.selectors import NodeSelectorTerm, Requirement
 
 _PLUGIN = "NodeAffinity"
 _TEXT = "node(s) didn't match Pod's node affinity/selector"
 
 
 def accepts(pod: Pod, node: Node) -> bool:
-    """Whether nodeSelector and required node affinity accept a node."""
     if any(node.labels.get(key) != value for key, value in pod.node_selector.items()):
         return False
     terms = pod.affinity.required_nodes
@@ -25,7 +24,7 @@ def accepts(pod: Pod, node: Node) -> bool:
 
 
 def accepted(pod: Pod, columns: NodeColumns) -> Mask:
-    """The same over all nodes, shape (nodes,)."""
+    """Like `accepts`, over all nodes; shape (nodes,)."""
     mask = columns.everywhere()
     for key, value in pod.node_selector.items():
         mask &= columns.label(key).where(lambda found, wanted=value: found == wanted)  # type: ignore[misc]
@@ -37,8 +36,7 @@ def accepted(pod: Pod, columns: NodeColumns) -> Mask:
     return mask
 
 
-def term_mask(term: NodeSelectorTerm, columns: NodeColumns) -> Mask:
-    """The nodes that one term matches."""
+def term_mask(term: NodeMatcher, columns: NodeColumns) -> Mask:
     if not term.usable:
         return columns.nowhere()
     mask = columns.everywhere()
@@ -50,7 +48,7 @@ def term_mask(term: NodeSelectorTerm, columns: NodeColumns) -> Mask:
 
 
 def pinned_names(pod: Pod) -> frozenset[str] | None:
-    """The node names that every term pins; None where a term pins none (PreFilter's shortcut)."""
+    """The node names that every term pins; None if a term pins none (PreFilter's shortcut)."""
     terms = pod.affinity.required_nodes
     if not terms:
         return None
@@ -63,31 +61,28 @@ def pinned_names(pod: Pod) -> frozenset[str] | None:
     return frozenset(names)
 
 
-class NodeAffinity:
-    """All pairs of nodeSelector, and one of the required terms."""
+class NodeAffinityFilter:
+    """All labels of nodeSelector, and one of the required terms."""
 
     def __init__(self, state: State, pod: Pod) -> None:
         self._state, self._pod = state, pod
         self._pinned = pinned_names(pod)
 
     def whole(self) -> Rejection | None:
-        """Pins that contradict each other."""
+        """Pins that contradict each other refuse the pod everywhere."""
         if self._pinned is None or self._pinned:
             return None
         return Rejection(
             plugin=_PLUGIN,
             reasons=("pod affinity terms conflict",),
-            resolvable=False,
             early=True,
             details=("the metadata.name pins of its node affinity leave no node",),
         )
 
     def mask(self) -> Mask:
-        """Nodes that match."""
         return accepted(self._pod, self._state.columns)
 
     def reject(self, node: int) -> Rejection | None:
-        """A node that does not match, with the pairs and terms that fail."""
         found = self._state.nodes[node]
         pruned = self._pinned is not None and found.name not in self._pinned
         if not pruned and accepts(self._pod, found):
@@ -96,20 +91,17 @@ class NodeAffinity:
         return Rejection(
             plugin=_PLUGIN,
             reasons=(text,),
-            resolvable=False,
             early=pruned,
             details=_details(self._pod, found),
         )
 
 
-def prepare(state: State, pod: Pod) -> NodeAffinity | None:
-    """None where the pod asks nothing of node labels or names."""
+def prepare(state: State, pod: Pod) -> NodeAffinityFilter | None:
     asks = pod.node_selector or pod.affinity.required_nodes is not None
-    return NodeAffinity(state, pod) if asks else None
+    return NodeAffinityFilter(state, pod) if asks else None
 
 
 def score(state: State, pod: Pod, numbers: Numbers) -> Numbers | None:
-    """Sum of the weights of preferred terms that match; skipped without any."""
     if not pod.affinity.preferred_nodes:
         return None
     total = np.zeros(len(state.columns), dtype=np.int64)
@@ -131,7 +123,7 @@ def _details(pod: Pod, node: Node) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def misses(terms: tuple[NodeSelectorTerm, ...], node: Node) -> list[str]:
+def misses(terms: tuple[NodeMatcher, ...], node: Node) -> list[str]:
     """What each usable term asks for that the node does not have, in words."""
     if not any(term.usable for term in terms):
         return ["something that no node can match: its terms are empty or malformed"]
@@ -139,12 +131,12 @@ def misses(terms: tuple[NodeSelectorTerm, ...], node: Node) -> list[str]:
         " and ".join(
             [
                 *(
-                    f"{words(item)} (the node has {_found(node, item.key)})"
+                    f"{item.words} (the node has {_found(node, item.key)})"
                     for item in term.expressions
                     if not item.accepts(node.labels.get(item.key))
                 ),
                 *(
-                    f"{words(item)} (the node is {node.name})"
+                    f"{item.words} (the node is {node.name})"
                     for item in term.fields
                     if not item.accepts(node.name)
                 ),
@@ -153,26 +145,6 @@ def misses(terms: tuple[NodeSelectorTerm, ...], node: Node) -> list[str]:
         for term in terms
         if term.usable
     ]
-
-
-def words(requirement: Requirement) -> str:
-    """A requirement as kubectl writes it."""
-    listed = ", ".join(requirement.values)
-    match requirement.operator:
-        case "In":
-            return f"{requirement.key} in ({listed})"
-        case "NotIn":
-            return f"{requirement.key} not in ({listed})"
-        case "Exists":
-            return f"label {requirement.key}"
-        case "DoesNotExist":
-            return f"no label {requirement.key}"
-        case "Gt":
-            return f"{requirement.key} > {listed}"
-        case "Lt":
-            return f"{requirement.key} < {listed}"
-        case _:
-            return f"{requirement.key} (malformed)"
 
 
 def _found(node: Node, key: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitbot.constraints.scorer import Filter
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
 from gitbot.model.columns import Mask
@@ -16,7 +17,6 @@ def _rejection(details: str) -> Rejection:
     return Rejection(
         plugin="NodeUnschedulable",
         reasons=("node(s) were unschedulable",),
-        resolvable=False,
         details=(details,),
     )
 
@@ -25,27 +25,22 @@ _NOW = _rejection("the node is cordoned (spec.unschedulable)")
 _LATER = _rejection(BY_THEN)
 
 
-class NodeUnschedulable:
+class NodeUnschedulable(Filter):
     """spec.unschedulable rejects unless the pod tolerates the taint that a cordon brings."""
 
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def whole(self) -> None:
-        """Never."""
-
     def mask(self) -> Mask:
-        """Nodes that are not cordoned."""
         return ~self._state.unschedulable
 
     def reject(self, node: int) -> Rejection | None:
-        """A node that is cordoned, or that the plan cordons before the pod comes."""
         if not self._state.unschedulable[node]:
             return None
         return _NOW if self._state.nodes[node].unschedulable else _LATER
 
 
 def prepare(state: State, pod: Pod) -> NodeUnschedulable | None:
-    """None where the pod tolerates cordons: a blanket toleration opens cordoned nodes."""
+    """None if the pod tolerates cordons: a blanket toleration opens cordoned nodes."""
     tolerated = any(toleration.tolerates(_TAINT) for toleration in pod.tolerations)
     return None if tolerated else NodeUnschedulable(state)

@@ -1,24 +1,24 @@
 """PlacementRule: Kubernetes' own words over a VM selector, checked over the places of VMs.
 
-The terms are those of core/v1. Peers are VMs by the labels of their VMIs, and pods that are no
-launcher pods, which stand where they are.
+The terms are those of core/v1. Peers are VMs by the labels of their VMIs, and other pods, which
+stay where they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gitbot.constraints.instances import Instances
-from gitbot.constraints.node_affinity import words
-from gitbot.constraints.rule_parts import ApartPart, NearPart, NodePart, Part, Peers, SpreadPart
+from gitbot.constraints.rule_parts import ApartPart, NearPart, NodePart, Peers, RulePart, SpreadPart
 from gitbot.constraints.zone_anti_affinity import select_vms
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import Json, at
+from gitbot.kubernetes.selectors import NodeMatcher
 from gitbot.model.constraint import Breach, Occupancy
-from gitbot.model.names import IntentRef, NamespacedName
-from gitbot.model.objects import Json, at
+from gitbot.model.names import IntentRef
 from gitbot.model.scheduling import AffinityTerm, SpreadConstraint
-from gitbot.model.selectors import LabelSelector, NodeSelectorTerm
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -29,25 +29,22 @@ class PlacementRule:
     """The required terms of one PlacementRule, or its preferred ones.
 
     Breach keys: `node-affinity:<vm>`, `affinity:<vm>`, `anti-affinity:<key>=<value>`,
-    `spread[<n>]`; with `preferred-` before them for preferred terms, whose amounts are weights.
+    `spread[<n>]`; with the prefix `preferred-` for preferred terms, whose amounts are weights.
     """
 
     ref: IntentRef
-    parts: tuple[Part, ...]
+    parts: tuple[RulePart, ...]
     members: frozenset[NamespacedName]
     required: bool = True
 
     @property
     def monotone(self) -> bool:
-        """Whether no part is made worse by a place given up."""
         return all(part.monotone for part in self.parts)
 
     def signature(self, node: str) -> object:
-        """What its parts see of a node."""
         return tuple(part.signature(node) for part in self.parts)
 
     def breaches(self, occupancy: Occupancy) -> tuple[Breach, ...]:
-        """All misses of all parts, sorted by key."""
         found = [
             Breach(
                 rule=self.ref,
@@ -62,7 +59,6 @@ class PlacementRule:
         return tuple(sorted(found, key=lambda breach: breach.key))
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        """The first part that says no, in words."""
         texts = (part.explain(vm, node, occupancy) for part in self.parts)
         return next((text for text in texts if text), "")
 
@@ -79,21 +75,21 @@ def placement_rules(
     topology_spread: Sequence[Json] = (),
     required: bool = True,
 ) -> tuple[PlacementRule, ...]:
-    """One rule of the required terms and one of the preferred terms; those without terms left out.
+    """One rule for the required terms and one for the preferred terms, if it has any.
 
-    All terms as Kubernetes JSON. `required` is enforcement Required; the rule of the preferred
+    All terms are Kubernetes JSON. `required` means enforcement Required; the rule of the preferred
     terms is never required.
     """
     subjects = select_vms(instances, namespace, selector)
     hard = [
         *_node_parts(instances, subjects, node_affinity),
-        *_near_parts(instances, subjects, affinity),
-        *_apart_parts(instances, subjects, anti_affinity),
+        *_required(_near, instances, subjects, affinity, "affinity"),
+        *_required(_apart, instances, subjects, anti_affinity, "anti-affinity"),
     ]
     soft = [
         *_preferred_nodes(instances, subjects, node_affinity),
-        *_preferred_near(instances, subjects, affinity),
-        *_preferred_apart(instances, subjects, anti_affinity),
+        *_preferred(_near, instances, subjects, affinity, "affinity"),
+        *_preferred(_apart, instances, subjects, anti_affinity, "anti-affinity"),
     ]
     for number, constraint in enumerate(topology_spread):
         part = _spread_part(instances, namespace, number, constraint, node_affinity)
@@ -105,7 +101,7 @@ def placement_rules(
 def _rule(
     ref: IntentRef,
     subjects: frozenset[NamespacedName],
-    parts: Iterable[Part],
+    parts: Iterable[RulePart],
     required: bool,
 ) -> PlacementRule:
     listed = tuple(parts)
@@ -113,27 +109,18 @@ def _rule(
     return PlacementRule(ref=ref, parts=listed, members=members, required=required)
 
 
-def _matching(instances: Instances, terms: Iterable[NodeSelectorTerm]) -> frozenset[str]:
-    listed = tuple(terms)
-    return frozenset(
-        name
-        for name, node in instances.domains.nodes.items()
-        if any(term.matches(node.labels, name) for term in listed)
-    )
-
-
 def _node_parts(
     instances: Instances, subjects: frozenset[NamespacedName], affinity: Json | None
-) -> list[Part]:
+) -> list[RulePart]:
     raw = at(affinity, _REQUIRED, "nodeSelectorTerms")
     if raw is None:
         return []
-    terms = [NodeSelectorTerm.of(item) for item in raw]
+    terms = [NodeMatcher.of(item) for item in raw]
     return [
         NodePart(
             name="node-affinity",
             subjects=subjects,
-            nodes=_matching(instances, terms),
+            nodes=instances.domains.matching(terms),
             wanted=" or ".join(_term_words(term) for term in terms),
         )
     ]
@@ -141,15 +128,15 @@ def _node_parts(
 
 def _preferred_nodes(
     instances: Instances, subjects: frozenset[NamespacedName], affinity: Json | None
-) -> list[Part]:
-    parts: list[Part] = []
+) -> list[RulePart]:
+    parts: list[RulePart] = []
     for number, item in enumerate(at(affinity, _PREFERRED, default=())):
-        term = NodeSelectorTerm.of(item.get("preference") or {})
+        term = NodeMatcher.of(item.get("preference") or {})
         parts.append(
             NodePart(
                 name=f"preferred-node-affinity[{number}]",
                 subjects=subjects,
-                nodes=_matching(instances, [term]),
+                nodes=instances.domains.matching([term]),
                 wanted=_term_words(term),
                 weight=int(item.get("weight") or 1),
             )
@@ -157,8 +144,8 @@ def _preferred_nodes(
     return parts
 
 
-def _term_words(term: NodeSelectorTerm) -> str:
-    return "nodes with " + " and ".join(words(item) for item in (*term.expressions, *term.fields))
+def _term_words(term: NodeMatcher) -> str:
+    return "nodes with " + " and ".join(item.words for item in (*term.expressions, *term.fields))
 
 
 def _peers(
@@ -180,64 +167,63 @@ def _peers(
 
 
 def _peers_of(instances: Instances, term: AffinityTerm) -> Peers:
-    def matches(namespace: str, labels: Mapping[str, str]) -> bool:
-        spaces = instances.namespace_labels(namespace)
-        return term.reaches(namespace, spaces) and term.selector.matches(labels)
-
+    spaces = instances.reached(term)
     return Peers(
         topology_key=term.topology_key,
-        vms=frozenset(vm for vm, item in instances.items() if matches(vm.namespace, item.labels)),
-        fixed=frozenset(
-            pod.node for pod in instances.standing if matches(pod.namespace, pod.labels)
-        ),
+        vms=frozenset(instances.by_label.matching(term.selector, spaces)),
+        fixed=frozenset(instances.standing_by_label.matching(term.selector, spaces)),
     )
 
 
-def _near_parts(
-    instances: Instances, subjects: frozenset[NamespacedName], affinity: Json | None
-) -> list[Part]:
-    raw = at(affinity, _REQUIRED, default=())
-    return [_near(instances, "affinity", _peers(instances, subjects, raw))] if raw else []
+_MakePart = Callable[[Instances, frozenset[NamespacedName], str, Sequence[Json], int], RulePart]
 
 
-def _near(
+def _required(
+    make: _MakePart,
     instances: Instances,
+    subjects: frozenset[NamespacedName],
+    affinity: Json | None,
     name: str,
-    found: Mapping[NamespacedName, tuple[tuple[AffinityTerm, Peers], ...]],
-    weight: int = 1,
-) -> NearPart:
-    company = {}
-    for vm, terms in found.items():
-        vms = frozenset.intersection(*(peers.vms for _, peers in terms))
-        fixed = frozenset.intersection(*(peers.fixed for _, peers in terms))
-        company[vm] = tuple(
-            Peers(topology_key=peers.topology_key, vms=vms, fixed=fixed) for _, peers in terms
-        )
-    first = frozenset(vm for vm, terms in company.items() if all(vm in p.vms for p in terms))
-    return NearPart(
-        name=name, domains=instances.domains, company=company, first=first, weight=weight
-    )
+) -> list[RulePart]:
+    raw = at(affinity, _REQUIRED, default=())
+    return [make(instances, subjects, name, raw, 1)] if raw else []
 
 
-def _preferred_near(
-    instances: Instances, subjects: frozenset[NamespacedName], affinity: Json | None
-) -> list[Part]:
+def _preferred(
+    make: _MakePart,
+    instances: Instances,
+    subjects: frozenset[NamespacedName],
+    affinity: Json | None,
+    name: str,
+) -> list[RulePart]:
     return [
-        _near(
+        make(
             instances,
-            f"preferred-affinity[{number}]",
-            _peers(instances, subjects, [item.get("podAffinityTerm") or {}]),
+            subjects,
+            f"preferred-{name}[{number}]",
+            [item.get("podAffinityTerm") or {}],
             int(item.get("weight") or 1),
         )
         for number, item in enumerate(at(affinity, _PREFERRED, default=()))
     ]
 
 
-def _apart_parts(
-    instances: Instances, subjects: frozenset[NamespacedName], affinity: Json | None
-) -> list[Part]:
-    raw = at(affinity, _REQUIRED, default=())
-    return [_apart(instances, subjects, "anti-affinity", raw, 1)] if raw else []
+def _near(
+    instances: Instances,
+    subjects: frozenset[NamespacedName],
+    name: str,
+    raw: Sequence[Json],
+    weight: int,
+) -> NearPart:
+    company = {}
+    for vm, terms in _peers(instances, subjects, raw).items():
+        vms = frozenset.intersection(*(peers.vms for _, peers in terms))
+        fixed = frozenset.intersection(*(peers.fixed for _, peers in terms))
+        company[vm] = tuple(
+            Peers(topology_key=peers.topology_key, vms=vms, fixed=fixed) for _, peers in terms
+        )
+    first = frozenset(vm for vm, terms in company.items() if all(vm in p.vms for p in terms))
+    return NearPart(name=name, domains=instances.domains, terms=company, first=first, weight=weight)
 
 
 def _apart(
@@ -249,22 +235,7 @@ def _apart(
 ) -> ApartPart:
     found = _peers(instances, subjects, raw)
     foes = {vm: tuple(peers for _, peers in terms) for vm, terms in found.items()}
-    return ApartPart(name=name, domains=instances.domains, foes=foes, weight=weight)
-
-
-def _preferred_apart(
-    instances: Instances, subjects: frozenset[NamespacedName], affinity: Json | None
-) -> list[Part]:
-    return [
-        _apart(
-            instances,
-            subjects,
-            f"preferred-anti-affinity[{number}]",
-            [item.get("podAffinityTerm") or {}],
-            int(item.get("weight") or 1),
-        )
-        for number, item in enumerate(at(affinity, _PREFERRED, default=()))
-    ]
+    return ApartPart(name=name, domains=instances.domains, terms=foes, weight=weight)
 
 
 def _spread_part(
@@ -276,20 +247,12 @@ def _spread_part(
 ) -> SpreadPart:
     constraint = SpreadConstraint.of(raw, {})
     terms = at(node_affinity, _REQUIRED, "nodeSelectorTerms")
-    nodes = frozenset(instances.domains.nodes)
+    nodes = instances.domains.names
     if terms is not None and constraint.honor_affinity:
-        nodes = _matching(instances, [NodeSelectorTerm.of(item) for item in terms])
-    selector: LabelSelector = constraint.selector
-    counted = frozenset(
-        vm
-        for vm, item in instances.items()
-        if vm.namespace == namespace and selector.matches(item.labels)
-    )
-    fixed = tuple(
-        pod.node
-        for pod in instances.standing
-        if pod.namespace == namespace and selector.matches(pod.labels)
-    )
+        nodes = instances.domains.matching(NodeMatcher.of(item) for item in terms)
+    selector, spaces = constraint.selector, (namespace,)
+    counted = frozenset(instances.by_label.matching(selector, spaces))
+    fixed = tuple(sorted(instances.standing_by_label.matching(selector, spaces)))
     return SpreadPart(
         name=f"{'' if constraint.hard else 'preferred-'}spread[{number}]",
         domains=instances.domains,

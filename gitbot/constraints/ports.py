@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
+from gitbot.constraints.scorer import Filter
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.columns import Mask
-from gitbot.model.names import NamespacedName
 from gitbot.model.pod import Pod
 from gitbot.model.scheduling import HostPort
 
 
-class Ports:
-    """A host port is taken once a node; 0.0.0.0 takes it on every address."""
+class Ports(Filter):
+    """Each node can give a host port to one pod; 0.0.0.0 takes it on every address."""
 
     def __init__(self, state: State, pod: Pod) -> None:
         self._state, self._pod = state, pod
 
-    def whole(self) -> None:
-        """Never."""
-
     def mask(self) -> Mask:
-        """Nodes where all ports are free; only nodes that have any port taken are looked at."""
+        """Nodes where all ports are free. Only nodes with any port in use are checked."""
         mask = self._state.columns.everywhere()
         for number in self._state.ports:
             mask[number] = not self._clash(number)
         return mask
 
     def reject(self, node: int) -> Rejection | None:
-        """A node where a port is taken."""
         clash = self._clash(node)
         if not clash:
             return None
@@ -55,5 +52,4 @@ class Ports:
 
 
 def prepare(state: State, pod: Pod) -> Ports | None:
-    """None where the pod takes no host port."""
     return Ports(state, pod) if pod.ports else None

@@ -8,32 +8,33 @@ from gitbot.constraints.node_affinity import pinned_names
 from gitbot.constraints.storage import is_bound
 from gitbot.constraints.verdicts import Judgement
 from gitbot.constraints.world import World
-from gitbot.model.plan import Check, Outcome
+from gitbot.model.diagnosis import Check, failed, warned
 from gitbot.model.pod import Pod
 from gitbot.model.scheduling import AffinityTerm
+from gitbot.model.words import first_of
 
 ALWAYS_FOUND = 100  # feasible nodes that kube-scheduler looks for at least
 
 
 def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
-    """The checks of any pod, in a fixed order; none where nothing is uncertain."""
+    """The checks of any pod, in a fixed order; empty if nothing is uncertain."""
     if pod.gates:
         words = f"held by scheduling gates: {', '.join(pod.gates)}"
-        yield Check(name="scheduling-gates", outcome=Outcome.FAIL, message=words)
+        yield failed("scheduling-gates", words)
     if pod.scheduler != "default-scheduler":
-        yield _warn(
+        yield warned(
             "scheduler",
             f"scheduler {pod.scheduler} decides, not kube-scheduler's default profile: "
             "the prediction is not guaranteed",
         )
     if any(item.weight and item.term.malformed for item in pod.affinity.preferred_nodes):
-        yield _warn(
+        yield warned(
             "preferred-term",
             "a preferred node affinity term cannot be read: kube-scheduler binds the pod "
             "only where exactly one node is feasible",
         )
     if any(_defective(term) for term in _terms(pod)):
-        yield _warn(
+        yield warned(
             "namespace-selector",
             "a namespaceSelector of NotIn and DoesNotExist alone reaches every namespace "
             "in kube-scheduler 1.36 (a defect there); the verdict follows it",
@@ -41,10 +42,6 @@ def pod_checks(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
     yield from _not_looked_at(pod, world)
     yield from _sampling(pod, world, judgement)
     yield from _preemption(pod, world, judgement)
-
-
-def _warn(name: str, message: str) -> Check:
-    return Check(name=name, outcome=Outcome.WARN, message=message)
 
 
 def _terms(pod: Pod) -> tuple[AffinityTerm, ...]:
@@ -63,9 +60,8 @@ def _defective(term: AffinityTerm) -> bool:
 
 
 def _not_looked_at(pod: Pod, world: World) -> Iterator[Check]:
-    """Inputs of kube-scheduler that a snapshot does not hold."""
     if pod.device_claims:
-        yield _warn(
+        yield warned(
             "device-claims",
             f"resource claims {', '.join(pod.device_claims)} are not looked at: kube-scheduler "
             "may find fewer nodes",
@@ -74,7 +70,7 @@ def _not_looked_at(pod: Pod, world: World) -> Iterator[Check]:
     named = ((name, storage.claim(pod.namespace, name)) for name in pod.claims)
     unbound = [name for name, claim in named if claim is not None and not is_bound(claim)]
     if unbound:
-        yield _warn(
+        yield warned(
             "storage-capacity",
             f"claims {', '.join(unbound)} are not bound yet: free capacity of storage "
             "(CSIStorageCapacity) is not looked at",
@@ -82,7 +78,7 @@ def _not_looked_at(pod: Pod, world: World) -> Iterator[Check]:
 
 
 def nodes_looked_for(count: int) -> int:
-    """How many feasible nodes kube-scheduler looks for among so many before it stops.
+    """How many feasible nodes kube-scheduler searches for among `count` before it stops.
 
     Source: kube-scheduler 1.36, schedule_one.go (numFeasibleNodesToFind), default settings.
     """
@@ -98,7 +94,7 @@ def _sampling(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
     count = len(names if pinned is None else names & pinned)
     enough, feasible = nodes_looked_for(count), len(judgement.feasible)
     if feasible > enough:
-        yield _warn(
+        yield warned(
             "sampling",
             f"kube-scheduler stops at {enough} feasible nodes and scores those alone: the "
             f"{feasible} feasible nodes are exact, their scores are those of all of them, and "
@@ -107,11 +103,10 @@ def _sampling(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
 
 
 def _preemption(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]:
-    """Room that kube-scheduler could make, or that others wait for."""
     others = [item.name for item in world.state.nominated if item.name != pod.name]
     if others:
         listed = ", ".join(map(str, others))
-        yield _warn("nominated-pods", f"room is kept for pods that wait for a node: {listed}")
+        yield warned("nominated-pods", f"room is kept for pods that wait for a node: {listed}")
     if judgement.feasible or judgement.whole is not None:
         return
     lower = [
@@ -121,8 +116,8 @@ def _preemption(pod: Pod, world: World, judgement: Judgement) -> Iterator[Check]
         and any(other.priority < pod.priority for other in world.pods_on(verdict.node))
     ]
     if lower:
-        yield _warn(
+        yield warned(
             "preemption",
             "no node takes it as things are; kube-scheduler may evict pods of lower priority on "
-            f"{', '.join(lower[:4])}{f' and {len(lower) - 4} more' if len(lower) > 4 else ''}",
+            f"{first_of(lower, 4)}",
         )

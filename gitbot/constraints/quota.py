@@ -1,7 +1,7 @@
 """ResourceQuotas: a target pod is a second pod, and its namespace must have room for both.
 
 Source: Kubernetes' quota evaluator of pods (pkg/quota/v1/evaluator/core/pods.go). The scheduler
-knows nothing of this; the API server refuses the pod, and the migration stays Pending.
+does not check quotas; the API server refuses the pod, and the migration stays Pending.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gitbot.constraints.resources import amount_words
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubernetes.quantities import milli, whole
 from gitbot.model.decoding import decoding
-from gitbot.model.objects import KubernetesObject, at, name_of
 from gitbot.model.pod import Pod
-from gitbot.model.quantities import milli, whole
 
 _COUNTS = frozenset({"pods", "count/pods"})
 _SCOPES = frozenset({"NotTerminating", "NotBestEffort"})  # that a launcher pod falls under
@@ -31,7 +31,7 @@ class Quota:
     used: Mapping[str, int]
 
     def refusal(self, pods: Iterable[Pod]) -> str:
-        """Why these further pods do not fit together; "" where they do."""
+        """Why these additional pods do not all fit; "" if they do."""
         listed = tuple(pods)
         for name, hard in sorted(self.hard.items()):
             asked = sum(usage(pod, name) for pod in listed)
@@ -57,7 +57,7 @@ def usage(pod: Pod, name: str) -> int:
 
 
 def quotas_of(objects: Iterable[KubernetesObject], pods: Iterable[Pod]) -> tuple[Quota, ...]:
-    """The quotas of one namespace; without a status, `pods` (those placed there) count as used."""
+    """The quotas of one namespace. Without a status, the placed `pods` count as used."""
     placed = tuple(pods)
     found: list[Quota] = []
     for obj in sorted(objects, key=name_of):
@@ -67,7 +67,7 @@ def quotas_of(objects: Iterable[KubernetesObject], pods: Iterable[Pod]) -> tuple
 
 
 def _quota(obj: KubernetesObject, placed: tuple[Pod, ...]) -> Iterator[Quota]:
-    """The quota of an object; none where its scopes leave out what is looked at here."""
+    """The quota of an object; empty if its scopes leave out these pods."""
     scopes = set(at(obj, "spec", "scopes", default=()))
     if not scopes <= _SCOPES or at(obj, "spec", "scopeSelector", "matchExpressions"):
         return
@@ -82,5 +82,5 @@ def _quota(obj: KubernetesObject, placed: tuple[Pod, ...]) -> Iterator[Quota]:
 
 
 def _amount(name: str, value: object) -> int:
-    """Milli for cpu, else whole units, however large: the API server compares decimals here."""
+    """Milli for cpu, else whole units of any size: the API server compares decimals here."""
     return milli(value) if name.rpartition(".")[2] == "cpu" else whole(value)

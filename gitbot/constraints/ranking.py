@@ -1,4 +1,4 @@
-"""Scores beside those of the default profile: another strategy of Fit, and measured load."""
+"""Scores besides those of the default profile: another strategy of Fit, and measured load."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gitbot.constraints.registry import SCORERS
 from gitbot.constraints.scorer import Scorer
 from gitbot.constraints.trimaran import LOAD_SCORERS, Place
 from gitbot.constraints.verdicts import NodeScore
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, name_of
-from gitbot.model.plan import Check, Outcome
-from gitbot.model.pod import FINISHED
+from gitbot.model.diagnosis import Check, warned
 
 MOST_ALLOCATED = "MostAllocated"
 NAMES = (MOST_ALLOCATED, *sorted(LOAD_SCORERS))
@@ -23,10 +23,10 @@ NAMES = (MOST_ALLOCATED, *sorted(LOAD_SCORERS))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """Which scorers a profile has beside the default ones, each with weight 1.
+    """Which scorers a profile has besides the default ones, each with weight 1.
 
-    `names` of `NAMES`: MostAllocated is NodeResourcesFit's other strategy and takes the place of
-    LeastAllocated; the others look at `loads`, the measured load by node.
+    `names` are from `NAMES`: MostAllocated is NodeResourcesFit's other strategy and replaces
+    LeastAllocated; the others use `loads`, the measured load by node.
     """
 
     names: frozenset[str] = frozenset()
@@ -34,7 +34,6 @@ class Ranking:
 
     @property
     def scorers(self) -> tuple[Scorer, ...]:
-        """kube-scheduler's scorers under the chosen strategy."""
         if MOST_ALLOCATED not in self.names:
             return SCORERS
         return tuple(
@@ -46,7 +45,6 @@ class Ranking:
 
     @property
     def load_aware(self) -> tuple[str, ...]:
-        """The chosen scorers that look at load, sorted."""
         return tuple(sorted(self.names - {MOST_ALLOCATED}))
 
 
@@ -61,13 +59,13 @@ class Ranked:
             return
         self._nodes = {name_of(obj).name: obj for obj in snapshot.of("Node")}
         for pod in snapshot.of("Pod"):
-            if at(pod, "status", "phase") not in FINISHED:
+            if not is_final(pod):
                 self._pods.setdefault(at(pod, "spec", "nodeName") or "", []).append(pod)
 
     def added(
         self, scores: Iterable[NodeScore], pod: KubernetesObject, name: NamespacedName
     ) -> tuple[NodeScore, ...]:
-        """The same scores with those of the chosen load-aware plugins, which add to the total."""
+        """The scores plus those of the chosen load-aware plugins, which add to the total."""
         names = self.ranking.load_aware
         if not names:
             return tuple(scores)
@@ -91,11 +89,10 @@ class Ranked:
         return replace(score, scores={**score.scores, **found}, total=total)
 
     def check(self, nodes: Iterable[str]) -> tuple[Check, ...]:
-        """A warning that names the feasible nodes without metrics."""
         if not self.ranking.load_aware:
             return ()
         missing = sorted(set(nodes) - set(self.ranking.loads))
         if not missing:
             return ()
         words = f"no metrics of {', '.join(missing)}: they score 0 for load, which excludes nothing"
-        return (Check(name="metrics", outcome=Outcome.WARN, message=words),)
+        return (warned("metrics", words),)

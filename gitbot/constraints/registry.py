@@ -8,7 +8,6 @@ from gitbot.constraints import (
     affinity_score,
     image_locality,
     inter_pod_affinity,
-    no_score,
     node_affinity,
     node_name,
     node_unschedulable,
@@ -23,8 +22,7 @@ from gitbot.constraints import (
     volume_restrictions,
     volume_zone,
 )
-from gitbot.constraints.filter import Filter
-from gitbot.constraints.scorer import Scorer
+from gitbot.constraints.scorer import Filter, Scorer, no_preference
 from gitbot.constraints.state import State
 from gitbot.model.pod import Pod
 
@@ -70,7 +68,7 @@ SCORERS: tuple[Scorer, ...] = (
     Scorer(plugin="NodeResourcesFit", weight=1, score=resource_scores.least_allocated),
     Scorer(plugin="PodTopologySpread", weight=2, score=spread_score.score),
     Scorer(plugin="InterPodAffinity", weight=2, score=affinity_score.score),
-    Scorer(plugin="DynamicResources", weight=2, score=no_score.score),
+    Scorer(plugin="DynamicResources", weight=2, score=no_preference),
     Scorer(
         plugin="NodeResourcesBalancedAllocation",
         weight=1,

@@ -1,21 +1,22 @@
-"""Whether a wave keeps the limits of parallel migrations, and moves run in their allowed times."""
+"""Whether moves keep the limits of parallel migrations, and run in their allowed times."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from gitbot.constraints.instances import Instances
-from gitbot.constraints.replay_findings import finding
+from gitbot.constraints.replay_moves import finding
+from gitbot.constraints.replay_order import Order
 from gitbot.constraints.world import World
 from gitbot.model.findings import Finding
 from gitbot.model.instants import Interval, format_instant
-from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.plan import Move
 from gitbot.model.problem import Goal, PlacementProblem
 
 
 def foreign_moves(instances: Instances) -> tuple[tuple[str, str], ...]:
-    """Source and target node of the migrations that run at the snapshot."""
     return tuple(
         (item.node, place)
         for item in instances.values()
@@ -25,28 +26,42 @@ def foreign_moves(instances: Instances) -> tuple[tuple[str, str], ...]:
 
 
 def limit_findings(
-    moves: tuple[Move, ...],
+    order: Order, problem: PlacementProblem, foreign: tuple[tuple[str, str], ...], world: World
+) -> Iterator[Finding]:
+    """Check slots, source nodes, target nodes and zones at each start, by the estimated times.
+
+    Migrations of others count. A move that runs alone keeps every limit: it waits for its slot.
+    """
+    running: list[tuple[int, int]] = []  # estimated end, number of the move
+    for start, group in groupby(enumerate(order.starts), key=lambda item: item[1] or 0):
+        running = [(end, number) for end, number in running if end > start]
+        numbers = [number for number, _ in group]
+        running += [(start + order.moves[n].estimated_seconds, n) for n in numbers]
+        if len(running) > 1:
+            together = [order.moves[number] for _, number in running]
+            yield from _crowding(
+                [order.moves[n] for n in numbers], together, problem, foreign, world
+            )
+
+
+def _crowding(
+    begin: Sequence[Move],
+    together: Sequence[Move],
     problem: PlacementProblem,
     foreign: tuple[tuple[str, str], ...],
     world: World,
 ) -> Iterator[Finding]:
-    """All moves of a wave may run at once: slots, source nodes, target nodes, zones.
-
-    Migrations of others count. A wave of one move keeps every limit: it waits for its slot.
-    """
-    if len(moves) < 2:
-        return
+    """What is too much for the moves that begin while these run together, themselves among them."""
     limits = problem.limits
     slots = max(1, limits.slots - len(foreign))
-    if len(moves) > slots:
-        yield finding(
-            "limit", moves[-1], f"wave {moves[0].wave} has {len(moves)} moves for {slots} slots"
-        )
-    pairs = [*foreign, *((move.source.node, move.to.node) for move in moves)]
+    if len(together) > slots:
+        words = f"wave {begin[0].wave} has {len(together)} moves for {slots} slots"
+        yield finding("limit", begin[-1], words)
+    pairs = [*foreign, *((move.source.node, move.to.node) for move in together)]
     sources = Counter(source for source, _ in pairs)
     targets = Counter(target for _, target in pairs)
     zones = Counter(zone for pair in pairs for zone in _zones(pair, world, problem.zone_key))
-    for move in moves:
+    for move in begin:
         if sources[move.source.node] > limits.per_source_node:
             words = f"{sources[move.source.node]} migrations leave {move.source.node} at once"
             yield finding("limit", move, f"{words}, at most {limits.per_source_node}")
@@ -65,21 +80,17 @@ def _zones(pair: tuple[str, str], world: World, key: str) -> set[str]:
 
 
 def time_findings(
-    moves: tuple[Move, ...], problem: PlacementProblem, plan: PlacementPlan
+    move: Move, start: int | None, problem: PlacementProblem, goal: Goal | None
 ) -> Iterator[Finding]:
-    """Each move starts and is estimated to end in one allowed interval, outside every freeze."""
-    goals = {goal.request.id: goal for goal in problem.goals}
-    waves = {wave.index: wave for wave in plan.waves}
-    for move in moves:
-        wave = waves.get(move.wave)
-        if wave is None:
-            yield finding("outside-allowed-time", move, f"wave {move.wave} has no time")
-            continue
-        span = Interval(start=wave.starts, end=wave.starts + move.estimated_seconds)
-        if span.start < problem.now:
-            yield finding("outside-allowed-time", move, _when(span, "starts in the past"))
-        yield from _allowed(move, span, goals.get(move.request))
-        yield from _frozen(move, span, problem)
+    """Check the estimated time of a move. The goal is that of its request."""
+    if start is None:
+        yield finding("outside-allowed-time", move, f"wave {move.wave} has no time")
+        return
+    span = Interval(start=start, end=start + move.estimated_seconds)
+    if span.start < problem.now:
+        yield finding("outside-allowed-time", move, _when(span, "starts in the past"))
+    yield from _allowed(move, span, goal)
+    yield from _frozen(move, span, problem)
 
 
 def _allowed(move: Move, span: Interval, goal: Goal | None) -> Iterator[Finding]:

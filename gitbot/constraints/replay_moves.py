@@ -1,15 +1,14 @@
-"""Whether a move says the truth about its VM, its nodes and its pin."""
+"""Whether a move is right about its VM, its nodes and its pin."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from gitbot.constraints.instances import Instances
-from gitbot.constraints.replay_findings import finding
 from gitbot.constraints.world import World
-from gitbot.model.findings import Finding
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import condition_of
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import condition_of
+from gitbot.model.findings import Finding, Severity
 from gitbot.model.plan import Move
 from gitbot.model.pod import Pod
 from gitbot.model.problem import Pin
@@ -19,7 +18,6 @@ from gitbot.model.scheduling import HOSTNAME
 def move_findings(
     move: Move, instances: Instances, world: World, home: Mapping[NamespacedName, str]
 ) -> Iterator[Finding]:
-    """The VM is the one that was seen, runs where the plan says, can migrate, and has a target."""
     name = move.vm.namespaced_name
     instance = instances.get(name)
     if instance is None or instance.vmi is None or name not in home:
@@ -46,7 +44,7 @@ def move_findings(
 
 
 def pin_findings(move: Move, pod: Pod) -> Iterator[Finding]:
-    """Keys of addedNodeSelector that the VM's own nodeSelector overrides without a word."""
+    """Keys of addedNodeSelector that the VM's own nodeSelector silently overrides."""
     for key, value in sorted(move.added_node_selector.items()):
         own = pod.node_selector.get(key)
         if own is not None and own != value:
@@ -58,7 +56,7 @@ def pin_findings(move: Move, pod: Pod) -> Iterator[Finding]:
 
 
 def _pin(move: Move, world: World) -> Iterator[Finding]:
-    """The selector is what the pin means on the target node, and says nothing else wrong."""
+    """Check that the selector means what the pin says on the target node, and nothing else."""
     node = world.node(move.to.node)
     if node is None:
         return
@@ -74,3 +72,16 @@ def _pin(move: Move, world: World) -> Iterator[Finding]:
         yield finding("pin", move, "pin Zone without addedNodeSelector")
     if move.pin is Pin.NONE and move.added_node_selector:
         yield finding("pin", move, "pin None with addedNodeSelector")
+
+
+def finding(code: str, move: Move, message: str, *, hint: str = "") -> Finding:
+    """An error of one move; the code is `constraints/<code>`."""
+    return Finding(
+        code=f"constraints/{code}",
+        severity=Severity.ERROR,
+        message=f"move {move.id} of {move.vm.namespaced_name} from {move.source.node} to "
+        f"{move.to.node}: {message}",
+        file=move.intent.file,
+        line=move.intent.line,
+        hint=hint,
+    )

@@ -1,69 +1,63 @@
-"""Whether the moves of a wave worsen a required rule, however they start and end."""
+"""Whether a move makes a required rule worse, in any order of starts and ends."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import product
+from collections.abc import Iterator
 
-from gitbot.constraints.replay_findings import finding
-from gitbot.model.constraint import Occupancy, RuleConstraint, worsened
+from gitbot.constraints.replay_moves import finding
+from gitbot.constraints.replay_order import Order
+from gitbot.constraints.rule_check import Ends, Stages, gained, held
+from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
 from gitbot.model.findings import Finding
-from gitbot.model.names import NamespacedName
 from gitbot.model.plan import Move
 
-_MOST_MOVES = 5  # moves of one rule in one wave whose stages are all combined: 3^5 states
 
+class RuleWatch:
+    """One required rule while a plan runs. Tell it each move of its VMs, in the plan's order."""
 
-def rule_findings(
-    moves: tuple[Move, ...], rules: Sequence[RuleConstraint], occupancy: Occupancy
-) -> Iterator[Finding]:
-    """Each required rule, each landing that a move may take, each state that the wave may pass."""
-    for rule in rules:
-        ours = [move for move in moves if move.vm.namespaced_name in rule.members]
-        if rule.required and ours:
-            yield from _one(rule, ours, occupancy)
+    def __init__(self, rule: RuleConstraint, occupancy: Occupancy, order: Order) -> None:
+        self._rule = rule
+        self._order = order
+        self._places = {vm: occupancy[vm] for vm in sorted(rule.members) if vm in occupancy}
+        self._seen: list[int] = []
+        self._worse: set[int] = set()
 
-
-def _one(rule: RuleConstraint, moves: list[Move], occupancy: Occupancy) -> Iterator[Finding]:
-    places = {vm: occupancy[vm] for vm in sorted(rule.members) if vm in occupancy}
-    before = rule.breaches(places)
-    for state in _states(moves, places):
-        worse = worsened(before, rule.breaches(state))
-        if worse:
-            breach = worse[0]
-            move = next((m for m in moves if m.vm.namespaced_name in breach.vms), moves[0])
-            yield finding("rule-worsened", move, f"{rule.ref.id} would be worse: {breach.message}")
+    def findings(self, number: int) -> Iterator[Finding]:
+        """What this move, or one beside it, makes worse: each state against that just before."""
+        moves, before = self._order.moves, self._order.before[number]
+        ended = [other for other in self._seen if before >> other & 1]
+        beside = [other for other in self._seen if not before >> other & 1]
+        self._seen.append(number)
+        if not self._worse.isdisjoint(beside):
             return
+        places = held(self._places, [_ends(moves[n]) for n in ended], [2] * len(ended))
+        ours = (*beside, number)
+        worse = next(filter(None, self._worse_at_landings(ours, places)), ())
+        if worse:
+            self._worse.add(number)
+            culprits = (moves[other] for other in ours)
+            breach = worse[0]
+            move = next((m for m in culprits if m.vm.namespaced_name in breach.vms), moves[number])
+            said = f"{self._rule.ref.id} would be worse: {breach.message}"
+            yield finding("rule-worsened", move, said)
+
+    def _worse_at_landings(
+        self, numbers: tuple[int, ...], places: Occupancy
+    ) -> Iterator[tuple[Breach, ...]]:
+        """On the planned targets, then with each other landing of each unpinned move."""
+        moves = [self._order.moves[number] for number in numbers]
+        planned = [_ends(move) for move in moves]
+
+        def possible(stages: Stages) -> bool:
+            return self._order.possible(numbers, stages)
+
+        yield gained(self._rule, places, planned, possible)
+        for place, move in enumerate(moves):
+            for node in sorted({*move.allowed_nodes} - {move.to.node}):
+                landed = (move.vm.namespaced_name, move.source.node, node)
+                changed = [*planned[:place], landed, *planned[place + 1 :]]
+                yield gained(self._rule, places, changed, possible)
 
 
-def _states(moves: list[Move], places: Occupancy) -> Iterator[Occupancy]:
-    """Wave states on the planned targets, then each other landing of each unpinned move."""
-    choices = [_stages(move, move.to.node, places) for move in moves]
-    combined: Iterator[tuple[frozenset[str], ...]] = product(*choices)
-    if len(moves) > _MOST_MOVES:
-        combined = (tuple(stages[stage] for stages in choices) for stage in (1, 2))
-    for choice in combined:
-        yield {**places, **_named(moves, choice)}
-    for number, move in enumerate(moves):
-        for node in move.allowed_nodes:
-            if node == move.to.node:
-                continue
-            for stage in _stages(move, node, places):
-                for others in (0, 1, 2):
-                    choice = tuple(
-                        stage if place == number else choices[place][others]
-                        for place in range(len(moves))
-                    )
-                    yield {**places, **_named(moves, choice)}
-
-
-def _stages(move: Move, node: str, places: Occupancy) -> tuple[frozenset[str], ...]:
-    """Not started (or failed), under way, done."""
-    held = places.get(move.vm.namespaced_name, frozenset())
-    return held, held | {node}, (held - {move.source.node}) | {node}
-
-
-def _named(
-    moves: list[Move], choice: tuple[frozenset[str], ...]
-) -> dict[NamespacedName, frozenset[str]]:
-    return {move.vm.namespaced_name: held for move, held in zip(moves, choice, strict=True)}
+def _ends(move: Move) -> Ends:
+    return move.vm.namespaced_name, move.source.node, move.to.node

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,22 +13,31 @@ from gitbot.model.pod import Pod
 
 
 def least_allocated(state: State, pod: Pod, numbers: Numbers) -> Numbers:
-    """The mean of what stays free of cpu and memory, in percent; never skipped.
+    """The mean of free cpu and memory, in percent. Never skipped.
 
-    Containers without a request count 100m and 200Mi here. Pod-level requests are not looked at:
-    the scorer is built without that feature in 1.36.
+    Containers without a request count 100m and 200Mi here. Pod-level requests are ignored: 1.36
+    builds the scorer without that feature.
     """
     return _mean_share(state, pod, numbers, free=True)
 
 
 def most_allocated(state: State, pod: Pod, numbers: Numbers) -> Numbers:
-    """The mean of what is used of cpu and memory, in percent: the strategy that packs."""
+    """The mean of used cpu and memory, in percent: the strategy that packs."""
     return _mean_share(state, pod, numbers, free=False)
 
 
 def _mean_share(state: State, pod: Pod, numbers: Numbers, *, free: bool) -> Numbers:
-    total = np.zeros(len(numbers), dtype=np.int64)
-    weights = np.zeros(len(numbers), dtype=np.int64)
+    asked = (pod.requests.scored_cpu, pod.requests.scored_memory)
+    every = state.fits.kept(
+        ("share", free, asked), lambda some: _share(state, pod, some, free=free)
+    )
+    result: Numbers = every[numbers]
+    return result
+
+
+def _share(state: State, pod: Pod, numbers: Any, *, free: bool) -> Numbers:
+    size = len(state.columns.allocatable("cpu")[numbers])
+    total, weights = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
     for resource, column, asked in (
         ("cpu", CPU_SCORED, pod.requests.scored_cpu),
         ("memory", MEMORY_SCORED, pod.requests.scored_memory),
@@ -42,20 +53,26 @@ def _mean_share(state: State, pod: Pod, numbers: Numbers, *, free: bool) -> Numb
 
 
 def balanced_allocation(state: State, pod: Pod, numbers: Numbers) -> Numbers | None:
-    """How much evener cpu and memory are used with the pod than without; 75 for no change.
+    """How much the pod evens out the use of cpu and memory; 75 for no change.
 
-    Skipped for a pod that requests neither.
+    None for a pod that requests neither.
     """
     asked = {name: pod.requests.filtered.get(name, 0) for name in ("cpu", "memory")}
     if not any(asked.values()):
         return None
-    change = _balance(state, asked, numbers) - _balance(state, {}, numbers) + 50
-    half = np.where(change >= 0, change // 2, -(-change // 2))  # Go divides towards zero
-    result: Numbers = 50 + half
+
+    without = state.fits.kept("balance", lambda some: _balance(state, {}, some))
+
+    def balanced(some: Any) -> Numbers:
+        change = _balance(state, asked, some) - without[some] + 50
+        half: Numbers = np.where(change >= 0, change // 2, -(-change // 2))  # Go: towards zero
+        return 50 + half
+
+    result: Numbers = state.fits.kept(("balance", *asked.values()), balanced)[numbers]
     return result
 
 
-def _balance(state: State, asked: dict[str, int], numbers: Numbers) -> Numbers:
+def _balance(state: State, asked: dict[str, int], numbers: Any) -> Numbers:
     parts: list[NDArray[np.float64]] = []
     known: list[NDArray[np.bool_]] = []
     for resource in ("cpu", "memory"):

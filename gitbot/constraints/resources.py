@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitbot.constraints.fit_masks import PODS, Asked
 from gitbot.constraints.made import Made
+from gitbot.constraints.scorer import Filter
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
 from gitbot.model.columns import Mask
@@ -14,7 +15,7 @@ _NATIVE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 def filtered(resource: str) -> bool:
-    """Whether the scheduler looks at a resource at all; unknown names without a slash are not."""
+    """Whether the scheduler checks a resource. It ignores unknown names without a slash."""
     if resource in _NATIVE or resource.startswith(("hugepages-", "attachable-volumes-")):
         return True
     return "/" in resource and not resource.startswith("requests.")
@@ -25,26 +26,21 @@ def _asked_of(requests: Requests) -> Asked:
     return tuple((name, amount) for name, amount in amounts if amount > 0 and filtered(name))
 
 
-_asked = Made(_asked_of, most=50_000)
+asked_of = Made(_asked_of, most=50_000)
 
 
-class Resources:
-    """request > allocatable - requested rejects; only what the pod asks for is looked at."""
+class Resources(Filter):
+    """Rejects if request > allocatable - requested, for the resources that the pod requests."""
 
     def __init__(self, state: State, pod: Pod) -> None:
         self._state = state
-        self._asked: Asked = _asked(pod.requests)
-
-    def whole(self) -> None:
-        """Never."""
+        self._asked: Asked = asked_of(pod.requests)
 
     def mask(self) -> Mask:
-        """Nodes with room for one more pod and for every request."""
         state = self._state
         return state.fits.mask(self._asked, state.columns, state.column)
 
     def reject(self, node: int) -> Rejection | None:
-        """A node without room, with what is asked, free and missing."""
         allocatable = self._state.nodes[node].allocatable
         reasons: list[str] = []
         details: list[str] = []
@@ -71,7 +67,7 @@ class Resources:
 
 
 def prepare(state: State, pod: Pod) -> Resources:
-    """Always: the number of pods counts even where nothing is requested."""
+    """Always prepared: the number of pods counts even without requests."""
     return Resources(state, pod)
 
 
@@ -84,7 +80,7 @@ def _shortage(name: str, asked: int, free: int, capacity: int) -> str:
 
 
 def amount_words(resource: str, amount: int) -> str:
-    """An amount as people write it: 2500m, 3Gi, 17."""
+    """An amount in people's units: 2500m, 3Gi, 17."""
     if resource == "cpu":
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
     if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):

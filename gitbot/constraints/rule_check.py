@@ -1,63 +1,128 @@
-"""Whether a step adds a breach of a rule or makes one worse: at its start and however it ends."""
+"""Whether a step adds a breach of a rule or makes one worse: at its start and in any outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Protocol
 
+from gitbot.constraints.made import LastMade
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
-from gitbot.model.names import NamespacedName
+from gitbot.model.grouping import grouped
 
 Moves = Mapping[NamespacedName, tuple[str, str]]
-"""Moves under way: VM to its source and target node."""
+"""Running moves: VM to its source and target node."""
 
-Envelope = Mapping[str, Breach]
-"""Key to the largest breach that any state can still show."""
+Ends = tuple[NamespacedName, str, str]
+"""A move: VM, source and target node."""
+
+Stages = tuple[int, ...]
+"""Of each move: 0 waits (or failed), 1 runs, 2 has ended."""
+
+Seen = Mapping[str, Breach]
+"""Key to the largest breach of a state."""
 
 _EXHAUSTIVE = 5  # moves whose endings are all combined: 3^5 states
 
 
+def _by_vm(rules: Sequence[RuleConstraint], _: object) -> Mapping[NamespacedName, tuple[int, ...]]:
+    return grouped((vm, number) for number, rule in enumerate(rules) for vm in rule.members)
+
+
+rules_by_vm = LastMade[Sequence[RuleConstraint], Mapping[NamespacedName, tuple[int, ...]]](_by_vm)
+"""VM to the indexes of the rules that it is a member of. The same rules are not indexed again."""
+
+
 class DomainRule(Protocol):
-    """What a rule may offer beyond RuleConstraint, for speed; looked up by name."""
+    """Optional methods of a rule beyond RuleConstraint, for speed. They are looked up by name."""
 
     @property
     def monotone(self) -> bool:
-        """Whether a place given up never worsens the rule: then starts alone decide."""
+        """Whether giving up a place never makes the rule worse. If so, only starts matter."""
 
     def signature(self, node: str) -> object:
-        """Nodes with equal signatures are alike to the rule."""
+        """The rule treats nodes with equal signatures alike."""
 
 
 def monotone(rule: RuleConstraint | DomainRule) -> bool:
-    """Whether only starts of moves can worsen the rule; unknown rules are taken as not."""
+    """Whether only starts of moves can make the rule worse; False for unknown rules."""
     return bool(getattr(rule, "monotone", False))
 
 
 def signature(rule: RuleConstraint | DomainRule, node: str) -> object:
-    """What the rule sees of a node; unknown rules see every node apart."""
+    """What the rule sees of a node; an unknown rule sees every node as different."""
     sees = getattr(rule, "signature", None)
     return sees(node) if sees is not None else node
 
 
-def envelope(rule: RuleConstraint, occupancy: Occupancy, moves: Moves) -> Envelope:
-    """The worst that the rule can see while these moves end, each done or failed, in any order.
+def held(places: Occupancy, moves: Sequence[Ends], stages: Sequence[int]) -> Occupancy:
+    """Where VMs hold a place while moves wait (or failed: 0), run (1), or have ended (2).
 
-    `occupancy` has every VM under way on both of its nodes.
+    `places` are those before the first of the moves, which may move one VM several times.
     """
-    members = rule.members
-    places = {vm: occupancy[vm] for vm in sorted(members) if vm in occupancy}
-    ours = {vm: ends for vm, ends in moves.items() if vm in members}
-    states = [places] if monotone(rule) or not ours else endings(places, ours)
-    worst: dict[str, Breach] = {}
-    for state in states:
-        for breach in rule.breaches(state):
-            if breach.key not in worst or worst[breach.key].amount < breach.amount:
-                worst[breach.key] = breach
-    return worst
+    found = dict(places)
+    for (vm, source, target), stage in zip(moves, stages, strict=True):
+        here = found.get(vm, frozenset())
+        found[vm] = (here, here | {target}, here - {source} | {target})[stage]
+    return found
 
 
-def exceeding(before: Envelope, after: Envelope) -> tuple[Breach, ...]:
+def seen(rule: RuleConstraint, places: Occupancy) -> Seen:
+    return _largest(rule.breaches(places))
+
+
+def _largest(breaches: Iterable[Breach]) -> Seen:
+    found: dict[str, Breach] = {}
+    for breach in breaches:
+        if breach.key not in found or found[breach.key].amount < breach.amount:
+            found[breach.key] = breach
+    return found
+
+
+def gained(
+    rule: RuleConstraint,
+    places: Occupancy,
+    moves: Sequence[Ends],
+    possible: Callable[[Stages], bool] | None = None,
+) -> tuple[Breach, ...]:
+    """What any of these moves adds to a rule beside the others: the breaches, sorted by key.
+
+    Each state is compared with the one in which that move alone has not started, so a breach that
+    another move has healed counts as new. The others are at any stages that are `possible`
+    together. A rule that minds only starts is worst with all of them running, and only the last
+    move is new to it.
+    """
+    states: dict[Stages, Seen | None] = {}
+
+    def look(stages: Stages) -> Seen | None:
+        if stages not in states:
+            reached = possible is None or monotone(rule) or possible(stages)
+            states[stages] = seen(rule, held(places, moves, stages)) if reached else None
+        return states[stages]
+
+    worse: list[Breach] = []
+    for before, after in _changes(len(moves), only_starts=monotone(rule)):
+        first, then = look(before), look(after)
+        if first is not None and then is not None:
+            worse.extend(exceeding(first, then))
+    found = _largest(worse)
+    return tuple(found[key] for key in sorted(found))
+
+
+def _changes(count: int, *, only_starts: bool) -> Iterator[tuple[Stages, Stages]]:
+    """Stages of so many moves before and after one of them has started, or started and ended."""
+    if only_starts:
+        others = (1,) * (count - 1)
+        yield (*others, 0), (*others, 1)
+        return
+    for before in map(tuple, choices(count)):
+        for place in (place for place in range(count) if not before[place]):
+            for stage in (1, 2):
+                yield before, (*before[:place], stage, *before[place + 1 :])
+
+
+def exceeding(before: Seen, after: Seen) -> tuple[Breach, ...]:
     """The breaches of `after` that are new or larger than in `before`, by key."""
     return tuple(
         after[key]
@@ -66,22 +131,8 @@ def exceeding(before: Envelope, after: Envelope) -> tuple[Breach, ...]:
     )
 
 
-def endings(occupancy: Occupancy, moves: Moves) -> Iterator[Occupancy]:
-    """Every state that moves under way can still lead to.
-
-    Each is under way (both places), done (target) or failed (source). All combinations up to five
-    moves; beyond that each single departure from "all alike".
-    """
-    vms = sorted(moves)
-    for choice in _choices(len(vms)):
-        changed = {
-            vm: _places(occupancy[vm], *moves[vm], ending)
-            for vm, ending in zip(vms, choice, strict=True)
-        }
-        yield {**occupancy, **changed}
-
-
-def _choices(count: int) -> Iterator[Sequence[int]]:
+def choices(count: int) -> Iterator[Sequence[int]]:
+    """States 0, 1 and 2 of so many moves: all, or beyond five all but at most one alike."""
     if count <= _EXHAUSTIVE:
         yield from product((0, 1, 2), repeat=count)
         return
@@ -90,8 +141,3 @@ def _choices(count: int) -> Iterator[Sequence[int]]:
         for place in range(count):
             for other in (0, 1, 2):
                 yield [other if number == place else usual for number in range(count)]
-
-
-def _places(held: frozenset[str], source: str, target: str, ending: int) -> frozenset[str]:
-    given_up = (frozenset[str](), frozenset({source}), frozenset({target}))[ending]
-    return held - given_up

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from gitbot.constraints.domains import Domains, domain_words, people
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Occupancy
-from gitbot.model.names import NamespacedName
 from gitbot.model.scheduling import SpreadConstraint
 
 
@@ -24,60 +25,51 @@ class Miss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peers:
-    """What one affinity term matches: VMs, and nodes where other pods stand that do not move."""
+    """What one affinity term matches: VMs, and nodes with other pods that do not move."""
 
     topology_key: str
     vms: frozenset[NamespacedName]
     fixed: frozenset[str]
 
 
-class Part(Protocol):
+class RulePart(Protocol):
     """One part of a PlacementRule."""
 
     @property
-    def members(self) -> frozenset[NamespacedName]:
-        """All VMs whose places decide."""
+    def members(self) -> frozenset[NamespacedName]: ...
 
     @property
     def monotone(self) -> bool:
-        """Whether a place given up never makes it worse."""
+        """Whether giving up a place never makes it worse."""
 
     def signature(self, node: str) -> object:
-        """What it sees of a node."""
+        """The part treats nodes with equal signatures alike."""
 
-    def misses(self, occupancy: Occupancy) -> Iterator[Miss]:
-        """All misses in one state."""
+    def misses(self, occupancy: Occupancy) -> Iterator[Miss]: ...
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        """Why the VM may not be on the node; "" where it may."""
+        """Why the VM may not be on the node; "" if it may."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePart:
-    """The VMs belong on some nodes only. `weight` is the unit of its breaches."""
+    """The VMs belong on some nodes only. `weight` is the amount of each breach."""
 
     name: str
     subjects: frozenset[NamespacedName]
     nodes: frozenset[str]
     wanted: str
     weight: int = 1
+    monotone: ClassVar[bool] = True  # a place given up cannot become a wrong place
 
     @property
     def members(self) -> frozenset[NamespacedName]:
-        """The subjects alone."""
         return self.subjects
 
-    @property
-    def monotone(self) -> bool:
-        """A place given up cannot be a wrong place more."""
-        return True
-
     def signature(self, node: str) -> object:
-        """Whether it is one of the nodes."""
         return node in self.nodes
 
     def misses(self, occupancy: Occupancy) -> Iterator[Miss]:
-        """VMs on other nodes."""
         for vm in sorted(self.subjects & occupancy.keys()):
             wrong = sorted(occupancy[vm] - self.nodes)
             if wrong:
@@ -88,58 +80,79 @@ class NodePart:
                     vms=(vm,),
                 )
 
-    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        """A wrong node."""
-        del occupancy
+    def explain(self, vm: NamespacedName, node: str, _occupancy: Occupancy) -> str:
         if vm not in self.subjects or node in self.nodes:
             return ""
         return f"{vm.name} belongs on {self.wanted}, which {node} is not"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NearPart:
-    """Each VM has company in its domain, for each of its terms; as podAffinity.
-
-    `company` holds, for each subject, the terms with what matches all of them at once. `first`
-    are the subjects that match their own terms, and so may be alone where no other matches.
-    """
+class _TermPart:
+    """`terms` holds, for each subject, its terms with what matches them."""
 
     name: str
     domains: Domains
-    company: Mapping[NamespacedName, tuple[Peers, ...]]
-    first: frozenset[NamespacedName] = frozenset()
+    terms: Mapping[NamespacedName, tuple[Peers, ...]]
     weight: int = 1
 
     @property
     def members(self) -> frozenset[NamespacedName]:
-        """Subjects and company."""
-        others = (peers.vms for terms in self.company.values() for peers in terms)
-        return frozenset(self.company).union(*others)
-
-    @property
-    def monotone(self) -> bool:
-        """Company that leaves makes it worse."""
-        return False
+        others = (peers.vms for terms in self.terms.values() for peers in terms)
+        return frozenset(self.terms).union(*others)
 
     def signature(self, node: str) -> object:
-        """Its domains."""
-        keys = sorted({peers.topology_key for terms in self.company.values() for peers in terms})
+        keys = sorted({peers.topology_key for terms in self.terms.values() for peers in terms})
         return tuple(self.domains.column(key).get(node) for key in keys)
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NearPart(_TermPart):
+    """Each VM has company in its domain, for each of its terms; as podAffinity.
+
+    What matches a term here matches all terms of its subject. `first` are the subjects that match
+    their own terms, and so may be alone if nothing else matches.
+    """
+
+    first: frozenset[NamespacedName] = frozenset()
+    monotone: ClassVar[bool] = False  # it gets worse when company leaves
+
     def misses(self, occupancy: Occupancy) -> Iterator[Miss]:
-        """VMs without company."""
-        for vm in sorted(self.company.keys() & occupancy.keys()):
+        held: dict[int, Counter[str]] = {}
+        for vm in sorted(self.terms.keys() & occupancy.keys()):
+            if all(self._near(vm, node, occupancy, held) for node in occupancy[vm]):
+                continue
             words = [self._alone(vm, node, occupancy) for node in sorted(occupancy[vm])]
             found = next((text for text in words if text), "")
             if found:
                 yield Miss(key=f"{self.name}:{vm}", amount=self.weight, message=found, vms=(vm,))
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        """A node where the VM would be alone."""
-        return self._alone(vm, node, occupancy) if vm in self.company else ""
+        return self._alone(vm, node, occupancy) if vm in self.terms else ""
+
+    def _near(
+        self,
+        vm: NamespacedName,
+        node: str,
+        occupancy: Occupancy,
+        held: dict[int, Counter[str]],
+    ) -> bool:
+        """Whether another of its VMs shares the domain, for each term; `held` counts them."""
+        for peers in self.terms[vm]:
+            column = self.domains.column(peers.topology_key)
+            if id(peers) not in held:
+                held[id(peers)] = Counter(
+                    value
+                    for other in peers.vms
+                    for value in {
+                        column[place] for place in occupancy.get(other, ()) if place in column
+                    }
+                )
+            if node not in column or held[id(peers)][column[node]] <= (vm in peers.vms):
+                return False
+        return True
 
     def _alone(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        for peers in self.company[vm]:
+        for peers in self.terms[vm]:
             column = self.domains.column(peers.topology_key)
             value = column.get(node)
             if value is None:
@@ -151,42 +164,23 @@ class NearPart:
             if not near and not any(column.get(place) == value for place in peers.fixed):
                 where = domain_words(peers.topology_key, value)
                 wanted = ", ".join(sorted(other.name for other in peers.vms - {vm})[:3])
-                return f"{where} holds nothing that {vm.name} must be near ({wanted or 'nothing'})"
+                wanted = wanted or ("pods that do not move" if peers.fixed else "nothing matches")
+                return f"{where} holds nothing that {vm.name} must be near ({wanted})"
         return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApartPart:
+class ApartPart(_TermPart):
     """No VM shares a domain with what its terms match; as podAntiAffinity.
 
     The amount of a breach is the number of pairs in one domain, times the weight.
     """
 
-    name: str
-    domains: Domains
-    foes: Mapping[NamespacedName, tuple[Peers, ...]]
-    weight: int = 1
-
-    @property
-    def members(self) -> frozenset[NamespacedName]:
-        """Subjects and what they shun."""
-        others = (peers.vms for terms in self.foes.values() for peers in terms)
-        return frozenset(self.foes).union(*others)
-
-    @property
-    def monotone(self) -> bool:
-        """A place given up cannot make a pair."""
-        return True
-
-    def signature(self, node: str) -> object:
-        """Its domains, and the node itself where pods stand that do not move."""
-        keys = sorted({peers.topology_key for terms in self.foes.values() for peers in terms})
-        return tuple(self.domains.column(key).get(node) for key in keys)
+    monotone: ClassVar[bool] = True  # a place given up cannot form a pair
 
     def misses(self, occupancy: Occupancy) -> Iterator[Miss]:
-        """Domains with pairs."""
         pairs: dict[tuple[str, str], set[tuple[NamespacedName, ...]]] = {}
-        for vm in sorted(self.foes.keys() & occupancy.keys()):
+        for vm in sorted(self.terms.keys() & occupancy.keys()):
             for key, value, other in self._clashes(vm, occupancy[vm], occupancy):
                 pair = tuple(sorted({vm, other} if other is not None else {vm}))
                 pairs.setdefault((key, value), set()).add(pair)
@@ -202,9 +196,8 @@ class ApartPart:
             )
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        """A node whose domain holds a foe, of the VM or of the others."""
         places = {**occupancy, vm: frozenset({node})}
-        for subject in sorted(self.foes):
+        for subject in sorted(self.terms):
             if subject != vm and subject not in places:
                 continue
             held = places.get(subject, frozenset())
@@ -218,7 +211,7 @@ class ApartPart:
     def _clashes(
         self, vm: NamespacedName, nodes: frozenset[str], occupancy: Occupancy
     ) -> Iterator[tuple[str, str, NamespacedName | None]]:
-        for peers in self.foes[vm]:
+        for peers in self.terms[vm]:
             column = self.domains.column(peers.topology_key)
             values = {column[node] for node in nodes if node in column}
             for other in sorted(peers.vms - {vm}):
@@ -243,23 +236,16 @@ class SpreadPart:
     counted: frozenset[NamespacedName]
     nodes: frozenset[str]
     fixed: tuple[str, ...] = ()
+    monotone: ClassVar[bool] = False  # a place given up lowers the minimum
 
     @property
     def members(self) -> frozenset[NamespacedName]:
-        """The VMs that count."""
         return self.counted
 
-    @property
-    def monotone(self) -> bool:
-        """A place given up lowers the minimum."""
-        return False
-
     def signature(self, node: str) -> object:
-        """Its domain, and whether it counts."""
         return self.domains.column(self.constraint.topology_key).get(node), node in self.nodes
 
     def misses(self, occupancy: Occupancy) -> Iterator[Miss]:
-        """The skew, where it is above the maximum."""
         key = self.constraint.topology_key
         counts = self._counts(occupancy)
         if not counts:
@@ -278,7 +264,6 @@ class SpreadPart:
             )
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        """A domain that has its share already."""
         key = self.constraint.topology_key
         if vm not in self.counted:
             return ""
@@ -296,9 +281,10 @@ class SpreadPart:
 
     def _counts(self, occupancy: Occupancy) -> dict[str, int]:
         column = self.domains.column(self.constraint.topology_key)
-        counts = {column[node]: 0 for node in sorted(self.nodes) if node in column}
+        values = self.domains.values(self.constraint.topology_key, self.nodes)
+        counts = dict.fromkeys(values, 0)
         for vm in self.counted & occupancy.keys():
-            for value in {column[node] for node in occupancy[vm] if node in column}:
+            for value in {column[node] for node in occupancy[vm] & self.nodes if node in column}:
                 counts[value] = counts.get(value, 0) + 1
         for node in self.fixed:
             if node in column:

@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from gitbot.constraints.state import State
 from gitbot.constraints.topology_spread import counted, included, labelled
+from gitbot.kubernetes.selectors import LabelMatcher, Requirement
 from gitbot.model.columns import Mask, Numbers
 from gitbot.model.pod import Pod
 from gitbot.model.scheduling import HOSTNAME, ZONE, SpreadConstraint
-from gitbot.model.selectors import LabelSelector, Requirement
 
 
 def score(state: State, pod: Pod, numbers: Numbers) -> Numbers | None:
-    """ScheduleAnyway constraints, or the system's own where the pod has none of any kind.
+    """ScheduleAnyway constraints, or the system's defaults if the pod has no constraints.
 
-    With the system's own, nodes without a key take part, and count as one more domain.
+    With the defaults, nodes without a key take part, and count as one more domain.
     """
     own = bool(pod.spread)
     soft = tuple(item for item in pod.spread if not item.hard) if own else _defaults(state, pod)
@@ -41,7 +41,7 @@ def score(state: State, pod: Pod, numbers: Numbers) -> Numbers | None:
 def _part(
     state: State, pod: Pod, constraint: SpreadConstraint, scored: Numbers, complete: Mask
 ) -> NDArray[np.float64]:
-    """The share of one constraint for every node, shape (nodes,); 0 where the node has no key."""
+    """The share of one constraint for every node, shape (nodes,); 0 if the node lacks the key."""
     column = state.columns.label(constraint.topology_key)
     places = counted(state, pod, constraint)
     if constraint.topology_key == HOSTNAME:
@@ -67,8 +67,8 @@ def _defaults(state: State, pod: Pod) -> tuple[SpreadConstraint, ...]:
     )
 
 
-def default_selector(state: State, pod: Pod) -> LabelSelector:
-    """What the Services that select the pod, and its ReplicaSet, RC or StatefulSet, select."""
+def default_selector(state: State, pod: Pod) -> LabelMatcher:
+    """What the pod's Services, and its ReplicaSet, RC or StatefulSet, select."""
     found: set[Requirement] = set()
     for selector in state.facts.services.get(pod.namespace, ()):
         if selector.matches(pod.labels):
@@ -79,4 +79,4 @@ def default_selector(state: State, pod: Pod) -> LabelSelector:
             keys = {requirement.key for requirement in owner.requirements}
             found = {requirement for requirement in found if requirement.key not in keys}
         found.update(owner.requirements)
-    return LabelSelector(requirements=tuple(sorted(found)))
+    return LabelMatcher(requirements=tuple(sorted(found)))

@@ -1,4 +1,4 @@
-"""Pods on nodes at one instant, with the indexes that make filters fast. Forks cheaply."""
+"""Pods on nodes in one state, with the indexes that make filters fast. Forks are cheap."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from gitbot.constraints.buckets import Buckets
-from gitbot.constraints.facts import Facts
+from gitbot.constraints.facts import StandingFacts
 from gitbot.constraints.fit_masks import PODS, FitMasks
 from gitbot.constraints.term_index import TermIndex
 from gitbot.errors import Bug
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import at
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.columns import Mask, NodeColumns, Numbers
-from gitbot.model.names import NamespacedName
 from gitbot.model.node import Node
-from gitbot.model.objects import at
 from gitbot.model.pod import Pod
 from gitbot.model.scheduling import AffinityTerm, HostPort
-from gitbot.model.selectors import LabelSelector
 
 CPU_SCORED, MEMORY_SCORED = "cpu (scored)", "memory (scored)"
 
@@ -34,13 +34,13 @@ _ABSENT = -1  # number of a node that the snapshot does not have
 class State:
     """The mutable part of a world. Node numbers index `columns.nodes`.
 
-    `used[resource]` has shape (nodes,): what placed pods request, `pods` counted, and the two
-    scored sums with kube-scheduler's defaults for containers without requests. `nominated` are
-    the pods that wait for the node which preemption promised them, sorted by name; `late` names
-    those of them that are taken to be there already.
+    `used[resource]` has shape (nodes,): what placed pods request, with `pods` counted, and the two
+    scored sums with kube-scheduler's defaults for containers without requests. `nominated` are the
+    pods that wait for the node which preemption promised them, sorted by name; `late` names those
+    of them that count as placed already.
     """
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: StandingFacts) -> None:
         self.facts = facts
         self.used: dict[str, Numbers] = {}
         self.unschedulable: Mask = np.array([n.unschedulable for n in self.nodes], dtype=bool)
@@ -51,25 +51,22 @@ class State:
         self.claims: Buckets[tuple[str, str], NamespacedName] = Buckets()
         self.csi: Buckets[tuple[int, str], str] = Buckets()
         self.disks: Buckets[int, NamespacedName] = Buckets()
-        self.fits = FitMasks()
+        self.fits = FitMasks(len(self.columns))
         self.anti = TermIndex()
         self.scoring = TermIndex()
         self.nominated: tuple[Pod, ...] = ()
         self.late: frozenset[NamespacedName] = frozenset()
-        self._selected: dict[LabelSelector, tuple[tuple[Pod, int], ...]] = {}
+        self._selected: dict[LabelMatcher, tuple[tuple[Pod, int], ...]] = {}
 
     @property
     def columns(self) -> NodeColumns:
-        """The nodes as columns."""
         return self.facts.columns
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes by number, sorted by name."""
         return self.facts.columns.nodes
 
     def fork(self) -> State:
-        """An independent copy; the facts are shared."""
         copy = object.__new__(State)
         copy.facts = self.facts
         copy.used = {name: column.copy() for name, column in self.used.items()}
@@ -85,14 +82,14 @@ class State:
         return copy
 
     def column(self, resource: str) -> Numbers:
-        """What placed pods use of a resource, shape (nodes,); do not write to it."""
+        """What placed pods use of a resource, shape (nodes,). Read-only."""
         column = self.used.get(resource)
         if column is None:
             column = self.used[resource] = np.zeros(len(self.columns), dtype=np.int64)
         return column
 
     def add(self, pod: Pod, node: str) -> None:
-        """Place a pod; a finished one holds nothing and is left out."""
+        """Place a pod. A finished pod uses nothing and is left out."""
         if pod.finished:
             return
         if pod.name in self.placed:
@@ -103,7 +100,7 @@ class State:
             self._count(pod, number, 1)
 
     def remove(self, name: NamespacedName) -> Pod:
-        """Take a pod away. KeyError where there is none of that name."""
+        """Remove a pod. Raises KeyError for an unknown name."""
         pod, number = self.placed.pop(name)
         if number != _ABSENT:
             self._count(pod, number, -1)
@@ -153,11 +150,9 @@ class State:
             yield self.scoring, weighted.term, weighted.weight
 
     def pods_on(self, number: int) -> Iterator[Pod]:
-        """The pods on a node."""
         return (self.placed[name][0] for name in self.by_node.get(number))
 
-    def select(self, selector: LabelSelector) -> tuple[tuple[Pod, int], ...]:
-        """The placed pods of all namespaces that a selector matches, with their node numbers."""
+    def select(self, selector: LabelMatcher) -> tuple[tuple[Pod, int], ...]:
         if selector.nothing:
             return ()
         found = self._selected.get(selector)
@@ -174,10 +169,10 @@ class State:
             self._selected[selector] = found
         return found
 
-    def _candidates(self, selector: LabelSelector) -> Iterable[NamespacedName]:
-        """The smallest set of pods that one demanded label value can find; all of them on nodes.
+    def _candidates(self, selector: LabelMatcher) -> Iterable[NamespacedName]:
+        """The smallest indexed set of pods that one demanded label value can find, else all.
 
-        Those that are on no node of the snapshot are among them only where nothing is demanded.
+        Pods on nodes outside the snapshot are included only if the selector demands nothing.
         """
         label = selector.one_label
         if label is not None:

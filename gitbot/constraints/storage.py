@@ -1,4 +1,4 @@
-"""Claims, volumes, classes and drivers of one snapshot, as the volume filters look them up."""
+"""Claims, volumes, classes and drivers of one snapshot, for the volume filters."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gitbot.constraints.in_tree_disks import (
     inline_handle,
     volume_handle,
 )
+from gitbot.kubernetes.objects import Json, annotations_of, at, name_of
+from gitbot.kubernetes.selectors import NodeMatcher
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.objects import Json, annotations_of, at, name_of
 from gitbot.model.pod import Pod
-from gitbot.model.selectors import NodeSelectorTerm
 
 
 class Storage:
-    """Lookups by name. A claim is filed under (namespace, name)."""
+    """Lookups by name. Claims are keyed by (namespace, name)."""
 
     __slots__ = ("_attached", "claims", "classes", "drivers", "migrated", "volumes")
 
@@ -38,15 +38,12 @@ class Storage:
             self._attach(attachment)
 
     def claim(self, namespace: str, name: str) -> Json | None:
-        """A claim, None where the snapshot has none of that name."""
         return self.claims.get((namespace, name))
 
     def volume_of(self, claim: Json) -> Json | None:
-        """The volume that a claim is bound to."""
         return self.volumes.get(at(claim, "spec", "volumeName", default=""))
 
     def csi_volumes(self, pod: Pod) -> set[tuple[str, str]]:
-        """Driver and unique handle of each volume of a pod that a CSI driver attaches."""
         found = set()
         for volume in pod.volumes:
             claim = pod.claim_of(volume)
@@ -72,7 +69,6 @@ class Storage:
         return (driver, handle) if driver and handle else None
 
     def attached(self, node: str, driver: str) -> Iterable[str]:
-        """Handles of a driver's volumes that VolumeAttachments name for a node."""
         return self._attached.get((node, driver), ())
 
     def _attach(self, attachment: Json) -> None:
@@ -84,14 +80,13 @@ class Storage:
             self._attached.setdefault(place, set()).add(handle)
 
     def _to_be_provisioned(self, claim: Json, namespace: str, name: str) -> tuple[str, str] | None:
-        """An unbound claim counts for the driver of its class, under a name of its own."""
+        """An unbound claim counts for the driver of its class, under a placeholder name."""
         provisioner = at(self.classes.get(class_of(claim)), "provisioner", default="")
         driver = driver_of(provisioner)
         return (driver, f"{namespace}/{name}") if driver else None
 
 
 def _limits(csi_node: Json) -> dict[str, int]:
-    """Driver to the number of volumes that the node may have attached."""
     return {
         driver.get("name", ""): int(count)
         for driver in at(csi_node, "spec", "drivers", default=())
@@ -106,53 +101,52 @@ def _migrated(csi_node: Json) -> frozenset[str]:
 
 
 def is_bound(claim: Json) -> bool:
-    """Whether a claim is bound for good: volume named and binding completed, whatever its phase."""
+    """Whether a claim is fully bound: volume named and binding completed, in any phase."""
     named = bool(at(claim, "spec", "volumeName", default=""))
     return named and "pv.kubernetes.io/bind-completed" in annotations_of(claim)
 
 
 def class_of(obj: Json) -> str:
-    """The class of a claim or volume; the annotation of old goes before the field."""
+    """The class of a claim or volume; the old annotation wins over the field."""
     named = annotations_of(obj).get("volume.beta.kubernetes.io/storage-class")
     return str(at(obj, "spec", "storageClassName", default="") if named is None else named)
 
 
 def waits_for_consumer(claim: Json, storage: Storage) -> bool:
-    """Whether an unbound claim is bound only when a pod comes (WaitForFirstConsumer)."""
+    """Whether an unbound claim is bound only when a pod uses it (WaitForFirstConsumer)."""
     if at(claim, "spec", "volumeName", default=""):
         return False
     storage_class = storage.classes.get(class_of(claim))
     return bool(at(storage_class, "volumeBindingMode", default="") == "WaitForFirstConsumer")
 
 
-def required_terms(volume: Json) -> tuple[NodeSelectorTerm, ...] | None:
-    """A volume's required node affinity; None where it is reachable from everywhere."""
+def required_terms(volume: Json) -> tuple[NodeMatcher, ...] | None:
+    """A volume's required node affinity; None if every node reaches it."""
     required = at(volume, "spec", "nodeAffinity", "required")
     if required is None:
         return None
-    return tuple(NodeSelectorTerm.of(term) for term in required.get("nodeSelectorTerms") or ())
+    return tuple(NodeMatcher.of(term) for term in required.get("nodeSelectorTerms") or ())
 
 
-def terms_at(volume: Json, node: str, storage: Storage) -> tuple[NodeSelectorTerm, ...] | None:
-    """The same as one node is asked: in the driver's words where it serves the disk by CSI."""
+def terms_at(volume: Json, node: str, storage: Storage) -> tuple[NodeMatcher, ...] | None:
+    """The same for one node: in the driver's words if the node serves the disk by CSI."""
     if not served_by_csi(volume, node, storage):
         return required_terms(volume)
     terms = driver_terms(volume)
-    return None if terms is None else tuple(NodeSelectorTerm.of(term) for term in terms)
+    return None if terms is None else tuple(NodeMatcher.of(term) for term in terms)
 
 
 def served_by_csi(volume: Json, node: str, storage: Storage) -> bool:
-    """Whether a node leaves an in-tree disk to its CSI driver."""
     if not storage.migrated:
         return False
     disk = disk_of(volume.get("spec") or {})
     return disk is not None and disk.plugin in storage.migrated.get(node, ())
 
 
-def allowed_topologies(storage_class: Json | None) -> tuple[NodeSelectorTerm, ...]:
-    """Where a class provisions; empty: everywhere."""
+def allowed_topologies(storage_class: Json | None) -> tuple[NodeMatcher, ...]:
+    """Where a class provisions; empty means everywhere."""
     return tuple(
-        NodeSelectorTerm.of(
+        NodeMatcher.of(
             {
                 "matchExpressions": [
                     {"key": item.get("key"), "operator": "In", "values": item.get("values")}
@@ -165,5 +159,4 @@ def allowed_topologies(storage_class: Json | None) -> tuple[NodeSelectorTerm, ..
 
 
 def access_modes(spec: Json) -> frozenset[str]:
-    """The access modes of a claim or a volume."""
     return frozenset(spec.get("accessModes") or ())

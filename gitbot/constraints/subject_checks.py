@@ -9,9 +9,9 @@ from gitbot.constraints.instances import Instance, Instances
 from gitbot.constraints.inter_pod_affinity import matches_incoming
 from gitbot.constraints.quota import quotas_of
 from gitbot.constraints.world import World
-from gitbot.kubevirt.machine_admission import run_strategy_causes
+from gitbot.kubevirt.admission import run_strategy_causes
 from gitbot.kubevirt.preflight import preflight
-from gitbot.model.plan import Check, Outcome
+from gitbot.model.diagnosis import Check, failed, passed, warned
 from gitbot.model.pod import Pod
 from gitbot.model.scheduling import HOSTNAME
 
@@ -19,7 +19,6 @@ from gitbot.model.scheduling import HOSTNAME
 def vm_checks(
     instances: Instances, instance: Instance, pod: Pod, added: Mapping[str, str], world: World
 ) -> list[Check]:
-    """The checks of a VM: whether it can migrate at all, then what its target pod is."""
     return [
         *_migration(instances, instance, added),
         *_quota(instances, pod, world),
@@ -31,7 +30,6 @@ def vm_checks(
 def _migration(
     instances: Instances, instance: Instance, added: Mapping[str, str]
 ) -> Iterator[Check]:
-    """KubeVirt's side of a migration; of a VM that does not run, only that."""
     if instance.vmi is None or not instance.node:
         yield from _start(instances, instance, added)
         return
@@ -48,37 +46,32 @@ def _migration(
 
 
 def _start(instances: Instances, instance: Instance, added: Mapping[str, str]) -> Iterator[Check]:
-    """A VM that does not run is asked about as a start: whether KubeVirt would start it."""
-    yield Check(
-        name="running", outcome=Outcome.WARN, message="it does not run: this is where it starts"
-    )
+    yield warned("running", "it does not run: this is where it starts")
     causes = run_strategy_causes(instance.vm, instances.kubevirt) if instance.vm else ()
     for cause in causes:
         message = f"KubeVirt refuses it: {cause.field}: {cause.message}"
-        yield Check(name="run-strategy", outcome=Outcome.FAIL, message=message)
+        yield failed("run-strategy", message)
     if added:
         pairs = ", ".join(f"{key}={value}" for key, value in sorted(added.items()))
-        yield Check(
-            name="selector",
-            outcome=Outcome.FAIL,
-            message=f"addedNodeSelector {pairs} is left out: a VM that does not run has no "
+        yield failed(
+            "selector",
+            f"addedNodeSelector {pairs} is left out: a VM that does not run has no "
             "migration; this is where it starts",
         )
 
 
 def _quota(instances: Instances, pod: Pod, world: World) -> Iterator[Check]:
-    """Whether the namespace's quotas have room for one more pod beside those that run."""
     objects = instances.quotas.get(pod.namespace, ())
     quotas = quotas_of(objects, world.pods_in(pod.namespace)) if objects else ()
     refusals = [text for quota in quotas if (text := quota.refusal([pod]))]
     for text in refusals:
-        yield Check(name="quota", outcome=Outcome.FAIL, message=text)
+        yield failed("quota", text)
     if quotas and not refusals:
-        yield Check(name="quota", outcome=Outcome.PASS, message="the quotas have room for it")
+        yield passed("quota", "the quotas have room for it")
 
 
 def _own_pod(instance: Instance, pod: Pod, world: World) -> Iterator[Check]:
-    """Anti-affinity that the VM's own running pod meets: the decisive trap of zone rules."""
+    """Anti-affinity against the VM's own running pod: the usual trap of zone rules."""
     if instance.source_pod is None:
         return
     own = Pod.from_object(instance.source_pod)
@@ -88,10 +81,9 @@ def _own_pod(instance: Instance, pod: Pod, world: World) -> Iterator[Check]:
         if term.topology_key == HOSTNAME or value is None:
             continue
         if matches_incoming(term, own, world.state):
-            yield Check(
-                name="own-pod",
-                outcome=Outcome.WARN,
-                message="its own running pod matches its anti-affinity, so no node of "
+            yield warned(
+                "own-pod",
+                "its own running pod matches its anti-affinity, so no node of "
                 f"{domain_words(term.topology_key, value)} takes the target; mismatchLabelKeys: "
                 "[kubevirt.io/created-by] in the term would exempt it",
             )
@@ -99,8 +91,4 @@ def _own_pod(instance: Instance, pod: Pod, world: World) -> Iterator[Check]:
 
 def _estimated(pod: Pod) -> Iterator[Check]:
     if pod.estimated:
-        yield Check(
-            name="estimate",
-            outcome=Outcome.WARN,
-            message="no running pod to look at: requests are estimated from the VM",
-        )
+        yield warned("estimate", "no running pod to look at: requests are estimated from the VM")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gitbot.constraints.scorer import default_normalise
+from gitbot.constraints.scorer import Filter, default_normalise
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
 from gitbot.model.columns import Mask, Numbers
@@ -16,18 +16,12 @@ _FILTERED = frozenset({"NoSchedule", "NoExecute"})
 
 
 def untolerated(pod: Pod, node: Node) -> tuple[Taint, ...]:
-    """The NoSchedule and NoExecute taints of a node that the pod does not tolerate."""
-    return tuple(
-        taint for taint in node.taints if taint.effect in _FILTERED and not _tolerated(pod, taint)
-    )
-
-
-def _tolerated(pod: Pod, taint: Taint) -> bool:
-    return any(toleration.tolerates(taint) for toleration in pod.tolerations)
+    hard = (taint for taint in node.taints if taint.effect in _FILTERED)
+    return tuple(taint for taint in hard if not any(it.tolerates(taint) for it in pod.tolerations))
 
 
 def hard_taints_tolerated(state: State, pod: Pod) -> Mask:
-    """The nodes without an untolerated hard taint; asks once a distinct set of taints."""
+    """The nodes without an untolerated hard taint. Checks each distinct set of taints once."""
     mask = state.columns.everywhere()
     for numbers in state.columns.tainted.values():
         if untolerated(pod, state.nodes[numbers[0]]):
@@ -35,28 +29,22 @@ def hard_taints_tolerated(state: State, pod: Pod) -> Mask:
     return mask
 
 
-class Taints:
+class Taints(Filter):
     """Every NoSchedule and NoExecute taint needs a toleration; PreferNoSchedule only scores."""
 
     def __init__(self, state: State, pod: Pod) -> None:
         self._state, self._pod = state, pod
 
-    def whole(self) -> None:
-        """Never."""
-
     def mask(self) -> Mask:
-        """Nodes all of whose hard taints are tolerated."""
         return hard_taints_tolerated(self._state, self._pod)
 
     def reject(self, node: int) -> Rejection | None:
-        """A node with a taint that the pod does not tolerate."""
         found = untolerated(self._pod, self._state.nodes[node])
         if not found:
             return None
         return Rejection(
             plugin="TaintToleration",
             reasons=("node(s) had untolerated taint(s)",),
-            resolvable=False,
             details=tuple(
                 f"the node has taint {taint}, which the pod does not tolerate" for taint in found
             ),
@@ -64,19 +52,19 @@ class Taints:
 
 
 def prepare(state: State, pod: Pod) -> Taints | None:
-    """None where no node is tainted."""
     return Taints(state, pod) if state.columns.tainted else None
 
 
 def score(state: State, pod: Pod, numbers: Numbers) -> Numbers:
-    """Untolerated PreferNoSchedule taints, fewest first; never skipped."""
+    """Untolerated PreferNoSchedule taints, fewest first. Never skipped."""
+    if not state.columns.tainted:
+        return np.full(len(numbers), 100, dtype=np.int64)
     tolerations = [item for item in pod.tolerations if item.effect in ("", "PreferNoSchedule")]
-    counts = [
-        sum(
+    counts = np.zeros(len(state.columns), dtype=np.int64)
+    for taints, tainted in state.columns.tainted.items():
+        counts[tainted] = sum(
             taint.effect == "PreferNoSchedule"
             and not any(item.tolerates(taint) for item in tolerations)
-            for taint in state.nodes[number].taints
+            for taint in taints
         )
-        for number in numbers
-    ]
-    return default_normalise(np.array(counts, dtype=np.int64), reverse=True)
+    return default_normalise(counts[numbers], reverse=True)

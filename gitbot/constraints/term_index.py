@@ -14,10 +14,10 @@ _ANY: _Label = ("", "")  # terms that no label value can find
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CountedTerm:
     """A term with the weight that each of its pods gives it (0 for required terms).
 
-    Its hash is taken once: terms are deep, and entries are looked up for every pod that is judged.
+    The hash is cached: terms are deep, and every judged pod looks entries up.
     """
 
     term: AffinityTerm
@@ -32,40 +32,39 @@ class Entry:
 
 
 _MOST_TERMS = 200_000
-_required: Made[AffinityTerm, Entry] = Made(lambda term: Entry(term, 0), most=_MOST_TERMS)
+_required: Made[AffinityTerm, CountedTerm] = Made(
+    lambda term: CountedTerm(term, 0), most=_MOST_TERMS
+)
 
 
 class TermIndex:
-    """Which distinct terms stand on which nodes, and how often.
+    """Which distinct terms are on which nodes, and how often.
 
-    A term is filed under one label value that its selector demands, so that a newcomer meets only
-    terms that name one of its own labels; terms that demand no value are met by everybody.
+    A term is indexed under one label value that its selector demands, so a newcomer meets only
+    terms that name one of its labels. Terms that demand no value meet every newcomer.
     """
 
     __slots__ = ("_by_label", "_nodes")
 
     def __init__(self) -> None:
-        self._by_label: Buckets[_Label, Entry] = Buckets()
-        self._nodes: Buckets[Entry, int] = Buckets()
+        self._by_label: Buckets[_Label, CountedTerm] = Buckets()
+        self._nodes: Buckets[CountedTerm, int] = Buckets()
 
     def fork(self) -> TermIndex:
-        """An independent copy."""
         copy = TermIndex()
         copy._by_label = self._by_label.fork()
         copy._nodes = self._nodes.fork()
         return copy
 
     def add(self, term: AffinityTerm, node: int, weight: int = 0) -> None:
-        """A pod on that node carries the term."""
-        entry = Entry(term, weight) if weight else _required(term)
+        entry = CountedTerm(term, weight) if weight else _required(term)
         if entry not in self._nodes:
             for label in _labels(term):
                 self._by_label.add(label, entry)
         self._nodes.add(entry, node)
 
     def remove(self, term: AffinityTerm, node: int, weight: int = 0) -> None:
-        """That pod left."""
-        entry = Entry(term, weight) if weight else _required(term)
+        entry = CountedTerm(term, weight) if weight else _required(term)
         self._nodes.remove(entry, node)
         if entry not in self._nodes:
             for label in _labels(term):
@@ -73,7 +72,7 @@ class TermIndex:
 
     def matching(
         self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
-    ) -> Iterator[tuple[Entry, Mapping[int, int]]]:
+    ) -> Iterator[tuple[CountedTerm, Mapping[int, int]]]:
         """The entries whose term matches such a pod, each with counts by node number."""
         for label in (*labels.items(), _ANY):
             for entry in self._by_label.get(label):
@@ -83,7 +82,7 @@ class TermIndex:
 
 
 def _labels(term: AffinityTerm) -> tuple[_Label, ...]:
-    """The label values under which a term is filed: those of its narrowest In requirement."""
+    """The label values under which a term is indexed: those of its narrowest In requirement."""
     if term.selector.nothing:
         return ()
     demands = [item for item in term.selector.requirements if item.operator == "In"]
@@ -94,5 +93,5 @@ def _labels(term: AffinityTerm) -> tuple[_Label, ...]:
 
 
 def _breadth(key: str) -> int:
-    """0 for keys that name one VM, 2 for the one that every launcher pod has: a hint for speed."""
+    """0 for keys that name one VM, 2 for the key of every launcher pod. A hint for speed."""
     return {"kubevirt.io/created-by": 0, "vm.kubevirt.io/name": 0, "kubevirt.io": 2}.get(key, 1)

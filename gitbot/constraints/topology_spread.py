@@ -9,6 +9,7 @@ import numpy as np
 
 from gitbot.constraints.domains import domain_words
 from gitbot.constraints.node_affinity import accepted
+from gitbot.constraints.scorer import Filter
 from gitbot.constraints.state import State
 from gitbot.constraints.taints import hard_taints_tolerated
 from gitbot.constraints.verdicts import Rejection
@@ -21,10 +22,10 @@ _TEXT = "node(s) didn't match pod topology spread constraints"
 
 
 def counted(state: State, pod: Pod, constraint: SpreadConstraint) -> Numbers:
-    """Node numbers of the placed pods that a constraint counts, one entry a pod.
+    """Node numbers of the placed pods that a constraint counts, one entry per pod.
 
     Pods of the same namespace that are not terminating; an empty selector counts none. Nominated
-    pods are held to neither.
+    pods are exempt from both conditions.
     """
     every = constraint.selector.everything
     if every and not state.late:
@@ -39,7 +40,6 @@ def counted(state: State, pod: Pod, constraint: SpreadConstraint) -> Numbers:
 
 
 def included(state: State, pod: Pod, constraint: SpreadConstraint) -> Mask:
-    """The nodes that a constraint's inclusion policies count."""
     mask = state.columns.everywhere()
     if constraint.honor_affinity:
         mask &= accepted(pod, state.columns)
@@ -49,7 +49,6 @@ def included(state: State, pod: Pod, constraint: SpreadConstraint) -> Mask:
 
 
 def labelled(state: State, constraints: tuple[SpreadConstraint, ...]) -> Mask:
-    """The nodes that carry the keys of all constraints."""
     mask = state.columns.everywhere()
     for constraint in constraints:
         mask &= state.columns.label(constraint.topology_key).ids >= 0
@@ -65,14 +64,11 @@ class Counts:
     own: int  # 1 where the pod matches its own selector
 
 
-class TopologySpread:
+class TopologySpreadFilter(Filter):
     """count(domain) + own - least <= maxSkew, for every hard constraint."""
 
     def __init__(self, state: State, pod: Pod, hard: tuple[SpreadConstraint, ...]) -> None:
         self._state, self._pod, self._hard = state, pod, hard
-
-    def whole(self) -> None:
-        """Never."""
 
     @cached_property
     def _counts(self) -> tuple[Counts, ...]:
@@ -93,7 +89,6 @@ class TopologySpread:
         return Counts(by_domain=by_domain, least=least, own=own)
 
     def mask(self) -> Mask:
-        """Nodes that carry every key and keep every skew."""
         mask = labelled(self._state, self._hard)
         for constraint, counts in zip(self._hard, self._counts, strict=True):
             ids = self._state.columns.label(constraint.topology_key).ids
@@ -102,7 +97,6 @@ class TopologySpread:
         return mask
 
     def reject(self, node: int) -> Rejection | None:
-        """The first constraint that the node does not keep."""
         labels = self._state.nodes[node].labels
         for constraint, counts in zip(self._hard, self._counts, strict=True):
             key = constraint.topology_key
@@ -110,7 +104,6 @@ class TopologySpread:
                 return Rejection(
                     plugin=_PLUGIN,
                     reasons=(f"{_TEXT} (missing required label)",),
-                    resolvable=False,
                     details=(f"the node has no label {key}, which its spread constraint needs",),
                 )
             column = self._state.columns.label(key)
@@ -127,10 +120,9 @@ class TopologySpread:
         return None
 
 
-_UNBOUNDED = 2**31 - 1  # kube-scheduler's minimum where no domain counts
+_UNBOUNDED = 2**31 - 1  # kube-scheduler's minimum if no domain counts
 
 
-def prepare(state: State, pod: Pod) -> TopologySpread | None:
-    """None without a DoNotSchedule constraint."""
+def prepare(state: State, pod: Pod) -> TopologySpreadFilter | None:
     hard = tuple(constraint for constraint in pod.spread if constraint.hard)
-    return TopologySpread(state, pod, hard) if hard else None
+    return TopologySpreadFilter(state, pod, hard) if hard else None

@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.kubevirt_target import pinned, target_name, target_of
-from gitbot.constraints.landing import Answers, answer
+from gitbot.constraints.landing import NodeOption, answer, node_options, pinned_mask, pinned_to
+from gitbot.constraints.moving_rules import MovingRules
 from gitbot.constraints.quota import quotas_of
-from gitbot.constraints.rule_check import Envelope, Moves, envelope, exceeding
-from gitbot.constraints.whole_state import WholeState
+from gitbot.constraints.rule_check import Moves
 from gitbot.constraints.world import World
 from gitbot.errors import Bug
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubevirt.names import CREATED_BY
+from gitbot.model.columns import Mask, Numbers
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import name_of
 from gitbot.model.pod import Pod
 from gitbot.model.problem import Pin, PlacementProblem, Target
 from gitbot.model.scheduling import HOSTNAME
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeOption:
-    """One node's answer to a move that would start now.
-
-    `ok`: the move may start with this node. `schedulable`: the scheduler accepts the target pod
-    here (rules aside). `reasons`: one line for each rejecting plugin or rule. `score`: the
-    scheduler's weighted sum among all schedulable nodes; 0 where not schedulable.
-    """
-
-    node: str
-    ok: bool
-    schedulable: bool
-    reasons: tuple[str, ...] = ()
-    score: int = 0
-
-
 class Transit:
     """World, occupancy and rules of one problem while moves start and finish. Mutable; forks.
 
-    A move that was started holds source and target in capacity and in the rules, until `finish`
-    (the source is given back) or `fail` (the target is given back). Migrations that others run at
-    the snapshot hold both places throughout, and so does a reservation.
+    A started move holds source and target in capacity and in the rules, until `finish` gives back
+    the source or `fail` gives back the target. Migrations of others that run at the snapshot hold
+    both places throughout, and so does a reservation.
     """
 
     world: World
@@ -61,18 +46,17 @@ class Transit:
         self.rules = rules
         self.zone_key = zone
         self._occupancy = dict(instances.occupancy())
-        self._home = {name: item.node for name, item in instances.items() if item.node}
-        self._held = {
-            name: name_of(item.source_pod)
-            for name, item in instances.items()
-            if item.source_pod is not None
-        }
+        self._home = dict(instances.homes)
+        self._held = dict(instances.source_pods)
         self._moving: dict[NamespacedName, tuple[str, str]] = {}
         self._started: dict[NamespacedName, NamespacedName] = {}
-        self._targets: dict[NamespacedName, Pod] = {}
         self._count = 0
-        self._envelopes: dict[int, Envelope] = {}
-        self._whole: WholeState | None = None  # made when all breaches are first asked for
+        self._undo: list[Callable[[], object]] = []
+        self._rules = MovingRules(rules, world.state.columns, self._occupancy, self._moving)
+        self._on: dict[str, set[NamespacedName]] = {}
+        for vm, nodes in self._occupancy.items():
+            for node in nodes:
+                self._on.setdefault(node, set()).add(vm)
         self._quotas = {
             namespace: quotas_of(objects, world.pods_in(namespace))
             for namespace, objects in instances.quotas.items()
@@ -92,17 +76,15 @@ class Transit:
         return transit
 
     def fork(self) -> Transit:
-        """An independent copy, cheap."""
         copy = object.__new__(Transit)
         copy.world = self.world.fork()
         copy.instances, copy.rules, copy.zone_key = self.instances, self.rules, self.zone_key
         copy._occupancy, copy._home = dict(self._occupancy), dict(self._home)
         copy._held, copy._moving = dict(self._held), dict(self._moving)
         copy._started, copy._count = dict(self._started), self._count
-        copy._quotas = self._quotas
-        copy._targets = self._targets  # shared by all forks: made from the snapshot alone
-        copy._envelopes = dict(self._envelopes)
-        copy._whole = self._whole.fork() if self._whole is not None else None
+        copy._undo, copy._quotas = [], self._quotas
+        copy._rules = self._rules.fork(copy._occupancy, copy._moving)
+        copy._on = {node: set(vms) for node, vms in self._on.items()}
         return copy
 
     @property
@@ -112,41 +94,57 @@ class Transit:
 
     @property
     def moving(self) -> Moves:
-        """The VMs that were started and have not ended, with source and target node (a view)."""
+        """The VMs whose moves have started and not ended, with source and target node (a view)."""
         return MappingProxyType(self._moving)
 
+    def mark(self) -> int:
+        """The present state, for `back`."""
+        return len(self._undo)
+
+    def back(self, mark: int) -> None:
+        """Undo everything that was done since the mark, newest first."""
+        while len(self._undo) > mark:
+            self._undo.pop()()
+
+    def rules_over(self, vm: NamespacedName) -> Sequence[int]:
+        """The rules with the VM as a member, as indexes in `rules`."""
+        return self._rules.over(vm)
+
+    def on(self, node: str) -> tuple[NamespacedName, ...]:
+        """The VMs that hold a place on a node, sorted."""
+        return tuple(sorted(self._on.get(node, ())))
+
     def node_of(self, vm: NamespacedName) -> str:
-        """Where the VM runs now (its source while it moves); "" where it does not run."""
+        """Where the VM runs now (its source while it moves); "" if it does not run."""
         return self._home.get(vm, "")
 
     def zone_of(self, node: str) -> str:
-        """The zone of a node, "" where it has none or does not exist."""
+        """The zone of a node, "" if it has none or does not exist."""
         found = self.world.node(node)
         return found.labels.get(self.zone_key, "") if found else ""
 
     def target_pod(self, vm: NamespacedName, added: Mapping[str, str] | None = None) -> Pod:
-        """The pod that a migration of the VM would create, decoded. KeyError: no such VM(I)."""
-        pod = self._targets.get(vm)
-        if pod is None:
-            pod = self._targets[vm] = target_of(self.instances, vm)
-        return pinned(pod, added or {})
+        """The pod that a migration of the VM would create, decoded. KeyError without VM(I)."""
+        return pinned(target_of(self.instances, vm), added or {})
 
     def selector(self, pin: Pin, node: str) -> Mapping[str, str]:
         """The addedNodeSelector that pins a move: hostname or zone of the node, or nothing.
 
-        Empty also where the node lacks the label: then the move cannot be pinned.
+        Also empty if the node lacks the label: such a move cannot be pinned.
         """
         key = {Pin.NODE: HOSTNAME, Pin.ZONE: self.zone_key}.get(pin, "")
         found = self.world.node(node)
         value = found.labels.get(key) if found else None
         return {key: value} if value is not None else {}
 
-    def refusal(self, vm: NamespacedName) -> str:
-        """Why a migration of the VM may start nowhere now (a quota is used up); "" where it may.
+    def refusal(self, vm: NamespacedName, beside: Iterable[NamespacedName] = ()) -> str:
+        """Why a migration of the VM cannot start now (a quota is used up); "" if it can.
 
-        Targets of moves under way count beside it.
+        Targets of running moves, and of those beside, count too.
         """
-        under_way = [other for other in self._moving if other.namespace == vm.namespace]
+        if not self._quotas.get(vm.namespace):
+            return ""
+        under_way = [other for other in (*self._moving, *beside) if other.namespace == vm.namespace]
         pods = [self.target_pod(other) for other in sorted({vm, *under_way})]
         found = (quota.refusal(pods) for quota in self._quotas.get(vm.namespace, ()))
         return next((text for text in found if text), "")
@@ -158,134 +156,183 @@ class Transit:
     def allowed(
         self, vm: NamespacedName, pin: Pin, target: Target | None = None
     ) -> tuple[str, ...]:
-        """The nodes of `options` that are ok, sorted, without words and scores: the fast way."""
-        names = self.world.state.columns.names
-        ok = answer(self, vm, pin, target or Target()).ok
-        return tuple(names[number] for number in np.flatnonzero(ok))
+        """The nodes of `options` that are ok, sorted. Faster, because it skips words and scores."""
+        numbers = np.flatnonzero(self.feasible(vm, pin, target))
+        return tuple(self.world.state.columns.names[number] for number in numbers)
+
+    def feasible(self, vm: NamespacedName, pin: Pin, target: Target | None = None) -> Mask:
+        """The same nodes as a mask in the order of the world's nodes."""
+        wanted = target or Target()
+        pinned = pin is Pin.NODE
+        return pinned_mask(self, vm, wanted) if pinned else answer(self, vm, pin, wanted).ok
+
+    def takes(self, vm: NamespacedName, node: str) -> bool:
+        """Whether a move pinned to this node may start now: `allowed` for one node."""
+        pod, found = self.target_pod(vm), self.world.node(node)
+        if found is None or HOSTNAME not in found.labels or node == self.node_of(vm):
+            return False
+        if self.refusal(vm) or not self.world.fits(pinned_to(pod, found), node):
+            return False
+        return self.keeps(vm, node)
+
+    def keeps(self, vm: NamespacedName, node: str) -> bool:
+        """Whether no required rule gets worse if a move to this node starts now."""
+        asked, number = self.world.state.columns.nowhere(), self.world.state.columns.index[node]
+        asked[number] = True
+        return bool(self.kept(vm, asked)[number])
 
     def options(
         self, vm: NamespacedName, pin: Pin, target: Target | None = None
     ) -> tuple[NodeOption, ...]:
         """Every node but the VM's own, sorted by name: may the move start now, and why not.
 
-        With Pin.ZONE and Pin.NONE a node is ok only where every node that the scheduler may choose
-        for that zone (or at all) lies in the target and breaks no required rule. KeyError: no such
+        With Pin.ZONE and Pin.NONE a node is ok only if every node that the scheduler may choose for
+        that zone (or at all) is in the target and breaks no required rule. Raises KeyError without
         VM(I).
         """
-        answers = answer(self, vm, pin, target or Target())
-        totals = self._totals(vm, answers)
-        own = self.node_of(vm)
-        return tuple(
-            NodeOption(
-                node=name,
-                ok=bool(answers.ok[number]),
-                schedulable=bool(answers.schedulable[number]),
-                reasons=() if answers.ok[number] else answers.reasons(number),
-                score=totals.get(name, 0),
-            )
-            for number, name in enumerate(self.world.state.columns.names)
-            if name != own
-        )
+        return node_options(self, answer(self, vm, pin, target or Target()))
 
-    def scores(self, vm: NamespacedName, nodes: tuple[str, ...]) -> Mapping[str, int]:
-        """The scheduler's weighted sums of these nodes for the VM's target pod."""
-        return {item.node: item.total for item in self.world.scores(self.target_pod(vm), nodes)}
+    def totals(self, vm: NamespacedName, numbers: Numbers) -> Numbers:
+        """The scheduler's weighted sums of these nodes (by number) for the VM's target pod."""
+        return self.world.totals(self.target_pod(vm), numbers)
 
     def start(self, vm: NamespacedName, node: str) -> None:
-        """Start a move: the target pod holds its place from now on. Nothing is asked.
+        """Start a move: from now on the target pod holds its place. Nothing is checked.
 
-        Bug where the VM moves already, does not run, or is there already.
+        Raises Bug if the VM moves already, does not run, or is there already.
         """
+        source = self._leaving(vm, node)
+        self._started[vm] = self._place(vm, node)
+        self._moving[vm] = (source, node)
+        self._undo.append(lambda: (self._started.pop(vm), self._moving.pop(vm)))
+        self._occupy(vm, self._occupancy.get(vm, frozenset()) | {node})
+
+    def _leaving(self, vm: NamespacedName, node: str) -> str:
         source = self.node_of(vm)
         if vm in self._moving or not source or node == source:
             raise Bug(f"BUG: start of {vm} from {source or 'nowhere'} to {node}")
-        self._started[vm] = self._place(vm, node)
-        self._moving[vm] = (source, node)
-        self._occupy(vm, self._occupancy.get(vm, frozenset()) | {node})
+        return source
 
     def finish(self, vm: NamespacedName) -> None:
-        """The move succeeded: the source's place is free, the VM runs on the target."""
-        source, node = self._moving.pop(vm)
-        self._release(self._held.get(vm))
-        self._held[vm], self._home[vm] = self._started.pop(vm), node
+        """The move succeeded: free the source's place; the VM runs on the target."""
+        source, node = ends = self._moving.pop(vm)
+        held, pod = self._held.get(vm), self._started.pop(vm)
+        self._release(held)
+        self._set_home(vm, pod, node)
+
+        def undo() -> None:
+            self._moving[vm], self._started[vm] = ends, pod
+            self._set_home(vm, held, source)
+
+        self._undo.append(undo)
         self._occupy(vm, self._occupancy[vm] - {source})
 
+    def move(self, vm: NamespacedName, node: str) -> None:
+        """`start` and `finish` in one."""
+        source, held = self._leaving(vm, node), self._held.get(vm)
+        pod = self._place(vm, node)
+        self._release(held)
+        self._set_home(vm, pod, node)
+        self._undo.append(lambda: self._set_home(vm, held, source))
+        self._occupy(vm, (self._occupancy.get(vm, frozenset()) - {source}) | {node})
+
+    def _set_home(self, vm: NamespacedName, pod: NamespacedName | None, node: str) -> None:
+        self._home[vm] = node
+        if pod is not None:
+            self._held[vm] = pod
+        else:
+            self._held.pop(vm, None)
+
     def fail(self, vm: NamespacedName) -> None:
-        """The move failed: the target's place is free, the VM stays on its source."""
-        _, node = self._moving.pop(vm)
-        self._release(self._started.pop(vm))
+        """The move failed: free the target's place; the VM stays on its source."""
+        source, node = self._moving.pop(vm)
+        pod = self._started.pop(vm)
+        self._release(pod)
+
+        def undo() -> None:
+            self._moving[vm], self._started[vm] = (source, node), pod
+
+        self._undo.append(undo)
         self._occupy(vm, self._occupancy[vm] - {node})
+
+    def leave(self, vm: NamespacedName) -> None:
+        """Take all pods of a VM away, as if it were gone. It keeps its places in the rules."""
+        uid = self.instances[vm].uid
+        for node in sorted(self._occupancy.get(vm, ())):
+            for pod in self.world.pods_on(node):
+                if pod.labels.get(CREATED_BY) == uid:
+                    self._release(pod.name)
+
+    def lift(self, vm: NamespacedName) -> None:
+        """Take a VM away altogether, with its places in the rules, to see what would fit then."""
+        self.leave(vm)
+        self._occupy(vm, frozenset())
 
     def reserve(self, vm: NamespacedName, node: str) -> None:
         """Hold a place for a VM that another approved request will move there.
 
-        Without effect where the VM is unknown, holds the place already, or the node is gone.
+        Does nothing if the VM is unknown, holds the place already, or the node does not exist.
         """
         known = vm in self.instances and self.world.node(node) is not None
         if known and node not in self._occupancy.get(vm, frozenset()):
             self._place(vm, node)
             self._occupy(vm, self._occupancy.get(vm, frozenset()) | {node})
 
-    def cordon(self, *nodes: str) -> None:
-        """From now on these nodes are unschedulable."""
-        self.world.cordon(*nodes)
+    def cordon(self, *nodes: str, off: bool = False) -> None:
+        changed = [node for node in nodes if self.world.unschedulable(node) is off]
+        ways = (self.world.cordon, self.world.uncordon)
+        ways[off](*changed)
+        self._undo.append(lambda: ways[not off](*changed))
 
     def breaches(self) -> tuple[Breach, ...]:
-        """The breaches of all rules in this state, sorted."""
-        if self._whole is None:
-            self._whole = WholeState(self.instances.domains, self.rules, self._occupancy)
-        return self._whole.breaches(self.occupancy)
+        return self._rules.breaches(self.instances.domains)
 
     def worsened_by(
         self, vm: NamespacedName, node: str, *, required: bool = True
     ) -> tuple[Breach, ...]:
-        """What the rules would lose if the VM started to move to a node now, however it ends.
+        """The breaches that starting this move now would add, in any outcome.
 
         Required rules only, or (`required=False`) the preferred ones only.
         """
         return tuple(
             breach
-            for number, rule in enumerate(self.rules)
-            if rule.required is required and vm in rule.members
+            for number in self.rules_over(vm)
+            if self.rules[number].required is required
             for breach in self.rule_worsened_by(number, vm, node)
         )
 
     def rule_worsened_by(self, number: int, vm: NamespacedName, node: str) -> tuple[Breach, ...]:
-        """The same for the rule of one number in `rules`."""
-        rule = self.rules[number]
-        held = self._occupancy.get(vm, frozenset())
-        after = envelope(
-            rule,
-            {**self._occupancy, vm: held | {node}},
-            {**self._moving, vm: (self.node_of(vm), node)},
-        )
-        return exceeding(self._envelope(number), after)
+        """The same for the rule with this index in `rules`."""
+        return self._rules.worsened(number, vm, self.node_of(vm), node)
 
-    def _envelope(self, number: int) -> Envelope:
-        found = self._envelopes.get(number)
-        if found is None:
-            found = envelope(self.rules[number], self._occupancy, self._moving)
-            self._envelopes[number] = found
-        return found
+    def kept(self, vm: NamespacedName, asked: Mask) -> Mask:
+        """Which of the asked nodes a move may start to without a required rule getting worse."""
+        return self._rules.kept(vm, self.node_of(vm), asked)
 
     def _occupy(self, vm: NamespacedName, nodes: frozenset[str]) -> None:
+        before = self._occupancy.get(vm, frozenset())
+        self._undo.append(lambda: self._shift(vm, nodes, before))
+        self._shift(vm, before, nodes)
+
+    def _shift(self, vm: NamespacedName, before: frozenset[str], nodes: frozenset[str]) -> None:
         self._occupancy[vm] = nodes
-        if self._whole is not None:
-            self._whole.occupy(vm, nodes)
-        for number, rule in enumerate(self.rules):
-            if vm in rule.members:
-                self._envelopes.pop(number, None)
+        for node in before - nodes:
+            self._on[node].discard(vm)
+        for node in nodes - before:
+            self._on.setdefault(node, set()).add(vm)
+        self._rules.shift(vm, before, nodes)
 
     def _place(self, vm: NamespacedName, node: str) -> NamespacedName:
         self._count += 1
         pod = replace(self.target_pod(vm), name=target_name(vm, self._count))
         self.world.add(pod, node)
+        self._undo.append(lambda: self._take_back(self.world.remove(pod)))
         return pod.name
 
-    def _release(self, pod: NamespacedName | None) -> None:
-        if pod is not None and self.world.pod(pod) is not None:
-            self.world.remove(pod)
+    def _take_back(self, _: Pod) -> None:
+        self._count -= 1
 
-    def _totals(self, vm: NamespacedName, answers: Answers) -> Mapping[str, int]:
-        names = self.world.state.columns.names
-        return self.scores(vm, tuple(names[n] for n in np.flatnonzero(answers.schedulable)))
+    def _release(self, name: NamespacedName | None) -> None:
+        if name is not None and self.world.pod(name) is not None:
+            node, pod = self.world.node_of(name), self.world.remove(name)
+            self._undo.append(lambda: self.world.add(pod, node))

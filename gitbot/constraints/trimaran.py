@@ -1,9 +1,9 @@
-"""Trimaran's three formulas: optional scores that look at measured load.
+"""Trimaran's three formulas: optional scores based on measured load.
 
 Source: kubernetes-sigs/scheduler-plugins, pkg/trimaran (TargetLoadPacking,
 LoadVariationRiskBalancing, LowRiskOverCommitment) with the default arguments. A node without
-metrics scores 0 and is never excluded. Pods that were bound after the measurement are not added:
-a snapshot does not say when they were.
+metrics scores 0 and is never excluded. Pods bound after the measurement are not added: a snapshot
+does not record when they were bound.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 from gitbot.constraints.beta_distribution import largest_deviation, probability_of_moments
 from gitbot.constraints.load import Measure, NodeLoad
-from gitbot.model.objects import KubernetesObject, at
-from gitbot.model.quantities import milli, units_of
+from gitbot.kubernetes.objects import KubernetesObject, at
+from gitbot.kubernetes.quantities import milli, units_of
 
 TARGET_PERCENT = 40
 DEFAULT_MILLI = 1000  # of a container that names no cpu
@@ -59,7 +59,7 @@ def packed(percent: float) -> int:
 
 
 def load_variation_risk_balancing(pod: KubernetesObject, place: Place) -> int:
-    """Prefers nodes of low and steady load: the worse of cpu and memory counts."""
+    """Prefers nodes with low and steady load. The worse of cpu and memory counts."""
     requests = effective(pod, "requests")
     scores = [
         balanced(
@@ -82,7 +82,7 @@ def balanced(
     margin: float = MARGIN,
     sensitivity: float = SENSITIVITY,
 ) -> float:
-    """100 minus the mean of expected load and its spread, of one resource in any unit."""
+    """100 minus the mean of expected load and its spread, for one resource in any unit."""
     if capacity <= 0:
         return 0.0
     mean = _clamped((_clamped(used, capacity) + max(asked, 0)) / capacity)
@@ -93,7 +93,7 @@ def balanced(
 
 
 def low_risk_over_commitment(pod: KubernetesObject, place: Place) -> int:
-    """Prefers nodes where limits and load leave little risk of more use than was allocated."""
+    """Prefers nodes where limits and load leave little risk of use above the allocation."""
     mine = _bounds(pod)
     if not any(any(amounts.values()) for amounts in mine) or not place.load:
         return 0
@@ -147,9 +147,9 @@ def _kept(measure: Measure, requests: int, limits: int, capacity: int) -> float:
 
 
 def effective(pod: KubernetesObject, kind: str) -> _Amounts:
-    """A pod's `requests` or `limits` of cpu and memory, by Trimaran's own rule without sidecars.
+    """A pod's `requests` or `limits` of cpu and memory, by Trimaran's rule without sidecars.
 
-    Containers added, or the largest init container where that is more, and overhead.
+    Containers added up, or the largest init container if that is more, plus overhead.
     """
     spec = pod.get("spec") or {}
     total: _Amounts = {"cpu": 0, "memory": 0}

@@ -1,25 +1,25 @@
-"""What a judgement says: rejections by node under kube-scheduler's own names and texts."""
+"""What a judgement contains: rejections by node under kube-scheduler's own names and texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gitbot.model.names import NamespacedName
+from gitbot.kubernetes.names import NamespacedName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """One plugin's no. `plugin` and `reasons` are kube-scheduler's own words, reasons sorted.
+    """One plugin's refusal, in kube-scheduler's own words. `reasons` are sorted.
 
     `resolvable`: evicting other pods could help (status Unschedulable, not
     UnschedulableAndUnresolvable). `early`: found before the plugins' filters ran on the node
-    (PreFilter), so it is what kube-scheduler reports. `details` say it with names and amounts.
+    (PreFilter), so kube-scheduler reports it. `details` repeat it with names and amounts.
     """
 
     plugin: str
     reasons: tuple[str, ...]
-    resolvable: bool
+    resolvable: bool = False
     early: bool = False
     details: tuple[str, ...] = ()
 
@@ -29,14 +29,13 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeVerdict:
-    """One node's answer: all rejections in kube-scheduler's plugin order; none: the pod fits."""
+    """One node's answer: all rejections in kube-scheduler's plugin order; empty if the pod fits."""
 
     node: str
     rejections: tuple[Rejection, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether the pod fits."""
         return not self.rejections
 
     @property
@@ -47,15 +46,22 @@ class NodeVerdict:
 
     @property
     def resolvable(self) -> bool:
-        """Whether kube-scheduler would try preemption on the node: what it reports decides."""
+        """Whether kube-scheduler would try preemption here. The reported rejection decides."""
         return self.reported is None or self.reported.resolvable
+
+    @property
+    def word(self) -> str:
+        """ok; unschedulable where eviction of other pods could help; else unresolvable."""
+        if self.ok:
+            return "ok"
+        return "unschedulable" if self.resolvable else "unresolvable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """The verdict of every node for one pod, in the order of node names.
 
-    `whole` is set where kube-scheduler refuses the pod before it looks at any node.
+    `whole` is set if kube-scheduler refuses the pod before it checks any node.
     """
 
     pod: NamespacedName
@@ -64,11 +70,9 @@ class Judgement:
 
     @property
     def feasible(self) -> tuple[str, ...]:
-        """The names of the nodes where the pod fits, sorted."""
         return tuple(verdict.node for verdict in self.nodes if verdict.ok)
 
     def at(self, node: str) -> NodeVerdict | None:
-        """The verdict of one node; None where the snapshot has no such node."""
         return next((verdict for verdict in self.nodes if verdict.node == node), None)
 
 
@@ -76,8 +80,8 @@ class Judgement:
 class NodeScore:
     """One feasible node's scores: plugin to 0..100 before weights (absent: skipped), and the sum.
 
-    Weights of kube-scheduler's default profile: TaintToleration 3; NodeAffinity,
-    PodTopologySpread, InterPodAffinity, DynamicResources 2; the others 1.
+    Weights of kube-scheduler's default profile: TaintToleration 3; NodeAffinity, PodTopologySpread,
+    InterPodAffinity, DynamicResources 2; the others 1.
     """
 
     node: str

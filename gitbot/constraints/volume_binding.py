@@ -1,6 +1,6 @@
 """Where claims can be bound or reached. Source: kube-scheduler 1.36, plugins/volumebinding.
 
-CSIStorageCapacity is not read: a class that can provision is taken to have room.
+CSIStorageCapacity is ignored: a class that can provision counts as having room.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gitbot.constraints.storage import (
 )
 from gitbot.constraints.verdicts import Rejection
 from gitbot.constraints.volume_matching import reaches, unbindable
+from gitbot.kubernetes.objects import Json, at, name_of
+from gitbot.kubernetes.selectors import NodeMatcher
 from gitbot.model.columns import Mask
 from gitbot.model.node import Node
-from gitbot.model.objects import Json, at, name_of
 from gitbot.model.pod import Pod
-from gitbot.model.selectors import NodeSelectorTerm
 
 _PLUGIN = "VolumeBinding"
 
@@ -38,7 +38,7 @@ class VolumeBinding:
 
     @cached_property
     def _claims(self) -> list[tuple[str, Json]]:
-        """One entry a volume: a claim that two volumes name asks for two in kube-scheduler 1.36."""
+        """One entry per volume. kube-scheduler 1.36 counts a claim twice if two volumes name it."""
         storage = self._state.facts.storage
         found = []
         for name in self._pod.claims:
@@ -56,7 +56,7 @@ class VolumeBinding:
         texts = (self._refusal(volume) for volume in self._pod.volumes)
         text = next((text for text in texts if text), "")
         if text:
-            return Rejection(plugin=_PLUGIN, reasons=(text,), resolvable=False, early=True)
+            return Rejection(plugin=_PLUGIN, reasons=(text,), early=True)
         storage = self._state.facts.storage
         late = [claim for claim in self._unbound if not waits_for_consumer(claim, storage)]
         if not late:
@@ -64,13 +64,11 @@ class VolumeBinding:
         return Rejection(
             plugin=_PLUGIN,
             reasons=("pod has unbound immediate PersistentVolumeClaims",),
-            resolvable=False,
             early=True,
             details=tuple(dict.fromkeys(_late(claim) for claim in late)),
         )
 
     def _refusal(self, volume: Json) -> str:
-        """What kube-scheduler has against the claim of one volume of the pod."""
         name = self._pod.claim_of(volume)
         if not name:
             return ""
@@ -96,7 +94,6 @@ class VolumeBinding:
         return ""
 
     def mask(self) -> Mask:
-        """Nodes that reach every bound volume and can bind the others."""
         mask = self._state.columns.everywhere()
         for _, claim in self._claims:
             volume = self._state.facts.storage.volume_of(claim)
@@ -119,7 +116,7 @@ class VolumeBinding:
                 mask[number] = reaches(terms_at(volume, node.name, storage), node)
         return mask
 
-    def _reachable(self, terms: tuple[NodeSelectorTerm, ...]) -> Mask:
+    def _reachable(self, terms: tuple[NodeMatcher, ...]) -> Mask:
         columns = self._state.columns
         mask = columns.nowhere()
         for term in terms:
@@ -132,7 +129,6 @@ class VolumeBinding:
         return mask
 
     def reject(self, node: int) -> Rejection | None:
-        """A node from where a volume cannot be reached, or where a claim cannot be bound."""
         found = self._state.nodes[node]
         reasons = self._unreachable(found)
         text = unbindable(self._unbound, self._state.facts.storage, found)
@@ -143,12 +139,11 @@ class VolumeBinding:
         return Rejection(
             plugin=_PLUGIN,
             reasons=tuple(sorted(reasons)),
-            resolvable=False,
             details=tuple(reasons[text] for text in sorted(reasons)),
         )
 
     def _unreachable(self, node: Node) -> dict[str, str]:
-        """The reason and the words of the first bound claim whose volume the node cannot reach."""
+        """Reason and words for the first bound claim whose volume the node cannot reach."""
         for name, claim in self._claims:
             if not is_bound(claim):
                 continue
@@ -164,7 +159,6 @@ class VolumeBinding:
 
 
 def _late(claim: Json) -> str:
-    """Why a claim should have been bound before the pod came."""
     name, volume = name_of(claim).name, at(claim, "spec", "volumeName", default="")
     if volume:
         return f"claim {name} names volume {volume}, and the binding is not completed"
@@ -173,7 +167,7 @@ def _late(claim: Json) -> str:
 
 
 def _owned(claim: Json, pod: Pod) -> bool:
-    """Whether a generic ephemeral volume's claim was made for this pod; by name without a uid."""
+    """Whether a generic ephemeral volume's claim belongs to this pod; by name without a uid."""
     references: list[Json] = at(claim, "metadata", "ownerReferences", default=[])
     mine = ("uid", pod.uid) if pod.uid else ("name", pod.name.name)
     return any(item.get("controller") and item.get(mine[0]) == mine[1] for item in references)
@@ -185,5 +179,4 @@ _NO_MATCH = "node(s) didn't find available persistent volumes to bind"
 
 
 def prepare(state: State, pod: Pod) -> VolumeBinding | None:
-    """None where the pod has no claims."""
     return VolumeBinding(state, pod) if pod.claims else None

@@ -1,4 +1,4 @@
-"""How many volumes of a driver a node attaches. Source: kube-scheduler 1.36, nodevolumelimits."""
+"""How many volumes of a driver a node can attach. Source: kube-scheduler 1.36, nodevolumelimits."""
 
 from __future__ import annotations
 
@@ -6,34 +6,31 @@ from functools import cached_property
 
 import numpy as np
 
+from gitbot.constraints.scorer import Filter
 from gitbot.constraints.state import State, volumes_of
 from gitbot.constraints.verdicts import Rejection
 from gitbot.model.columns import Mask
 from gitbot.model.pod import Pod
 
 
-class VolumeLimits:
+class VolumeLimits(Filter):
     """Distinct CSI volumes on the node plus the new ones stay within the driver's limit.
 
-    A volume that a pod on the node uses already is not counted again.
+    A volume that a pod on the node already uses is not counted again.
     """
 
     def __init__(self, state: State, pod: Pod) -> None:
         self._state, self._pod = state, pod
 
-    def whole(self) -> None:
-        """Never."""
-
     @cached_property
     def _wanted(self) -> dict[str, set[str]]:
-        """Driver to handles of the pod's volumes."""
         found: dict[str, set[str]] = {}
         for driver, handle in self._state.facts.storage.csi_volumes(self._pod):
             found.setdefault(driver, set()).add(handle)
         return found
 
     def mask(self) -> Mask:
-        """Nodes within the limits; only nodes that can be near one are looked at."""
+        """Nodes within the limits. Only nodes that can be near one are checked."""
         mask = self._state.columns.everywhere()
         for driver, handles in self._wanted.items():
             room = self._state.facts.volume_room.get(driver)
@@ -45,7 +42,6 @@ class VolumeLimits:
         return mask
 
     def reject(self, node: int) -> Rejection | None:
-        """A node that would exceed a limit."""
         excess = self._excess(node)
         if not excess:
             return None
@@ -75,5 +71,4 @@ class VolumeLimits:
 
 
 def prepare(state: State, pod: Pod) -> VolumeLimits | None:
-    """None where the pod has no volumes or no node states a limit."""
     return VolumeLimits(state, pod) if pod.volumes and state.facts.storage.drivers else None

@@ -1,4 +1,4 @@
-"""Which volume an unbound claim would take on a node, and whether its class can make one.
+"""Which volume an unbound claim would take on a node, and whether its class can provision one.
 
 Source: component-helpers storage/volume (FindMatchingVolume) and kube-scheduler 1.36,
 plugins/volumebinding/binder.go.
@@ -15,25 +15,25 @@ from gitbot.constraints.storage import (
     class_of,
     required_terms,
 )
+from gitbot.kubernetes.objects import Json, annotations_of, at, labels_of, name_of, uid_of
+from gitbot.kubernetes.quantities import nanos
+from gitbot.kubernetes.selectors import LabelMatcher, NodeMatcher
 from gitbot.model.node import Node
-from gitbot.model.objects import Json, annotations_of, at, labels_of, name_of, uid_of
-from gitbot.model.quantities import nanos
-from gitbot.model.selectors import LabelSelector, NodeSelectorTerm
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
-def reaches(terms: tuple[NodeSelectorTerm, ...] | None, node: Node) -> bool:
-    """Whether a volume's node affinity accepts a node's labels; its matchFields are not asked."""
+def reaches(terms: tuple[NodeMatcher, ...] | None, node: Node) -> bool:
+    """Whether a volume's node affinity accepts a node's labels. Its matchFields are ignored."""
     return terms is None or any(term.matches_labels(node.labels) for term in terms)
 
 
 def unbindable(claims: Iterable[Json], storage: Storage, node: Node) -> str:
-    """Why the first of these unbound claims cannot be bound on a node; "" where all can be.
+    """Why the first of these unbound claims cannot be bound on a node; "" if all can be.
 
-    Claims take volumes in order of the size that they ask for, each the smallest that fits; what
-    finds none is provisioned by its class.
+    Claims choose in order of requested size, each the smallest volume that fits. Claims that find
+    none are provisioned by their class.
     """
     pending = []
     waiting = []
@@ -66,7 +66,7 @@ def _size(volume: Json) -> int:
 
 
 def _match(claim: Json, storage: Storage, node: Node, taken: set[str]) -> Json | None:
-    """The volume kept for a claim, else the smallest available one that fits claim and node."""
+    """The volume reserved for a claim, else the smallest available one that fits claim and node."""
     suitable = [
         volume
         for volume in storage.volumes.values()
@@ -84,7 +84,7 @@ def _match(claim: Json, storage: Storage, node: Node, taken: set[str]) -> Json |
 
 
 def _suits(volume: Json, claim: Json) -> bool:
-    """Classes, mode and size, and nobody else's."""
+    """Whether class, mode and size match, and the volume is not reserved for another claim."""
     reference = at(volume, "spec", "claimRef")
     if reference:
         mine = (name_of(claim).namespace, name_of(claim).name)
@@ -110,7 +110,7 @@ def _is_free(volume: Json, claim: Json) -> bool:
     selector = at(claim, "spec", "selector")
     return (
         at(volume, "status", "phase", default="") == "Available"
-        and (selector is None or LabelSelector.of(selector).matches(labels_of(volume)))
+        and (selector is None or LabelMatcher.of(selector).matches(labels_of(volume)))
         and access_modes(claim.get("spec") or {}) <= access_modes(volume.get("spec") or {})
     )
 

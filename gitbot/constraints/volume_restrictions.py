@@ -1,4 +1,4 @@
-"""Volumes that one pod only may use. Source: kube-scheduler 1.36, plugins/volumerestrictions."""
+"""Volumes that only one pod may use. Source: kube-scheduler 1.36, plugins/volumerestrictions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from functools import cached_property
 
 from gitbot.constraints.state import INLINE_DISKS, State
 from gitbot.constraints.verdicts import Rejection
+from gitbot.kubernetes.objects import Json, at
 from gitbot.model.columns import Mask
-from gitbot.model.objects import Json, at
 from gitbot.model.pod import Pod
 
 _PLUGIN = "VolumeRestrictions"
@@ -25,11 +25,10 @@ class VolumeRestrictions:
         self._disks = [volume for volume in pod.volumes if _inline(volume)]
 
     def whole(self) -> Rejection | None:
-        """A claim that does not exist."""
         for name in self._pod.direct_claims:
             if self._state.facts.storage.claim(self._pod.namespace, name) is None:
                 text = f'persistentvolumeclaim "{name}" not found'
-                return Rejection(plugin=_PLUGIN, reasons=(text,), resolvable=False, early=True)
+                return Rejection(plugin=_PLUGIN, reasons=(text,), early=True)
         return None
 
     @property
@@ -39,7 +38,6 @@ class VolumeRestrictions:
 
     @cached_property
     def _taken(self) -> tuple[str, ...]:
-        """Who uses a ReadWriteOncePod claim of the pod."""
         storage, namespace = self._state.facts.storage, self._pod.namespace
         lines = []
         for claim in sorted(set(self._pod.direct_claims)):
@@ -51,7 +49,6 @@ class VolumeRestrictions:
         return tuple(lines)
 
     def mask(self) -> Mask:
-        """No node with a claim taken; else nodes without a clash of inline disks."""
         if self._taken:
             return self._state.columns.nowhere()
         mask = self._state.columns.everywhere()
@@ -61,7 +58,6 @@ class VolumeRestrictions:
         return mask
 
     def reject(self, node: int) -> Rejection | None:
-        """A clash on the node, or a claim taken anywhere."""
         clash = self._clash(node) if self._disks else ""
         if clash:
             return Rejection(
@@ -86,7 +82,6 @@ class VolumeRestrictions:
 
 
 def prepare(state: State, pod: Pod) -> VolumeRestrictions | None:
-    """None where the pod has no volumes of these kinds."""
     concerned = pod.direct_claims or any(_inline(volume) for volume in pod.volumes)
     return VolumeRestrictions(state, pod) if concerned else None
 

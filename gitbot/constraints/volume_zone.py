@@ -6,9 +6,9 @@ from functools import cached_property
 
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
+from gitbot.kubernetes.objects import at, labels_of
 from gitbot.model.columns import Mask
 from gitbot.model.node import Node
-from gitbot.model.objects import at, labels_of
 from gitbot.model.pod import Pod
 
 _PLUGIN = "VolumeZone"
@@ -18,13 +18,12 @@ _KEYS = tuple(prefix + word for prefix in (_BETA, _CURRENT) for word in ("zone",
 
 
 class VolumeZone:
-    """A bound volume's zone and region labels must hold the node's; nodes without any pass."""
+    """A bound volume's zone and region labels must include the node's; unlabelled nodes pass."""
 
     def __init__(self, state: State, pod: Pod) -> None:
         self._state, self._pod = state, pod
 
     def whole(self) -> Rejection | None:
-        """A claim that names a volume which does not exist."""
         storage = self._state.facts.storage
         for name in self._pod.direct_claims:
             claim = storage.claim(self._pod.namespace, name)
@@ -33,7 +32,6 @@ class VolumeZone:
                 return Rejection(
                     plugin=_PLUGIN,
                     reasons=(f'persistentvolume "{volume}" not found',),
-                    resolvable=False,
                     early=True,
                     details=(f"claim {name} is bound to volume {volume}, which does not exist",),
                 )
@@ -57,7 +55,7 @@ class VolumeZone:
         return found
 
     def mask(self) -> Mask:
-        """Nodes in the zones of all volumes; asks once a distinct set of zone labels."""
+        """Nodes in the zones of all volumes. Checks each distinct set of zone labels once."""
         mask = self._state.columns.everywhere()
         if not self._demands:
             return mask
@@ -70,14 +68,12 @@ class VolumeZone:
         return mask
 
     def reject(self, node: int) -> Rejection | None:
-        """A node outside the zone of a volume."""
         miss = self._miss(self._state.nodes[node])
         if not miss:
             return None
         return Rejection(
             plugin=_PLUGIN,
             reasons=("node(s) had no available volume zone",),
-            resolvable=False,
             details=(miss,),
         )
 
@@ -97,5 +93,4 @@ class VolumeZone:
 
 
 def prepare(state: State, pod: Pod) -> VolumeZone | None:
-    """None where the pod has no claims."""
     return VolumeZone(state, pod) if pod.direct_claims else None

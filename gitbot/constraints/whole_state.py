@@ -1,8 +1,8 @@
-"""One whole state at once: every capacity and every domain rule, as columns over VMs.
+"""One whole state: every capacity and every domain rule, as columns over VMs.
 
-The vectorised form of `rule.breaches` for all rules of a problem: rules that can be broken in a
-state are found by counting members by domain in one sort, and only those are asked one by one, in
-their own words. Made once of instances and rules; a move changes one entry.
+The vectorised form of `rule.breaches` for all rules of a problem. One sort counts members by domain
+and finds the rules that can be broken in a state; only those are checked one by one, in their own
+words. Built once from instances and rules; a move changes one entry.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from gitbot.constraints.domains import Domains
 from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.columns import Numbers
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
-from gitbot.model.names import NamespacedName
 
 _NOWHERE = -1  # number of no node: the last entry of every column
 
@@ -35,7 +35,7 @@ class _Key:
 
 
 class WholeState:
-    """Where every VM is. Mutable by `occupy`; `fork` is cheap."""
+    """Where every VM is. Change it with `occupy`; `fork` is cheap."""
 
     __slots__ = ("_extra", "_index", "_keys", "_nodes", "_others", "_places", "_rules")
 
@@ -55,7 +55,6 @@ class WholeState:
             self.occupy(vm, nodes)
 
     def fork(self) -> WholeState:
-        """An independent copy of the places."""
         copy = object.__new__(WholeState)
         copy._nodes, copy._rules, copy._others = self._nodes, self._rules, self._others
         copy._index, copy._keys = self._index, self._keys
@@ -63,7 +62,7 @@ class WholeState:
         return copy
 
     def occupy(self, vm: NamespacedName, nodes: frozenset[str]) -> None:
-        """A VM holds these places now: one, or two while it moves."""
+        """Set the places of a VM: one, or two while it moves."""
         number = self._index.get(vm)
         if number is None:
             return
@@ -75,13 +74,12 @@ class WholeState:
             self._extra[vm] = nodes
 
     def breaches(self, occupancy: Occupancy) -> tuple[Breach, ...]:
-        """All breaches of all rules, sorted by rule and key; `occupancy` says the same as this."""
+        """All breaches of all rules, sorted by rule and key. `occupancy` must match this state."""
         asked = sorted({*self._suspects(), *self._others})
         found = [breach for number in asked for breach in self._rules[number].breaches(occupancy)]
         return tuple(sorted(found, key=lambda item: (item.rule, item.key)))
 
     def _suspects(self) -> set[int]:
-        """The numbers of the tabled rules that can be broken now."""
         found: set[int] = set()
         extra = [self._index[vm] for vm in self._extra]
         for key in self._keys:
@@ -92,50 +90,8 @@ class WholeState:
             found.update(_crowded(key, domains).tolist())
         return found
 
-    def overfull(
-        self,
-        amounts: Mapping[str, Numbers],
-        standing: Mapping[str, Numbers],
-        allocatable: Mapping[str, Numbers],
-    ) -> tuple[str, ...]:
-        """The nodes that hold more than they have: VMs by number, and what stands there anyway.
-
-        Shapes: `amounts[resource]` (VMs, in the order of `vms`), the others (nodes,). A VM that
-        moves counts on both of its nodes.
-        """
-        names = list(self._nodes)
-        over = np.zeros(len(names) + 1, dtype=bool)
-        places, asked = self._all_places()
-        for resource, column in amounts.items():
-            # exact: sums of whole numbers below 2^53
-            held = np.bincount(places, weights=column[asked], minlength=len(names) + 1)
-            room = allocatable[resource] - standing[resource]
-            over[:-1] |= held[:-1] > room
-        return tuple(names[number] for number in np.flatnonzero(over))
-
-    def _all_places(self) -> tuple[Numbers, Numbers]:
-        """Node and VM number of every place that is held; no node is numbered last."""
-        vms = np.arange(len(self._places))
-        nodes = self._places
-        more = [
-            (self._nodes[node], self._index[vm])
-            for vm, held in sorted(self._extra.items())
-            for node in sorted(held)
-            if node in self._nodes and self._nodes[node] != self._places[self._index[vm]]
-        ]
-        if more:
-            nodes = np.concatenate([nodes, np.array([node for node, _ in more], dtype=np.int64)])
-            vms = np.concatenate([vms, np.array([vm for _, vm in more], dtype=np.int64)])
-        return np.where(nodes < 0, len(self._nodes), nodes), vms
-
-    @property
-    def vms(self) -> tuple[NamespacedName, ...]:
-        """The VMs by number."""
-        return tuple(self._index)
-
 
 def _crowded(key: _Key, domains: Numbers) -> Numbers:
-    """The rules with more members in one domain than they allow."""
     held = domains >= 0
     codes = np.sort(key.rules[held] * len(key.domains) + domains[held])
     if not len(codes):

@@ -7,35 +7,56 @@ from dataclasses import replace
 
 import numpy as np
 
-from gitbot.constraints.facts import Facts
-from gitbot.constraints.filter import Filter
+from gitbot.constraints import node_unschedulable, resources
+from gitbot.constraints.facts import FACT_KINDS, StandingFacts
+from gitbot.constraints.fit_masks import PODS
+from gitbot.constraints.inter_pod_affinity import InterPodAffinity, at_odds
 from gitbot.constraints.made import LastMade, Made
-from gitbot.constraints.nominated import crowded
 from gitbot.constraints.registry import BY_CLAIMS, BY_NODES, FILTERS, MOVING, PLUGINS, SCORERS
-from gitbot.constraints.scorer import Scorer, total_scores
+from gitbot.constraints.scorer import Filter, Scorer, total_scores, totals
 from gitbot.constraints.standing import conjunction
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Judgement, NodeScore, NodeVerdict, Rejection
+from gitbot.constraints.volume_restrictions import VolumeRestrictions
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.columns import Mask
-from gitbot.model.names import NamespacedName
+from gitbot.model.columns import Mask, Numbers
 from gitbot.model.node import Node
 from gitbot.model.pod import Pod
 
 _MOST_PODS = 50_000
+_FEW = 4  # one pod in so many, at most, is taken out of the last state to make the next
 _pod = Made(Pod.from_object, most=_MOST_PODS)
 
 
-def _placed(snapshot: ClusterSnapshot) -> State:
-    state = State(Facts(snapshot))
-    nominated = []
-    for obj in snapshot.of("Pod"):
-        pod = _pod(obj)
-        if pod.node:
+def _placed(snapshot: ClusterSnapshot, last: tuple[ClusterSnapshot, State] | None) -> State:
+    pods = [_pod(obj) for obj in snapshot.of("Pod")]
+    state = _followed(snapshot, pods, last) or State(StandingFacts(snapshot))
+    kept = frozenset(state.placed)
+    for pod in pods:
+        if pod.node and pod.name not in kept:
             state.add(pod, pod.node)
-        elif pod.nominated and not pod.finished:
-            nominated.append(pod)
+    nominated = [pod for pod in pods if not pod.node and pod.nominated and not pod.finished]
     state.nominated = tuple(sorted(nominated, key=lambda pod: pod.name))
+    return state
+
+
+def _followed(
+    snapshot: ClusterSnapshot, pods: Sequence[Pod], last: tuple[ClusterSnapshot, State] | None
+) -> State | None:
+    """The last state without the pods that changed or went; None if a new one is as quick.
+
+    Between two looks at one cluster a few pods move, and mostly nothing else changes.
+    """
+    if last is None or any(snapshot.of(kind) is not last[0].of(kind) for kind in FACT_KINDS):
+        return None
+    there = {pod.name: pod for pod in pods}
+    stale = [name for name, (pod, _) in last[1].placed.items() if there.get(name) is not pod]
+    if len(stale) > len(pods) // _FEW:
+        return None
+    state = last[1].fork()
+    for name in stale:
+        state.remove(name)
     return state
 
 
@@ -43,7 +64,7 @@ _state = LastMade(_placed)
 
 
 class World:
-    """Pods on nodes at one instant. Mutable by add, remove and cordon; `fork` is cheap.
+    """Pods on nodes in one state. Change it with add, remove and cordon; `fork` is cheap.
 
     Every question is about a pod that is not placed yet; a VM's own source pod is an ordinary
     placed pod. Answers follow kube-scheduler 1.36's default profile.
@@ -56,7 +77,7 @@ class World:
 
     @classmethod
     def of(cls, snapshot: ClusterSnapshot) -> World:
-        """The world of a snapshot: every pod with a node that is not finished is placed."""
+        """The world of a snapshot. Every unfinished pod with a node is placed."""
         return cls(_state(snapshot).fork())
 
     def fork(self) -> World:
@@ -65,74 +86,67 @@ class World:
 
     @property
     def state(self) -> State:
-        """The state that filters and scorers read."""
         return self._state
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes, sorted by name."""
         return self._state.nodes
 
     def node(self, name: str) -> Node | None:
-        """A node by name."""
         number = self._state.columns.index.get(name)
         return None if number is None else self._state.nodes[number]
 
     def add(self, pod: Pod, node: str) -> None:
-        """Place a pod on a node without asking whether it fits. Bug where its name is placed."""
+        """Place a pod on a node without checking that it fits. Raises Bug if the name is taken."""
         self._state.add(pod, node)
 
     def remove(self, pod: Pod | NamespacedName) -> Pod:
-        """Take a pod away and return it. KeyError where no pod of that name is placed."""
+        """Remove and return a pod. Raises KeyError if no pod of that name is placed."""
         return self._state.remove(pod.name if isinstance(pod, Pod) else pod)
 
     def pod(self, name: NamespacedName) -> Pod | None:
-        """A placed pod by name."""
         found = self._state.placed.get(name)
         return found[0] if found else None
 
     def node_of(self, name: NamespacedName) -> str:
-        """Where a pod is placed; "" where it is not, or on a node that the snapshot lacks."""
+        """Where a pod is placed; "" if it is not placed, or its node is not in the snapshot."""
         found = self._state.placed.get(name)
         return self._state.columns.names[found[1]] if found and found[1] >= 0 else ""
 
     def pods_on(self, node: str) -> tuple[Pod, ...]:
-        """The pods placed on a node, sorted by name."""
         number = self._state.columns.index.get(node)
         pods = () if number is None else self._state.pods_on(number)
         return tuple(sorted(pods, key=lambda pod: pod.name))
 
     def pods_in(self, namespace: str) -> tuple[Pod, ...]:
-        """The placed pods of a namespace, sorted by name."""
         placed = (pod for pod, _ in self._state.placed.values() if pod.namespace == namespace)
         return tuple(sorted(placed, key=lambda pod: pod.name))
 
     def cordon(self, *nodes: str) -> None:
-        """Make nodes unschedulable (spec.unschedulable) from now on."""
         for node in nodes:
             self._state.unschedulable[self._state.columns.index[node]] = True
 
     def uncordon(self, *nodes: str) -> None:
-        """Make nodes schedulable again."""
         for node in nodes:
             self._state.unschedulable[self._state.columns.index[node]] = False
 
     def unschedulable(self, node: str) -> bool:
-        """Whether a node is cordoned here."""
         return bool(self._state.unschedulable[self._state.columns.index[node]])
 
     def feasible(self, pod: Pod) -> tuple[str, ...]:
-        """The nodes that all filters accept, sorted; the fast way to `judge(pod).feasible`."""
+        """The nodes that all filters accept, sorted. Faster than `judge(pod).feasible`."""
         names = self._state.columns.names
         return tuple(names[number] for number in np.flatnonzero(self.mask(pod)))
 
-    def mask(self, pod: Pod) -> Mask:
-        """The nodes that all filters accept, as a mask in the order of `nodes`."""
-        state = self._state
-        result = state.facts.standing.mask(
-            pod, lambda: _standing(state, pod, BY_NODES), lambda: _standing(state, pod, BY_CLAIMS)
-        ).copy()
+    def mask(self, pod: Pod, *, room: bool = True) -> Mask:
+        """The nodes that all filters accept, as a mask in the order of `nodes`.
+
+        Without `room`, all filters but NodeResourcesFit.
+        """
+        result = self._stands(pod).copy()
         for prepare in MOVING:
+            if prepare is resources.prepare and not room:
+                continue
             prepared = prepare(self._state, pod)
             if prepared is None:
                 continue
@@ -140,27 +154,63 @@ class World:
                 return self._state.columns.nowhere()
             result &= prepared.mask()
         if self._state.nominated and result.any():
-            for number, filters in self._crowded(pod):
+            for number, filters in _crowded(self._state, pod):
                 if any(item.reject(number) is not None for item in filters):
                     result[number] = False
         return result
 
-    def check(self, pod: Pod, node: str) -> tuple[Rejection, ...]:
-        """All rejections of one node in plugin order; empty where the pod fits there.
+    def large_enough(self, pod: Pod) -> Mask:
+        """The nodes that would take a pod if they were empty, as far as that is known."""
+        result = self._stands(pod).copy()
+        for name, amount in self.asks(pod).items():
+            result &= self._state.columns.allocatable(name) >= amount
+        return result
 
-        KeyError where there is no such node.
+    def _stands(self, pod: Pod) -> Mask:
+        state = self._state
+        return state.facts.standing.mask(
+            pod, lambda: _standing(state, pod, BY_NODES), lambda: _standing(state, pod, BY_CLAIMS)
+        )
+
+    def open_to(self, pod: Pod) -> Mask:
+        """The nodes that accept the pod whatever other pods there are, room aside."""
+        cordon = node_unschedulable.prepare(self._state, pod)
+        return self._stands(pod) if cordon is None else self._stands(pod) & cordon.mask()
+
+    def fits(self, pod: Pod, node: str) -> bool:
+        """Whether all filters accept one node: `mask` for that node alone.
+
+        Raises KeyError for an unknown node.
+        """
+        state, number = self._state, self._state.columns.index[node]
+        if state.nominated:
+            return bool(self.mask(pod)[number])
+        if not self._stands(pod)[number]:
+            return False
+        prepared = _prepared(MOVING, state, pod)
+        return _whole(prepared) is None and all(item.reject(number) is None for item in prepared)
+
+    def at_odds(self, pod: Pod, node: str) -> tuple[Pod, ...]:
+        """The placed pods that anti-affinity, theirs or the newcomer's, keeps off a node."""
+        number = self._state.columns.index[node]
+        found = {other.name: other for other in at_odds(self._state, pod, number)}
+        return tuple(found[name] for name in sorted(found))
+
+    def check(self, pod: Pod, node: str) -> tuple[Rejection, ...]:
+        """All rejections of one node in plugin order; empty if the pod fits there.
+
+        Raises KeyError for an unknown node.
         """
         number = self._state.columns.index[node]
-        prepared = self._prepare(pod)
+        prepared = _prepared(FILTERS, self._state, pod)
         whole = _whole(prepared)
-        first = dict(self._crowded(pod)).get(number, ())
+        first = dict(_crowded(self._state, pod)).get(number, ())
         return _rejections(prepared, number, whole, first)
 
     def judge(self, pod: Pod) -> Judgement:
-        """The verdict of every node, with every plugin that rejects it and its reasons."""
-        prepared = self._prepare(pod)
+        prepared = _prepared(FILTERS, self._state, pod)
         whole = _whole(prepared)
-        first = dict(self._crowded(pod))
+        first = dict(_crowded(self._state, pod))
         verdicts = tuple(
             NodeVerdict(
                 node=name, rejections=_rejections(prepared, number, whole, first.get(number, ()))
@@ -174,19 +224,27 @@ class World:
     ) -> tuple[NodeScore, ...]:
         """Scores of these nodes, which must all be feasible, in the order of node names.
 
-        kube-scheduler scores only where two or more nodes are feasible, and from 100 nodes on
-        only a sample of them: scores are exact for clusters below 100 nodes.
+        kube-scheduler scores only if two or more nodes are feasible, and from 100 nodes on only a
+        sample of them: scores are exact for clusters below 100 nodes.
         """
         numbers = np.array(
             sorted(self._state.columns.index[node] for node in nodes), dtype=np.int64
         )
         return total_scores(scorers, self._state, pod, numbers)
 
+    def totals(self, pod: Pod, numbers: Numbers) -> Numbers:
+        """The totals of `scores` for nodes by number, as an array in the same order."""
+        return totals(SCORERS, self._state, pod, numbers)
+
     def predicted(self, scores: Iterable[NodeScore]) -> tuple[str, ...]:
-        """The nodes with the highest total, sorted: the scheduler takes one of them."""
+        """The nodes with the highest total, sorted. The scheduler takes one of them."""
         listed = tuple(scores)
         best = max((score.total for score in listed), default=0)
         return tuple(score.node for score in listed if score.total == best)
+
+    def asks(self, pod: Pod) -> Mapping[str, int]:
+        """What a pod takes of the resources that NodeResourcesFit checks; one of `pods`."""
+        return {PODS: 1, **dict(resources.asked_of(pod.requests))}
 
     def free(self, node: str) -> Mapping[str, int]:
         """Allocatable minus requested by resource (cpu in milli, else whole units)."""
@@ -196,20 +254,17 @@ class World:
             for resource, amount in sorted(self._state.nodes[number].allocatable.items())
         }
 
-    def _crowded(self, pod: Pod) -> Iterator[tuple[int, list[Filter]]]:
-        """The nodes that nominated pods wait for, each with the filters of its first pass."""
-        return crowded(self._state, pod) if self._state.nominated else iter(())
 
-    def _prepare(self, pod: Pod) -> list[Filter]:
-        prepared = (prepare(self._state, pod) for prepare in FILTERS)
-        return [item for item in prepared if item is not None]
+def _prepared(
+    prepares: Sequence[Callable[[State, Pod], Filter | None]], state: State, pod: Pod
+) -> list[Filter]:
+    return [item for prepare in prepares if (item := prepare(state, pod)) is not None]
 
 
 def _standing(
     state: State, pod: Pod, prepares: Sequence[Callable[[State, Pod], Filter | None]]
 ) -> Mask:
-    prepared = (prepare(state, pod) for prepare in prepares)
-    filters = [item for item in prepared if item is not None]
+    filters = _prepared(prepares, state, pod)
     return conjunction(state.columns.everywhere(), state.columns.nowhere(), filters)
 
 
@@ -229,7 +284,7 @@ def _rejections(
     if whole is not None:
         found.pop(whole.plugin, None)
     elif before and not any(item.early for item in found.values()):
-        # there is no second pass where the first one fails
+        # if the first pass fails, there is no second one
         plugin = next(iter(before))
         found[plugin] = replace(found[plugin], early=True)
     ordered = sorted(found.values(), key=lambda item: PLUGINS.index(item.plugin))
@@ -239,3 +294,30 @@ def _rejections(
 def _said(filters: Iterable[Filter], number: int) -> dict[str, Rejection]:
     found = (item.reject(number) for item in filters)
     return {item.plugin: item for item in found if item is not None}
+
+
+def _crowded(state: State, pod: Pod) -> Iterator[tuple[int, list[Filter]]]:
+    """The nodes that nominated pods wait for, each with the filters of the first pass on it.
+
+    If pods of at least the same priority wait for a node, kube-scheduler runs the filters twice:
+    with them in place, then without. A plugin that it skips without those pods is skipped with them
+    too. Source: 1.36, framework/runtime (RunFilterPluginsWithNominatedPods).
+    """
+    waiting: dict[int, list[Pod]] = {}
+    for other in state.nominated:
+        number = state.columns.index.get(other.nominated)
+        placed = other.name == pod.name or other.name in state.placed
+        if number is not None and not placed and other.priority >= pod.priority:
+            waiting.setdefault(number, []).append(other)
+    if not waiting:
+        return
+    alone = _prepared(FILTERS, state, pod)
+    idle = InterPodAffinity | VolumeRestrictions
+    skipped = {type(item) for item in alone if isinstance(item, idle) and item.idle}
+    for number, pods in sorted(waiting.items()):
+        together = state.fork()
+        for other in pods:
+            together.add(other, other.nominated)
+        together.late = frozenset(other.name for other in pods)
+        filters = _prepared(FILTERS, together, pod)
+        yield number, [item for item in filters if type(item) not in skipped]

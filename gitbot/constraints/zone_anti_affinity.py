@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from gitbot.constraints.domains import Domains, domain_words, people
 from gitbot.constraints.instances import Instances
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.constraint import Breach, Occupancy
-from gitbot.model.names import IntentRef, NamespacedName
+from gitbot.model.names import IntentRef
 from gitbot.model.scheduling import ZONE
-from gitbot.model.selectors import LabelSelector
+
+_FEW = 3  # empty domains that a message names
 
 
 def select_vms(
     instances: Instances, namespace: str, selector: Mapping[str, Any]
 ) -> frozenset[NamespacedName]:
     """The VMs of a namespace whose labels (VMI, else the VM's template) a selector matches."""
-    wanted = LabelSelector.of(selector)
-    return frozenset(
-        item.name for item in instances.in_namespace(namespace) if wanted.matches(item.labels)
-    )
+    return frozenset(instances.by_label.matching(LabelMatcher.of(selector), (namespace,)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,19 +39,15 @@ class ZoneAntiAffinity:
     topology_key: str = ZONE
     max_per_domain: int = 1
     required: bool = True
-
-    @property
-    def monotone(self) -> bool:
-        """A place given up never makes it worse."""
-        return True
+    monotone: ClassVar[bool] = True  # giving up a place never makes it worse
 
     def signature(self, node: str) -> object:
-        """The domain of a node."""
         return self.domains.column(self.topology_key).get(node)
 
     def breaches(self, occupancy: Occupancy) -> tuple[Breach, ...]:
-        """Domains with too many members, then members on nodes without the key."""
         column = self.domains.column(self.topology_key)
+        if self._all_apart(column, occupancy):
+            return ()
         held: dict[str, set[NamespacedName]] = {}
         lost: dict[NamespacedName, str] = {}
         for vm in sorted(self.members & occupancy.keys()):
@@ -60,17 +56,21 @@ class ZoneAntiAffinity:
                     held.setdefault(column[node], set()).add(vm)
                 else:
                     lost.setdefault(vm, node)
-        crowded = [
-            self._crowded(value, vms, occupancy)
-            for value, vms in sorted(held.items())
-            if len(vms) > self.max_per_domain
-        ]
+        full = [value for value in sorted(held) if len(held[value]) > self.max_per_domain]
+        empty = self._empty(held.keys()) if full else ""
+        crowded = [self._crowded(value, held[value], occupancy, empty) for value in full]
         return (*crowded, *(self._unlabelled(vm, node) for vm, node in lost.items()))
 
-    def room_for(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        """A domain that could hold the VM if a node there took it; "" where all are full.
+    def _all_apart(self, column: Mapping[str, str], occupancy: Occupancy) -> bool:
+        """Whether all places are in domains of their own: the usual case, seen at once."""
+        places = [node for vm in self.members for node in occupancy.get(vm, ())]
+        values = {column.get(node) for node in places}
+        return self.max_per_domain > 0 and len(values) == len(places) and None not in values
 
-        The domain of `node`, where the VM runs, comes first: moving inside it changes no count.
+    def room_for(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
+        """A domain that could hold the VM if a node there took it; "" if all are full.
+
+        The domain of `node`, where the VM runs, comes first: a move inside it changes no count.
         """
         column = self.domains.column(self.topology_key)
         others = {other: occupancy[other] for other in self.members & occupancy.keys() - {vm}}
@@ -101,7 +101,7 @@ class ZoneAntiAffinity:
         return f"{domain_words(self.topology_key, value)} already holds {people(there, there)}"
 
     def shortage(self) -> str:
-        """Why no placement at all can keep the rule; "" where one can."""
+        """Why no placement can keep the rule; "" if one can."""
         values = self.domains.values(self.topology_key)
         room, wanted = len(values) * self.max_per_domain, len(self.members)
         if wanted <= room:
@@ -112,7 +112,17 @@ class ZoneAntiAffinity:
             f"most {self.max_per_domain} each: {room} < {wanted}"
         )
 
-    def _crowded(self, value: str, vms: set[NamespacedName], occupancy: Occupancy) -> Breach:
+    def _empty(self, held: Collection[str]) -> str:
+        """`; zone scu holds none`, which shows where a VM is missing; "" if many domains do."""
+        empty = [value for value in self.domains.values(self.topology_key) if value not in held]
+        if not empty or len(empty) > _FEW:
+            return ""
+        listed = " and ".join(domain_words(self.topology_key, value) for value in empty)
+        return f"; {listed} {'holds' if len(empty) == 1 else 'hold'} none"
+
+    def _crowded(
+        self, value: str, vms: set[NamespacedName], occupancy: Occupancy, empty: str
+    ) -> Breach:
         column = self.domains.column(self.topology_key)
         places = {vm: [n for n in occupancy[vm] if column.get(n) == value] for vm in vms}
         return Breach(
@@ -120,7 +130,7 @@ class ZoneAntiAffinity:
             key=f"domain={value}",
             amount=len(vms) - self.max_per_domain,
             message=f"{domain_words(self.topology_key, value)} holds {len(vms)} of at most "
-            f"{self.max_per_domain}: {people(vms, places)}",
+            f"{self.max_per_domain}: {people(vms, places)}{empty}",
             vms=tuple(sorted(vms)),
         )
 

@@ -1,189 +1,207 @@
-"""Events to plain data: one node after the other, positions noted, constructs refused."""
+"""Events to plain data: one node after the other, with positions. Refuses some constructs."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
-import yaml
+from yaml import (
+    AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    StreamEndEvent,
+)
 
-from gitbot.documents.document import Document, Exhausted, Notes, Reading
-from gitbot.documents.positions import Path, Position, Positions, Scalar, key_path, shown
-from gitbot.documents.scalars import Refused, resolve
+from gitbot.documents.document import ParsedDocument
+from gitbot.documents.libyaml import CParser
+from gitbot.documents.positions import Path, Position, Positions, shown
+from gitbot.documents.reading import Exhausted, Reading
+from gitbot.documents.scalars import RefusedScalar, resolve
 from gitbot.documents.syntax import ParserState
 from gitbot.documents.text import name_of_character, refused_in
 
+Event: TypeAlias = Any  # the stubs say that a mark may be missing; libyaml marks every event
+
+
+@dataclass(slots=True)
+class _Notes:
+    values: dict[Path, int] = field(default_factory=dict)
+    keys: dict[Path, int] = field(default_factory=dict)
+    plain: dict[Path, str] = field(default_factory=dict)
+    empty: list[Path] = field(default_factory=list)
+    reported: set[Path] = field(default_factory=set)
+    holes: set[Path] = field(default_factory=set)
+
 
 class Builder:
-    """Builds the documents of one stream of events that starts at a character offset."""
+    """Builds the documents of one section of a file, which starts at a character offset."""
 
-    def __init__(self, reading: Any, loader: yaml.CSafeLoader, offset: int) -> None:
-        self.reading: Reading = reading
-        self.loader = loader
+    def __init__(self, reading: Reading, offset: int) -> None:
+        self.reading = reading
         self.offset = offset
+        self.next: Callable[[], Event] = CParser(reading.text.text[offset:]).get_event
         self.ended_explicitly = False
-        self.last_index = 0
-        self.findings_before = 0
-        self.open: list[int] = []
-        self.notes = Notes()
+        self.open: list[Event] = []
+        self.notes = _Notes()
 
-    @property
-    def subject(self) -> str:
-        """`document N: ` where the trouble is in or after a later document than the first."""
-        number = self.reading.started + (1 if self.ended_explicitly else 0)
-        return f"document {number}: " if number > 1 else ""
+    def documents(self) -> None:
+        """Read every document. Raises yaml.YAMLError for a syntax error, Exhausted for a budget."""
+        while type(event := self.next()) is not StreamEndEvent:
+            if type(event) is DocumentStartEvent:
+                self._document(event)
 
     @property
     def state(self) -> ParserState:
         """Where the parser is, for the words of a syntax error."""
-        return ParserState(after_end=self.ended_explicitly, open=tuple(self.open))
+        ends = [event.end_mark.index for event in self.open if _has_bracket(event)]
+        brackets = [end - 1 for end in ends if self._character(end - 1) in "[{"]
+        return ParserState(after_end=self.ended_explicitly, open=tuple(brackets))
 
-    def stream(self) -> None:
-        """Read every document. Raises yaml.YAMLError at a syntax error, Exhausted at a budget."""
-        while not isinstance(event := self._next(), yaml.StreamEndEvent):
-            if isinstance(event, yaml.DocumentStartEvent):
-                self._document(event)
+    def _character(self, index: int) -> str:
+        return self.reading.text.text[self.offset + index]
 
-    def _next(self) -> yaml.Event:
-        event = self.loader.get_event()
-        assert event is not None
-        self.last_index = _begin(event)
-        # the event of a bracket ends with it (an anchor or a tag may stand before it); those of
-        # block collections and of single pairs inside brackets have no bracket
-        last = self.reading.text.text[self.offset + _end(event) - 1 : self.offset + _end(event)]
-        if isinstance(event, yaml.CollectionStartEvent) and event.flow_style and last in "[{":
-            self.open.append(_end(event) - 1)
-        elif isinstance(event, yaml.CollectionEndEvent) and self.open and _is_long(event):
-            self.open.pop()
-        return event
+    def _begin(self, event: Event) -> int:
+        begin: int = event.start_mark.index
+        return self.offset + begin
 
-    def _place(self, event: yaml.Event) -> Position:
-        return self.reading.text.position(self.offset + _begin(event))
+    def _place(self, event: Event) -> Position:
+        return self.reading.text.position(self._begin(event))
 
-    def _document(self, start: yaml.DocumentStartEvent) -> None:
-        self.reading.started += 1
+    def _document(self, start: Event) -> None:
+        reading = self.reading
+        reading.started += 1
         self.ended_explicitly = False
-        self.notes = Notes()
-        self.findings_before = len(self.reading.findings)
+        self.notes = _Notes()
+        before = len(reading.findings)
         if start.version is not None or start.tags:
             self._refuse("directive", start, (), "a directive", "remove the line with %")
-        event = self._next()
-        empty = isinstance(event, yaml.ScalarEvent) and event.style == "" and not event.value
+        event = self.next()
+        empty = type(event) is ScalarEvent and event.style == "" and not event.value
         value = self._node(event, (), 1)
-        end = self._next()
-        assert isinstance(end, yaml.DocumentEndEvent)
-        self.ended_explicitly = bool(end.explicit)
+        self.ended_explicitly = self.next().explicit
         if empty and not self.notes.reported:
-            self.reading.report(
+            reading.report(
                 "documents/empty-document",
                 self._place(start),
-                f"document {self.reading.started}: found nothing, expected a mapping",
+                f"document {reading.started}: found nothing, expected a mapping",
                 hint="remove the --- before it, or write the document",
             )
             return
-        self._keep(value)
+        self._keep(value, sound=len(reading.findings) == before)
 
-    def _keep(self, value: Any) -> None:
+    def _keep(self, value: Any, *, sound: bool) -> None:
+        notes = self.notes
         positions = Positions(
-            values=self.notes.values, keys=self.notes.keys, scalars=self.notes.scalars
+            line_starts=self.reading.text.line_starts,
+            values=notes.values,
+            keys=notes.keys,
+            plain=notes.plain,
         )
         self.reading.documents.append(
-            Document(
+            ParsedDocument(
                 index=self.reading.started,
                 value=value,
                 positions=positions,
-                reported=frozenset(self.notes.reported),
-                holes=frozenset(self.notes.holes),
-                sound=len(self.reading.findings) == self.findings_before,
-                line=self.notes.values[()].line,
+                reported=frozenset(notes.reported),
+                holes=frozenset(notes.holes),
+                empty=tuple(notes.empty),
+                sound=sound,
             )
         )
 
-    def _node(self, event: yaml.Event, path: Path, depth: int) -> Any:
+    def _node(self, event: Event, path: Path, depth: int) -> Any:
         self._count(event, path, depth)
-        self.notes.values[path] = self._place(event)
-        if isinstance(event, yaml.AliasEvent):
+        self.notes.values[path] = self._begin(event)
+        kind = type(event)
+        if kind is AliasEvent:
             self._refuse("alias", event, path, "an alias (*)", "write the value out")
             return None
-        assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
         if event.anchor is not None:
             self._refuse("anchor", event, path, "an anchor (&)", "remove it")
         if event.tag is not None:
             self._refuse("tag", event, path, f"the tag {_tag(event.tag)}", "remove it")
-        if isinstance(event, yaml.MappingStartEvent):
-            return self._mapping(path, depth)
-        if isinstance(event, yaml.ScalarEvent):
+        if kind is ScalarEvent:
             return self._scalar(event, path)
-        return self._sequence(path, depth)
+        self.open.append(event)
+        value = self._mapping(path, depth) if kind is MappingStartEvent else self._list(path, depth)
+        self.open.pop()
+        return value
 
-    def _count(self, event: yaml.Event, path: Path, depth: int) -> None:
+    def _count(self, event: Event, path: Path, depth: int) -> None:
         budget = self.reading.budget
         self.reading.nodes += 1
         if self.reading.nodes > budget.nodes:
-            self._exhausted(event, path, f"more than {budget.nodes} nodes", "split the file")
-        if depth > budget.depth:
             self._exhausted(
-                event, path, f"more than {budget.depth} levels", "write it with less nesting"
+                event, path, f"more than {budget.nodes} nodes of YAML", "split the file"
             )
-        if isinstance(event, yaml.ScalarEvent) and len(event.value) > budget.scalar:
+        if depth > budget.depth:
+            found = f"more than {budget.depth} levels"
+            self._exhausted(event, path, found, "write it with less nesting")
+        if type(event) is ScalarEvent and len(event.value) > budget.scalar:
             found = f"a scalar of {len(event.value)} characters"
-            self._exhausted(event, path, found, f"expected at most {budget.scalar}", limit=True)
+            self._exhausted(event, path, found, "shorten it", f"at most {budget.scalar}")
 
     def _exhausted(
-        self, event: yaml.Event, path: Path, found: str, hint: str, *, limit: bool = False
+        self, event: Event, path: Path, found: str, hint: str, expected: str = "no more"
     ) -> None:
-        message = f"found {found}, {hint}" if limit else f"found {found}, expected no more"
         self.reading.report(
             "documents/budget",
             self._place(event),
-            message,
-            hint="shorten it" if limit else hint,
-            key=_short_path(path),
+            f"found {found}, expected {expected}",
+            hint=hint,
+            path=path[:8],
         )
         raise Exhausted
 
     def _mapping(self, path: Path, depth: int) -> dict[str, Any]:
         value: dict[str, Any] = {}
-        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+        while type(event := self.next()) is not MappingEndEvent:
             key = self._key(event, path, depth)
             if key is None:
                 self.notes.holes.add(path)
                 self._aside((*path, _key_name(event)), depth)
                 continue
-            place = self._place(event)
             below = (*path, key)
             if key in value:
-                self._repeated(key, place, below)
+                self._repeated(event, below)
                 self._aside(below, depth)
                 continue
-            self.notes.keys[below] = place
+            self.notes.keys[below] = self._begin(event)
             value[key] = None
-            value[key] = self._node(self._next(), below, depth + 1)
+            value[key] = self._node(self.next(), below, depth + 1)
         return value
 
     def _aside(self, path: Path, depth: int) -> None:
         """Read the value of a refused key: its own errors count, its positions do not."""
-        notes, self.notes = self.notes, Notes()
-        self._node(self._next(), path, depth + 1)
+        notes, self.notes = self.notes, _Notes()
+        self._node(self.next(), path, depth + 1)
         self.notes = notes
 
-    def _repeated(self, key: str, place: Position, path: Path) -> None:
-        first = self.notes.keys[path]
+    def _repeated(self, event: Event, path: Path) -> None:
+        key = shown(path[-1])
+        line = self.reading.text.position(self.notes.keys[path]).line
         self.reading.report(
             "documents/duplicate-key",
-            place,
-            f"found the key {shown(key)} again, expected it once; it stands in line {first.line}",
+            self._place(event),
+            f"found the key {key} again, expected it once; it stands in line {line}",
             hint="remove one of the two",
-            key=key_path(path),
+            path=path,
         )
 
-    def _key(self, event: yaml.Event, path: Path, depth: int) -> str | None:
-        """The text of a key; None where it is refused (and reported)."""
+    def _key(self, event: Event, path: Path, depth: int) -> str | None:
         self._count(event, path, depth)
-        if isinstance(event, yaml.AliasEvent):
+        kind = type(event)
+        if kind is AliasEvent:
             self._refuse_key("alias", event, path, "an alias (*) as key", "write it out")
             return None
-        if not isinstance(event, yaml.ScalarEvent):
-            found = f"{_collection(event)} as key"
+        if kind is not ScalarEvent:
+            found = "a mapping as key" if kind is MappingStartEvent else "a list as key"
             self._refuse_key("key", event, path, found, "write a text as key", expected="text")
             self._skip(event)
             return None
@@ -191,84 +209,68 @@ class Builder:
             self._refuse_key("anchor", event, path, "an anchor (&)", "remove it")
         if event.tag is not None:
             self._refuse_key("tag", event, path, f"the tag {_tag(event.tag)}", "remove it")
-        if event.style == "" and event.value == "<<":
+        text: str = event.value
+        if event.style == "" and text == "<<":
             self._refuse_key("merge-key", event, path, "a merge key (<<)", "write it out")
             return None
-        if self._bad_characters(event, (*path, event.value), "key"):
+        if self._bad_characters(event, (*path, text), "key"):
             return None
-        return self._key_text(event, path)
-
-    def _key_text(self, event: yaml.ScalarEvent, path: Path) -> str | None:
-        meaning = resolve(event.value) if event.style == "" else event.value
+        meaning = text if event.style else resolve(text)
         if isinstance(meaning, str):
-            return event.value
-        found = meaning.found if isinstance(meaning, Refused) else shown(meaning)
-        hint = f'quote it: "{event.value[:40]}"' if event.value else "write a key before the colon"
+            return text
+        found = meaning.found if isinstance(meaning, RefusedScalar) else shown(meaning)
+        hint = f'quote it: "{text[:40]}"' if text else "write a key before the colon"
         self._refuse_key("key", event, path, f"the key {found}", hint, expected="text")
         return None
 
-    def _refuse_key(
-        self,
-        code: str,
-        event: yaml.Event,
-        path: Path,
-        found: str,
-        hint: str,
-        *,
-        expected: str = "none",
-    ) -> None:
-        """Report a key; its value is read aside."""
-        self.reading.report(
-            f"documents/{code}",
-            self._place(event),
-            f"found {found}, expected {expected}",
-            hint=hint,
-            key=key_path(path),
-        )
-
-    def _skip(self, event: yaml.Event) -> None:
-        """Read past a collection that is no key."""
-        depth = 1
-        while depth:
-            event = self._next()
+    def _skip(self, event: Event) -> None:
+        outside = len(self.open)
+        self.open.append(event)
+        while len(self.open) > outside:
+            event = self.next()
             self._count(event, (), 1)
-            if isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
-                depth += 1
-            elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-                depth -= 1
+            if isinstance(event, CollectionStartEvent):
+                self.open.append(event)
+            elif isinstance(event, CollectionEndEvent):
+                self.open.pop()
 
-    def _sequence(self, path: Path, depth: int) -> list[Any]:
+    def _list(self, path: Path, depth: int) -> list[Any]:
         value: list[Any] = []
-        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+        while type(event := self.next()) is not SequenceEndEvent:
             value.append(self._node(event, (*path, len(value)), depth + 1))
         return value
 
-    def _scalar(self, event: yaml.ScalarEvent, path: Path) -> Any:
+    def _scalar(self, event: Event, path: Path) -> Any:
+        text: str = event.value
         quoted = event.style != ""
-        self.notes.scalars[path] = Scalar(text=event.value, quoted=quoted)
+        if not quoted:
+            self.notes.plain[path] = text
         if self._bad_characters(event, path, "value"):
             self.notes.reported.add(path)
             return None
         if quoted:
-            self.reading.quoted_spans.append(
-                (self.offset + _begin(event), self.offset + _end(event))
-            )
-            return event.value
-        meaning = resolve(event.value)
-        if not isinstance(meaning, Refused):
+            span = (self._begin(event), self.offset + event.end_mark.index)
+            self.reading.quoted_spans.append(span)
+            return text
+        meaning = resolve(text)
+        if meaning is None:
+            self.notes.empty.append(path)
+        if not isinstance(meaning, RefusedScalar):
             return meaning
         self.reading.report(
             meaning.code,
             self._place(event),
             f"found {meaning.found}, expected {meaning.expected}",
             hint=meaning.hint,
-            key=key_path(path),
+            path=path,
         )
         self.notes.reported.add(path)
         return None
 
-    def _bad_characters(self, event: yaml.ScalarEvent, path: Path, what: str) -> bool:
-        begin, end = self.offset + _begin(event), self.offset + _end(event)
+    def _bad_characters(self, event: Event, path: Path, what: str) -> bool:
+        if not self.reading.text.suspect:
+            return False
+        begin, end = self._begin(event), self.offset + event.end_mark.index
         char = self.reading.refused.take(begin, end) or refused_in(event.value)
         if char is None:
             return False
@@ -278,49 +280,42 @@ class Builder:
             f"found {name_of_character(char)} in the {what}, "
             "expected text without control characters",
             hint="remove the character",
-            key=key_path(path),
+            path=path,
         )
         return True
 
-    def _refuse(self, code: str, event: yaml.Event, path: Path, found: str, hint: str) -> None:
+    def _refuse(self, code: str, event: Event, path: Path, found: str, hint: str) -> None:
         self.notes.reported.add(path)
+        self._refuse_key(code, event, path, found, hint)
+
+    def _refuse_key(
+        self,
+        code: str,
+        event: Event,
+        path: Path,
+        found: str,
+        hint: str,
+        *,
+        expected: str = "none",
+    ) -> None:
         self.reading.report(
             f"documents/{code}",
             self._place(event),
-            f"found {found}, expected none",
+            f"found {found}, expected {expected}",
             hint=hint,
-            key=key_path(path),
+            path=path,
         )
 
 
-def _begin(event: yaml.Event) -> int:
-    mark = event.start_mark
-    assert mark is not None, "the C parser marks every event"
-    return mark.index
+def _has_bracket(event: Event) -> bool:
+    """Whether a collection may begin with a bracket: block ones and single pairs do not."""
+    return bool(event.flow_style) and event.end_mark.index > event.start_mark.index
 
 
-def _end(event: yaml.Event) -> int:
-    mark = event.end_mark
-    assert mark is not None, "the C parser marks every event"
-    return mark.index
-
-
-def _is_long(event: yaml.Event) -> bool:
-    return _end(event) > _begin(event)
-
-
-def _key_name(event: yaml.Event) -> str:
-    """What the path of a refused key's value calls the key."""
-    return event.value if isinstance(event, yaml.ScalarEvent) else "?"
-
-
-def _short_path(path: Path) -> str:
-    return key_path(path if len(path) <= 8 else path[:8])
+def _key_name(event: Event) -> str:
+    """The name of a refused key in the path of its value."""
+    return event.value if type(event) is ScalarEvent else "?"
 
 
 def _tag(tag: str) -> str:
     return tag.replace("tag:yaml.org,2002:", "!!")[:60]
-
-
-def _collection(event: yaml.Event) -> str:
-    return "a mapping" if isinstance(event, yaml.MappingStartEvent) else "a list"

@@ -1,22 +1,21 @@
 """Errors of a decoder, put into words at their places.
 
-Takes the error records that pydantic lists (`type`, `loc`, `ctx`) as plain mappings, and the JSON
-Schema of the kind, which knows what each field is called and holds. This room imports neither.
+It takes pydantic's error records (`type`, `loc`, `ctx`) as plain mappings, and the JSON Schema of
+the kind, which knows the names and contents of fields. See `fields.decode`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gitbot.documents.field_names import FieldNames, Json
-from gitbot.documents.formats import Refusal
-from gitbot.documents.positions import Path, shown
+from gitbot.documents.positions import Path, key_path, shown
 from gitbot.documents.report import Report, value_at
-from gitbot.documents.words import nearest, one_of
-
-__all__ = ["Report", "from_text", "report_errors", "report_nothing", "value_at"]
+from gitbot.model.findings import Finding, Refusal
+from gitbot.model.words import nearest, one_of
 
 _WANTED = {
     "string_type": "text",
@@ -30,23 +29,6 @@ _WANTED = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
 }
-
-
-def from_text(read: Callable[[str], Any], expected: str, hint: str) -> Callable[[Any, Any], Any]:
-    """A before-validator of a field that files write as text and whose value is another type.
-
-    Values made in code (no validation context) may be given as they are; in a file anything but
-    text is refused.
-    """
-
-    def convert(value: Any, info: Any) -> Any:
-        if isinstance(value, str):
-            return read(value)
-        if info.context is None:
-            return value
-        raise Refusal("type", expected, hint if value is not None else "write a value")
-
-    return convert
 
 
 def report_errors(
@@ -67,14 +49,12 @@ def report_errors(
 
 
 def report_nothing(report: Report, schema: Callable[[], Json]) -> None:
-    """Report every key and item without a value; call it before `report_errors`.
+    """Report every key and item without a value. Call this before `report_errors`.
 
-    A decoder may take null for "absent"; people who leave a key without value meant to write one.
+    A decoder may read null as absent, but people who leave a key without value meant to write one.
     """
-    if report.document.filled or not _holds_null(report.document.value):
-        return
     fields = FieldNames(schema)
-    for path in _nulls(report.document.value, ()):
+    for path in report.document.empty:
         if not report.silent(path):
             report.nothing.add(path)
             report.at_value(
@@ -85,21 +65,38 @@ def report_nothing(report: Report, schema: Callable[[], Json]) -> None:
             )
 
 
-def _holds_null(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(map(_holds_null, value.values()))
-    return any(map(_holds_null, value)) if isinstance(value, list) else value is None
+def by_field(
+    findings: Iterable[Finding], report: Report, schema: Callable[[], Json]
+) -> list[Finding]:
+    """Findings of the reader about plain words and dates, with what their fields want.
+
+    The reader knows no schema: it says to quote `yes` where a number is wanted, and a bare date
+    where a time is.
+    """
+    places = {
+        (report.file, key_path(path), report.document.positions.value(path).line): path
+        for path in report.document.reported
+    }
+    fields = FieldNames(schema)
+    return [
+        _for_field(item, fields.at(places[place])) if place in places else item
+        for item in findings
+        for place in [(item.file, item.key_path, item.line)]
+    ]
 
 
-def _nulls(value: Any, path: Path) -> Iterator[Path]:
-    if value is None:
-        yield path
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _nulls(item, (*path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _nulls(item, (*path, index))
+def _for_field(finding: Finding, field: Json) -> Finding:
+    found = finding.message.removeprefix("found ").partition(" unquoted")[0]
+    example = next(iter(field.get("examples", ())), "")
+    if finding.code == "documents/boolean-word" and field.get("type") == "integer":
+        message = f"found {found}, expected an integer"
+        return replace(finding, message=message, hint="write a number in digits")
+    if re.fullmatch(_DATE, found) and not re.fullmatch(field.get("pattern", ""), found):
+        return replace(finding, hint=f'write it as "{example}", in quotes') if example else finding
+    return finding
+
+
+_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 
 def _path(loc: Sequence[str | int]) -> Path:
@@ -117,9 +114,8 @@ def _one(report: Report, path: Path, error: Mapping[str, Any], fields: FieldName
         report.at_key(path, "unknown-field", message, hint)
         return
     value = value_at(report.document.value, path)
-    scalar = report.document.positions.scalar(path)
-    plain = scalar is not None and not scalar.quoted
-    found = _found(value, scalar.text if scalar is not None and plain else "")
+    plain = report.document.positions.plain.get(path, "")
+    found = _found(value, plain)
     if error["loc"] and error["loc"][-1] == "[key]":
         refusal = context.get("error")
         expected, hint, code = _refused(refusal)
@@ -130,14 +126,12 @@ def _one(report: Report, path: Path, error: Mapping[str, Any], fields: FieldName
         expected, hint, code = _refused(context["error"])
         report.at_value(path, code, f"found {found}, expected {expected}", hint)
         return
-    expected, hint, code = _expectation(
-        kind, context, value, scalar.text if plain and scalar else ""
-    )
+    expected, hint, code = _expectation(kind, context, value, plain)
     report.at_value(path, code, f"found {found}, expected {expected}", hint)
 
 
 def _found(value: Any, plain: str) -> str:
-    """Text as messages show text; other plain scalars as they are written."""
+    """Text as messages show text; other plain scalars as in the file."""
     if isinstance(value, str) or value is None or not plain:
         return shown(value)
     return plain[:60]
@@ -176,7 +170,7 @@ def _expectation(
 
 def _choice(expected: str, value: Any) -> tuple[str, str, str]:
     words = re.findall(r"'([^']*)'", expected)
-    near = nearest(value, words) if isinstance(value, str) else None
+    near = nearest(value, words, cutoff=0.7) if isinstance(value, str) else None
     return one_of(words), f"did you mean {near}?" if near else "", "choice"
 
 

@@ -1,18 +1,21 @@
-"""What every document of gitbot's begins with: apiVersion and kind."""
+"""How every gitbot document begins: apiVersion and kind."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gitbot.documents.decoding import Report
 from gitbot.documents.positions import shown
-from gitbot.documents.words import nearest, one_of
+from gitbot.documents.report import Report
+from gitbot.model.names import API_VERSION
+from gitbot.model.words import nearest, one_of
+
+_GROUP = API_VERSION.partition("/")[0]
 
 
-def envelope_is_known(report: Report, api_version: str, kinds: Sequence[str]) -> bool:
-    """Whether a document is of a known kind and version; reports why it is not.
+def envelope_is_known(report: Report, kinds: Sequence[str]) -> bool:
+    """Whether a document has one of the kinds and the known version; reports why not.
 
-    A document of another version is never read "as well as possible".
+    A document of another version is never read on a best-effort basis.
     """
     value = report.document.value
     if not isinstance(value, dict):
@@ -25,7 +28,7 @@ def envelope_is_known(report: Report, api_version: str, kinds: Sequence[str]) ->
             )
         return False
     known = [
-        _is_one_of(report, value, "apiVersion", [api_version]),
+        _is_one_of(report, value, "apiVersion", [API_VERSION]),
         _is_one_of(report, value, "kind", kinds),
     ]
     return all(known)
@@ -49,15 +52,10 @@ def _is_one_of(
         return False
     near = nearest(word, expected) if isinstance(word, str) else None
     hint = f"did you mean {near}?" if near else f"write {field}: {expected[0]}"
-    if field == "apiVersion" and str(word).partition("/")[0] == api_group(expected):
+    if field == "apiVersion" and str(word).partition("/")[0] == _GROUP:
         hint = f"this gitbot reads {expected[0]} only"
     if len(expected) > 1 and not near:
         hint = "`gitbot schema` lists them"
     code = "version" if field == "apiVersion" else "kind"
     report.at_value(path, code, f"found {shown(word)}, expected {one_of(expected)}", hint)
     return False
-
-
-def api_group(api_versions: Sequence[str]) -> str:
-    """The group of an apiVersion: what stands before the slash."""
-    return api_versions[0].partition("/")[0]

@@ -1,4 +1,4 @@
-"""What a JSON Schema knows of fields: what they hold, and which one a person meant."""
+"""What a JSON Schema knows about fields: what they hold, and which one a person meant."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from gitbot.documents.positions import Path, key_path, shown
-from gitbot.documents.words import nearest, one_of
+from gitbot.model.words import nearest, one_of
 
 Json = Mapping[str, Any]
 _SHAPES = {
@@ -16,11 +16,12 @@ _SHAPES = {
     "array": "a list",
     "object": "a mapping",
 }
+_EXAMPLES = {"topologyKey": "topology.kubernetes.io/zone"}  # where that of the type misleads
 _SUGGESTIONS = 200  # unknown fields of one document that are compared with the known ones
 
 
 class FieldNames:
-    """What a JSON Schema knows of the fields of a document."""
+    """What a JSON Schema knows about the fields of a document."""
 
     def __init__(self, schema: Callable[[], Json]) -> None:
         self._made: Json | None = None
@@ -30,27 +31,26 @@ class FieldNames:
 
     @property
     def schema(self) -> Json:
-        """The schema, made when the first error asks for it."""
         if self._made is None:
             self._made = self._make()
         return self._made
 
     def wanted(self, path: Path) -> tuple[str, str]:
         """What a missing field holds, and the line to add."""
-        schema = self._at(path)
+        schema = self.at(path)
         name = path[-1] if path else ""
         if "const" in schema or "enum" in schema:
             words = [str(word) for word in schema.get("enum", [schema.get("const")])]
             hint = f"add {name}: {words[0]}" if len(words) == 1 else f"add {name}"
             return one_of(words), hint
         wanted = _SHAPES.get(str(schema.get("type")), "a value")
-        example = next(iter(schema.get("examples", ())), None)
+        example = _EXAMPLES.get(str(name)) or next(iter(schema.get("examples", ())), None)
         return wanted, f"add {name}: {example}" if isinstance(example, str | int) else f"add {name}"
 
     def unknown(self, path: Path) -> tuple[str, str]:
-        """What an unknown field should have been."""
+        """The likely intended name of an unknown field."""
         name, parent = str(path[-1]), path[:-1]
-        known = list(self._at(parent).get("properties", {}))
+        known = list(self.at(parent).get("properties", {}))
         message = f"found the unknown field {shown(name)}, expected {one_of(known or ['none'])}"
         if self.budget <= 0:
             return message, ""
@@ -65,7 +65,8 @@ class FieldNames:
             return message, f"did you mean {place}?"
         return message, "remove it"
 
-    def _at(self, path: Path) -> Json:
+    def at(self, path: Path) -> Json:
+        """The schema of a field, references resolved; empty if it is unknown."""
         schema = self._resolve(self.schema)
         for step in path:
             if isinstance(step, int):
@@ -88,7 +89,7 @@ class FieldNames:
         return schema
 
     def _everywhere(self) -> dict[str, Path]:
-        """Every field's name and the place nearest to the root where it belongs."""
+        """Every field's name and the place closest to the root where it belongs."""
         if self._places is None:
             self._places = {}
             self._collect([((), self._resolve(self.schema))])

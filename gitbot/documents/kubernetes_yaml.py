@@ -1,10 +1,10 @@
 """Plain Kubernetes YAML, as kubectl writes it and people keep it: lenient where kubectl is.
 
-Intents are read by `read_documents`, which is strict and knows positions; this door is for
-objects of a cluster. Scalars follow YAML 1.2's core schema (no yes/no booleans, no sexagesimal,
-no timestamps); a number with a fraction stays text, as Kubernetes quantities are. An anchor is
-fine; an alias or a merge key is refused, since a few lines of them can stand for a value of any
-size. Values are built from the parser's events, so that work and memory follow the bytes alone.
+`read_documents` reads intents strictly and with positions; this module reads objects of a cluster.
+Scalars follow YAML 1.2's core schema (no yes/no booleans, no sexagesimal, no timestamps); a number
+with a fraction stays text, as Kubernetes quantities are. Anchors are allowed. Aliases and merge
+keys are refused, since a few lines of them can expand to a value of any size. Values are built from
+the parser's events, so work and memory depend only on the bytes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import Any
 
 import yaml
 
+from gitbot.documents.libyaml import CParser
 from gitbot.errors import InvalidInput
-
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 MAX_DEPTH = 200
 """Deepest nesting that is read; the deepest Kubernetes objects have about 30."""
@@ -40,8 +39,8 @@ def read_kubernetes_yaml(
 ) -> tuple[Any, ...]:
     """The values of all documents that are not empty, as plain data.
 
-    `file` is only for messages. Raises InvalidInput with `file:line:column` where the text is no
-    YAML, has an alias, a merge key or an unknown tag, or is beyond a budget.
+    `file` is only for messages. Raises InvalidInput with `file:line:column` if the text is not
+    YAML, has an alias, a merge key or an unknown tag, or exceeds a budget.
     """
     if len(data) > max_bytes:
         raise InvalidInput(f"{file}: found {len(data)} bytes, expected at most {max_bytes}")
@@ -58,12 +57,12 @@ def read_kubernetes_yaml(
 
 
 def scalar_places(data: bytes, path: Sequence[str], found: str) -> tuple[tuple[int, int], ...]:
-    """Line and column (from 1) of each scalar `found` at a place whose last keys are `path`.
+    """Line and column (from 1) of each scalar `found` whose path ends in `path`.
 
-    In the order of the text; none where the text is no YAML.
+    In the order of the text; empty if the text is not YAML.
     """
     try:
-        roots = list(yaml.compose_all(data, Loader=_Loader))
+        roots = list(yaml.compose_all(data, Loader=yaml.CSafeLoader))
     except (yaml.YAMLError, ValueError, RecursionError):
         return ()
     return tuple(place for root in roots for place in _places(root, path, found))
@@ -82,7 +81,6 @@ def _places(node: yaml.Node, path: Sequence[str], found: str) -> Iterator[tuple[
 
 
 def _under(node: yaml.Node, path: Sequence[str]) -> yaml.Node | None:
-    """The node under a path of keys; None where a step is missing."""
     found: yaml.Node | None = node
     for key in path:
         pairs = found.value if isinstance(found, yaml.MappingNode) else ()
@@ -91,22 +89,18 @@ def _under(node: yaml.Node, path: Sequence[str]) -> yaml.Node | None:
 
 
 class _Reader:
-    """One file; `budget` is how many nodes may still come."""
+    """One file; `budget` is how many more nodes are allowed."""
 
     def __init__(self, data: bytes, file: str, budget: int) -> None:
-        self.loader = _Loader(data)
-        self.next: Callable[[], yaml.Event] = self.loader.get_event
+        self.next: Callable[[], Any] = CParser(data).get_event
         self.file = file
         self.most = self.budget = budget
 
     def documents(self) -> list[Any]:
         found = []
-        try:
-            while not isinstance(event := self.next(), yaml.StreamEndEvent):
-                if isinstance(event, yaml.DocumentStartEvent):
-                    found.append(self._node(self.next(), 1))
-        finally:
-            self.loader.dispose()
+        while not isinstance(event := self.next(), yaml.StreamEndEvent):
+            if isinstance(event, yaml.DocumentStartEvent):
+                found.append(self._node(self.next(), 1))
         return found
 
     def _node(self, event: yaml.Event, depth: int) -> Any:

@@ -1,11 +1,10 @@
-"""Places in a file: where each value and each key of a document stands."""
+"""Places in a file: the position of each value and each key of a document."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-from gitbot.model.later import Later
 
 Path = tuple[str | int, ...]
 """A key path: text for mapping keys, integers from 0 for list items."""
@@ -19,49 +18,46 @@ class Position:
     column: int
 
 
+TOP = Position(line=1, column=1)
+"""The first character of a file."""
+
+
+def position_of(offset: int, line_starts: Sequence[int]) -> Position:
+    """Line and column of a character offset, as editors count them."""
+    line = bisect_right(line_starts, offset)
+    return Position(line=line, column=offset - line_starts[line - 1] + 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scalar:
-    """How a scalar is written: its text as in the file (quotes removed), quoted or plain."""
+class Positions:
+    """Positions of one document. A missing path gives its nearest parent's position.
 
-    text: str
-    quoted: bool
+    `values` and `keys` hold character offsets in the file, whose lines begin at `line_starts`.
+    `plain` holds the text of every plain scalar; other scalars are quoted (or block) text.
+    """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Positions(Later):
-    """Positions of one document. A path that does not exist answers with its nearest parent's."""
-
-    values: Mapping[Path, Position] = field(default_factory=dict)
-    keys: Mapping[Path, Position] = field(default_factory=dict)
-    scalars: Mapping[Path, Scalar] = field(default_factory=dict)
+    line_starts: Sequence[int] = (0,)
+    values: Mapping[Path, int] = field(default_factory=dict)
+    keys: Mapping[Path, int] = field(default_factory=dict)
+    plain: Mapping[Path, str] = field(default_factory=dict)
 
     def value(self, path: Path) -> Position:
-        """Where the value under a path begins."""
         while path and path not in self.values:
             path = path[:-1]
-        return self.values.get(path, Position(line=1, column=1))
+        return position_of(self.values.get(path, 0), self.line_starts)
 
     def key(self, path: Path) -> Position:
-        """Where the key of a path begins; a list item's own place, the document's for `()`."""
+        """The position of a path's key; of a list item itself, and of the document for `()`."""
         found = self.keys.get(path)
         if found is not None:
-            return found
+            return position_of(found, self.line_starts)
         if path in self.values or not path:
             return self.value(path)
         return self.key(path[:-1])
 
-    def scalar(self, path: Path) -> Scalar | None:
-        """How the scalar under a path is written; None where there is none."""
-        return self.scalars.get(path)
-
-    def quoted(self, path: Path) -> bool:
-        """Whether the value under a path is quoted (or block) text."""
-        scalar = self.scalars.get(path)
-        return scalar is not None and scalar.quoted
-
 
 def key_path(path: Path) -> str:
-    """A path as people write it: `spec.vms.names[0]`, `metadata.labels["app/x"]`."""
+    """A path in people's notation: `spec.vms.names[0]`, `metadata.labels["app/x"]`."""
     parts: list[str] = []
     for step in path:
         if isinstance(step, int):

@@ -4,15 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitbot.documents.document import Document
+from gitbot.documents.document import ParsedDocument
 from gitbot.documents.positions import Path, Position, key_path
 from gitbot.model.findings import Finding, Severity
+
+
+def finding_at(
+    file: str,
+    place: Position,
+    code: str,
+    message: str,
+    hint: str = "",
+    *,
+    path: Path = (),
+    severity: Severity = Severity.ERROR,
+) -> Finding:
+    return Finding(
+        code=code,
+        severity=severity,
+        message=message,
+        file=file,
+        line=place.line,
+        column=place.column,
+        key_path=key_path(path),
+        hint=hint,
+    )
 
 
 class Report:
     """Findings about one document, placed by key path. `room` begins every code."""
 
-    def __init__(self, *, document: Document, file: str, room: str) -> None:
+    def __init__(self, *, document: ParsedDocument, file: str, room: str) -> None:
         self.document = document
         self.file = file
         self.room = room
@@ -28,11 +50,10 @@ class Report:
         self._add(self.document.positions.key(path), path, (code, message, hint))
 
     def at_parent(self, path: Path, code: str, message: str, hint: str = "") -> None:
-        """An error about a field that is missing: at the key of the mapping that lacks it."""
+        """An error about a missing field, at the key of the mapping that lacks it."""
         self._add(self.document.positions.key(path[:-1]), path, (code, message, hint))
 
     def warn(self, path: Path, code: str, message: str, hint: str = "") -> None:
-        """A warning at a key."""
         place = self.document.positions.key(path)
         self._add(place, path, (code, message, hint), Severity.WARNING)
 
@@ -46,19 +67,8 @@ class Report:
         message: str,
         hint: str = "",
     ) -> None:
-        """A finding of another room, whose code is complete."""
-        self.findings.append(
-            Finding(
-                code=code,
-                severity=severity,
-                message=message,
-                file=self.file,
-                line=place.line,
-                column=place.column,
-                key_path=key_path(path),
-                hint=hint,
-            )
-        )
+        found = finding_at(self.file, place, code, message, path=path, hint=hint, severity=severity)
+        self.findings.append(found)
 
     def silent(self, path: Path) -> bool:
         """Whether the value under a path (or above it) is a finding already."""
@@ -86,7 +96,6 @@ class Report:
 
 
 def value_at(value: Any, path: Path) -> Any:
-    """The plain value under a path; None where there is none."""
     for step in path:
         if isinstance(value, dict):
             value = value.get(step)

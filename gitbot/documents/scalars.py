@@ -1,7 +1,7 @@
 """Plain scalars by the YAML 1.2 core schema, integers in plain decimal only.
 
-What readers of YAML 1.1 and 1.2 understand differently (`no`, `22:30`, `010`, `1_000`, a bare
-date) is refused with the advice to quote it, so that no two tools see two values.
+Scalars that readers of YAML 1.1 and 1.2 understand differently (`no`, `22:30`, `010`, `1_000`, a
+bare date) are refused with the advice to quote them, so that all tools see the same value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import math
 import re
 from dataclasses import dataclass
 
+from gitbot.model.words import shortened
+
 MAX_DIGITS = 18
+_SHOWN = 40
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE"})
 _FALSE = frozenset({"false", "False", "FALSE"})
@@ -27,8 +30,8 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt \t].*)?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """A plain scalar that is not read: what was found, what was expected, what to do."""
+class RefusedScalar:
+    """A plain scalar that is refused: what was found, what was expected, what to do."""
 
     code: str
     found: str
@@ -36,11 +39,10 @@ class Refused:
     hint: str
 
 
-Resolved = str | int | float | bool | None | Refused
+Resolved = str | int | float | bool | None | RefusedScalar
 
 
 def resolve(text: str) -> Resolved:
-    """The value of a plain (unquoted) scalar."""
     if text in _WORDS:
         return _word(text)
     if text[0] in "-+.0123456789":
@@ -53,7 +55,7 @@ def _word(text: str) -> Resolved:
         return None
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
-    return Refused(
+    return RefusedScalar(
         code="documents/boolean-word",
         found=f"{text} unquoted, which other readers take for a boolean",
         expected="text in quotes, or true or false",
@@ -65,32 +67,32 @@ def _number(text: str) -> Resolved:
     if _INTEGER.fullmatch(text):
         return _integer(text)
     if _OTHER_INTEGER.fullmatch(text):
-        return Refused(
+        return RefusedScalar(
             code="documents/integer",
-            found=f"{_cut(text)}",
+            found=shortened(text, _SHOWN),
             expected="an integer in plain decimal, or text in quotes",
             hint=_decimal_hint(text),
         )
     if _SEXAGESIMAL.fullmatch(text) or _DATE.fullmatch(text):
-        return Refused(
+        return RefusedScalar(
             code="documents/unquoted-time",
-            found=f"{_cut(text)} unquoted",
+            found=f"{shortened(text, _SHOWN)} unquoted",
             expected="text in quotes",
-            hint=f'quote it: "{_cut(text)}"',
+            hint=f'quote it: "{shortened(text, _SHOWN)}"',
         )
     if _NOT_FINITE.fullmatch(text):
-        return Refused(
+        return RefusedScalar(
             code="documents/number",
             found=text,
             expected="a finite number, or text in quotes",
             hint=f'if text is meant, quote it: "{text}"',
         )
     if _UNDERSCORED_FLOAT.fullmatch(text) and "_" in text:
-        return Refused(
+        return RefusedScalar(
             code="documents/number",
-            found=_cut(text),
+            found=shortened(text, _SHOWN),
             expected="a number without underscores, or text in quotes",
-            hint=f'if text is meant, quote it: "{_cut(text)}"',
+            hint=f'if text is meant, quote it: "{shortened(text, _SHOWN)}"',
         )
     return _float(text) if _FLOAT.fullmatch(text) else text
 
@@ -98,7 +100,7 @@ def _number(text: str) -> Resolved:
 def _integer(text: str) -> Resolved:
     digits = len(text.lstrip("-"))
     if digits > MAX_DIGITS:
-        return Refused(
+        return RefusedScalar(
             code="documents/integer",
             found=f"an integer of {digits} digits",
             expected=f"at most {MAX_DIGITS} digits",
@@ -110,9 +112,9 @@ def _integer(text: str) -> Resolved:
 def _float(text: str) -> Resolved:
     if len(text) <= 400 and math.isfinite(value := float(text)):
         return value
-    return Refused(
+    return RefusedScalar(
         code="documents/number",
-        found=_cut(text),
+        found=shortened(text, _SHOWN),
         expected="a number within the range of a double",
         hint="if text is meant, quote it",
     )
@@ -127,7 +129,3 @@ def _decimal_hint(text: str) -> str:
     if base == 10 and len(digits) > 1 and digits[0] == "0":
         return f'write {sign}{int(digits)}, or quote it if text is meant: "{text}"'
     return f'write {sign}{int(digits, base)}, or quote it if text is meant: "{text}"'
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 40 else text[:37] + "..."

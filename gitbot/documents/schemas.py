@@ -1,6 +1,6 @@
-"""JSON Schemas of the forms of text, and the dress that every published schema wears.
+"""JSON Schemas of the forms of text, and the frame of every published schema.
 
-Patterns are for editors and CI: they refuse what the reader refuses, as far as a pattern can.
+Patterns help editors and CI: they refuse what the reader refuses, as far as a pattern can.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gitbot import calendar
 from gitbot.documents import formats
+from gitbot.model.names import BAD_REF
 
 Json = dict[str, Any]
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -38,7 +40,7 @@ LABEL_KEY: Json = {
     "not": {"pattern": "[^/]{64}$"},
 }
 LABEL_VALUE: Json = _text(formats.LABEL_VALUE, longest=63)
-DURATION: Json = _text(formats.DURATION, "PT4H", "P3D") | {"not": {"pattern": "[PT]$"}}
+DURATION: Json = _text(calendar.DURATION, "PT4H", "P3D") | {"not": {"pattern": "[PT]$"}}
 POSITIVE_DURATION: Json = DURATION | {"not": {"pattern": "^[^1-9]*$|[PT]$"}}
 INSTANT: Json = _text(f"{_DATE}T{_TIME}{_OFFSET}", "2026-12-06T22:00+01:00")
 LOCAL_TIME: Json = _text(f"{_DATE}T{_TIME}", "2026-12-06T22:00")
@@ -65,7 +67,7 @@ BRANCH: Json = {
     "type": "string",
     "minLength": 1,
     "maxLength": 200,
-    "not": {"pattern": formats.BAD_REF},
+    "not": {"pattern": BAD_REF},
     "examples": ["main"],
 }
 PATH: Json = {
@@ -78,7 +80,7 @@ DIGEST: Json = _text("sha256:[0-9a-f]{64}")
 
 
 def dressed(schema: Mapping[str, Any], *, kind: str, description: str) -> Json:
-    """A schema with dialect, id and title; without the titles that only repeat field names."""
+    """A schema with dialect, id and title, without titles that repeat field names."""
     body = _as_written(_without_null(_without_titles(schema)))
     definitions = body.pop("$defs", None)
     dressed_schema: Json = {
@@ -94,7 +96,7 @@ def dressed(schema: Mapping[str, Any], *, kind: str, description: str) -> Json:
 
 
 def _without_titles(value: Any, *, names: bool = False) -> Any:
-    """`names`: the mapping's keys are field names, among which `title` may be one."""
+    """`names`: the mapping's keys are field names, and one may be `title`."""
     if isinstance(value, Mapping):
         return {
             key: _without_titles(item, names=key in {"properties", "$defs"} and not names)
@@ -107,7 +109,7 @@ def _without_titles(value: Any, *, names: bool = False) -> Any:
 
 
 def _without_null(value: Any) -> Any:
-    """A field that may be absent is not one that may be null."""
+    """An optional field may be absent, but not null."""
     if isinstance(value, list):
         return [_without_null(item) for item in value]
     if not isinstance(value, Mapping):
@@ -136,5 +138,5 @@ def _as_written(value: Any) -> Any:
     if isinstance(default, Mapping | list) and ("$ref" in made or not default):
         del made["default"]
     elif made.get("pattern") == DURATION["pattern"] and isinstance(default, int):
-        made["default"] = formats.duration_text(default)
+        made["default"] = calendar.duration_text(default)
     return made

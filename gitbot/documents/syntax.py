@@ -1,4 +1,4 @@
-"""What the parser refuses, in words that say what to do."""
+"""Syntax errors of the parser, in words that say what to do."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _KNOWN = (
         "quoted scalar",
         "Unicode character escape code",
         "an escape that names no character",
-        "a Unicode character that is no surrogate",
+        "a Unicode character that is not a surrogate",
         "write the character itself",
         False,
     ),
@@ -134,7 +134,7 @@ _KNOWN = (
     (
         "",
         "node content",
-        "something that is no value",
+        "something that is not a value",
         "a value",
         "write one, or quote the text",
         False,
@@ -150,7 +150,7 @@ _KNOWN = (
     (
         "block mapping",
         "did not find expected key",
-        "something that is no key",
+        "something that is not a key",
         "a key of the same mapping, indented like the others",
         "indent the line like its siblings",
         False,
@@ -158,7 +158,7 @@ _KNOWN = (
     (
         "block collection",
         "did not find expected '-'",
-        "something that is no list item",
+        "something that is not a list item",
         "a list item beginning with -",
         "indent the line like its siblings",
         False,
@@ -168,7 +168,7 @@ _KNOWN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParserState:
-    """Where the parser was: after a document closed by `...`, inside which open brackets.
+    """Where the parser was: after a document closed by `...`, and inside which open brackets.
 
     `open` holds the offsets of the brackets and braces that are not closed, innermost last.
     """
@@ -178,7 +178,6 @@ class ParserState:
 
 
 def syntax_problem(error: yaml.YAMLError, text: str, state: ParserState) -> SyntaxProblem:
-    """Translate a parser error."""
     problem = _translated(error, text, state)
     mark = getattr(error, "problem_mark", None)
     reached = mark.index if mark is not None else problem.index

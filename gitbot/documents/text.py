@@ -1,26 +1,27 @@
-"""Bytes to text: UTF-8 only, every character that editors or reviewers could misread refused.
+"""Bytes to text: UTF-8 only. Refuses every character that editors or reviewers could misread.
 
 CRLF and LF end a line, and a byte order mark of UTF-8 at the start is skipped. A lone CR, U+0085,
-U+2028 and U+2029 are refused where they stand: YAML readers, editors and diffs do not agree on
+U+2028 and U+2029 are refused at their place: YAML readers, editors and diffs do not agree on
 whether they end a line, so a reviewer could see something else than gitbot reads.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
-from gitbot.documents.positions import Position
-from gitbot.model.findings import Finding, Severity
+from gitbot.documents.positions import TOP, Position, position_of
+from gitbot.documents.report import finding_at
+from gitbot.model.findings import Finding
 
 BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _RAW = re.compile(
     r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]"
 )
 _IN_TEXT = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI}\ud800-\udfff]")
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_SUSPECT = re.compile(rf"[\\{BIDI}]")
 _MOST = 1000  # refused characters of one file that are named
 _NAMES = {
     "\r": "a carriage return without line feed",
@@ -33,32 +34,33 @@ _NAMES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """A file's text for the parser, and the places of characters that are refused.
+class SourceText:
+    """A file's text for the parser, and the positions of refused characters.
 
-    `text` has the length of the original; refused characters are replaced, so that reading goes on
-    and all other errors are found in the same run. `refused` maps character offsets to characters.
+    `text` has the length of the original; refused characters are replaced, so that reading
+    continues and finds all other errors in the same run. `refused` maps character offsets to
+    characters. `suspect` is False if certainly no scalar holds a character that is refused in
+    fields.
     """
 
     text: str
     refused: dict[int, str]
     line_starts: tuple[int, ...]
+    suspect: bool
 
     def position(self, index: int) -> Position:
-        """Line and column of a character offset, as editors count them."""
-        line = bisect_right(self.line_starts, index)
-        return Position(line=line, column=index - self.line_starts[line - 1] + 1)
+        return position_of(index, self.line_starts)
 
 
 class RefusedCharacters:
-    """The refused characters that no finding has named yet, by offset."""
+    """The refused characters that no finding has reported yet, by offset."""
 
     def __init__(self, characters: dict[int, str]) -> None:
         self._characters = dict(characters)
         self._offsets = sorted(characters)
 
     def take(self, begin: int, end: int) -> str | None:
-        """Take those in [begin, end) away; the first of them."""
+        """Remove those in [begin, end) and return the first of them."""
         low, high = bisect_left(self._offsets, begin), bisect_left(self._offsets, end)
         taken = [self._characters.pop(offset, None) for offset in self._offsets[low:high]]
         return next((char for char in taken if char is not None), None)
@@ -68,14 +70,15 @@ class RefusedCharacters:
         return sorted(self._characters.items())
 
 
-def text_of(characters: str) -> Text:
-    """Prepare decoded text for the parser."""
+def text_of(characters: str) -> SourceText:
     found = islice(_RAW.finditer(characters), _MOST)
     refused = {match.start(): match.group() for match in found}
-    starts = (0, *(match.end() for match in _LINE_END.finditer(characters)))
     if refused:
         characters = _RAW.sub(_replacement, characters)
-    return Text(text=characters, refused=refused, line_starts=starts)
+    lines = characters.split("\n")  # every line ends in one by now
+    starts = tuple(accumulate((len(line) + 1 for line in lines[:-1]), initial=0))
+    suspect = bool(refused) or _SUSPECT.search(characters) is not None
+    return SourceText(text=characters, refused=refused, line_starts=starts, suspect=suspect)
 
 
 def _replacement(match: re.Match[str]) -> str:
@@ -85,10 +88,10 @@ def _replacement(match: re.Match[str]) -> str:
 def decode(data: bytes, file: str) -> tuple[str, Finding | None]:
     """UTF-8 text of a file without its byte order mark, or the finding that says why not."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "", _encoding(file, "found UTF-16 text", Position(line=1, column=1))
+        return "", _encoding(file, "found UTF-16 text", TOP)
     zeros = [byte == 0 for byte in data[:4]] if 0 in data[:4] else []
     if len(zeros) == 4 and any(zeros[:2]) and zeros[:2] == zeros[2:]:
-        return "", _encoding(file, "found UTF-16 text", Position(line=1, column=1))
+        return "", _encoding(file, "found UTF-16 text", TOP)
     try:
         return data.decode("utf-8").removeprefix("\ufeff"), None
     except UnicodeDecodeError as error:
@@ -102,30 +105,22 @@ def decode(data: bytes, file: str) -> tuple[str, Finding | None]:
 
 
 def _encoding(file: str, found: str, place: Position) -> Finding:
-    return Finding(
-        code="documents/encoding",
-        severity=Severity.ERROR,
-        message=f"{found}, expected UTF-8",
-        file=file,
-        line=place.line,
-        column=place.column,
-        hint="save the file as UTF-8",
-    )
+    message = f"{found}, expected UTF-8"
+    return finding_at(file, place, "documents/encoding", message, hint="save the file as UTF-8")
 
 
 def refused_in(value: str) -> str | None:
-    """The first character of a scalar that no field may hold; None where all are fine."""
+    """The first character of a scalar that is refused in fields; None if all are fine."""
     match = _IN_TEXT.search(value)
     return match.group() if match else None
 
 
 def shown_in(value: str) -> str:
-    """The text with each character that no field may hold as U+XXXX, for people to read."""
+    """The text with each refused character as U+XXXX, for people to read."""
     return _IN_TEXT.sub(lambda match: f"U+{ord(match.group()):04X}", value)
 
 
 def name_of_character(char: str) -> str:
-    """How messages name a refused character."""
     if char in _NAMES:
         return _NAMES[char]
     code = f"U+{ord(char):04X}"

@@ -1,7 +1,7 @@
-"""Plain data to YAML text that the reader gives back unchanged: no aliases, times in quotes.
+"""Plain data to YAML text that reads back unchanged: no aliases, times in quotes.
 
-Keys are written in the order given. Text that any reader of YAML 1.1 or 1.2 could take for
-something else, and text with a colon and digits such as times, is double-quoted.
+Keys keep their order. Text that a reader of YAML 1.1 or 1.2 could misread, and text with a colon
+and digits such as times, is double-quoted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def write_document(value: Any) -> str:
 
 
 def write_shown(value: Any) -> str:
-    """As `write_document`, of data that others wrote: what the reader refuses shows as U+XXXX."""
+    """Like `write_document`, for other people's data: what the reader refuses shows as U+XXXX."""
     return write_document(_shown(value))
 
 
@@ -42,7 +42,6 @@ def _shown(value: Any) -> Any:
 
 
 def write_documents(values: Iterable[Any]) -> str:
-    """Several documents, separated by `---`."""
     return "---\n".join(write_document(value) for value in values)
 
 
@@ -91,7 +90,7 @@ def _scalar(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise Bug(f"BUG: YAML with a key that is no text: {value!r}")
+        raise Bug(f"BUG: YAML with a key that is not text: {value!r}")
     if (char := refused_in(value)) is not None:
         raise Bug(f"BUG: YAML with the character U+{ord(char):04X}")
     plain = _PLAIN.fullmatch(value) and isinstance(resolve(value), str)

@@ -1,5 +1,5 @@
-"""The executor's brain: what is approved, what may start now, what became of it. Pure.
+"""The executor's brain: what is approved, what may start now, how it ended. Pure.
 
-It reads no clock and writes nothing: the ledger, the cluster and the time come in as values,
-steps and ledger entries go out.
+It reads no clock and writes nothing. The ledger, the cluster and the time are arguments; steps and
+ledger events are results.
 """

@@ -1,13 +1,13 @@
-"""Approved plans enter the ledger: new moves once, older plans for the same VMs make room."""
+"""Approved plans enter the ledger: new moves once; they replace older plans for the same VMs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gitbot.execution.observe import move_entry
 from gitbot.execution.requests import MoveRecord, RequestRecord
 from gitbot.execution.values import Approved, View
-from gitbot.model.ledger import Entry, MoveState
+from gitbot.model.events import MoveApproved, MoveChanged, MoveEvent, MoveState, MoveTerms
+from gitbot.model.ledger import request_file
 from gitbot.model.plan import Move
 
 SUPERSEDED = "superseded"
@@ -15,8 +15,7 @@ SUPERSEDED = "superseded"
 
 def accept(
     view: View, records: Mapping[str, RequestRecord], approved: Approved
-) -> tuple[Entry, ...]:
-    """Entries that make the moves of an approved request known; empty where they are."""
+) -> tuple[MoveEvent, ...]:
     record = records.get(approved.id, RequestRecord(id=approved.id))
     new = tuple(move for move in approved.moves if not is_known(record, approved, move))
     if not new or not may_enter(record, approved, new):
@@ -27,7 +26,6 @@ def accept(
 
 
 def is_known(record: RequestRecord, approved: Approved, move: Move) -> bool:
-    """Whether the ledger has this very move of this very plan."""
     known = record.moves.get(move.id)
     return (
         known is not None
@@ -40,9 +38,9 @@ def is_known(record: RequestRecord, approved: Approved, move: Move) -> bool:
 def may_enter(record: RequestRecord, approved: Approved, new: tuple[Move, ...]) -> bool:
     """Whether new moves may become part of a request.
 
-    A finished request never fires again: only a later proposal of the bot, whose moves count on
-    after the highest known number, may add to it (the rest of a request that ended half-way). One
-    of which nothing ever began may be approved anew.
+    A finished request never runs again. Only a later proposal of the bot, whose moves continue
+    after the highest known number, may add to it (the rest of a request that ended half-way). A
+    request that never began may be approved again.
     """
     if record.cancelled or approved.terms.void:
         return False
@@ -61,53 +59,52 @@ def _makes_room(older: MoveRecord, approved: Approved, new: tuple[Move, ...]) ->
     return waiting and other_plan and (older.vm in same or older.group in groups)
 
 
-def _accepted(view: View, approved: Approved, move: Move) -> Entry:
-    return move_entry(
-        view,
-        approved,
-        move,
-        MoveState.APPROVED,
-        reason=approved.terms.reason,
-        note=approved.terms.note,
-        data={
-            "group": move.group,
-            "wave": move.wave,
-            "attempts": approved.terms.attempts,
-            "intent": move.intent.id,
-            "planned": move.request,
-            "allowed": [[span.start, span.end] for span in approved.terms.allowed],
-            "finish": approved.terms.finish,
-        },
-    )
-
-
-def _superseded(view: View, approved: Approved, older: MoveRecord) -> Entry:
-    return record_entry(
-        view,
-        older,
-        MoveState.WITHDRAWN,
-        outcome=SUPERSEDED,
-        reason=f"plan {approved.approval.digest} took its place",
-    )
-
-
-def record_entry(
-    view: View, record: MoveRecord, state: MoveState, *, reason: str, outcome: str = ""
-) -> Entry:
-    """A ledger line about a move that is known from the ledger alone."""
-    return Entry(
-        file=f"requests/{view.cluster}/{record.request}.jsonl",
+def _accepted(view: View, approved: Approved, move: Move) -> MoveApproved:
+    approval, terms = approved.approval, approved.terms
+    return MoveApproved(
+        file=request_file(view.cluster, approved.id),
         time=view.now,
         cluster=view.cluster,
-        state=str(state),
-        request=record.request,
-        vm=str(record.vm),
-        vm_uid=record.vm_uid,
-        move=record.number,
-        source=record.source,
-        to=record.to,
-        pull_request=record.pull_request,
-        digest=record.digest,
-        reason=reason,
-        outcome=outcome,
+        request=approved.id,
+        vm=str(move.vm.namespaced_name),
+        vm_uid=move.vm.uid,
+        move=move.id,
+        source=move.source.node,
+        to=move.to.node,
+        reason=terms.reason,
+        note=terms.note,
+        author=approval.author,
+        approvers=approval.approvers,
+        merger=approval.merger,
+        pull_request=approval.pull_request,
+        commit=approval.commit,
+        digest=approval.digest,
+        terms=MoveTerms(
+            group=move.group,
+            wave=move.wave,
+            attempts=terms.attempts,
+            intent=move.intent.id,
+            planned=move.request,
+            allowed=tuple((span.start, span.end) for span in terms.allowed),
+            finish=terms.finish,
+        ),
+    )
+
+
+def _superseded(view: View, approved: Approved, older: MoveRecord) -> MoveChanged:
+    return MoveChanged(
+        file=request_file(view.cluster, older.request),
+        time=view.now,
+        cluster=view.cluster,
+        state=MoveState.WITHDRAWN,
+        request=older.request,
+        vm=str(older.vm),
+        vm_uid=older.vm_uid,
+        move=older.number,
+        source=older.source,
+        to=older.to,
+        pull_request=older.pull_request,
+        digest=older.digest,
+        reason=f"plan {approved.approval.digest} replaced it",
+        outcome=SUPERSEDED,
     )

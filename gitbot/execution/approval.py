@@ -1,9 +1,8 @@
 """What is approved: a pure decision from the facts of one merged pull request.
 
-A person's pull request approves what was last shown for the merged head before the newest
-qualifying review (where reviews are required, else before the merge); who approved when another
-plan stood there approved that one. A pull request of the bot approves exactly the digest in its
-proposal file.
+A person's pull request approves the plan that was last shown for the merged head before the newest
+qualifying review (before the merge, if no reviews are required). An approval while another plan was
+shown approves that one. A pull request of the bot approves exactly the digest in its proposal file.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gitbot.execution.state import PullRecord
 from gitbot.execution.values import Approval
+from gitbot.model.events import PlanShown
 
 UNSURE = "unsure"  # instead of a digest: two plans within one second
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewFact:
-    """One review: by whom, of which head, when."""
+    """One review: the reviewer, the reviewed head, and the time."""
 
     reviewer: str
     approved: bool
@@ -50,7 +49,7 @@ class MergedPull:
     reviews: tuple[ReviewFact, ...] = ()
     reviews_required: int = 0
     proposal: ProposalFact | None = None
-    records: tuple[PullRecord, ...] = ()
+    records: tuple[PlanShown, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +63,6 @@ class NotApproved:
 
 
 def decide(pull: MergedPull) -> Approval | NotApproved:
-    """What the merge approved, or why nothing."""
     qualifying = qualifying_reviews(pull)
     if len({review.reviewer for review in qualifying}) < pull.reviews_required:
         return _nothing(
@@ -78,10 +76,10 @@ def decide(pull: MergedPull) -> Approval | NotApproved:
 
 
 def qualifying_reviews(pull: MergedPull) -> tuple[ReviewFact, ...]:
-    """Newest word of each reviewer, where it approves the merged head before the merge.
+    """The newest review of each reviewer, if it approves the merged head before the merge.
 
-    The author's own approval and that of somebody without write permission do not count. After
-    the merge an approval adds nothing, and takes nothing from the one before it.
+    The author's own approval and approvals without write permission do not count. After the merge,
+    an approval adds nothing and revokes nothing.
     """
     newest: dict[str, ReviewFact] = {}
     for review in sorted(pull.reviews, key=lambda item: item.time):
@@ -106,10 +104,10 @@ def _proposed(
 
 
 def seen_at(shown: Iterable[tuple[int, str]], moment: int) -> str | None:
-    """The digest that stood there when somebody said yes; None where nothing did yet.
+    """The digest that was shown at the time of an approval; None if nothing was shown yet.
 
-    `shown` are times (seconds UTC) and digests, oldest first. Nobody knows the order within one
-    second: where another plan was shown in that very second, what was seen is UNSURE.
+    `shown` are times (seconds UTC) and digests, oldest first. The order within one second is
+    unknown: if another plan was shown in the same second, the result is UNSURE.
     """
     known = tuple(shown)
     before = [digest for time, digest in known if time < moment]

@@ -1,15 +1,16 @@
-"""Moves that end without a migration: moot, too late, withdrawn, or stopped with their group."""
+"""Moves that end without a migration: pointless, late, withdrawn, or stopped with their group."""
 
 from __future__ import annotations
 
 from gitbot.execution.facts import ClusterFacts
-from gitbot.execution.observe import VANISHED, move_entry
+from gitbot.execution.observe import VANISHED, move_event
 from gitbot.execution.requests import MoveRecord, RequestRecord
 from gitbot.execution.values import Approved, View
+from gitbot.kubernetes.objects import uid_of
+from gitbot.model.events import MoveChanged, MoveState
 from gitbot.model.instants import FOREVER, Interval, intersect, subtract
-from gitbot.model.ledger import Entry, MoveState
-from gitbot.model.objects import uid_of
 from gitbot.model.plan import Move
+from gitbot.model.request_id import MigrationRequestId, parse_request_id
 
 
 def ending(
@@ -20,13 +21,12 @@ def ending(
     request: RequestRecord,
     *,
     never_created: bool,
-) -> Entry | None:
-    """The entry that ends a move that has no VMIM; None where it may still run."""
+) -> MoveChanged | None:
     record = request.moves[move.id]
     state, reason = _why(view, facts, approved, move, request)
     if state is None:
         return None
-    return move_entry(
+    return move_event(
         view,
         approved,
         move,
@@ -68,25 +68,23 @@ def _moves_before(approved: Approved, move: Move, request: RequestRecord) -> boo
 
 
 def moot_reason(facts: ClusterFacts, move: Move) -> str:
-    """Why a move has lost its point, "" where it has not."""
     name = move.vm.namespaced_name
     instance = facts.instances.get(name)
     if instance is None:
         return "the VM is gone"
     if uid_of(instance) != move.vm.uid:
-        return "the VM was started anew since the plan was made"
+        return "the VM was restarted since the plan was made"
     node = facts.node_of(name)
     if node == move.source.node:
         return ""
     if facts.satisfies(node, move):
         return f"the VM is on {node} already"
-    if not move.request.startswith("request/"):
+    if not isinstance(parse_request_id(move.request), MigrationRequestId):
         return f"the VM left {move.source.node} for {node or 'no known node'}"
     return ""
 
 
 def stopped_by(request: RequestRecord, record: MoveRecord) -> MoveRecord | None:
-    """The failed move that stopped the group of a move, None where its group goes on."""
     for other in request.moves.values():
         same = other.group == record.group and other.digest == record.digest
         bad = other.state is MoveState.FAILED or other.outcome == VANISHED
@@ -96,7 +94,6 @@ def stopped_by(request: RequestRecord, record: MoveRecord) -> MoveRecord | None:
 
 
 def begun(request: RequestRecord, record: MoveRecord) -> bool:
-    """Whether a move of the same group ever had a migration."""
     return any(
         other.effects
         for other in request.moves.values()
@@ -105,7 +102,7 @@ def begun(request: RequestRecord, record: MoveRecord) -> bool:
 
 
 def next_start(view: View, approved: Approved, move: Move, request: RequestRecord) -> int | None:
-    """When the move may start at the earliest, in its allowed time; None: never again."""
+    """When the move may start at the earliest, in its allowed time; None if never."""
     future = (Interval(start=view.now, end=FOREVER),)
     spans = intersect(approved.terms.allowed, future)
     record = request.moves[move.id]

@@ -1,19 +1,20 @@
-"""What the snapshot and the migrations say, indexed for one look at the cluster."""
+"""The snapshot and the migrations, indexed for one look at the cluster."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
+from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import Breach, Occupancy, worsened
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
-from gitbot.model.plan import Move
+from gitbot.model.grouping import grouped
+from gitbot.model.plan import Move, NodeRef
 from gitbot.model.problem import Limits, PlacementProblem
 
-FINAL_PHASES = frozenset({"Succeeded", "Failed"})
 MANAGED_BY = "app.kubernetes.io/managed-by"
 JOB_NAME = "kubevirt.io/migrationJobName"
 
@@ -25,7 +26,7 @@ class ClusterFacts:
     instances: Mapping[NamespacedName, KubernetesObject]
     nodes: Mapping[str, KubernetesObject]
     migrations: Mapping[NamespacedName, KubernetesObject]
-    running: tuple[KubernetesObject, ...]  # migrations of all movers that are not over, sorted
+    unfinished: tuple[KubernetesObject, ...]  # migrations of all movers, sorted
     by_node: Mapping[str, tuple[NamespacedName, ...]]
     job_names: frozenset[tuple[str, str]]  # (namespace, VMIM name) that pods remember
     zone_key: str
@@ -34,66 +35,50 @@ class ClusterFacts:
     def of(
         cls, problem: PlacementProblem, migrations: tuple[KubernetesObject, ...]
     ) -> ClusterFacts:
-        """Index the snapshot of a problem; `migrations` are newer than the snapshot's own."""
         snapshot = problem.snapshot
         instances = snapshot.of("VirtualMachineInstance")
         return cls(
             instances={name_of(instance): instance for instance in instances},
             nodes={name_of(node).name: node for node in snapshot.of("Node")},
             migrations={name_of(migration): migration for migration in migrations},
-            running=_running(migrations),
-            by_node=_by_node(instances),
+            unfinished=tuple(
+                sorted((item for item in migrations if not is_final(item)), key=name_of)
+            ),
+            by_node=grouped(
+                (node, name_of(instance))
+                for instance in sorted(instances, key=name_of)
+                if (node := at(instance, "status", "nodeName"))
+            ),
             job_names=_job_names(snapshot),
             zone_key=problem.zone_key,
         )
 
     def node_of(self, vm: NamespacedName) -> str:
-        """Where a VMI runs, "" where it does not."""
         return str(at(self.instances.get(vm, {}), "status", "nodeName", default=""))
 
     def zone_of(self, node: str) -> str:
-        """The zone of a node, "" where it has none."""
         return labels_of(self.nodes.get(node, {})).get(self.zone_key, "")
 
+    def as_is(self, move: Move) -> Move:
+        """The move from where the VM is now."""
+        node = self.node_of(move.vm.namespaced_name) or move.source.node
+        return replace(move, source=NodeRef(node=node, zone=self.zone_of(node)))
+
     def satisfies(self, node: str, move: Move) -> bool:
-        """Whether landing on the node is what the move's pin asked for."""
         labels = labels_of(self.nodes.get(node, {}))
         wanted = move.added_node_selector.items()
         matches = all(labels.get(key) == value for key, value in wanted)
         return matches and (not move.allowed_nodes or node in move.allowed_nodes)
 
-    def unfinished(self) -> tuple[KubernetesObject, ...]:
-        """Migrations of all movers that are not over, sorted."""
-        return self.running
-
     def in_flight(self, vm: NamespacedName) -> KubernetesObject | None:
-        """The unfinished migration of a VMI, None where there is none."""
-        return next((item for item in self.running if vm_of(item) == vm), None)
+        return next((item for item in self.unfinished if vm_of(item) == vm), None)
 
     def schedulable(self, node: str) -> bool:
-        """Whether the node is Ready and not cordoned."""
         found = self.nodes.get(node)
         return found is not None and is_ready(found) and not at(found, "spec", "unschedulable")
 
     def instances_on(self, node: str) -> tuple[NamespacedName, ...]:
-        """VMIs on a node, sorted."""
         return self.by_node.get(node, ())
-
-
-def _running(migrations: Iterable[KubernetesObject]) -> tuple[KubernetesObject, ...]:
-    found = (item for item in migrations if phase_of(item) not in FINAL_PHASES)
-    return tuple(sorted(found, key=name_of))
-
-
-def _by_node(
-    instances: Iterable[KubernetesObject],
-) -> Mapping[str, tuple[NamespacedName, ...]]:
-    found: dict[str, list[NamespacedName]] = {}
-    for instance in instances:
-        node = at(instance, "status", "nodeName")
-        if node:
-            found.setdefault(node, []).append(name_of(instance))
-    return {node: tuple(sorted(names)) for node, names in found.items()}
 
 
 def _job_names(snapshot: ClusterSnapshot) -> frozenset[tuple[str, str]]:
@@ -104,30 +89,21 @@ def _job_names(snapshot: ClusterSnapshot) -> frozenset[tuple[str, str]]:
     )
 
 
-def phase_of(migration: KubernetesObject) -> str:
-    """The phase of a VMIM; "" before virt-controller saw it."""
-    return str(at(migration, "status", "phase", default=""))
-
-
 def vm_of(migration: KubernetesObject) -> NamespacedName:
-    """The VMI that a VMIM moves."""
     name = str(at(migration, "spec", "vmiName", default=""))
     return NamespacedName(namespace=name_of(migration).namespace, name=name)
 
 
 def is_own(migration: KubernetesObject) -> bool:
-    """Whether gitbot made the VMIM."""
     return labels_of(migration).get(MANAGED_BY) == "gitbot"
 
 
 def is_ready(node: KubernetesObject) -> bool:
-    """Whether a node says Ready."""
     condition = condition_of(node, "Ready")
     return condition is not None and condition.get("status") == "True"
 
 
 def boot_id(node: KubernetesObject) -> str:
-    """The bootID of a node, "" where it tells none."""
     return str(at(node, "status", "nodeInfo", "bootID", default=""))
 
 
@@ -142,7 +118,7 @@ class Slots:
         self._sources: Counter[str] = Counter()
         self._targets: Counter[str] = Counter()
         self._zones: Counter[str] = Counter()
-        for migration in facts.unfinished():
+        for migration in facts.unfinished:
             state = at(migration, "status", "migrationState", default={})
             instance = facts.instances.get(vm_of(migration), {})
             target = (
@@ -153,7 +129,6 @@ class Slots:
             self.take(facts.node_of(vm_of(migration)), str(target or ""))
 
     def refusal(self, source: str, target: str) -> str:
-        """Why a migration between these nodes may not start now, "" where it may."""
         limits = self._limits
         if self.running >= limits.slots:
             verb = "migration runs" if self.running == 1 else "migrations run"
@@ -168,7 +143,6 @@ class Slots:
         return ""
 
     def take(self, source: str, target: str) -> None:
-        """Count one more migration."""
         self.running += 1
         self._sources[source] += 1
         if target:
@@ -189,7 +163,7 @@ def _target_of(instance: KubernetesObject, uid: str) -> str:
 def new_breaches(
     problem: PlacementProblem, facts: ClusterFacts, vm: NamespacedName, source: str
 ) -> tuple[Breach, ...]:
-    """Required breaches about a VM that are there now and would not be with it on `source`."""
+    """Required breaches about a VM that exist now and would not with it on `source`."""
     rules = [rule for rule in problem.rules if rule.required and vm in rule.members]
     if not rules:
         return ()

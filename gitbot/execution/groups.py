@@ -1,14 +1,15 @@
-"""Revalidation: do the groups of approved plans still keep the law on the cluster as it is."""
+"""Revalidation: whether groups of approved plans still pass the checks on the current cluster."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 from gitbot.execution.facts import ClusterFacts
 from gitbot.execution.nodes import BUSY, nodes_of
 from gitbot.execution.starts import Candidate, refusals
 from gitbot.execution.values import Approved, Stale, View
-from gitbot.model.plan import Move, NodeRef
+from gitbot.model.grouping import grouped
+from gitbot.model.plan import Move
 
 
 def judge_groups(
@@ -16,25 +17,24 @@ def judge_groups(
 ) -> tuple[Stale, ...]:
     """The groups whose remaining moves would add or worsen a breach, sorted by request and group.
 
-    Each plan is judged whole first; where that fails, group by group in the order of the plan,
-    each on top of the groups before it that pass.
+    Each plan is judged as a whole first. If that fails, it is judged group by group in the order of
+    the plan, each on top of the groups before it that pass.
     """
-    plans: dict[tuple[str, str], list[Candidate]] = {}
-    for candidate in candidates:
-        key = (candidate.approved.id, candidate.approved.approval.digest)
-        plans.setdefault(key, []).append(candidate)
+    plans = grouped(
+        ((item.approved.id, item.approved.approval.digest), item) for item in candidates
+    )
     stale: list[Stale] = []
     for _, remaining in sorted(plans.items()):
         stale += _judge_plan(view, facts, remaining)
     return tuple(stale)
 
 
-def _judge_plan(view: View, facts: ClusterFacts, remaining: list[Candidate]) -> list[Stale]:
+def _judge_plan(view: View, facts: ClusterFacts, remaining: Sequence[Candidate]) -> list[Stale]:
     away = _nodes_away(view, remaining[0].approved)
     judged = [item for item in remaining if not away & _nodes_of(remaining, item)]
     first = {item.move.vm: item.move.id for item in reversed(judged)}  # a VM may move twice
     moves_of = {
-        item.move.id: _here(facts, item.move) if first[item.move.vm] == item.move.id else item.move
+        item.move.id: facts.as_is(item.move) if first[item.move.vm] == item.move.id else item.move
         for item in judged
     }
     if not refusals(view, moves_of.values()):
@@ -52,7 +52,7 @@ def _judge_plan(view: View, facts: ClusterFacts, remaining: list[Candidate]) -> 
 
 
 def _nodes_away(view: View, approved: Approved) -> frozenset[str]:
-    """Nodes of the same occurrence that are out of service now and will be back."""
+    """Nodes of the same occurrence that are out of service now and will return."""
     maintenance = approved.terms.maintenance
     if maintenance is None:
         return frozenset()
@@ -60,12 +60,7 @@ def _nodes_away(view: View, approved: Approved) -> frozenset[str]:
     return frozenset(name for name, node in nodes.items() if node.state in BUSY)
 
 
-def _nodes_of(remaining: list[Candidate], item: Candidate) -> frozenset[str]:
+def _nodes_of(remaining: Sequence[Candidate], item: Candidate) -> frozenset[str]:
     return frozenset(
         other.move.to.node for other in remaining if other.move.group == item.move.group
     )
-
-
-def _here(facts: ClusterFacts, move: Move) -> Move:
-    node = facts.node_of(move.vm.namespaced_name) or move.source.node
-    return replace(move, source=NodeRef(node=node, zone=facts.zone_of(node)))

@@ -1,6 +1,6 @@
-"""The executor's brain: approved plans, the ledger and the cluster as it is, to the next steps.
+"""The executor's brain: approved plans, the ledger and the current cluster, to the next steps.
 
-Pure: the same view gives the same steps. The workflow writes the entries in one commit, does the
+Pure: the same view gives the same steps. The workflow writes the events in one commit, performs the
 effects in their order, and asks again.
 """
 
@@ -10,53 +10,54 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from gitbot.execution.accept import accept, is_known
-from gitbot.execution.breaker import breaker_entry, tripped
+from gitbot.execution.breaker import breaker_event, tripped
 from gitbot.execution.endings import ending
-from gitbot.execution.facts import ClusterFacts, is_own, phase_of, vm_of
+from gitbot.execution.facts import ClusterFacts, is_own, vm_of
 from gitbot.execution.groups import judge_groups
 from gitbot.execution.nodes import advance, effects_due
-from gitbot.execution.observe import Subject, move_entry, observe
+from gitbot.execution.observe import Subject, move_event, observe
 from gitbot.execution.requests import STARTED_STATES, RequestRecord, fold_requests
-from gitbot.execution.starts import Candidate, choose_starts
+from gitbot.execution.sending import STUCK_SECONDS
+from gitbot.execution.starts import Candidate, Unfinished, choose_starts
 from gitbot.execution.state import observed_migrations
 from gitbot.execution.values import Approved, Effect, Stale, Steps, View
-from gitbot.model.ledger import Entry, MoveState, request_file
-from gitbot.model.objects import KubernetesObject, at, name_of, uid_of
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
+from gitbot.kubernetes.phases import is_final, phase_of
+from gitbot.model.events import ForeignMove, KnownEvent, MoveState
+from gitbot.model.ledger import request_file
 from gitbot.model.plan import Move
+from gitbot.model.request_id import ObservedId
 
 
 @dataclass(slots=True, kw_only=True)
 class _Turn:
-    """One turn: the view grows by the entries that it has decided."""
-
     view: View
     facts: ClusterFacts
-    entries: list[Entry] = field(default_factory=list)
+    events: list[KnownEvent] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     without: set[tuple[str, int]] = field(default_factory=set)  # intended, but no VMIM
     _folded: tuple[int, Mapping[str, RequestRecord]] | None = None
 
     @property
     def records(self) -> Mapping[str, RequestRecord]:
-        """Every request, folded anew when entries came."""
-        if self._folded is None or self._folded[0] != len(self.entries):
+        if self._folded is None or self._folded[0] != len(self.events):
             folded = fold_requests(self.view.ledger, self.view.cluster)
-            self._folded = (len(self.entries), folded)
+            self._folded = (len(self.events), folded)
         return self._folded[1]
 
-    def add(self, *entries: Entry) -> None:
-        if not entries:
+    def add(self, *events: KnownEvent) -> None:
+        if not events:
             return
-        self.entries += entries
+        self.events += events
         ledger = self.view.ledger
-        grown = replace(ledger, entries=(*ledger.entries, *entries))
+        grown = replace(ledger, events=(*ledger.events, *events))
         self.view = replace(self.view, ledger=grown)
 
 
 def next_steps(view: View) -> Steps:
-    """What to write and to do now."""
     turn = _Turn(view=view, facts=ClusterFacts.of(view.problem, view.migrations))
-    _accept_all(turn)
+    for approved in view.approved:
+        turn.add(*accept(view, turn.records, approved))
     _observe_all(turn)
     _observe_foreign(turn)
     _break_circuit(turn)
@@ -64,24 +65,32 @@ def next_steps(view: View) -> Steps:
     _advance_nodes(turn)
     candidates = _candidates(turn)
     stale: tuple[Stale, ...] = ()
-    if view.judge_groups and not turn.facts.unfinished():
+    if view.judge_groups and not turn.facts.unfinished:
         stale = judge_groups(turn.view, turn.facts, candidates)
-    starts = choose_starts(turn.view, turn.facts, candidates, targets=_targets(turn), stale=stale)
+    starts = choose_starts(
+        turn.view,
+        turn.facts,
+        candidates,
+        unfinished=[
+            Unfinished(approved=approved, move=move)
+            for approved, move, request in _known(turn)
+            if not request.moves[move.id].final
+        ],
+        targets=_targets(turn),
+        stale=stale,
+    )
     _hold_stale(turn, candidates, starts.stale)
-    turn.add(*starts.entries)
-    turn.effects += [*_node_effects(turn), *starts.effects]
+    turn.add(*starts.events)
+    for approved in _drains(turn):
+        turn.effects += effects_due(turn.view, turn.facts, approved)
+    turn.effects += starts.effects
     return Steps(
-        entries=tuple(turn.entries),
+        events=tuple(turn.events),
         effects=tuple(turn.effects),
         stale=starts.stale,
         waiting=starts.waiting,
         in_flight=_in_flight(turn),
     )
-
-
-def _accept_all(turn: _Turn) -> None:
-    for approved in turn.view.approved:
-        turn.add(*accept(turn.view, turn.records, approved))
 
 
 def _known(turn: _Turn) -> list[tuple[Approved, Move, RequestRecord]]:
@@ -115,7 +124,7 @@ def _observe_all(turn: _Turn) -> None:
                 cancelled=request.cancelled,
             )
         )
-        turn.add(*seen.entries)
+        turn.add(*seen.events)
         turn.effects += seen.deletions
         if seen.missing:
             turn.without.add((approved.id, move.id))
@@ -124,26 +133,25 @@ def _observe_all(turn: _Turn) -> None:
 def _observe_foreign(turn: _Turn) -> None:
     seen = observed_migrations(turn.view.ledger, turn.view.cluster)
     for _, migration in sorted(turn.facts.migrations.items()):
-        over = phase_of(migration) in ("Succeeded", "Failed")
+        over = is_final(migration)
         if over and not is_own(migration) and uid_of(migration) not in seen:
-            turn.add(_foreign_entry(turn, migration))
+            turn.add(_foreign_move(turn, migration))
 
 
-def _foreign_entry(turn: _Turn, migration: KubernetesObject) -> Entry:
+def _foreign_move(turn: _Turn, migration: KubernetesObject) -> ForeignMove:
     vm = vm_of(migration)
     state = at(migration, "status", "migrationState", default={})
-    succeeded = phase_of(migration) == "Succeeded"
-    request = f"observed/{vm}"
-    return Entry(
+    target = str(at(state, "targetNode", default=""))
+    request = str(ObservedId(vm=vm))
+    return ForeignMove(
         file=request_file(turn.view.cluster, request),
         time=turn.view.now,
         cluster=turn.view.cluster,
-        state=str(MoveState.OBSERVED),
         request=request,
         vm=str(vm),
         source=str(at(state, "sourceNode", default="")),
-        to=str(at(state, "targetNode", default="")),
-        landed=str(at(state, "targetNode", default="")) if succeeded else "",
+        to=target,
+        landed=target if phase_of(migration) == "Succeeded" else "",
         migration=str(name_of(migration)),
         migration_uid=uid_of(migration),
         outcome=phase_of(migration),
@@ -155,21 +163,21 @@ def _break_circuit(turn: _Turn) -> None:
     reason = tripped(view.ledger, view.cluster, now=view.now, limits=view.breaker)
     if not reason or view.stop:
         return
-    turn.add(breaker_entry(reason, cluster=view.cluster, now=view.now))
+    turn.add(breaker_event(reason, cluster=view.cluster, now=view.now))
     turn.view = replace(turn.view, stop=reason)
 
 
 def _end_all(turn: _Turn) -> None:
-    """End what is moot, late, void or stopped; a failed group ends all its moves in one turn."""
+    """End pointless, late, void or stopped moves. A failed group ends all its moves in one turn."""
     for approved, move, _ in _known(turn):
         request = turn.records[approved.id]
         record = request.moves[move.id]
         never_created = (approved.id, move.id) in turn.without
         if record.final or (record.under_way and not never_created):
             continue
-        entry = ending(turn.view, turn.facts, approved, move, request, never_created=never_created)
-        if entry is not None:
-            turn.add(entry)
+        event = ending(turn.view, turn.facts, approved, move, request, never_created=never_created)
+        if event is not None:
+            turn.add(event)
             turn.without.discard((approved.id, move.id))
 
 
@@ -183,14 +191,6 @@ def _advance_nodes(turn: _Turn) -> None:
     for approved in _drains(turn):
         record = turn.records.get(approved.id, RequestRecord(id=approved.id))
         turn.add(*advance(turn.view, turn.facts, approved, record))
-
-
-def _node_effects(turn: _Turn) -> list[Effect]:
-    return [
-        effect
-        for approved in _drains(turn)
-        for effect in effects_due(turn.view, turn.facts, approved)
-    ]
 
 
 def _candidates(turn: _Turn) -> tuple[Candidate, ...]:
@@ -223,13 +223,21 @@ def _hold_stale(turn: _Turn, candidates: tuple[Candidate, ...], stale: tuple[Sta
     for candidate in candidates:
         reason = reasons.get((candidate.approved.id, candidate.move.group))
         record = candidate.record
-        if reason is None or record.state in STARTED_STATES:
+        if reason is None or (record.state in STARTED_STATES and not _never_sent(turn, candidate)):
             continue
         if record.state is not MoveState.HELD:  # its words change with every byte of free memory
-            entry = move_entry(
+            event = move_event(
                 turn.view, candidate.approved, candidate.move, MoveState.HELD, reason=reason
             )
-            turn.add(entry)
+            turn.add(event)
+
+
+def _never_sent(turn: _Turn, candidate: Candidate) -> bool:
+    """Whether a move was announced long ago and nobody created its migration.
+
+    Its attempt is not used up: if the request was sent after all, the next one has the same name.
+    """
+    return candidate.intended and turn.view.now - candidate.record.intended_at >= STUCK_SECONDS
 
 
 def _in_flight(turn: _Turn) -> int:

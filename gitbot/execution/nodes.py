@@ -1,4 +1,4 @@
-"""A node's way through a maintenance: waiting, draining, ready, returned."""
+"""A node's states during maintenance: waiting, draining, ready, returned."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from gitbot.execution.facts import ClusterFacts, boot_id, is_ready
 from gitbot.execution.requests import RequestRecord
-from gitbot.execution.state import NodeRecord, NodeState, fold_homes, fold_nodes
+from gitbot.execution.state import NodeRecord, fold_homes, fold_nodes
 from gitbot.execution.values import (
     Approved,
     Effect,
@@ -15,10 +15,20 @@ from gitbot.execution.values import (
     SetUnschedulable,
     View,
 )
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import at, labels_of
 from gitbot.model.effect import label_value
-from gitbot.model.ledger import Entry, node_file
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import at, labels_of
+from gitbot.model.events import (
+    HomeNoted,
+    KnownEvent,
+    NodeChanged,
+    NodeEvent,
+    NodeFacts,
+    NodeState,
+    WindowBegun,
+    WindowTerms,
+)
+from gitbot.model.ledger import node_file
 
 WINDOW_LABEL = "placement.gitbot.dev/window"
 STATE_LABEL = "placement.gitbot.dev/state"
@@ -27,18 +37,12 @@ BUSY = frozenset({NodeState.DRAINING, NodeState.READY})
 
 def nodes_of(view: View, maintenance: Maintenance) -> dict[str, NodeRecord]:
     """Every node of the occurrence with its state, in the order of draining."""
-    known = fold_nodes(
-        view.ledger,
-        cluster=view.cluster,
-        window=maintenance.window,
-        occurrence=maintenance.occurrence,
-    )
+    known = fold_nodes(view.ledger, cluster=view.cluster, occurrence=maintenance.occurrence)
     names = dict.fromkeys([*maintenance.nodes, *known])  # earlier plans of it had nodes, too
     return {node: known.get(node, NodeRecord(node=node)) for node in names}
 
 
 def may_begin(nodes: Mapping[str, NodeRecord], node: str, most: int) -> str:
-    """Why a node may not be drained yet, "" where it may (or is being drained)."""
     record = nodes.get(node, NodeRecord(node=node))
     if record.state in BUSY:
         return ""
@@ -56,36 +60,33 @@ def begin(
     approved: Approved,
     node: str,
     *,
-    before: Collection[Entry] = (),
-) -> tuple[Entry, ...]:
-    """The lines by which the draining of a node begins; `effects_due` does the rest.
+    before: Collection[KnownEvent] = (),
+) -> tuple[NodeEvent, ...]:
+    """The events that begin the draining of a node; `effects_due` does the rest.
 
-    `before` are lines that this look writes before them.
+    `before` are events that this look writes before them.
     """
     maintenance = _must(approved)
     found = facts.nodes.get(node, {})
     cordons = maintenance.cordon and not at(found, "spec", "unschedulable")
-    data = {"bootID": boot_id(found), "cordoned": cordons}
-    file = node_file(view.cluster, maintenance.window, maintenance.occurrence)
-    known = view.ledger.of(file) or any(entry.file == file for entry in before)
-    first = () if known else (_window_entry(view, approved, file),)
-    return (*first, node_entry(view, maintenance, node, NodeState.DRAINING, data=data))
+    facts_now = NodeFacts(node=node, boot_id=boot_id(found), cordoned=cordons)
+    file = node_file(view.cluster, maintenance.occurrence)
+    known = view.ledger.of(file) or any(event.file == file for event in before)
+    first = () if known else (_window_begun(view, approved, file),)
+    return (*first, _changed(view, maintenance, NodeState.DRAINING, facts_now))
 
 
-def home_entry(view: View, approved: Approved, vm: NamespacedName, node: str) -> Entry | None:
-    """The line that remembers a VM's home at its first move; None where it is known."""
+def home_event(view: View, approved: Approved, vm: NamespacedName, node: str) -> HomeNoted | None:
     maintenance = approved.terms.maintenance
     if maintenance is None:
         return None
-    window, occurrence = maintenance.window, maintenance.occurrence
-    homes = fold_homes(view.ledger, cluster=view.cluster, window=window, occurrence=occurrence)
+    homes = fold_homes(view.ledger, cluster=view.cluster, occurrence=maintenance.occurrence)
     if vm in homes:
         return None
-    return Entry(
-        file=node_file(view.cluster, window, occurrence),
+    return HomeNoted(
+        file=node_file(view.cluster, maintenance.occurrence),
         time=view.now,
         cluster=view.cluster,
-        state="home",
         request=approved.id,
         vm=str(vm),
         source=node,
@@ -94,28 +95,28 @@ def home_entry(view: View, approved: Approved, vm: NamespacedName, node: str) ->
 
 def advance(
     view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord
-) -> tuple[Entry, ...]:
-    """The lines that follow from what the nodes are now."""
+) -> tuple[NodeEvent, ...]:
     maintenance = _must(approved)
-    entries: list[Entry] = []
+    events: list[NodeEvent] = []
     nodes = nodes_of(view, maintenance)
     for name, node in nodes.items():
         state = _next_state(facts, approved, record, node)
         if state is not None:
-            data = {"cordoned": False} if state is NodeState.RETURNED else None
-            entries.append(node_entry(view, maintenance, name, state, data=data))
+            undone = False if state is NodeState.RETURNED else None
+            now = NodeFacts(node=name, cordoned=undone)
+            events.append(_changed(view, maintenance, state, now))
             nodes[name] = NodeRecord(node=name, state=state)
     for name in maintenance.nodes:
         waits = nodes[name].state is NodeState.WAITING
         idle = waits and _begins_without_moves(view, facts, approved, record, name)
         if idle and not may_begin(nodes, name, maintenance.max_nodes_at_once):
-            entries += begin(view, facts, approved, name, before=entries)
+            events += begin(view, facts, approved, name, before=events)
             nodes[name] = NodeRecord(node=name, state=NodeState.DRAINING)
-    return tuple(entries)
+    return tuple(events)
 
 
 def effects_due(view: View, facts: ClusterFacts, approved: Approved) -> tuple[Effect, ...]:
-    """Cordons and labels that the nodes lack for their state: decided by state, not by event."""
+    """Cordons and labels that the nodes lack for their state. States decide, not events."""
     maintenance = _must(approved)
     effects: list[Effect] = []
     for name, node in nodes_of(view, maintenance).items():
@@ -132,7 +133,7 @@ def effects_due(view: View, facts: ClusterFacts, approved: Approved) -> tuple[Ef
 
 
 def _cordon_wanted(facts: ClusterFacts, maintenance: Maintenance, node: NodeRecord) -> bool | None:
-    """True: cordon, False: uncordon, None: not gitbot's business now."""
+    """True: cordon, False: uncordon, None: leave it to others."""
     if not node.cordoned_by_gitbot:
         return None
     if node.state is NodeState.DRAINING:
@@ -168,7 +169,7 @@ def _next_state(
         case NodeState.READY:
             back = is_back(facts, maintenance, node) and facts.schedulable(node.node)
             return NodeState.RETURNED if back else None
-        case NodeState.RETURNED:  # said by a person; gitbot's own cordon is still to be undone
+        case NodeState.RETURNED:  # reported by a person; gitbot's own cordon must still be undone
             undone = node.cordoned_by_gitbot and facts.schedulable(node.node)
             return NodeState.RETURNED if undone else None
         case _:
@@ -197,43 +198,36 @@ def _is_empty(
     return not under_way and set(facts.instances_on(node.node)) <= maintenance.stays
 
 
-def node_entry(
-    view: View,
-    maintenance: Maintenance,
-    node: str,
-    state: NodeState,
-    *,
-    data: Mapping[str, object] | None = None,
-) -> Entry:
-    """A line of the nodes file."""
-    return Entry(
-        file=node_file(view.cluster, maintenance.window, maintenance.occurrence),
+def _changed(
+    view: View, maintenance: Maintenance, state: NodeState, facts: NodeFacts
+) -> NodeChanged:
+    return NodeChanged(
+        file=node_file(view.cluster, maintenance.occurrence),
         time=view.now,
         cluster=view.cluster,
-        state=str(state),
-        request=f"drain/{maintenance.window}/{maintenance.occurrence}",
-        data={"node": node, **(data or {})},
+        state=state,
+        request=maintenance.occurrence.drain,
+        facts=facts,
     )
 
 
-def _window_entry(view: View, approved: Approved, file: str) -> Entry:
+def _window_begun(view: View, approved: Approved, file: str) -> WindowBegun:
     maintenance = _must(approved)
-    return Entry(
+    return WindowBegun(
         file=file,
         time=view.now,
         cluster=view.cluster,
-        state="window",
         request=approved.id,
-        data={
-            "allowed": [[span.start, span.end] for span in approved.terms.allowed],
-            "nodes": list(maintenance.nodes),
-            "maxNodesAtOnce": maintenance.max_nodes_at_once,
-            "cordon": maintenance.cordon,
-            "done": maintenance.done,
-            "leaveRunning": bool(maintenance.stays),
-            "returnHome": maintenance.return_home,
-            "finish": approved.terms.finish,
-        },
+        terms=WindowTerms(
+            allowed=tuple((span.start, span.end) for span in approved.terms.allowed),
+            nodes=maintenance.nodes,
+            max_nodes_at_once=maintenance.max_nodes_at_once,
+            cordon=maintenance.cordon,
+            done=maintenance.done,
+            leave_running=bool(maintenance.stays),
+            return_home=maintenance.return_home,
+            finish=approved.terms.finish,
+        ),
     )
 
 
@@ -241,7 +235,7 @@ def _label(maintenance: Maintenance, node: str, state: NodeState) -> LabelNode:
     if state not in BUSY:
         return LabelNode(node=node, labels={WINDOW_LABEL: None, STATE_LABEL: None})
     labels: dict[str, str | None] = {
-        WINDOW_LABEL: label_value(maintenance.window),
+        WINDOW_LABEL: label_value(maintenance.occurrence.window),
         STATE_LABEL: str(state),
     }
     return LabelNode(node=node, labels=labels)

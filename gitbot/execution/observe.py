@@ -1,15 +1,17 @@
-"""Outcomes: what the cluster says about moves that are under way, as ledger entries."""
+"""Outcomes: what the cluster reports about running moves, as ledger events."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gitbot.execution.facts import ClusterFacts, is_own, new_breaches, phase_of
+from gitbot.execution.facts import ClusterFacts, is_own, new_breaches
 from gitbot.execution.requests import MoveRecord
 from gitbot.execution.values import Approved, DeleteMigration, View
-from gitbot.model.ledger import Entry, MoveState, request_file
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, uid_of
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, uid_of
+from gitbot.kubernetes.phases import phase_of
+from gitbot.model.events import FINAL_STATES, MoveChanged, MoveState
+from gitbot.model.ledger import request_file
 from gitbot.model.plan import Move
 
 UNEXPECTED = "unexpected-landing"
@@ -24,7 +26,7 @@ RECALLED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One move under way: what was approved, and what the ledger knows of it."""
+    """One running move: what was approved, and what the ledger knows about it."""
 
     view: View
     facts: ClusterFacts
@@ -36,98 +38,126 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What one look says: lines, deletions; `missing`: the VMIM was never made."""
+    """The result of one look: events, deletions; `missing`: the VMIM was never created."""
 
-    entries: tuple[Entry, ...] = ()
+    events: tuple[MoveChanged, ...] = ()
     deletions: tuple[DeleteMigration, ...] = ()
     missing: bool = False
 
 
-def move_entry(
-    view: View, approved: Approved, move: Move, state: MoveState, **fields: object
-) -> Entry:
-    """A ledger line about one move, with all that identifies it."""
+def move_event(
+    view: View,
+    approved: Approved,
+    move: Move,
+    state: MoveState,
+    *,
+    attempt: int = 0,
+    source: str = "",
+    landed: str = "",
+    reason: str = "",
+    migration: str = "",
+    migration_uid: str = "",
+    outcome: str = "",
+    seconds: int = 0,
+) -> MoveChanged:
+    """An event of one move, with all that identifies it. Pass an unplanned `source`."""
     approval = approved.approval
-    known: dict[str, object] = {
-        "file": request_file(view.cluster, approved.id),
-        "time": view.now,
-        "cluster": view.cluster,
-        "state": str(state),
-        "request": approved.id,
-        "vm": str(move.vm.namespaced_name),
-        "vm_uid": move.vm.uid,
-        "move": move.id,
-        "source": move.source.node,
-        "to": move.to.node,
-        "author": approval.author,
-        "approvers": approval.approvers,
-        "merger": approval.merger,
-        "pull_request": approval.pull_request,
-        "commit": approval.commit,
-        "digest": approval.digest,
-    }
-    return Entry(**{**known, **fields})  # type: ignore[arg-type]
+    return MoveChanged(
+        file=request_file(view.cluster, approved.id),
+        time=view.now,
+        cluster=view.cluster,
+        state=state,
+        request=approved.id,
+        vm=str(move.vm.namespaced_name),
+        vm_uid=move.vm.uid,
+        move=move.id,
+        attempt=attempt,
+        source=source or move.source.node,
+        to=move.to.node,
+        landed=landed,
+        reason=reason,
+        author=approval.author,
+        approvers=approval.approvers,
+        merger=approval.merger,
+        pull_request=approval.pull_request,
+        commit=approval.commit,
+        digest=approval.digest,
+        migration=migration,
+        migration_uid=migration_uid,
+        outcome=outcome,
+        seconds=seconds,
+    )
 
 
 def observe(subject: Subject) -> Observation:
-    """What became of one move under way since the ledger's last line about it."""
     name = NamespacedName.parse(subject.record.migration)
     migration = subject.facts.migrations.get(name)
     if migration is None:
-        entry = _without_migration(subject)
-        return Observation(entries=(entry,)) if entry else Observation(missing=True)
+        event = _without_migration(subject)
+        return Observation(events=(event,)) if event else Observation(missing=True)
     if not is_own(migration):
-        return Observation(entries=(_not_ours(subject),))
+        return Observation(events=(_not_ours(subject),))
     match phase_of(migration):
         case "Succeeded":
-            known = _landing(subject, migration)  # not yet told where: the next look knows
-            return Observation(entries=(_landed(subject, migration),) if known else ())
+            known = _landing(subject, migration)  # its place is unknown: the next look knows
+            return Observation(events=(_landed(subject, migration),) if known else ())
         case "Failed":
-            return Observation(entries=(_failed(subject, migration),))
+            return Observation(events=(_failed(subject, migration),))
         case phase:
             recall = _recall(subject, phase)
             if recall is not None:
                 return _withdraw(subject, migration, recall)
-            return Observation(entries=_progress(subject, migration, phase))
+            return Observation(events=_progress(subject, migration, phase))
 
 
-def _line(subject: Subject, state: MoveState, **fields: object) -> Entry:
+def _changed(
+    subject: Subject,
+    state: MoveState,
+    *,
+    uid: str = "",
+    landed: str = "",
+    reason: str = "",
+    outcome: str = "",
+) -> MoveChanged:
+    """An event of the current attempt; `uid` is that of its VMIM, if it was unknown before."""
     record = subject.record
-    known: dict[str, object] = {
-        "attempt": record.attempt,
-        "source": record.source,
-        "migration": record.migration,
-        "migration_uid": record.migration_uid,
-    }
-    return move_entry(subject.view, subject.approved, subject.move, state, **{**known, **fields})
+    since = record.created_at or record.intended_at
+    return move_event(
+        subject.view,
+        subject.approved,
+        subject.move,
+        state,
+        attempt=record.attempt,
+        source=record.source,
+        landed=landed,
+        reason=reason,
+        migration=record.migration,
+        migration_uid=uid or record.migration_uid,
+        outcome=outcome,
+        seconds=max(0, subject.view.now - since) if state in FINAL_STATES else 0,
+    )
 
 
-def _end(subject: Subject, state: MoveState, **fields: object) -> Entry:
-    since = subject.record.created_at or subject.record.intended_at
-    return _line(subject, state, seconds=max(0, subject.view.now - since), **fields)
-
-
-def _not_ours(subject: Subject) -> Entry:
-    """Somebody took the name: theirs is neither followed nor deleted."""
+def _not_ours(subject: Subject) -> MoveChanged:
     reason = f"a migration named {subject.record.migration} is not ours"
-    return _end(subject, MoveState.FAILED, outcome="Refused", reason=reason)
+    return _changed(subject, MoveState.FAILED, outcome="Refused", reason=reason)
 
 
-def _started_anew(subject: Subject) -> bool:
+def _restarted(subject: Subject) -> bool:
     instance = subject.facts.instances.get(subject.record.vm)
     return instance is not None and uid_of(instance) != subject.record.vm_uid
 
 
-def _progress(subject: Subject, migration: KubernetesObject, phase: str) -> tuple[Entry, ...]:
+def _progress(subject: Subject, migration: KubernetesObject, phase: str) -> tuple[MoveChanged, ...]:
     state = MoveState.CREATED if phase in ("", "Pending") else MoveState.RUNNING
     known = subject.record.state
     if known is state or known is MoveState.RUNNING:
         return ()
-    return (_line(subject, state, migration_uid=uid_of(migration)),)
+    return (_changed(subject, state, uid=uid_of(migration)),)
 
 
 def _landing(subject: Subject, migration: KubernetesObject | None) -> str:
-    """Where a VM is after a migration that succeeded; "" where nothing tells it yet.
+    """Where a VM is after a successful migration; "" if nothing shows it yet.
 
     A VMI that still seems to be on its source was read before the VMIM was; and virt-controller
     fills the state of a VMIM a moment after its phase.
@@ -138,53 +168,52 @@ def _landing(subject: Subject, migration: KubernetesObject | None) -> str:
     return str(at(migration, "status", "migrationState", "targetNode", default=""))
 
 
-def _landed(subject: Subject, migration: KubernetesObject | None) -> Entry:
+def _landed(subject: Subject, migration: KubernetesObject | None) -> MoveChanged:
     record, facts = subject.record, subject.facts
     landed = _landing(subject, migration)
     uid = uid_of(migration) if migration else record.migration_uid
-    if _started_anew(subject):
-        reason = "the VM was started anew: what the migration moved is not what was approved"
-        return _end(subject, MoveState.OBSOLETE, landed=landed, migration_uid=uid, reason=reason)
+    if _restarted(subject):
+        reason = "the VM was restarted: the migration moved another VM than was approved"
+        return _changed(subject, MoveState.OBSOLETE, landed=landed, uid=uid, reason=reason)
     if not facts.satisfies(landed, subject.move):
         reason = f"landed on {landed or 'no known node'}, which is not what was approved"
     else:
         breaches = new_breaches(subject.view.problem, facts, record.vm, record.source)
         reason = breaches[0].message if breaches else ""
-    known = {"landed": landed, "migration_uid": uid, "reason": reason}
-    if reason:
-        return _end(subject, MoveState.FAILED, outcome=UNEXPECTED, **known)
-    return _end(subject, MoveState.SUCCEEDED, outcome="Succeeded", **known)
+    state = MoveState.FAILED if reason else MoveState.SUCCEEDED
+    outcome = UNEXPECTED if reason else "Succeeded"
+    return _changed(subject, state, outcome=outcome, landed=landed, uid=uid, reason=reason)
 
 
-def _failed(subject: Subject, migration: KubernetesObject) -> Entry:
+def _failed(subject: Subject, migration: KubernetesObject) -> MoveChanged:
     if subject.record.outcome in RECALLED:
         return _recalled(subject)
     why = str(at(migration, "status", "migrationState", "failureReason", default=""))
-    return _end(
+    return _changed(
         subject,
         MoveState.FAILED,
-        migration_uid=uid_of(migration),
+        uid=uid_of(migration),
         outcome="Failed",
         reason=why or "KubeVirt says Failed without a reason",
     )
 
 
-def _recalled(subject: Subject) -> Entry:
+def _recalled(subject: Subject) -> MoveChanged:
     record = subject.record
-    return _end(subject, RECALLED[record.outcome], outcome=record.outcome, reason=record.reason)
+    return _changed(subject, RECALLED[record.outcome], outcome=record.outcome, reason=record.reason)
 
 
-def _without_migration(subject: Subject) -> Entry | None:
-    """The VMIM is not there: what became of it, None where it was never made.
+def _without_migration(subject: Subject) -> MoveChanged | None:
+    """The outcome of a VMIM that does not exist; None if it was never created.
 
-    KubeVirt deletes finished VMIMs beyond five of a VM, and all of a VM that is gone; the VMI
-    remembers its last migration, and launcher pods the name of theirs.
+    KubeVirt deletes finished VMIMs beyond five of a VM, and all of a deleted VM. The VMI remembers
+    its last migration, and launcher pods the name of theirs.
     """
     record, facts = subject.record, subject.facts
     instance = facts.instances.get(record.vm)
     if instance is None or uid_of(instance) != record.vm_uid:
-        what = "the VM is gone" if instance is None else "the VM was started anew"
-        return _end(subject, MoveState.OBSOLETE, reason=what)
+        what = "the VM is gone" if instance is None else "the VM was restarted"
+        return _changed(subject, MoveState.OBSOLETE, reason=what)
     moved = at(instance, "status", "migrationState", default={})
     remembered = bool(record.migration_uid) and at(moved, "migrationUid") == record.migration_uid
     if remembered and at(moved, "completed") and not at(moved, "failed"):
@@ -199,38 +228,38 @@ def _without_migration(subject: Subject) -> Entry | None:
     if record.outcome in RECALLED:
         return _recalled(subject)
     why = str(at(moved, "failureReason", default="")) if remembered else ""
-    why = why or f"{record.migration} was deleted by somebody: it is not made again"
-    return _end(subject, MoveState.WITHDRAWN, outcome=VANISHED, reason=why)
+    why = why or f"somebody deleted {record.migration}: gitbot does not create it again"
+    return _changed(subject, MoveState.WITHDRAWN, outcome=VANISHED, reason=why)
 
 
 def _withdraw(
     subject: Subject, migration: KubernetesObject, recall: tuple[str, str]
 ) -> Observation:
-    """The ledger line (once) and the deletion (until the server has taken it)."""
+    """The ledger line (once) and the deletion (until the server has accepted it)."""
     if at(migration, "metadata", "deletionTimestamp"):
         return Observation()
     outcome, reason = recall
     record = subject.record
     state = MoveState.CREATED if record.state is MoveState.INTENDED else record.state
     uid = uid_of(migration)
-    entry = _line(subject, state, migration_uid=uid, outcome=outcome, reason=reason)
+    event = _changed(subject, state, uid=uid, outcome=outcome, reason=reason)
     deletion = DeleteMigration(
         request=subject.approved.id, name=record.migration, uid=uid, reason=reason
     )
     known = record.outcome in RECALLED
-    return Observation(entries=() if known else (entry,), deletions=(deletion,))
+    return Observation(events=() if known else (event,), deletions=(deletion,))
 
 
 def _recall(subject: Subject, phase: str) -> tuple[str, str] | None:
-    """Outcome and reason where an own unfinished VMIM must be deleted."""
+    """Outcome and reason if an own unfinished VMIM must be deleted."""
     if subject.record.outcome in RECALLED:
         return subject.record.outcome, subject.record.reason
     if subject.cancelled:
         return "withdrawing", f"the request was cancelled: {subject.cancelled}"
     if phase not in ("", "Pending"):
         return None
-    if _started_anew(subject):
-        return "withdrawing", "the VM was started anew since the plan was made"
+    if _restarted(subject):
+        return "withdrawing", "the VM was restarted since the plan was made"
     if subject.approved.terms.void:
         return "withdrawing", subject.approved.terms.void
     return _overdue(subject)

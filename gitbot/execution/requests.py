@@ -1,15 +1,26 @@
-"""What became of every request and of each of its moves, folded from the ledger."""
+"""The state of every request and of each of its moves, folded from the ledger."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import assert_never
 
-from gitbot.model.ledger import FINAL_STATES, Entry, Ledger, MoveState
-from gitbot.model.names import NamespacedName
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.events import (
+    FINAL_STATES,
+    ForeignMove,
+    LedgerEvent,
+    MoveApproved,
+    MoveChanged,
+    MoveEvent,
+    MoveState,
+    RequestCancelled,
+)
+from gitbot.model.ledger import Ledger
+from gitbot.model.request_id import planned_id
 
-CANCELLED = "cancelled"
 STARTED_STATES = frozenset({MoveState.INTENDED, MoveState.CREATED, MoveState.RUNNING})
 
 
@@ -55,12 +66,11 @@ class MoveRecord:
 
     @property
     def under_way(self) -> bool:
-        """Whether a VMIM of it may exist unfinished."""
+        """Whether an unfinished VMIM of it may exist."""
         return self.state in STARTED_STATES
 
     @property
     def final(self) -> bool:
-        """Whether nothing more will happen to it."""
         if self.state is MoveState.FAILED:
             return self.attempt >= self.attempts
         return self.state in FINAL_STATES
@@ -76,16 +86,16 @@ class RequestRecord:
 
     @property
     def finished(self) -> bool:
-        """Whether every move is final: the request never fires again by itself."""
+        """Whether every move is final: the request does not run again by itself."""
         if not self.moves:
             return bool(self.cancelled)
         return all(move.final for move in self.moves.values())
 
     @property
     def spent(self) -> bool:
-        """Whether it is finished once, for ever.
+        """Whether it is finished permanently.
 
-        A request that was withdrawn before anything of it began (its intent was edited) is not.
+        A request that was withdrawn before it began (its intent was edited) is not.
         """
         began = any(move.effects for move in self.moves.values())
         return self.finished and (
@@ -94,20 +104,23 @@ class RequestRecord:
 
     @property
     def state(self) -> RequestState:
-        """The derived state."""
         return derive_request_state(tuple(self.moves.values()))
 
     @property
+    def changed_at(self) -> int:
+        """When one of its moves last changed, in seconds UTC; 0 without moves."""
+        return max((move.changed_at for move in self.moves.values()), default=0)
+
+    @property
     def highest_move(self) -> int:
-        """The highest move number, 0 where there is none."""
         return max(self.moves, default=0)
 
 
 def derive_request_state(moves: tuple[MoveRecord, ...]) -> RequestState:
-    """State of a request from its moves: partial where it ended half-way.
+    """State of a request from its moves: partial if it ended half-way.
 
-    Moves that were withdrawn because a newer plan took their place do not count; of a VM that was
-    tried again by a later plan the last move counts.
+    Moves that a newer plan replaced do not count. If a later plan tried a VM again, its last move
+    counts.
     """
     counted = [move for move in moves if move.outcome != "superseded"] or list(moves)
     open_moves = [move for move in counted if not move.final]
@@ -135,76 +148,110 @@ def derive_request_state(moves: tuple[MoveRecord, ...]) -> RequestState:
 
 
 def fold_requests(ledger: Ledger, cluster: str) -> Mapping[str, RequestRecord]:
-    """Every request of the cluster by ledger id, sorted."""
-    moves: dict[str, dict[int, MoveRecord]] = {}
-    cancelled: dict[str, str] = {}
-    prefix = f"requests/{cluster}/"
-    for entry in ledger.entries:
-        if not entry.file.startswith(prefix) or entry.state == MoveState.OBSERVED:
-            continue
-        known = moves.setdefault(entry.request, {})
-        if entry.state == CANCELLED:
-            cancelled[entry.request] = entry.reason or CANCELLED
-        elif entry.move:
-            known[entry.move] = _fold_move(known.get(entry.move), entry)
-    return {
-        request: RequestRecord(id=request, moves=known, cancelled=cancelled.get(request, ""))
-        for request, known in sorted(moves.items())
-    }
+    return _fold(ledger.events, cluster)
 
 
-def _fold_move(record: MoveRecord | None, entry: Entry) -> MoveRecord:
-    state = MoveState(entry.state)
+class _Fold:
+    def __init__(self) -> None:
+        self._last = _Folded()
+
+    def __call__(
+        self, events: tuple[LedgerEvent, ...], cluster: str
+    ) -> Mapping[str, RequestRecord]:
+        last = self._last
+        if last.cluster != cluster or events[: len(last.events)] != last.events:
+            last = _Folded(cluster=cluster)
+        end = len(events)
+        while end and not events[end - 1].seq:
+            end -= 1
+        if end > len(last.events):
+            last = self._last = last.grown(events[:end])
+        return last.grown(events).records()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Folded:
+    cluster: str = ""
+    events: tuple[LedgerEvent, ...] = ()
+    moves: Mapping[str, Mapping[int, MoveRecord]] = field(default_factory=dict)
+    cancelled: Mapping[str, str] = field(default_factory=dict)
+
+    def grown(self, events: tuple[LedgerEvent, ...]) -> _Folded:
+        moves = {request: dict(known) for request, known in self.moves.items()}
+        cancelled = dict(self.cancelled)
+        for event in Ledger(events=events[len(self.events) :]).requests(self.cluster):
+            match event:
+                case RequestCancelled():
+                    moves.setdefault(event.request, {})
+                    cancelled[event.request] = event.reason or "cancelled"
+                case MoveApproved() | MoveChanged():
+                    known = moves.setdefault(event.request, {})
+                    known[event.move] = _fold_move(known.get(event.move), event)
+                case ForeignMove():
+                    continue
+                case _:
+                    assert_never(event)
+        return _Folded(cluster=self.cluster, events=events, moves=moves, cancelled=cancelled)
+
+    def records(self) -> Mapping[str, RequestRecord]:
+        return {
+            request: RequestRecord(
+                id=request, moves=known, cancelled=self.cancelled.get(request, "")
+            )
+            for request, known in sorted(self.moves.items())
+        }
+
+
+_fold = _Fold()
+
+
+def _fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
+    state = event.state
     if record is None:
         record = MoveRecord(
-            request=entry.request,
-            number=entry.move,
-            vm=NamespacedName.parse(entry.vm),
-            vm_uid=entry.vm_uid,
+            request=event.request,
+            number=event.move,
+            vm=NamespacedName.parse(event.vm),
+            vm_uid=event.vm_uid,
             state=state,
         )
+    terms = event.terms if isinstance(event, MoveApproved) else None
     started = state is MoveState.INTENDED
+    # an attempt that was announced and never sent is not used up: the next one has its name
+    unsent = state is MoveState.HELD and record.state is MoveState.INTENDED
     effects = record.effects
-    if started and entry.migration and entry.migration not in effects:
-        effects = (*effects, entry.migration)
+    if started and event.migration and event.migration not in effects:
+        effects = (*effects, event.migration)
     return replace(
         record,
         state=state,
-        source=entry.source or record.source,
-        to=entry.to or record.to,
-        landed=entry.landed or ("" if started else record.landed),
-        attempt=entry.attempt or record.attempt,
-        attempts=int(entry.data.get("attempts", record.attempts)),
-        digest=entry.digest or record.digest,
-        group=str(entry.data.get("group", record.group)),
-        reason=entry.reason,
-        outcome=entry.outcome,
-        migration=entry.migration or record.migration,
-        migration_uid=entry.migration_uid or ("" if started else record.migration_uid),
-        intended_at=entry.time if started else record.intended_at,
-        created_at=entry.time if state is MoveState.CREATED else record.created_at,
-        changed_at=entry.time,
-        pull_request=entry.pull_request or record.pull_request,
+        source=event.source or record.source,
+        to=event.to or record.to,
+        landed=event.landed or ("" if started else record.landed),
+        attempt=record.attempt - 1 if unsent else event.attempt or record.attempt,
+        attempts=terms.attempts if terms else record.attempts,
+        digest=event.digest or record.digest,
+        group=terms.group if terms else record.group,
+        reason=event.reason,
+        outcome=event.outcome,
+        migration=event.migration or record.migration,
+        migration_uid=event.migration_uid or ("" if started else record.migration_uid),
+        intended_at=event.time if started else record.intended_at,
+        created_at=event.time if state is MoveState.CREATED else record.created_at,
+        changed_at=event.time,
+        pull_request=event.pull_request or record.pull_request,
         effects=effects,
     )
 
 
 def highest_move(records: Mapping[str, RequestRecord], request: str) -> int:
     """The highest move number of a request; of all healings of a rule for a planned healing."""
-    prefix = f"{request}/" if request.startswith("heal/") else None
     numbers = [
         record.highest_move
         for name, record in records.items()
-        if name == request or (prefix is not None and name.startswith(prefix))
+        if request in (name, planned_id(name))
     ]
     return max(numbers, default=0)
-
-
-def ledger_id(planned: str, digest: str) -> str:
-    """The ledger id of a planned request: a healing gets 12 hex digits of the approved digest."""
-    if planned.startswith("heal/"):
-        return f"{planned}/{digest.removeprefix('sha256:')[:12]}"
-    return planned
 
 
 def last_moved(records: Iterable[RequestRecord]) -> Mapping[NamespacedName, int]:

@@ -1,4 +1,4 @@
-"""Which moves may start now: time, stop flag, waves, nodes at once, limits, and the law."""
+"""Which moves may start now: time, stop flag, waves, parallel nodes, limits, and the checks."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ from dataclasses import dataclass, field, replace
 
 from gitbot.execution.endings import next_start
 from gitbot.execution.facts import ClusterFacts, Slots
-from gitbot.execution.nodes import BUSY, begin, home_entry, may_begin, nodes_of
-from gitbot.execution.observe import move_entry
+from gitbot.execution.nodes import BUSY, begin, home_event, may_begin, nodes_of
+from gitbot.execution.observe import move_event
 from gitbot.execution.requests import MoveRecord, RequestRecord
-from gitbot.execution.state import NodeRecord, NodeState
+from gitbot.execution.state import NodeRecord
 from gitbot.execution.values import Approved, CreateMigration, Effect, Stale, View, Waiting
-from gitbot.model.effect import Effect as EffectIdentity
-from gitbot.model.effect import effect_name
+from gitbot.kubevirt.source_node import silence_of
+from gitbot.model.effect import EffectId
+from gitbot.model.events import KnownEvent, MoveChanged, MoveState, NodeState
 from gitbot.model.findings import Severity
-from gitbot.model.ledger import Entry, MoveState
-from gitbot.model.plan import Move, NodeRef, PlacementPlan, Wave
+from gitbot.model.grouping import grouped
+from gitbot.model.plan import Move, MoveRef, PlacementPlan, Wave
 from gitbot.model.problem import MoveVms, Request, Target
 
 LIMIT = "constraints/limit"
-MOST_REFUSALS = 8  # by the law, in one look: each costs a replay of the whole cluster
+MOST_REFUSALS = 8  # by the checks, in one look: each costs a replay of the whole cluster
 BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A move that has no VMIM and has not ended. `intended`: the ledger announced it already."""
+    """A move that has no VMIM and has not ended. `intended`: the ledger has announced it."""
 
     approved: Approved
     move: Move
@@ -35,28 +36,34 @@ class Candidate:
     intended: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """A move of an approved plan that has not ended: it waits or is under way."""
+
+    approved: Approved
+    move: Move
+
+
 @dataclass(slots=True, kw_only=True)
 class _Round:
-    """One look through the candidates."""
-
     slots: Slots
     nodes: dict[str, dict[str, NodeRecord]]
     candidates: tuple[Candidate, ...]
+    unfinished: Mapping[str, Mapping[MoveRef, Unfinished]]
     blocked: set[tuple[str, str]]
     chosen: list[Candidate] = field(default_factory=list)
     begins: list[tuple[Approved, str]] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     stale: list[Stale] = field(default_factory=list)
     refused: int = 0
-    open_moves: dict[tuple[str, str], list[tuple[int, MoveRecord]]] = field(default_factory=dict)
     waits: dict[tuple[str, str, int, int], frozenset[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Starts:
-    """What starts, what waits, and the groups that the law refuses."""
+    """What starts, what waits, and the groups that the checks refuse."""
 
-    entries: tuple[Entry, ...]
+    events: tuple[KnownEvent, ...]
     effects: tuple[Effect, ...]
     waiting: tuple[Waiting, ...]
     stale: tuple[Stale, ...]
@@ -67,40 +74,54 @@ def choose_starts(
     facts: ClusterFacts,
     candidates: tuple[Candidate, ...],
     *,
+    unfinished: Iterable[Unfinished],
     targets: Mapping[str, str],
     stale: tuple[Stale, ...],
 ) -> Starts:
-    """Choose greedily in the given order; first on trust, then move by move where the law asks."""
+    """Choose greedily in the given order; first all of them, then one by one if a rule refuses."""
     blocked = {(item.request, item.group) for item in stale}
-    quick = _look(view, facts, candidates, targets, blocked, careful=False)
+    plans = grouped((item.approved.approval.digest, item) for item in unfinished)
+    known = {digest: {item.move.ref: item for item in items} for digest, items in plans.items()}
+
+    def look(*, careful: bool) -> _Round:
+        slots = Slots(facts, view.problem.limits, targets)
+        begun = _Round(
+            slots=slots, nodes={}, candidates=candidates, unfinished=known, blocked=set(blocked)
+        )
+        return _look(view, facts, begun, careful=careful)
+
+    quick = look(careful=False)
     batch = [_as_is(facts, item.move) for item in quick.chosen]
     if quick.chosen and refusals(view, batch):
-        quick = _look(view, facts, candidates, targets, blocked, careful=True)
+        quick = look(careful=True)
     return _starts(view, facts, quick, stale)
 
 
-def _look(
-    view: View,
-    facts: ClusterFacts,
-    candidates: tuple[Candidate, ...],
-    targets: Mapping[str, str],
-    blocked: set[tuple[str, str]],
-    *,
-    careful: bool,
-) -> _Round:
-    slots = Slots(facts, view.problem.limits, targets)
-    look = _Round(slots=slots, nodes={}, candidates=candidates, blocked=set(blocked))
-    for candidate in candidates:
+def _look(view: View, facts: ClusterFacts, look: _Round, *, careful: bool) -> _Round:
+    for candidate in look.candidates:
         maintenance = candidate.approved.terms.maintenance
         if maintenance is not None and candidate.approved.id not in look.nodes:
             look.nodes[candidate.approved.id] = nodes_of(view, maintenance)
     # what stands intended first: another executor may be about to create it, so its slot is taken
-    for candidate in sorted(candidates, key=lambda item: not item.intended):
+    for candidate in sorted(look.candidates, key=lambda item: not item.intended):
         reason, until, retry = _refusal(view, facts, look, candidate)
         if not reason and careful:
-            reason, until, retry = _law(view, facts, look, candidate), 0, bool(facts.unfinished())
+            reason, until, retry = (
+                _replay_refusal(view, facts, look, candidate),
+                0,
+                bool(facts.unfinished),
+            )
         if reason:
-            look.waiting.append(_waiting(candidate, reason, until, retry=retry))
+            look.waiting.append(
+                Waiting(
+                    request=candidate.approved.id,
+                    move=candidate.move.id,
+                    vm=str(candidate.move.vm.namespaced_name),
+                    reason=reason,
+                    until=until,
+                    retry=retry,
+                )
+            )
         else:
             _take(facts, look, candidate)
     return look
@@ -109,13 +130,13 @@ def _look(
 def _refusal(
     view: View, facts: ClusterFacts, look: _Round, candidate: Candidate
 ) -> tuple[str, int, bool]:
-    """Why not now ("" where now), until when, and whether waiting a little may help."""
+    """Why not now ("" if now), until when, and whether a short wait may help."""
     move, approved, record = candidate.move, candidate.approved, candidate.record
     if (approved.id, move.group) in look.blocked:
-        return "its group no longer keeps the law and is proposed anew", 0, False
+        return "its group no longer passes the checks and is proposed again", 0, False
     opens = next_start(view, approved, move, candidate.request)
     if opens is not None and opens > view.now:
-        return "its allowed time has not come", opens, False
+        return "outside its allowed time", opens, False
     if view.stop:
         return f"stopped: {view.stop}", 0, False
     gate = _node_gate(look, candidate)
@@ -124,55 +145,55 @@ def _refusal(
     pause = record.changed_at + BACK_OFF * 2 ** max(0, record.attempt - 1)
     if record.state is MoveState.FAILED and pause > view.now:
         return "it failed and is tried again", pause, True
-    earlier = _earlier_wave(candidate, look)
-    if earlier is not None:
-        return f"move {earlier.number} of an earlier wave is not over", 0, False
+    awaited = _awaited(candidate, look)
+    if awaited:
+        return awaited, 0, False
     other = facts.in_flight(move.vm.namespaced_name)
     if other is not None:
         name = other["metadata"]["name"]
-        return f"another migration of the VM is under way: {name}", 0, True
+        return f"another migration of the VM is running: {name}", 0, True
     here = facts.node_of(move.vm.namespaced_name)
+    silence = silence_of(facts.nodes.get(here, {}))
+    if silence:
+        return silence, 0, False
     return look.slots.refusal(here, move.to.node), 0, True
 
 
 def _node_gate(look: _Round, candidate: Candidate) -> str:
     maintenance = candidate.approved.terms.maintenance
     nodes = look.nodes.get(candidate.approved.id)
-    source = candidate.move.source.node
+    source, target = candidate.move.source.node, candidate.move.to.node
     if maintenance is None or nodes is None or source not in nodes:
         return ""
+    if candidate.move.after_return and nodes[target].state is not NodeState.RETURNED:
+        return f"{target} must return first"
     return may_begin(nodes, source, maintenance.max_nodes_at_once)
 
 
-def _earlier_wave(candidate: Candidate, look: _Round) -> MoveRecord | None:
-    """An unfinished move of an earlier wave of the same plan.
+def _awaited(candidate: Candidate, look: _Round) -> str:
+    """The unfinished move of the same plan that this one waits for, in words; "" if none.
 
-    Groups that are proposed anew, and nodes that must wait for their turn, hold nobody up.
+    Groups that are proposed again, and nodes that must wait for their turn, do not block others.
     """
-    waits = _waits(candidate.approved, look)
-    for wave, record in _open_moves(candidate, look):
-        ours = record.group == candidate.move.group
-        if wave < candidate.move.wave and (ours or record.number not in waits):
-            return record
-    return None
-
-
-def _open_moves(candidate: Candidate, look: _Round) -> list[tuple[int, MoveRecord]]:
-    """The unfinished moves of a candidate's plan by number, each with its wave."""
-    plan = (candidate.approved.id, candidate.record.digest)
-    known = look.open_moves.get(plan)
-    if known is None:
-        waves = {move.id: move.wave for move in candidate.approved.moves}
-        known = look.open_moves[plan] = [
-            (waves[number], record)
-            for number, record in sorted(candidate.request.moves.items())
-            if number in waves and record.digest == plan[1] and not record.final
-        ]
-    return known
+    move, approved = candidate.move, candidate.approved
+    unfinished = look.unfinished.get(approved.approval.digest, {})
+    if move.after is not None:
+        found = [unfinished[ref] for ref in move.after if ref in unfinished]
+    else:
+        known = (item for item in unfinished.values() if item.approved is approved)
+        found = [item for item in known if item.move.wave < move.wave]
+    for item in found:
+        ours = item.approved is approved and item.move.group == move.group
+        if ours or item.move.id not in _waits(item.approved, look):
+            if move.after is None:
+                return f"move {item.move.id} of an earlier wave is not over"
+            other = "" if item.approved is approved else f" of {item.approved.id}"
+            return f"move {item.move.id}{other}, which it waits for, is not over"
+    return ""
 
 
 def _waits(approved: Approved, look: _Round) -> frozenset[int]:
-    """Candidates of a plan that hold nobody up: decided anew when a node or a group changed."""
+    """Candidates of a plan that block nobody. Decided again when a node or a group changes."""
     state = (approved.id, approved.approval.digest, len(look.begins), len(look.blocked))
     known = look.waits.get(state)
     if known is None:
@@ -185,15 +206,15 @@ def _waits(approved: Approved, look: _Round) -> frozenset[int]:
     return known
 
 
-def _law(view: View, facts: ClusterFacts, look: _Round, candidate: Candidate) -> str:
+def _replay_refusal(view: View, facts: ClusterFacts, look: _Round, candidate: Candidate) -> str:
     if look.refused >= MOST_REFUSALS:
-        return "others before it do not keep the law now"
+        return "others before it do not pass the checks now"
     batch = [_as_is(facts, item.move) for item in (*look.chosen, candidate)]
     reasons = refusals(view, batch)
     if not reasons:
         return ""
     look.refused += 1
-    if not look.chosen and not facts.unfinished():
+    if not look.chosen and not facts.unfinished:
         group = (candidate.approved.id, candidate.move.group)
         look.stale.append(Stale(request=group[0], group=group[1], reasons=reasons))
         look.blocked.add(group)
@@ -212,39 +233,39 @@ def _take(facts: ClusterFacts, look: _Round, candidate: Candidate) -> None:
 
 
 def _starts(view: View, facts: ClusterFacts, look: _Round, stale: tuple[Stale, ...]) -> Starts:
-    entries: list[Entry] = []
+    events: list[KnownEvent] = []
     effects: list[Effect] = []
     for approved, node in look.begins:
-        entries += begin(view, facts, approved, node, before=entries)
+        events += begin(view, facts, approved, node, before=events)
     for candidate in look.chosen:
         attempt = candidate.record.attempt if candidate.intended else candidate.record.attempt + 1
         move = _as_is(facts, candidate.move)
-        entry = _intended(view, candidate, move, attempt)
+        event = _intended(view, candidate, move, attempt)
         if not candidate.intended:
-            home = home_entry(view, candidate.approved, move.vm.namespaced_name, move.source.node)
-            entries += [entry, *([home] if home else [])]
+            home = home_event(view, candidate.approved, move.vm.namespaced_name, move.source.node)
+            events += [event, *([home] if home else [])]
         effects.append(
             CreateMigration(
-                approved=candidate.approved, move=candidate.move, attempt=attempt, entry=entry
+                approved=candidate.approved, move=candidate.move, attempt=attempt, event=event
             )
         )
     return Starts(
-        entries=tuple(entries),
+        events=tuple(events),
         effects=tuple(effects),
         waiting=tuple(look.waiting),
         stale=(*stale, *look.stale),
     )
 
 
-def _intended(view: View, candidate: Candidate, move: Move, attempt: int) -> Entry:
-    identity = EffectIdentity(
+def _intended(view: View, candidate: Candidate, move: Move, attempt: int) -> MoveChanged:
+    identity = EffectId(
         request=candidate.move.request,
         vmi_uid=candidate.move.vm.uid,
         move=candidate.move.id,
         attempt=attempt,
     )
-    name = effect_name(identity, vm=candidate.move.vm.name)
-    return move_entry(
+    name = identity.migration_name(vm=candidate.move.vm.name)
+    return move_event(
         view,
         candidate.approved,
         move,
@@ -254,26 +275,14 @@ def _intended(view: View, candidate: Candidate, move: Move, attempt: int) -> Ent
     )
 
 
-def _waiting(candidate: Candidate, reason: str, until: int, *, retry: bool) -> Waiting:
-    return Waiting(
-        request=candidate.approved.id,
-        move=candidate.move.id,
-        vm=str(candidate.move.vm.namespaced_name),
-        reason=reason,
-        until=until,
-        retry=retry,
-    )
-
-
 def _as_is(facts: ClusterFacts, move: Move) -> Move:
-    node = facts.node_of(move.vm.namespaced_name) or move.source.node
-    return replace(move, source=NodeRef(node=node, zone=facts.zone_of(node)), wave=0)
+    return replace(facts.as_is(move), wave=0, starts=0)
 
 
 def refusals(view: View, moves: Iterable[Move]) -> tuple[str, ...]:
-    """What the constraints say against these moves on the cluster as it is; nothing: go.
+    """Why the constraints refuse these moves on the current cluster; empty if they do not.
 
-    Times and limits are left out: when and how many at once is decided here, not by the plan.
+    Times and limits are left out: this file decides when and how many, not the plan.
     """
     wanted = tuple(moves)
     problem = replace(view.problem, goals=_goals(wanted), freezes=(), reservations=())
@@ -308,9 +317,13 @@ def trial_plan(view: View, moves: tuple[Move, ...]) -> PlacementPlan:
         waves.append(Wave(index=index, starts=starts, ends=starts + longest))
         starts += longest
     ordered = sorted(moves, key=lambda move: (move.wave, move.request, move.id))
+    shift = view.problem.now - min((move.starts for move in moves), default=0)
     return PlacementPlan(
         cluster=view.cluster,
-        moves=tuple(replace(move, wave=indexes[move.wave]) for move in ordered),
+        moves=tuple(
+            replace(move, wave=indexes[move.wave], starts=move.starts and move.starts + shift)
+            for move in ordered
+        ),
         waves=tuple(waves),
         limits=view.problem.limits,
     )

@@ -1,36 +1,29 @@
-"""Folds over the ledger: what became of every node, pull request and concern, and of the stop.
+"""Folds over the ledger: nodes, concerns, and the stop flag.
 
-What became of requests and moves is in `requests`.
+Requests and moves are in `requests`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Any
+from typing import assert_never
 
-from gitbot.model.instants import parse_instant
-from gitbot.model.ledger import (
-    HOLD_FILE,
-    Entry,
-    Ledger,
-    MoveState,
-    concern_file,
-    node_file,
-    pull_file,
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.events import (
+    ConcernChanged,
+    ConcernState,
+    ForeignMove,
+    HomeNoted,
+    NodeChanged,
+    NodeState,
+    StopLifted,
+    StopSet,
+    WindowBegun,
+    WindowTerms,
 )
-from gitbot.model.names import NamespacedName
-
-
-class NodeState(StrEnum):
-    """Where a node is on its way through a maintenance."""
-
-    WAITING = "waiting"
-    DRAINING = "draining"
-    READY = "ready"
-    RETURNED = "returned"
-    CLOSED = "closed"
+from gitbot.model.ledger import Ledger
+from gitbot.model.request_id import OccurrenceId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,83 +39,56 @@ class NodeRecord:
 
 
 def fold_nodes(
-    ledger: Ledger, *, cluster: str, window: str, occurrence: str
+    ledger: Ledger, *, cluster: str, occurrence: OccurrenceId
 ) -> Mapping[str, NodeRecord]:
     """The nodes of one occurrence that have left state waiting, sorted."""
     nodes: dict[str, NodeRecord] = {}
-    states = {state.value for state in NodeState}
-    for entry in ledger.of(node_file(cluster, window, occurrence)):
-        name = str(entry.data.get("node", ""))
-        if not name or entry.state not in states:
+    for event in ledger.nodes(cluster, occurrence):
+        if not isinstance(event, NodeChanged):
             continue
-        before = nodes.get(name, NodeRecord(node=name))
-        nodes[name] = replace(
+        facts = event.facts
+        before = nodes.get(facts.node, NodeRecord(node=facts.node))
+        nodes[facts.node] = replace(
             before,
-            state=NodeState(entry.state),
-            since=entry.time,
-            boot_id=str(entry.data.get("bootID", before.boot_id)),
-            reason=entry.reason,
-            cordoned_by_gitbot=bool(entry.data.get("cordoned", before.cordoned_by_gitbot)),
+            state=event.state,
+            since=event.time,
+            boot_id=before.boot_id if facts.boot_id is None else facts.boot_id,
+            reason=event.reason,
+            cordoned_by_gitbot=(
+                before.cordoned_by_gitbot if facts.cordoned is None else facts.cordoned
+            ),
         )
     return dict(sorted(nodes.items()))
 
 
 def fold_homes(
-    ledger: Ledger, *, cluster: str, window: str, occurrence: str
+    ledger: Ledger, *, cluster: str, occurrence: OccurrenceId
 ) -> Mapping[NamespacedName, str]:
     """Home of each VM that an occurrence moved: its node at the first move, sorted by VM."""
     homes: dict[NamespacedName, str] = {}
-    for entry in ledger.of(node_file(cluster, window, occurrence)):
-        if entry.state == "home":
-            homes.setdefault(NamespacedName.parse(entry.vm), entry.source)
+    for event in ledger.nodes(cluster, occurrence):
+        if isinstance(event, HomeNoted):
+            homes.setdefault(NamespacedName.parse(event.vm), event.source)
     return dict(sorted(homes.items()))
 
 
 def window_as_merged(
-    ledger: Ledger, *, cluster: str, window: str, occurrence: str
-) -> Mapping[str, Any]:
-    """What the nodes file says of the window at the first drain; empty where nothing began."""
-    for entry in ledger.of(node_file(cluster, window, occurrence)):
-        if entry.state == "window":
-            return entry.data
-    return {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullRecord:
-    """What was shown on a pull request: `{head, base, digest, expiresAt}` and when."""
-
-    head: str
-    base: str
-    digest: str
-    expires_at: int
-    time: int
-    document: str = ""
-
-
-def fold_pull(ledger: Ledger, number: int, *, cluster: str) -> tuple[PullRecord, ...]:
-    """What was shown for one cluster on a pull request, oldest first."""
-    return tuple(
-        PullRecord(
-            head=str(entry.data.get("head", "")),
-            base=str(entry.data.get("base", "")),
-            digest=entry.digest,
-            expires_at=parse_instant(str(entry.data["expiresAt"])),
-            time=entry.time,
-            document=str(entry.data.get("document", "")),
-        )
-        for entry in ledger.of(pull_file(number))
-        if entry.state == "shown" and entry.cluster == cluster
-    )
+    ledger: Ledger, *, cluster: str, occurrence: OccurrenceId
+) -> WindowTerms | None:
+    """What the nodes file says about the window at the first drain; None if nothing began."""
+    for event in ledger.nodes(cluster, occurrence):
+        if isinstance(event, WindowBegun):
+            return event.terms
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcernRecord:
-    """One concern: since when its observation stands, and what was proposed or refused.
+    """One concern: since when it is observed, and what was proposed or refused.
 
     `closed` holds the digests whose pull requests a person closed without a merge; `commits` the
     heads that gitbot pushed, so that a person's push is recognised; `files` the digests of the
-    proposal files that it wrote, so that a person's edit is.
+    proposal files that it wrote, so that a person's edit is recognised.
     """
 
     concern: str
@@ -137,69 +103,66 @@ class ConcernRecord:
 
 
 def fold_concern(ledger: Ledger, *, cluster: str, concern: str) -> ConcernRecord:
-    """What the ledger knows of a concern."""
     record = ConcernRecord(concern=concern)
-    for entry in ledger.of(concern_file(cluster, concern)):
-        record = _fold_concern(record, entry)
+    for event in ledger.concern(cluster, concern):
+        record = _fold_concern(record, event)
     return record
 
 
-def _fold_concern(record: ConcernRecord, entry: Entry) -> ConcernRecord:
-    match entry.state:
-        case "observed":
-            return replace(record, observation=entry.digest, observed_since=entry.time)
-        case "gone":
+def _fold_concern(record: ConcernRecord, event: ConcernChanged) -> ConcernRecord:
+    match event.state:
+        case ConcernState.OBSERVED:
+            return replace(record, observation=event.digest, observed_since=event.time)
+        case ConcernState.GONE:
             return replace(record, observation="", observed_since=0, opened="")
-        case "proposed":
-            commits = record.commits | {entry.commit} if entry.commit else record.commits
-            files = record.files | {str(entry.data["file"])} if entry.data else record.files
-            return replace(record, opened=entry.digest, commits=commits, files=files)
-        case "opened":
-            return replace(record, pull_request=entry.pull_request, opened_at=entry.time)
-        case "closed":
-            return replace(record, opened="", closed=record.closed | {entry.digest})
-        case "merged" | "withdrawn":
+        case ConcernState.PROPOSED:
+            commits = record.commits | {event.commit} if event.commit else record.commits
+            files = record.files | {event.proposal.file} if event.proposal else record.files
+            return replace(record, opened=event.digest, commits=commits, files=files)
+        case ConcernState.OPENED:
+            return replace(record, pull_request=event.pull_request, opened_at=event.time)
+        case ConcernState.CLOSED:
+            return replace(record, opened="", closed=record.closed | {event.digest})
+        case ConcernState.MERGED | ConcernState.WITHDRAWN:
             return replace(record, opened="")
-        case _:
+        case ConcernState.AUTO:
             return record
+        case _:
+            assert_never(event.state)
 
 
 def concerns_of(ledger: Ledger, cluster: str) -> tuple[str, ...]:
-    """Names of all concerns that the ledger knows, sorted."""
-    prefix = f"concerns/{cluster}/"
-    files = {entry.file for entry in ledger.entries if entry.file.startswith(prefix)}
-    return tuple(sorted(file.removeprefix(prefix).removesuffix(".jsonl") for file in files))
+    return ledger.names_below(f"concerns/{cluster}/")
+
+
+def occurrences_of(ledger: Ledger, cluster: str) -> tuple[OccurrenceId, ...]:
+    return tuple(OccurrenceId.parse(name) for name in ledger.names_below(f"nodes/{cluster}/"))
 
 
 def stop_flag(ledger: Ledger, cluster: str) -> str:
-    """Why everything stands still by the ledger's own stop flag; "" where it does not."""
-    reason = ""
-    for entry in ledger.of(HOLD_FILE):
-        if entry.cluster in ("", cluster):
-            reason = (entry.reason or "held") if entry.state == "set" else ""
-    return reason
+    last = ledger.stops(cluster)[-1:]
+    return "".join(event.reason or "held" for event in last if isinstance(event, StopSet))
 
 
 def last_resume(ledger: Ledger, cluster: str) -> int:
-    """When a person last resumed; 0 where never."""
-    times = [
-        entry.time
-        for entry in ledger.of(HOLD_FILE)
-        if entry.state == "resumed" and entry.cluster in ("", cluster)
-    ]
-    return max(times, default=0)
+    stops = ledger.stops(cluster)
+    return max((event.time for event in stops if isinstance(event, StopLifted)), default=0)
+
+
+def ledger_stop(ledger: Ledger, cluster: str) -> str:
+    return not_understood(ledger, cluster) or stop_flag(ledger, cluster)
+
+
+def not_understood(ledger: Ledger, cluster: str) -> str:
+    unknown = ledger.unknown(cluster)
+    if not unknown:
+        return ""
+    first = unknown[0]
+    what = f"{first.state or 'no state'} in {first.file}"
+    more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+    return f"a newer gitbot wrote to the ledger: line {first.seq} ({what}){more}; update gitbot"
 
 
 def observed_migrations(ledger: Ledger, cluster: str) -> frozenset[str]:
-    """UIDs of foreign migrations that the ledger has already."""
-    return frozenset(entry.migration_uid for entry in observed_entries(ledger, cluster))
-
-
-def observed_entries(ledger: Ledger, cluster: str) -> tuple[Entry, ...]:
-    """The foreign migrations that were seen, oldest first."""
-    prefix = f"requests/{cluster}/"
-    return tuple(
-        entry
-        for entry in ledger.entries
-        if entry.state == MoveState.OBSERVED and entry.file.startswith(prefix)
-    )
+    requests = ledger.requests(cluster)
+    return frozenset(event.migration_uid for event in requests if isinstance(event, ForeignMove))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.events import KnownEvent, MoveChanged
 from gitbot.model.findings import Finding
 from gitbot.model.instants import Interval
-from gitbot.model.ledger import Entry, Ledger
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject
+from gitbot.model.ledger import Ledger
 from gitbot.model.plan import Move, PlacementPlan
 from gitbot.model.problem import ALWAYS, PlacementProblem
+from gitbot.model.request_id import OccurrenceId
 
 Replay = Callable[[PlacementProblem, PlacementPlan], tuple[Finding, ...]]
 """Judges a plan state by state; an error among the findings means: not now, not like this."""
@@ -19,7 +21,7 @@ Replay = Callable[[PlacementProblem, PlacementPlan], tuple[Finding, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """Who approved which digest, how. `concern` is "" for a person's pull request."""
+    """Who approved which digest, and how. `concern` is "" for a person's pull request."""
 
     digest: str
     pull_request: int = 0
@@ -40,8 +42,7 @@ class Maintenance:
     `done` is Uncordoned, Rebooted or Command.
     """
 
-    window: str
-    occurrence: str
+    occurrence: OccurrenceId
     nodes: tuple[str, ...]
     max_nodes_at_once: int = 1
     cordon: bool = False
@@ -52,9 +53,9 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """When and how often moves of a request may run. `void` says why they may not at all.
+    """When and how often moves of a request may run. `void` says why they may not run at all.
 
-    `finish` lets groups that have begun go on after their time (overrun: Finish).
+    With `finish`, groups that have begun continue after their time (overrun: Finish).
     """
 
     allowed: tuple[Interval, ...] = ALWAYS
@@ -79,7 +80,7 @@ class Approved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakerLimits:
-    """How much may go wrong within a day before gitbot stops itself; counts."""
+    """How much may fail within a day before gitbot stops itself; counts."""
 
     failures: int = 3
     unexpected_landings: int = 1
@@ -88,9 +89,9 @@ class BreakerLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Everything that decides the next steps: the approved, the cluster as it is, the ledger.
+    """Everything that decides the next steps: approved plans, current cluster, ledger.
 
-    `stop` is the reason of the stop flag ("" where nothing stops); `judge_groups` asks for a
+    `stop` is the reason of the stop flag ("" if it is not set); `judge_groups` asks for a
     revalidation of the groups that wait. `pending_timeout` in seconds: how long an own migration
     may stay Pending.
     """
@@ -110,17 +111,17 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateMigration:
-    """Create the VMIM of one move; `entry` is its ledger line of state intended."""
+    """Create the VMIM of one move; `event` is its ledger line in state intended."""
 
     approved: Approved
     move: Move
     attempt: int
-    entry: Entry
+    event: MoveChanged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteMigration:
-    """Delete (cancel) an own VMIM: the reason goes to the ledger."""
+    """Delete (cancel) an own VMIM. The reason is recorded in the ledger."""
 
     request: str
     name: str  # namespace/name
@@ -150,7 +151,7 @@ Effect = CreateMigration | DeleteMigration | SetUnschedulable | LabelNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stale:
-    """A group of an approved plan that would break the law as the cluster is now."""
+    """A group of an approved plan that no longer passes the checks on the current cluster."""
 
     request: str
     group: str
@@ -159,9 +160,9 @@ class Stale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A move that cannot start now, and for what it waits; `until` is 0 where no time is known.
+    """A move that cannot start now, and what it waits for; `until` is 0 if the time is unknown.
 
-    `retry` says that it may change soon without anybody's doing (a slot, a pause, a wave).
+    `retry` means that it may change soon by itself (a slot, a pause, a wave).
     """
 
     request: str
@@ -174,12 +175,12 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """What to do now: write the entries in one commit, then do the effects in order.
+    """What to do now: write the events in one commit, then perform the effects in order.
 
-    `in_flight` counts own moves under way after the effects.
+    `in_flight` counts own running moves after the effects.
     """
 
-    entries: tuple[Entry, ...] = ()
+    events: tuple[KnownEvent, ...] = ()
     effects: tuple[Effect, ...] = ()
     stale: tuple[Stale, ...] = ()
     waiting: tuple[Waiting, ...] = ()

@@ -1,16 +1,34 @@
-"""Documents to intents and back; intents to rules and goals (in compile only)."""
+"""Documents to intents and back. Only `compile` turns intents into rules and goals."""
 
 from __future__ import annotations
 
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
-from gitbot.intents.places import proposal_file
+from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
+from gitbot.intents.kinds.migration_request import MigrationRequestSpec
+from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec
+from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
+from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
+from gitbot.intents.manifests import misleading_labels
+from gitbot.intents.openings import stops, without_finished
+from gitbot.intents.places import is_ours, proposal_file
 from gitbot.intents.reader import read_intents
+from gitbot.intents.schedules import ScheduleSpec
 
 __all__ = [
     "Intent",
     "IntentSet",
+    "MaintenanceWindowSpec",
+    "MigrationRequestSpec",
+    "PlacementProposalSpec",
+    "PlacementRuleSpec",
+    "ScheduleSpec",
     "Spec",
+    "ZoneAntiAffinitySpec",
+    "is_ours",
+    "misleading_labels",
     "proposal_file",
     "read_intents",
     "spec_digest",
+    "stops",
+    "without_finished",
 ]

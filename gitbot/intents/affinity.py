@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from gitbot.intents.fields import UNIQUE, LabelKey, Namespace, Value
+from gitbot.documents.fields import Value
+from gitbot.intents.fields import UNIQUE, LabelKey, Namespace
 from gitbot.intents.selectors import LabelSelector, NodeSelectorTerm
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitbot.documents.decoding import Report, value_at
-from gitbot.documents.positions import Path, shown
+from gitbot.documents import Path, Report, shown, value_at
 from gitbot.intents.affinity import PREFERRED, REQUIRED
 from gitbot.intents.selectors import check_expressions, check_repetition, check_selector
 
@@ -20,7 +19,6 @@ def _items(report: Report, path: Path) -> list[tuple[Path, dict[str, Any]]]:
 
 
 def check_not_empty(report: Report, path: Path) -> None:
-    """Report an affinity that says nothing."""
     value = value_at(report.document.value, path)
     if not isinstance(value, dict) or set(value) - {REQUIRED, PREFERRED}:
         return
@@ -53,7 +51,7 @@ def check_node_affinity(report: Report, path: Path) -> None:
 
 
 def check_affinity(report: Report, path: Path) -> None:
-    """Pod affinity terms: selectors, and label keys that are named twice or without a selector."""
+    """Pod affinity terms: selectors, and label keys that appear twice or without a selector."""
     if value_at(report.document.value, path) is None:
         return
     check_not_empty(report, path)

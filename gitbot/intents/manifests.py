@@ -1,23 +1,24 @@
-"""Selectors that would be right for VirtualMachines and are read of VMIs.
+"""Selectors that match VirtualMachines, although selectors read VMIs.
 
-Selectors read the labels of the VMI, which come from the VM's template. A label that stands only
-on the VirtualMachine itself selects nothing, which nobody sees until a rule does not act.
+Selectors read the labels of the VMI, which come from the VM's template. A label that is only on the
+VirtualMachine selects nothing, and nobody notices until a rule has no effect.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gitbot.documents.positions import Path, key_path
+from gitbot.documents import Path, key_path
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
 from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
 from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
 from gitbot.intents.selectors import LabelSelector
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.findings import Finding, Severity
-from gitbot.model.objects import KubernetesObject, at, labels_of, name_of
-from gitbot.model.selectors import LabelSelector as Matcher
+from gitbot.model.words import first_of
 
 _SHOWN = 3
 
@@ -41,7 +42,7 @@ def misleading_labels(
 def _selectors(
     intent: Intent,
 ) -> Iterator[tuple[Path, LabelSelector, tuple[str, ...] | None]]:
-    """Each selector over VMs: where it stands, and the namespaces it acts in (None: all)."""
+    """Each selector over VMs: its path, and the namespaces it applies to (None: all)."""
     own = (intent.ref.namespace,)
     match intent.spec:
         case ZoneAntiAffinitySpec() | PlacementRuleSpec():
@@ -63,29 +64,25 @@ def _judge(
     namespaces: tuple[str, ...] | None,
     machines: list[KubernetesObject],
 ) -> Iterator[Finding]:
-    matcher = Matcher.of(selector.plain())
+    matcher = LabelMatcher.of(selector.plain())
     misled = [
         str(name_of(machine)).removeprefix("/")
         for machine in machines
         if namespaces is None or name_of(machine).namespace in {"", *namespaces}
-        if matcher.matches(labels_of(machine)) and not matcher.matches(_template_labels(machine))
+        if matcher.matches(labels_of(machine))
+        and not matcher.matches(at(machine, "spec", "template", "metadata", "labels", default={}))
     ]
     if not misled:
         return
-    more = f" and {len(misled) - _SHOWN} more" if len(misled) > _SHOWN else ""
     place = intent.positions.value(path)
     yield Finding(
         code="intents/labels-of-the-vm",
         severity=Severity.WARNING,
         message="found a selector that matches the VirtualMachine's own labels of "
-        f"{', '.join(misled[:_SHOWN])}{more}, expected labels of the VMI",
+        f"{first_of(misled, _SHOWN)}, expected labels of the VMI",
         file=intent.ref.file,
         line=place.line,
         column=place.column,
         key_path=key_path(path),
         hint="put the labels into spec.template.metadata.labels of the VirtualMachine",
     )
-
-
-def _template_labels(machine: KubernetesObject) -> dict[str, str]:
-    return dict(at(machine, "spec", "template", "metadata", "labels", default={}))

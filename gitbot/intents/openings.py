@@ -1,25 +1,27 @@
-"""Requests that could never run, whatever the clock says.
+"""Requests that can never run, at any time.
 
-A request may run in [notBefore, deadline], while its window is open, and outside freezes. What
-of that follows from the intents alone is judged here; freezes with a selector are left to a
-snapshot, which knows whom they select.
+A request may run in [notBefore, deadline], while its window is open, and outside freezes. This file
+judges only what follows from the intents. Freezes with a selector need a snapshot, which knows whom
+they select.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 
 from gitbot.calendar import Occurrence, Schedule, current_or_next, occurrences
-from gitbot.documents.positions import Path, key_path
-from gitbot.intents.intent import Intent
+from gitbot.documents import Path, finding_at
+from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
 from gitbot.intents.schedules import ScheduleSpec, is_sound
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import FOREVER, Interval, format_instant, intersect, subtract
+from gitbot.model.request_id import MigrationRequestId
 
+NEVER_OPEN = "intents/never-open"
 _HORIZON = 400 * 86_400  # longer times are not covered by a freeze that anybody writes
 _MOST = 500
 
@@ -44,6 +46,34 @@ def never_open(intents: Sequence[Intent], zone: str | None) -> list[Finding]:
         if isinstance(intent.spec, MigrationRequestSpec):
             findings += _judge(intent, intent.spec, windows, freezes, zone)
     return findings
+
+
+def without_finished(
+    findings: Sequence[Finding], intents: IntentSet, finished: Callable[[], Collection[str]]
+) -> tuple[Finding, ...]:
+    """The findings but those of `never_open` about requests whose ledger ids are `finished`.
+
+    A freeze of today says nothing of the requests of last week. The ledger is asked only if needed.
+    """
+    if not any(finding.code == NEVER_OPEN for finding in findings):
+        return tuple(findings)
+    ended = finished()
+    places = [
+        (intent.ref.file, intent.ref.line, str(MigrationRequestId.of(intent.ref)) in ended)
+        for intent in intents.intents
+    ]
+    return tuple(item for item in findings if item.code != NEVER_OPEN or not _ended(item, places))
+
+
+def _ended(finding: Finding, places: Sequence[tuple[str, int, bool]]) -> bool:
+    """Whether the document above the finding's line is that of a finished request."""
+    above = [place for place in places if place[0] == finding.file and place[1] <= finding.line]
+    return bool(above) and max(above)[2]
+
+
+def stops(finding: Finding) -> bool:
+    """Whether nothing is planned while it stands; a request that can never run stops itself."""
+    return finding.severity is Severity.ERROR and finding.code != NEVER_OPEN
 
 
 def _judge(
@@ -81,7 +111,7 @@ class _Freezes:
         self._everywhere = any(freeze.namespaces is None for _, freeze in self._all)
 
     def over(self, namespace: str) -> list[tuple[str, FreezeWindowSpec]]:
-        """Those that certainly hold for every VM of a namespace."""
+        """The freezes that certainly apply to every VM of a namespace."""
         if not self._everywhere and namespace not in self._named:
             return []
         return [
@@ -108,7 +138,7 @@ def _ever_open(schedule: ScheduleSpec, bounds: Interval, zone: str | None) -> bo
 
 @lru_cache(maxsize=4096)
 def _first(schedule: Schedule, after: int) -> Occurrence | None:
-    """The first occurrence that ends after an instant; requests ask for the same again."""
+    """The first occurrence that ends after an instant. Cached: many requests ask the same."""
     return current_or_next(schedule, now=after)
 
 
@@ -121,7 +151,7 @@ def _frozen(
 def _openings(
     schedule: ScheduleSpec, bounds: Interval, zone: str | None
 ) -> tuple[Interval, ...] | None:
-    """The openings within short bounds; None where there are too many to say "never"."""
+    """The openings within short bounds; None if there are too many to conclude "never"."""
     plain = schedule.schedule(zone)
     if bounds.end - bounds.start > _HORIZON or not is_sound(plain):
         return None
@@ -144,13 +174,6 @@ def _finding(intent: Intent, spec: MigrationRequestSpec, why: str) -> Finding:
     elif spec.window is not None:
         path = ("spec", "window")
     place = intent.positions.value(path) if len(path) > 1 else intent.positions.key(path)
-    return Finding(
-        code="intents/never-open",
-        severity=Severity.ERROR,
-        message=f"found a request that can never run: {why}, expected some time to run",
-        file=intent.ref.file,
-        line=place.line,
-        column=place.column,
-        key_path=key_path(path),
-        hint="change its times, its window, or the freeze",
-    )
+    message = f"found a request that can never run: {why}, expected some time to run"
+    hint = "change its times, its window, or the freeze"
+    return finding_at(intent.ref.file, place, NEVER_OPEN, message, path=path, hint=hint)

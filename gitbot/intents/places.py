@@ -1,30 +1,29 @@
-"""Which file holds what: intents in `intents/<cluster>/**/*.yaml`, proposals in its `gitbot/`."""
+"""Where files live: intents in `intents/<cluster>/**/*.yaml`, proposals in its `gitbot/`."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
 
-from gitbot.documents.decoding import Report
-from gitbot.documents.positions import shown
-from gitbot.documents.text import refused_in
-from gitbot.model.findings import Finding, Severity
+from gitbot.documents import TOP, Report, finding_at, refused_in, shown
+from gitbot.model.findings import Finding
 
 PROPOSALS = "gitbot"
 _PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_.-]+\.yaml").fullmatch
 
 
 def proposal_file(cluster: str, concern: str) -> str:
-    """The file of the proposal of a concern."""
     return f"intents/{cluster}/{PROPOSALS}/{concern}.yaml"
 
 
 def is_proposal_file(file: str, cluster: str) -> bool:
-    """Whether a file lies where only the bot's pull requests write."""
+    """Whether only the bot's pull requests write a file."""
     return file.startswith(f"intents/{cluster}/{PROPOSALS}/")
 
 
 def is_ours(file: str) -> bool:
-    """Whether a file below `intents/<cluster>/` claims to be an intent, as a README does not."""
+    """Whether a file below `intents/<cluster>/` claims to be an intent. A README does not."""
     return file.lower().rstrip(" .").endswith((".yaml", ".yml", ".json"))
 
 
@@ -45,8 +44,26 @@ def check_file_name(file: str) -> Finding | None:
     return None
 
 
+def check_twins(files: Iterable[str]) -> list[Finding]:
+    """Files whose names differ by case or Unicode form only: some checkouts hold one of them."""
+    first: dict[str, str] = {}
+    findings = []
+    for file in sorted(files):
+        other = first.setdefault(unicodedata.normalize("NFC", file).casefold(), file)
+        if other != file:
+            findings.append(
+                _finding(
+                    file,
+                    f"found {shown(file)} beside {shown(other)}, expected names that differ by"
+                    " more than case or Unicode form",
+                    "rename one of the two: many file systems keep only one of them",
+                )
+            )
+    return findings
+
+
 def check_place(report: Report, kind: str, cluster: str) -> None:
-    """Proposals stand in `gitbot/`, everything else outside of it."""
+    """Proposals belong in `gitbot/`, everything else outside it."""
     inside = is_proposal_file(report.file, cluster)
     if inside and kind != "PlacementProposal":
         report.at_value(
@@ -65,12 +82,4 @@ def check_place(report: Report, kind: str, cluster: str) -> None:
 
 
 def _finding(file: str, message: str, hint: str) -> Finding:
-    return Finding(
-        code="intents/file-name",
-        severity=Severity.ERROR,
-        message=message,
-        file=file,
-        line=1,
-        column=1,
-        hint=hint,
-    )
+    return finding_at(file, TOP, "intents/file-name", message, hint=hint)

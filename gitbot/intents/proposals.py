@@ -1,4 +1,4 @@
-"""PlacementProposal files: model moves to YAML text that a person can review, and back."""
+"""PlacementProposal files: moves to YAML text that a person can review."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitbot.documents import write_document
-from gitbot.intents.fields import API_VERSION
-from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec, ProposedMove
 from gitbot.model.instants import format_instant
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, NodeRef, VmRef
-from gitbot.model.problem import Pin
+from gitbot.model.names import API_VERSION, IntentRef
+from gitbot.model.plan import Move, NodeRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a proposal file says.
+    """The content of a proposal file.
 
-    `concern` is its name; `intent` and `request` (a ledger id) what the moves are for;
-    `occurrence` the opening of a window, "" where there is none; `digest` that of the plan;
-    `expires_at` in seconds UTC.
+    `concern` is its name; `intent` and `request` (a ledger id) say what the moves are for;
+    `occurrence` is the opening of a window, "" without one; `digest` that of the plan; `expires_at`
+    in seconds UTC.
     """
 
     concern: str
@@ -54,7 +51,7 @@ def write_proposal(proposal: Proposal) -> str:
     }
     header = (
         "# Written by gitbot. Merging this file approves exactly these moves, until expiresAt.\n"
-        "# Edits are not read: change the intent, and gitbot proposes anew.\n"
+        "# Edits are not read: change the intent, and gitbot proposes again.\n"
     )
     return header + write_document(document)
 
@@ -78,38 +75,3 @@ def _move(move: Move) -> Mapping[str, Any]:
 
 def _place(place: NodeRef) -> Mapping[str, str]:
     return {"node": place.node, **({"zone": place.zone} if place.zone else {})}
-
-
-def proposal_of(name: str, spec: PlacementProposalSpec) -> Proposal:
-    """The proposal that a file's spec says; estimates and memory are not in a file and are 0."""
-    intent = IntentRef(
-        kind=spec.intent.kind, namespace=spec.intent.namespace or "", name=spec.intent.name
-    )
-    return Proposal(
-        concern=name,
-        intent=intent,
-        request=spec.request,
-        occurrence=spec.occurrence or "",
-        digest=spec.digest,
-        expires_at=spec.expires_at,
-        moves=tuple(_model_move(move, intent) for move in spec.moves),
-    )
-
-
-def _model_move(move: ProposedMove, intent: IntentRef) -> Move:
-    return Move(
-        id=move.id,
-        request=move.request,
-        group=move.group,
-        intent=intent,
-        vm=VmRef(namespace=move.vm.namespace, name=move.vm.name, uid=move.vm.uid),
-        source=NodeRef(node=move.source.node, zone=move.source.zone),
-        to=NodeRef(node=move.to.node, zone=move.to.zone),
-        allowed_nodes=move.allowed_nodes,
-        pin=Pin(move.pin),
-        added_node_selector=dict(move.added_node_selector),
-        memory_bytes=0,
-        estimated_seconds=0,
-        wave=move.wave,
-        why=move.why,
-    )

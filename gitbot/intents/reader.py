@@ -2,62 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol, cast
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
 
 from pydantic import ValidationError
 
-from gitbot.documents import DEFAULT_BUDGET, Budget, Document, Positions, read_documents
-from gitbot.documents.decoding import Report, report_errors, report_nothing, value_at
-from gitbot.documents.envelope import envelope_is_known
-from gitbot.intents.fields import API_VERSION
+from gitbot.documents import (
+    DEFAULT_BUDGET,
+    Budget,
+    ParsedDocument,
+    Path,
+    Positions,
+    Report,
+    by_field,
+    envelope_is_known,
+    finding_at,
+    read_documents,
+    report_nothing,
+    shown,
+    value_at,
+)
+from gitbot.documents.fields import decode
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
 from gitbot.intents.openings import never_open
-from gitbot.intents.places import check_file_name, check_place, is_ours, is_proposal_file
-from gitbot.intents.references import WINDOW, Reference, unknown_windows
+from gitbot.intents.owners import check_owner, missing_owners
+from gitbot.intents.places import (
+    check_file_name,
+    check_place,
+    check_twins,
+    is_ours,
+    is_proposal_file,
+)
 from gitbot.intents.registry import KINDS, Kind, document_model, document_schema
 from gitbot.intents.schedules import ScheduleSpec, check_times
 from gitbot.model.findings import Finding, has_errors, sort_key
 from gitbot.model.later import with_later
 from gitbot.model.names import IntentRef
+from gitbot.model.words import nearest
+from gitbot.settings import Settings
 
 # A proposal lists every move: enough for 4,000 of them, whose file nobody writes by hand.
 PROPOSAL_BUDGET = Budget(bytes=4 * 1024 * 1024, nodes=200_000)
+_WINDOW: Path = ("spec", "window")
 
 
-class ClusterView(Protocol):
-    """What reading intents needs to know of a configured cluster."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reference:
+    """A MaintenanceWindow's name, and the document of the request that names it."""
 
-    @property
-    def time_zone(self) -> str | None:
-        """The zone of schedules that name none."""
-
-
-class SettingsView(Protocol):
-    """What reading intents needs to know of the configuration."""
-
-    @property
-    def allow_auto(self) -> bool:
-        """Whether heal: Auto and returnHome: Auto are allowed."""
-
-    def cluster(self, name: str) -> ClusterView | None:
-        """The cluster of that name."""
+    name: str
+    file: str
+    positions: Positions
 
 
 def read_intents(
-    files: Mapping[str, bytes], settings: SettingsView, cluster: str
+    files: Mapping[str, bytes], settings: Settings, cluster: str
 ) -> tuple[IntentSet, tuple[Finding, ...]]:
     """The valid intents of a cluster and everything that is wrong with its files.
 
     `files` maps repository paths below `intents/<cluster>/` to contents; a README among them is
-    nobody's business. A document with an error is not in the set; callers act on nothing while
-    there is one.
+    ignored. A document with an error is not in the set, and callers do nothing while there is one.
     """
     reading = _Reading(settings, cluster)
     for file in sorted(filter(is_ours, files)):
         reading.read(file, files[file])
+    reading.findings.extend(check_twins(filter(is_ours, files)))
     windows = [name for kind, _, name in reading.seen if kind == "MaintenanceWindow"]
-    reading.findings.extend(unknown_windows(reading.references, windows))
+    reading.findings.extend(_unknown_windows(reading.references, windows))
+    reading.findings.extend(missing_owners(reading.intents, settings))
     reading.findings.extend(never_open(reading.intents, reading.time_zone))
     ordered = sorted(
         reading.intents, key=lambda i: (i.ref.namespace, i.ref.name, i.ref.kind, i.ref.file)
@@ -67,16 +81,14 @@ def read_intents(
 
 
 class _Reading:
-    """All files of a cluster being read."""
-
-    def __init__(self, settings: SettingsView, cluster: str) -> None:
+    def __init__(self, settings: Settings, cluster: str) -> None:
         self.settings = settings
         self.cluster = cluster
         configured = settings.cluster(cluster)
         self.time_zone = configured.time_zone if configured is not None else None
         self.findings: list[Finding] = []
         self.intents: list[Intent] = []
-        self.references: list[Reference] = []
+        self.references: list[_Reference] = []
         self.seen: dict[tuple[str, str, str], tuple[str, Positions]] = {}
 
     def read(self, file: str, data: bytes) -> None:
@@ -90,15 +102,20 @@ class _Reading:
         for document in documents:
             self._document(document, file)
 
-    def _document(self, document: Document, file: str) -> None:
+    def _document(self, document: ParsedDocument, file: str) -> None:
         report = Report(document=document, file=file, room="intents")
-        if envelope_is_known(report, API_VERSION, tuple(KINDS)):
+        if envelope_is_known(report, tuple(KINDS)):
             kind = KINDS[document.value["kind"]]
             check_place(report, kind.name, self.cluster)
             model = self._decode(report, kind)
+            if document.reported:
+                schema = functools.partial(document_schema, kind.name)
+                self.findings = by_field(self.findings, report, schema)
             kind.check(report)
             self._namespace_hint(report, kind)
             _auto(report, allowed=self.settings.allow_auto)
+            if kind.name != "PlacementProposal":
+                check_owner(report, self.settings, namespaced=kind.namespaced)
             self._identity(report, kind)
             _times(report, kind, model, self.time_zone)
             self._window(report)
@@ -107,20 +124,13 @@ class _Reading:
         self.findings.extend(report.findings)
 
     def _decode(self, report: Report, kind: Kind) -> Any:
-        """The document as its kind's model; None where a field is wrong."""
         report_nothing(report, lambda: document_schema(kind.name))
-        try:
-            return document_model(kind.name).model_validate(
-                report.document.value, by_alias=True, by_name=False, context={"file": report.file}
-            )
-        except ValidationError as error:
-            records = error.errors(include_url=False, include_input=False)
-            report_errors(
-                report,
-                [dict(record) for record in records if not _is_namespace(record, kind)],
-                lambda: document_schema(kind.name),
-            )
-            return None
+        return decode(
+            report,
+            document_model(kind.name),
+            lambda: document_schema(kind.name),
+            skip=lambda record: _is_namespace(record, kind),
+        )
 
     def _namespace_hint(self, report: Report, kind: Kind) -> None:
         metadata = value_at(report.document.value, ("metadata",))
@@ -143,14 +153,14 @@ class _Reading:
             )
 
     def _window(self, report: Report) -> None:
-        """Remember that a request names a window, to be looked for when all files are read."""
-        name = value_at(report.document.value, WINDOW)
+        """Remember that a request names a window, and look for it when all files are read."""
+        name = value_at(report.document.value, _WINDOW)
         if report.document.value["kind"] == "MigrationRequest" and isinstance(name, str):
             positions = report.document.positions
-            self.references.append(Reference(name=name, file=report.file, positions=positions))
+            self.references.append(_Reference(name=name, file=report.file, positions=positions))
 
     def _identity(self, report: Report, kind: Kind) -> None:
-        """One identity, one document: the later one is the error, and names both places."""
+        """Each identity has one document. A later one is an error that names both places."""
         metadata = value_at(report.document.value, ("metadata",))
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
             return
@@ -173,7 +183,7 @@ class _Reading:
 
 
 def _is_namespace(record: Mapping[str, Any], kind: Kind) -> bool:
-    """Whether an error is one about the presence of a namespace, which has its own words."""
+    """Whether an error is about the presence of a namespace, which has its own message."""
     missing = "missing" if kind.namespaced else "extra_forbidden"
     return tuple(record["loc"]) == ("metadata", "namespace") and record["type"] == missing
 
@@ -193,7 +203,7 @@ def _auto(report: Report, *, allowed: bool) -> None:
 
 
 def _times(report: Report, kind: Kind, model: Any, zone: str | None) -> None:
-    """What the calendar says about a schedule whose fields are right, whatever else is wrong."""
+    """The calendar's findings about a well-formed schedule, even if the rest is wrong."""
     if "schedule" not in kind.spec.model_fields:
         return
     path = ("spec", "schedule")
@@ -211,7 +221,7 @@ def _times(report: Report, kind: Kind, model: Any, zone: str | None) -> None:
     check_times(report, path, spec, zone)
 
 
-def _intent(model: Any, document: Document, file: str) -> Intent:
+def _intent(model: Any, document: ParsedDocument, file: str) -> Intent:
     metadata = model.metadata
     spec = cast("Spec", model.spec)
     ref = IntentRef(
@@ -230,3 +240,20 @@ def _intent(model: Any, document: Document, file: str) -> Intent:
         annotations=metadata.annotations,
     )
     return with_later(intent, spec_digest=lambda: spec_digest(spec))
+
+
+def _unknown_windows(references: Iterable[_Reference], windows: Iterable[str]) -> list[Finding]:
+    known = sorted(windows)
+    return [_unknown(reference, known) for reference in references if reference.name not in known]
+
+
+def _unknown(reference: _Reference, known: list[str]) -> Finding:
+    near = nearest(reference.name, known)
+    return finding_at(
+        reference.file,
+        reference.positions.value(_WINDOW),
+        "intents/unknown-window",
+        f"found {shown(reference.name)}, expected the name of a MaintenanceWindow of this cluster",
+        path=_WINDOW,
+        hint=f"did you mean {near}?" if near else "add the window, or remove the field",
+    )

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import AfterValidator, BaseModel, Field, WithJsonSchema, create_model
 
-from gitbot.documents import schemas
-from gitbot.documents.decoding import Report
-from gitbot.intents.fields import API_VERSION, Value
+from gitbot.documents import Report, formats, schemas
+from gitbot.documents.fields import Value
+from gitbot.errors import UsageError
+from gitbot.intents.fields import IntentName, LabelKey, Labels, Namespace
 from gitbot.intents.kinds import (
     freeze_window,
     maintenance_window,
@@ -20,12 +21,12 @@ from gitbot.intents.kinds import (
     placement_rule,
     zone_anti_affinity,
 )
-from gitbot.intents.metadata import ClusterMetadata, NamespacedMetadata, ProposalMetadata
+from gitbot.model.names import API_VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind: its spec, whether it has a namespace, its rules of meaning, what it is."""
+    """One kind: its spec, whether it has a namespace, its checks, its description."""
 
     name: str
     spec: type[Value]
@@ -56,7 +57,7 @@ KINDS: dict[str, Kind] = {
             spec=migration_request.MigrationRequestSpec,
             namespaced=True,
             check=migration_request.check,
-            description="A one-off move of VMs; runs once, for ever.",
+            description="A one-off move of VMs; runs exactly once.",
         ),
         Kind(
             name="PlacementProposal",
@@ -102,6 +103,49 @@ def document_model(name: str) -> type[BaseModel]:
 
 @cache
 def document_schema(name: str) -> dict[str, Any]:
-    """The JSON Schema of a kind's documents."""
     schema = document_model(name).model_json_schema(by_alias=True)
     return schemas.dressed(schema, kind=name, description=KINDS[name].description)
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of one intent kind. Raises UsageError for another kind."""
+    if kind not in KINDS:
+        raise UsageError(f"{kind} is not a kind of intent", hint=f"expected {', '.join(KINDS)}")
+    return document_schema(kind)
+
+
+Annotations = Annotated[
+    dict[LabelKey, Annotated[str, Field(max_length=16_384)]],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "propertyNames": schemas.LABEL_KEY,
+            "additionalProperties": {"type": "string", "maxLength": 16_384},
+        }
+    ),
+]
+
+
+class ClusterMetadata(Value):
+    """Metadata of a kind that has no namespace."""
+
+    name: IntentName = Field(description="Name, unique in its kind.")
+    labels: Labels = Field(default_factory=dict, description="Free for your own use.")
+    annotations: Annotations = Field(default_factory=dict, description="Free for your own use.")
+
+
+class ProposalMetadata(ClusterMetadata):
+    """Metadata of a proposal; its name is its concern."""
+
+    name: Annotated[str, AfterValidator(formats.concern), WithJsonSchema(schemas.CONCERN)] = Field(
+        description="The concern, as the file is called."
+    )
+
+
+class NamespacedMetadata(Value):
+    """Metadata of a kind that acts inside one namespace."""
+
+    name: IntentName = Field(description="Name, unique in its kind and namespace.")
+    namespace: Namespace = Field(description="Namespace of the VMs.")
+    labels: Labels = Field(default_factory=dict, description="Free for your own use.")
+    annotations: Annotations = Field(default_factory=dict, description="Free for your own use.")

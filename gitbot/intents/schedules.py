@@ -1,15 +1,15 @@
 """Schedules of windows and freezes: local start, zone, duration, recurrence, excluded days."""
 
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Annotated
 
 from pydantic import Field, WithJsonSchema
 
 from gitbot.calendar import Problem, Schedule, check_schedule
-from gitbot.documents import schemas
-from gitbot.documents.decoding import Report, value_at
-from gitbot.documents.positions import Path
-from gitbot.intents.fields import UNIQUE, Duration, LocalDate, LocalTime, Text, TimeZone, Value
+from gitbot.documents import Path, Report, schemas, value_at
+from gitbot.documents.fields import Duration, Text, TimeZone, Value
+from gitbot.intents.fields import UNIQUE, LocalDate, LocalTime
 from gitbot.model.findings import Severity
 
 Recurrence = Annotated[Text, WithJsonSchema(schemas.RECURRENCE)]
@@ -37,29 +37,28 @@ class ScheduleSpec(Value):
     )
 
     def schedule(self, zone: str | None) -> Schedule:
-        """The schedule as the calendar takes it; `zone` is the cluster's time zone."""
+        """The calendar's value; `zone` is the cluster's time zone."""
         return Schedule(
-            start=self.start,
+            start=datetime.fromisoformat(self.start),
             time_zone=self.time_zone or zone or "",
-            duration=f"PT{self.duration}S",
+            duration=self.duration,
             recurrence=self.recurrence or "",
-            exclude=self.exclude,
+            exclude=tuple(map(date.fromisoformat, self.exclude)),
         )
 
 
 @lru_cache(maxsize=4096)
 def problems_of(schedule: Schedule) -> tuple[Problem, ...]:
-    """What the calendar finds wrong with a schedule; requests ask again and again."""
+    """The calendar's problems with a schedule. Cached, because requests repeat the question."""
     return check_schedule(schedule)
 
 
 def is_sound(schedule: Schedule) -> bool:
-    """Whether a schedule has no error."""
     return all(problem.severity is not Severity.ERROR for problem in problems_of(schedule))
 
 
 def check_times(report: Report, path: Path, spec: ScheduleSpec, zone: str | None) -> None:
-    """Report what the calendar finds wrong with a schedule that is well-formed.
+    """Report the calendar's problems with a well-formed schedule.
 
     Start in a gap, overlapping or lost or doubled occurrences, a recurrence that never occurs, no
     time zone.

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from gitbot.documents.decoding import Report, value_at
-from gitbot.documents.positions import Path, shown
-from gitbot.intents.fields import UNIQUE, LabelKey, Labels, LabelValue, Name, Value
+from gitbot.documents import Path, Report, shown, value_at
+from gitbot.documents.fields import Value
+from gitbot.intents.fields import UNIQUE, LabelKey, Labels, LabelValue, Name
 
 
 def _when(operators: list[str], then: dict[str, Any]) -> dict[str, Any]:
@@ -109,9 +109,9 @@ _PARTS = frozenset({"matchLabels", "matchExpressions"})
 
 
 def check_selector(report: Report, path: Path, *, empty: bool = False) -> None:
-    """Report what is wrong with a label selector in a document, beyond its fields' types.
+    """Report what is wrong with a label selector, beyond its fields' types.
 
-    `empty`: whether an empty selector, which selects everything, is fine there.
+    `empty`: whether an empty selector, which selects everything, is allowed.
     """
     value = value_at(report.document.value, path)
     if not isinstance(value, dict) or report.silent(path):
@@ -132,7 +132,6 @@ def check_selector(report: Report, path: Path, *, empty: bool = False) -> None:
 
 
 def check_expressions(report: Report, path: Path) -> None:
-    """Report what is wrong with a list of requirements: values that its operator does not take."""
     items = value_at(report.document.value, path)
     for index, item in enumerate(items if isinstance(items, list) else []):
         if isinstance(item, dict):
@@ -178,7 +177,6 @@ def _check_comparison(report: Report, path: Path, values: list[Any] | None) -> N
 
 
 def check_repetition(report: Report, path: Path) -> None:
-    """Report every value that stands twice in a list."""
     items = value_at(report.document.value, path)
     if not isinstance(items, list):
         return

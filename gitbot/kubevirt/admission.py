@@ -1,47 +1,40 @@
-"""virt-api's webhooks for migrations and VMIs: what is let in, what is refused and how.
+"""virt-api's webhooks for migrations: what they admit, what they refuse and how.
 
 Source: KubeVirt 1.9.0, pkg/virt-api/webhooks; verdicts, codes and messages were compared with
-recorded answers. Rights, names, conflicts and unknown fields are the API server's business; the
-rules about the inside of a VMI's spec are in the instance_rules modules.
+recorded answers. Permissions, names, conflicts and unknown fields are up to the API server.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import controller_user, gate
-from gitbot.kubevirt.edits import with_value
-from gitbot.kubevirt.instance_defaults import (
-    network_problem,
-    with_device_defaults,
-    with_instance_defaults,
-)
-from gitbot.kubevirt.instance_device_defaults import with_guest_defaults
-from gitbot.kubevirt.instance_metadata import RESERVED_LABELS, is_kubevirt, metadata_causes
-from gitbot.kubevirt.instance_rules import first_causes, instance_only_causes, spec_causes
-from gitbot.kubevirt.instance_rules_architecture import architecture_causes
-from gitbot.kubevirt.instance_rules_hyperv import hyperv
-from gitbot.kubevirt.instance_rules_schema import json_kind, quantity_problem, schema_causes
-from gitbot.kubevirt.limits import is_final, phase_of
-from gitbot.kubevirt.reconcile import FINAL_PHASES
-from gitbot.kubevirt.verdicts import Admitted, Cause, Refused, Verdict, denied, invalid
-from gitbot.model.objects import (
+from gitbot.kubernetes.objects import (
     KubernetesObject,
     at,
     condition_of,
     labels_of,
     name_of,
     uid_of,
+    with_value,
+)
+from gitbot.kubernetes.phases import is_final
+from gitbot.kubevirt import names
+from gitbot.kubevirt.configuration import controller_user, gate
+from gitbot.kubevirt.webhook_answers import (
+    Admitted,
+    Cause,
+    Refused,
+    WebhookAnswer,
+    denied,
+    invalid,
+    invalid_value,
 )
 
 _MUTATOR = "migrations-mutator.kubevirt.io"
 _CREATE = "migration-create-validator.kubevirt.io"
+_KINDS = {str: "string", list: "array", bool: "boolean", int: "number", float: "number"}
 _UPDATE = "migration-update-validator.kubevirt.io"
-_VMI_MUTATOR = "virtualmachineinstances-mutator.kubevirt.io"
-_VMI_CREATE = "virtualmachineinstances-create-validator.kubevirt.io"
-_VMI_UPDATE = "virtualmachineinstances-update-validator.kubevirt.io"
 
 
 def admit_migration(
@@ -51,12 +44,12 @@ def admit_migration(
     vmi: KubernetesObject | None,
     migrations: Iterable[KubernetesObject],
     kubevirt: KubernetesObject,
-) -> Verdict:
-    """A VMIM about to be created by `user`.
+) -> WebhookAnswer:
+    """Decide about a new VMIM that `user` creates.
 
-    `vmi` is the VMI that it names, None where there is none; `migrations` are those of the
-    namespace at this moment. Two creates at the same moment may both pass. Whether any node fits
-    addedNodeSelector is not looked at.
+    `vmi` is the VMI that it names, None if it does not exist; `migrations` are those of the
+    namespace now. Two creates at the same moment may both pass. Whether any node fits
+    addedNodeSelector is not checked.
     """
     malformed = malformed_migration(migration)
     if malformed is not None:
@@ -66,7 +59,7 @@ def admit_migration(
 
 
 def _mutated(migration: KubernetesObject) -> KubernetesObject:
-    """With the label by which others find it, and the finalizer that keeps it until its end."""
+    """Add the label by which others find it, and the finalizer that keeps it until it ends."""
     labels = {**labels_of(migration), names.VMI_NAME: migration["spec"]["vmiName"]}
     finalizers = at(migration, "metadata", "finalizers", default=[])
     if names.MIGRATION_FINALIZER not in finalizers:
@@ -76,7 +69,7 @@ def _mutated(migration: KubernetesObject) -> KubernetesObject:
 
 
 def malformed_migration(migration: KubernetesObject) -> Refused | None:
-    """What the mutating webhook refuses, which sees an object before its schema is looked at."""
+    """What the mutating webhook refuses. It sees an object before the schema is checked."""
     wrong = _schema(migration)
     return invalid(_MUTATOR, *wrong) if wrong else None
 
@@ -86,14 +79,15 @@ def _schema(migration: KubernetesObject) -> tuple[Cause, ...]:
     spec: Mapping[str, Any] = migration.get("spec") or {}
     return tuple(
         Cause(
-            message=(
-                f"spec.{key} in body must be of type "
-                f'{"string" if kind is str else "object"}: "{json_kind(spec[key])}"'
-            )
+            message=f'spec.{key} in body must be of type {_kind(kind)}: "{_kind(type(spec[key]))}"'
         )
         for key, kind in wanted.items()
         if spec.get(key) is not None and not isinstance(spec[key], kind)
     )
+
+
+def _kind(python: type) -> str:
+    return _KINDS.get(python, "object")
 
 
 def _refusal(
@@ -131,7 +125,7 @@ def _vmi_problem(migration: KubernetesObject, vmi: KubernetesObject | None) -> s
     if vmi is None:
         namespace, name = name_of(migration).namespace, migration["spec"]["vmiName"]
         return f'the VMI "{namespace}/{name}" does not exist'
-    if phase_of(vmi) in FINAL_PHASES:
+    if is_final(vmi):
         return "Cannot migrate VMI in finalized state."
     condition = condition_of(vmi, "LiveMigratable")
     if condition is None or condition.get("status") != "False":
@@ -169,8 +163,8 @@ def _decentralized(spec: Mapping[str, Any], kubevirt: KubernetesObject) -> Refus
     return None
 
 
-def admit_migration_update(new: KubernetesObject, old: KubernetesObject) -> Verdict:
-    """A VMIM about to be changed: its spec never, its label vmi-name not before its end."""
+def admit_migration_update(new: KubernetesObject, old: KubernetesObject) -> WebhookAnswer:
+    """Decide about a changed VMIM: its spec is fixed, its label vmi-name is fixed until it ends."""
     problem = ""
     if (new.get("spec") or {}) != (old.get("spec") or {}):
         problem = "update of Migration object's spec is restricted"
@@ -184,51 +178,21 @@ def admit_migration_update(new: KubernetesObject, old: KubernetesObject) -> Verd
     return Admitted(object=new)
 
 
-def admit_instance(vmi: KubernetesObject, *, user: str, kubevirt: KubernetesObject) -> Verdict:
-    """A VMI about to be created by `user`: defaults first, then every rule about what they make.
-
-    Defaults that decide placement: CPU model, machine type, architecture amd64, the cluster's
-    evictionStrategy (copied, so later changes of it do not reach this VMI).
-    """
-    wrong = schema_causes(vmi.get("spec") or {}, "spec")
-    if wrong:
-        return invalid(_VMI_MUTATOR, *wrong)
-    given = vmi.get("spec") or {}
-    problem = quantity_problem(given) or network_problem(given, kubevirt)
-    if problem:
-        return denied(_VMI_MUTATOR, 400, problem)
-    made = with_instance_defaults(vmi, kubevirt)
-    spec = with_guest_defaults(with_device_defaults(made["spec"], kubevirt))
-    metadata: Mapping[str, Any] = vmi.get("metadata") or {}
-    causes = (
-        *first_causes(spec, "spec", kubevirt),
-        *spec_causes(spec, "spec", kubevirt),
-        *instance_only_causes(spec, "spec"),
-        *metadata_causes(metadata, "metadata", user, kubevirt),
-        *hyperv(spec, "spec"),
-        *architecture_causes(spec, "spec"),
-    )
-    return invalid(_VMI_CREATE, *causes) if causes else Admitted(object=made)
+RUN_STRATEGIES = ("Halted", "Manual", "Always", "RerunOnFailure", "Once", "WaitAsReceiver")
+"""The last one only with feature gate DecentralizedLiveMigration."""
 
 
-def admit_instance_update(
-    new: KubernetesObject, old: KubernetesObject, *, user: str, kubevirt: KubernetesObject
-) -> Verdict:
-    """A VMI about to be changed by `user`: its spec and six labels belong to KubeVirt.
-
-    A change of its status by anybody else is taken back without a word.
-    """
-    if is_kubevirt(user, kubevirt):
-        return Admitted(object=new)
-    problem = ""
-    if (new.get("spec") or {}) != (old.get("spec") or {}):
-        problem = "update of VMI object is restricted"
-    elif any(labels_of(new).get(key) != labels_of(old).get(key) for key in RESERVED_LABELS):
-        problem = (
-            "modification of the following reserved kubevirt.io/ labels on a VMI object is "
-            "prohibited"
-        )
-    if problem:
-        return invalid(_VMI_UPDATE, Cause(reason="FieldValueNotSupported", message=problem))
-    kept = {key: value for key, value in new.items() if key != "status"}
-    return Admitted(object={**kept, "status": old["status"]} if "status" in old else kept)
+def run_strategy_causes(vm: KubernetesObject, kubevirt: KubernetesObject) -> Iterator[Cause]:
+    """Why the webhook refuses a VirtualMachine's run strategy (vms-admitter.go); empty if not."""
+    running, strategy = at(vm, "spec", "running"), at(vm, "spec", "runStrategy")
+    if running is not None and strategy is not None:
+        text = "Running and RunStrategy are mutually exclusive. Note that Running is deprecated, "
+        yield invalid_value("spec.running", f"{text}please use RunStrategy instead")
+    if running is None and strategy is None:
+        yield invalid_value("spec.running", "RunStrategy must be specified")
+    if strategy == "WaitAsReceiver":
+        if not gate(kubevirt, "DecentralizedLiveMigration"):
+            text = "DecentralizedLiveMigration feature gate is not enabled in kubevirt resource"
+            yield invalid_value("spec.runStrategy", f"Invalid RunStrategy ({strategy}), {text}")
+    elif strategy is not None and strategy not in RUN_STRATEGIES:
+        yield invalid_value("spec.runStrategy", f"Invalid RunStrategy ({strategy})")

@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gitbot.kubernetes.objects import Json, KubernetesObject, annotations_of, at, labels_of
+from gitbot.kubernetes.quantities import milli, units_of, whole
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.kubevirt import names
 from gitbot.kubevirt.configuration import (
     DEFAULT_CPU_ALLOCATION_RATIO,
@@ -19,9 +22,6 @@ from gitbot.kubevirt.configuration import (
     setting,
 )
 from gitbot.kubevirt.memory_overhead import dedicated, vcpus_of
-from gitbot.model.objects import Json, KubernetesObject, annotations_of, at, labels_of
-from gitbot.model.quantities import milli, units_of, whole
-from gitbot.model.selectors import LabelSelector
 
 EPHEMERAL_STORAGE = 50_000_000
 _DEVICE = "devices.kubevirt.io/"
@@ -31,7 +31,7 @@ Amounts = dict[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What decides a pod's resources besides VMI and KubeVirt: its namespace and the quotas there.
+    """What decides a pod's resources besides VMI and KubeVirt: its namespace and its quotas.
 
     An absent namespace object counts as one without labels.
     """
@@ -40,7 +40,7 @@ class Surroundings:
     quotas: Sequence[KubernetesObject] = ()
 
     def limits(self, resource: str) -> bool:
-        """Whether a quota there limits `limits.<resource>`: then every pod must state limits."""
+        """Whether a quota there limits `limits.<resource>`. If so, every pod must state limits."""
         return any(
             f"limits.{resource}" in at(quota, "spec", "hard", default={}) for quota in self.quotas
         )
@@ -89,7 +89,7 @@ def _virtual_devices(domain: Json, emulated: bool) -> Amounts:
 def _base_memory(
     domain: Json, kubevirt: KubernetesObject, requests: Amounts, limits: Amounts
 ) -> None:
-    """Without a request of its own: the limit, else the guest's memory over the overcommit."""
+    """Without its own request: the limit, else the guest's memory over the overcommit."""
     if requests.get("memory"):
         return
     if limits.get("memory"):
@@ -127,7 +127,7 @@ def _cpu(
 
 
 def _shared(cpus: int, ratio: int) -> int:
-    """Milli CPUs of `cpus` overcommitted by `ratio`: upstream divides and prints binary floats."""
+    """Milli CPUs of `cpus` overcommitted by `ratio`. Upstream divides and prints binary floats."""
     share = cpus / ratio
     return milli(f"{share * 1000!r}m" if share < 1 else repr(share))
 
@@ -138,7 +138,7 @@ def _wants_cpu_limit(kubevirt: KubernetesObject, limits: Amounts, around: Surrou
     if around.limits("cpu"):
         return True
     selector = setting(kubevirt, "autoCPULimitNamespaceLabelSelector")
-    return LabelSelector.of(selector).matches(labels_of(around.namespace))
+    return LabelMatcher.of(selector).matches(labels_of(around.namespace))
 
 
 def _pin(vmi: KubernetesObject, extra: int, requests: Amounts, limits: Amounts) -> None:
@@ -220,7 +220,7 @@ def resource_claims(vmi: KubernetesObject, kubevirt: KubernetesObject) -> list[d
 
 
 def _plugin_devices(vmi: KubernetesObject, kubevirt: KubernetesObject) -> Iterator[str]:
-    """Extended resources, one name for each unit. SR-IOV networks are added by others later."""
+    """Extended resources, one name for each unit. Other components add SR-IOV networks later."""
     domain: Json = at(vmi, "spec", "domain", default={})
     devices: Json = domain.get("devices") or {}
     for kind in ("gpus", "hostDevices"):

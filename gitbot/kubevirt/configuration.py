@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitbot.model.objects import Json, KubernetesObject, at
+from gitbot.kubernetes.objects import Json, KubernetesObject, at
 
 DEFAULT_CPU_ALLOCATION_RATIO = 10
 DEFAULT_MEMORY_OVERCOMMIT = 100
@@ -37,12 +37,12 @@ BETA_GATES = frozenset(
 
 
 def setting(kubevirt: KubernetesObject, *path: str, default: Any = None) -> Any:
-    """A value below `spec.configuration`; the default where it is missing or null."""
+    """A value below `spec.configuration`; `default` if it is missing or null."""
     return at(kubevirt, "spec", "configuration", *path, default=default)
 
 
 def gate(kubevirt: KubernetesObject, name: str) -> bool:
-    """Whether a feature gate is on: named on, else named off, else on where Beta."""
+    """Whether a feature gate is on. Enabled by name beats disabled by name; else Beta means on."""
     developer: Json = setting(kubevirt, "developerConfiguration", default={})
     if name in (developer.get("featureGates") or ()):
         return True
@@ -52,7 +52,7 @@ def gate(kubevirt: KubernetesObject, name: str) -> bool:
 
 
 def emulation(kubevirt: KubernetesObject) -> bool:
-    """Whether software emulation is allowed: then no kvm and no vhost-net device is requested."""
+    """Whether software emulation is allowed. If so, the pod requests no kvm or vhost-net device."""
     return bool(setting(kubevirt, "developerConfiguration", "useEmulation", default=False))
 
 
@@ -70,10 +70,9 @@ def support_resource(
 
 
 def kubevirt_namespace(kubevirt: KubernetesObject) -> str:
-    """The namespace that KubeVirt is installed in."""
     return str(at(kubevirt, "metadata", "namespace", default="kubevirt"))
 
 
 def controller_user(kubevirt: KubernetesObject) -> str:
-    """The user name of virt-controller, the only one that may set a migration's priority."""
+    """The user name of virt-controller. Only this user may set a migration's priority."""
     return f"system:serviceaccount:{kubevirt_namespace(kubevirt)}:{CONTROLLER_ACCOUNT}"

@@ -10,11 +10,11 @@ import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from gitbot.kubernetes.objects import Json, KubernetesObject, annotations_of, at
 from gitbot.kubevirt import names
 from gitbot.kubevirt.compute_resources import EPHEMERAL_STORAGE, Amounts
 from gitbot.kubevirt.configuration import gate, setting, support_resource
 from gitbot.kubevirt.memory_overhead import dedicated, guaranteed
-from gitbot.model.objects import Json, KubernetesObject, annotations_of, at
 
 _IMAGE = "registry.invalid/kubevirt/virt-launcher"
 
@@ -55,7 +55,7 @@ def helper_containers(vmi: KubernetesObject, kubevirt: KubernetesObject) -> list
             found.append(container(f"virtiofs-{volume['name']}", *sides))
     found.extend(
         container(f"hook-sidecar-{index}", *_sidecar_resources(vmi, kubevirt))
-        for index in range(_sidecar_count(vmi, kubevirt))
+        for index, _ in enumerate((*hook_sidecars(vmi), *_network_sidecars(vmi, kubevirt)))
     )
     return found
 
@@ -65,8 +65,8 @@ def init_containers(
 ) -> list[dict[str, Any]]:
     """The init containers, in order.
 
-    `known_images` are the container disks whose digest a source pod tells: with ImageVolume they
-    need no container to find it out.
+    `known_images` are the container disks whose digest a source pod reports. With ImageVolume they
+    need no container to look it up.
     """
     found: list[dict[str, Any]] = []
     if _logs_console(vmi, kubevirt):
@@ -91,7 +91,7 @@ def init_containers(
 
 
 def container_disks(vmi: KubernetesObject) -> dict[str, str]:
-    """The volumes that are container disks and their images; `kernel-boot-volume` is one too."""
+    """Volume name to image, for each container disk; `kernel-boot-volume` counts as one."""
     volumes = at(vmi, "spec", "volumes", default=[])
     found = {
         volume["name"]: str(at(volume, "containerDisk", "image", default=""))
@@ -130,7 +130,7 @@ def _support(
     requests: tuple[str, str],
     limits: tuple[str, str],
 ) -> tuple[Json, Json]:
-    """A helper's requests and limits; both the limits where the VMI is guaranteed its share."""
+    """A helper's requests and limits. Both are the limits if the VMI is guaranteed."""
     most = _side(kubevirt, kind, "limits", *limits)
     if dedicated(vmi) or guaranteed(vmi):
         return most, most
@@ -151,12 +151,8 @@ def _sidecar_resources(vmi: KubernetesObject, kubevirt: KubernetesObject) -> tup
     return requests, limits
 
 
-def _sidecar_count(vmi: KubernetesObject, kubevirt: KubernetesObject) -> int:
-    return sum(1 for _ in hook_sidecars(vmi)) + sum(1 for _ in _network_sidecars(vmi, kubevirt))
-
-
 def hook_sidecars(vmi: KubernetesObject) -> Iterator[Any]:
-    """The sidecars that the VMI asks for by annotation; none where its text is no JSON list."""
+    """The sidecars that the VMI asks for by annotation; none if the text is not a JSON list."""
     text = annotations_of(vmi).get(names.HOOK_SIDECARS, "[]")
     try:
         listed = json.loads(text)

@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from gitbot.kubevirt import names
-from gitbot.kubevirt.configuration import setting
-from gitbot.kubevirt.edits import with_value
-from gitbot.kubevirt.pods import is_down, is_launcher
-from gitbot.kubevirt.reconcile import Update
-from gitbot.kubevirt.verdicts import Admitted, Verdict, denied
-from gitbot.model.objects import (
+from gitbot.kubernetes.objects import (
     KubernetesObject,
     annotations_of,
     at,
     condition_of,
     labels_of,
     name_of,
+    with_value,
 )
+from gitbot.kubernetes.phases import is_final
+from gitbot.kubevirt import names
+from gitbot.kubevirt.configuration import setting
+from gitbot.kubevirt.pods import is_launcher
+from gitbot.kubevirt.webhook_answers import Admitted, WebhookAnswer, denied
 
 _WEBHOOK = "virt-launcher-eviction-interceptor.kubevirt.io"
 _DESCHEDULER = "sigs.k8s.io/descheduler"
@@ -33,25 +33,26 @@ class Prediction(StrEnum):
     MIGRATE = "migrate"
     RESTART = "restart"
     BLOCK = "block"
+    WAIT = "wait"
 
 
 def eviction_strategy(vmi: KubernetesObject, kubevirt: KubernetesObject | None = None) -> str:
-    """The strategy that counts: the VMI's own, else the cluster's, else None."""
+    """The effective strategy: the VMI's own, else the cluster's, else None."""
     own = at(vmi, "spec", "evictionStrategy")
     return str(own or setting(kubevirt or {}, "evictionStrategy", default="None"))
 
 
 def is_migratable(vmi: KubernetesObject) -> bool:
-    """Whether condition LiveMigratable is True; absent counts as no."""
+    """Whether condition LiveMigratable is True; a missing condition counts as False."""
     return bool(at(condition_of(vmi, "LiveMigratable"), "status") == "True")
 
 
 def predict_eviction(vmi: KubernetesObject, kubevirt: KubernetesObject | None = None) -> Prediction:
     """What a drain of its node would do to this VM.
 
-    `restart` means that its guest is shut down with the pod and started again elsewhere if its
-    run strategy says so. External says migrate: somebody else has to move it before the drain
-    goes on.
+    `restart`: the guest shuts down with the pod, and starts elsewhere if its run strategy asks for
+    that. `wait`: KubeVirt refuses and does nothing more; somebody else has to move the VM before
+    the drain can continue.
     """
     match eviction_strategy(vmi, kubevirt):
         case "LiveMigrate":
@@ -59,9 +60,20 @@ def predict_eviction(vmi: KubernetesObject, kubevirt: KubernetesObject | None = 
         case "LiveMigrateIfPossible":
             return Prediction.MIGRATE if is_migratable(vmi) else Prediction.RESTART
         case "External":
-            return Prediction.MIGRATE
+            return Prediction.WAIT
         case _:
             return Prediction.RESTART
+
+
+def eviction_words(vmi: KubernetesObject, kubevirt: KubernetesObject | None = None) -> str:
+    """`evictionStrategy External: a drain would wait until somebody else has moved it`."""
+    words = {
+        Prediction.MIGRATE: "a drain would migrate it",
+        Prediction.RESTART: "a drain would stop its guest and start it elsewhere",
+        Prediction.BLOCK: "it would block a drain for good",
+        Prediction.WAIT: "a drain would wait until somebody else has moved it",
+    }[predict_eviction(vmi, kubevirt)]
+    return f"evictionStrategy {eviction_strategy(vmi, kubevirt)}: {words}"
 
 
 def admit_eviction(
@@ -72,16 +84,16 @@ def admit_eviction(
     dry_run: bool = False,
     annotations: Mapping[str, str] | None = None,
     owner: KubernetesObject | None = None,
-) -> Verdict:
-    """Somebody asks to evict `pod`.
+) -> WebhookAnswer:
+    """Decide about a request to evict `pod`.
 
     `vmi` is the VMI that the pod's annotation kubevirt.io/domain names (for a hotplug pod that of
-    its `owner` pod), None where it does not exist; `annotations` are the Eviction's. A refusal
-    may carry the mark that makes KubeVirt evacuate the VMI.
+    its `owner` pod), None if it does not exist; `annotations` are the Eviction's. A refusal may
+    carry the mark that makes KubeVirt evacuate the VMI.
     """
     if labels_of(pod).get(names.APP) == "hotplug-disk":
         return _hotplug(pod, vmi, owner)
-    if not is_launcher(pod) or is_down(pod) or names.DOMAIN not in annotations_of(pod):
+    if not is_launcher(pod) or is_final(pod) or names.DOMAIN not in annotations_of(pod):
         return Admitted()
     if vmi is None:
         name = annotations_of(pod)[names.DOMAIN]
@@ -96,7 +108,7 @@ def _launcher(
     kubevirt: KubernetesObject,
     dry_run: bool,
     annotations: Mapping[str, str],
-) -> Verdict:
+) -> WebhookAnswer:
     prediction = predict_eviction(vmi, kubevirt)
     if prediction is Prediction.BLOCK:
         text = (
@@ -120,13 +132,13 @@ def _launcher(
         # Without annotations of its own the VMI gets the key as a JSON pointer writes it.
         key = names.EVICTION_SOURCE if own else names.EVICTION_SOURCE.replace("/", "~1")
         marked = with_value(marked, {**own, key: "descheduler"}, "metadata", "annotations")
-    return denied(_WEBHOOK, 429, text, effects=(Update(object=marked),))
+    return denied(_WEBHOOK, 429, text, effects=(marked,))
 
 
 def _hotplug(
     pod: KubernetesObject, vmi: KubernetesObject | None, owner: KubernetesObject | None
-) -> Verdict:
-    if owner is None or vmi is None or not is_launcher(owner) or is_down(owner):
+) -> WebhookAnswer:
+    if owner is None or vmi is None or not is_launcher(owner) or is_final(owner):
         return Admitted()
     text = (
         f"cannot evict hotplug pod: {name_of(pod).name} associated with running vmi: "

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from gitbot.kubernetes.objects import Json, KubernetesObject, annotations_of, at, labels_of, uid_of
 from gitbot.kubevirt import names
 from gitbot.kubevirt.compute_resources import (
     Surroundings,
@@ -25,7 +26,7 @@ from gitbot.kubevirt.containers import (
 )
 from gitbot.kubevirt.memory_overhead import memory_overhead
 from gitbot.kubevirt.node_selector import launcher_affinity, launcher_node_selector
-from gitbot.model.objects import Json, KubernetesObject, annotations_of, at, labels_of, uid_of
+from gitbot.kubevirt.pods import hotplugged_volumes
 
 _COPIED = ("schedulerName", "tolerations", "topologySpreadConstraints", "priorityClassName")
 _NOT_FOR_PODS = (
@@ -43,10 +44,10 @@ def launcher_pod(
     claims: Mapping[str, KubernetesObject] | None = None,
     known_images: Collection[str] = (),
 ) -> dict[str, Any]:
-    """The launcher pod that virt-controller would ask the API server for.
+    """The launcher pod that virt-controller would create.
 
     `claims` are the namespace's PersistentVolumeClaims by name (only SCSI reservations need them),
-    `known_images` the container disks whose digest a source pod tells.
+    `known_images` the container disks whose digest a source pod reports.
     """
     overhead = memory_overhead(vmi, kubevirt)
     reservations = _reservations(vmi, claims or {})
@@ -58,7 +59,8 @@ def launcher_pod(
         "hostname": _hostname(vmi),
         "restartPolicy": "Never",
         "readinessGates": [{"conditionType": "kubevirt.io/virtual-machine-unpaused"}],
-        "terminationGracePeriodSeconds": _grace(vmi) + 30,
+        "terminationGracePeriodSeconds": 30
+        + int(at(vmi, "spec", "terminationGracePeriodSeconds", default=30)),
     }
     affinity = launcher_affinity(vmi, kubevirt, reservations)
     runtime_class = setting(kubevirt, "defaultRuntimeClass", default="")
@@ -76,14 +78,14 @@ def launcher_pod(
             "namespace": at(vmi, "metadata", "namespace", default="default"),
             "labels": _labels(vmi) | dict.fromkeys(reservations, ""),
             "annotations": _annotations(vmi, kubevirt, overhead),
-            "ownerReferences": [controller_of(vmi)],
+            "ownerReferences": [owner_reference(vmi)],
         },
         "spec": spec,
     }
 
 
-def controller_of(owner: KubernetesObject) -> dict[str, Any]:
-    """The ownerReference that makes this object the controller of another."""
+def owner_reference(owner: KubernetesObject) -> dict[str, Any]:
+    """The ownerReference that marks this object as the controller of another."""
     return {
         "apiVersion": owner.get("apiVersion", "kubevirt.io/v1"),
         "kind": owner.get("kind", "VirtualMachineInstance"),
@@ -95,7 +97,7 @@ def controller_of(owner: KubernetesObject) -> dict[str, Any]:
 
 
 def _security_context(kubevirt: KubernetesObject) -> dict[str, Any] | None:
-    """Only the seccomp profile: without one a namespace of level restricted refuses the pod."""
+    """The seccomp profile only: without it a namespace of level restricted refuses the pod."""
     profile: Json = setting(
         kubevirt, "seccompConfiguration", "virtualMachineInstanceProfile", "customProfile",
         default={},
@@ -153,18 +155,13 @@ def _hostname(vmi: KubernetesObject) -> str:
     return str(at(vmi, "spec", "hostname") or _name(vmi).split(".")[0][:63])
 
 
-def _grace(vmi: KubernetesObject) -> int:
-    return int(at(vmi, "spec", "terminationGracePeriodSeconds", default=30))
-
-
 def claim_of(volume: Json) -> str:
-    """The PersistentVolumeClaim behind a VMI's volume, "" where there is none."""
     claim = at(volume, "persistentVolumeClaim", "claimName") or at(volume, "dataVolume", "name")
     return str(claim or "")
 
 
 def _volumes(vmi: KubernetesObject) -> list[dict[str, Any]]:
-    """Only claims: they tie the pod to where its storage can be reached."""
+    """Claims only: they tie the pod to nodes that can reach its storage."""
     found = []
     hotplugged = hotplugged_volumes(vmi)
     for volume in at(vmi, "spec", "volumes", default=[]):
@@ -178,17 +175,6 @@ def _volumes(vmi: KubernetesObject) -> list[dict[str, Any]]:
 
 def _claim_volume(name: str, claim: str) -> dict[str, Any]:
     return {"name": name, "persistentVolumeClaim": {"claimName": claim}}
-
-
-def hotplugged_volumes(vmi: KubernetesObject) -> frozenset[str]:
-    """The names of volumes that were plugged in while the guest ran: another pod holds them."""
-    statuses = at(vmi, "status", "volumeStatus", default=[])
-    named = {item["name"] for item in statuses if item.get("hotplugVolume") is not None}
-    for volume in at(vmi, "spec", "volumes", default=[]):
-        kinds = ("dataVolume", "persistentVolumeClaim")
-        if any(at(volume, kind, "hotpluggable") for kind in kinds):
-            named.add(volume["name"])
-    return frozenset(named)
 
 
 def _reservations(vmi: KubernetesObject, claims: Mapping[str, KubernetesObject]) -> Sequence[str]:

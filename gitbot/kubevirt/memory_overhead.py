@@ -5,9 +5,9 @@ Source: KubeVirt 1.9.0, pkg/hypervisor/kvm/hypervisorbackend.go and pkg/network/
 
 from __future__ import annotations
 
+from gitbot.kubernetes.objects import Json, KubernetesObject, at
+from gitbot.kubernetes.quantities import milli, whole
 from gitbot.kubevirt.configuration import setting
-from gitbot.model.objects import Json, KubernetesObject, at
-from gitbot.model.quantities import milli, whole
 
 MI = 1024 * 1024
 # monitor 25, launcher 100, virtlogd 25, virtqemud 40, qemu 30
@@ -27,7 +27,7 @@ _PASST = 250 * MI
 
 
 def vcpus_of(cpu: Json) -> int:
-    """The product of cores, sockets and threads where zeros are skipped; 0 where none is given."""
+    """The product of cores, sockets and threads, skipping zeros; 0 if none is given."""
     count = 0
     for part in ("cores", "sockets", "threads"):
         value = int(cpu.get(part) or 0)
@@ -36,12 +36,11 @@ def vcpus_of(cpu: Json) -> int:
 
 
 def dedicated(vmi: KubernetesObject) -> bool:
-    """Whether the guest gets CPUs of its own."""
     return bool(at(vmi, "spec", "domain", "cpu", "dedicatedCpuPlacement", default=False))
 
 
 def guaranteed(vmi: KubernetesObject) -> bool:
-    """Whether requests equal limits, or memory has a limit alone and cpu both, equal."""
+    """Whether requests equal limits, or memory has only a limit and cpu both, equal."""
     requests: Json = at(vmi, "spec", "domain", "resources", "requests", default={})
     limits: Json = at(vmi, "spec", "domain", "resources", "limits", default={})
     memory, memory_limit = whole(requests.get("memory", 0)), whole(limits.get("memory", 0))
@@ -67,7 +66,7 @@ def memory_overhead(vmi: KubernetesObject, kubevirt: KubernetesObject) -> int:
 
 
 def _multiplied(total: int, kubevirt: KubernetesObject) -> int:
-    """By the cluster's ratio; one that is no number counts as none."""
+    """Scaled by the cluster's ratio; a ratio that is not a number counts as absent."""
     try:
         ratio = float(setting(kubevirt, "additionalGuestMemoryOverheadRatio", default="") or 1)
     except ValueError:

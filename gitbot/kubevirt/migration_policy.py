@@ -1,4 +1,4 @@
-"""Which MigrationPolicy applies to a VMI, and the settings that a migration freezes.
+"""Which MigrationPolicy applies to a VMI, and the settings that a migration copies when it starts.
 
 Source: KubeVirt 1.9.0, pkg/virt-controller/watch/migration/migrationpolicy.go.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of, name_of
 from gitbot.kubevirt.configuration import setting
-from gitbot.model.objects import Json, KubernetesObject, at, labels_of, name_of
 
 _DEFAULTS: Mapping[str, Any] = {
     "allowAutoConverge": False,
@@ -38,7 +38,7 @@ _OF_POLICY = (
 def matching_policy(
     policies: Iterable[KubernetesObject], vmi: KubernetesObject, namespace: KubernetesObject
 ) -> KubernetesObject | None:
-    """The policy whose labels all match: the most labels, then the most of the VMI, then by name.
+    """The policy whose labels all match: most labels first, then most VMI labels, then by name.
 
     Empty selectors match every VMI with the lowest score; absent selectors match none.
     """

@@ -1,4 +1,4 @@
-"""Label and annotation keys of KubeVirt 1.9 that decide something here."""
+"""Label and annotation keys of KubeVirt 1.9 that affect decisions here."""
 
 from __future__ import annotations
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gitbot.kubernetes.objects import Json, KubernetesObject, at, with_value
 from gitbot.kubevirt import names
 from gitbot.kubevirt.configuration import gate, setting
-from gitbot.kubevirt.edits import with_value
-from gitbot.model.objects import Json, KubernetesObject, at
 
 HOST_MODEL = "host-model"
 HOST_PASSTHROUGH = "host-passthrough"
@@ -33,7 +32,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def launcher_node_selector(vmi: KubernetesObject, kubevirt: KubernetesObject) -> dict[str, str]:
-    """The nodeSelector that every launcher pod of this VMI gets; later lines win over earlier."""
+    """The nodeSelector of every launcher pod of this VMI. Later entries override earlier ones."""
     selector = {names.SCHEDULABLE: "true"}
     architecture = str(at(vmi, "spec", "architecture", default=""))
     cross = gate(kubevirt, "CrossArchitectureVirtualization")
@@ -115,7 +114,7 @@ def launcher_affinity(
     kubevirt: KubernetesObject,
     reservations: Sequence[str] = (),
 ) -> Json | None:
-    """The affinity of every launcher pod of this VMI, None where it has none.
+    """The affinity of every launcher pod of this VMI, None if it has none.
 
     `reservations` are the label keys of PVCs with a SCSI reservation.
     """
@@ -141,7 +140,7 @@ def launcher_affinity(
 
 
 def _reject_label(affinity: Json | None, label: str) -> Json:
-    """Terms are alternatives, so the demand is added to each of them."""
+    """Terms are alternatives, so every term gets the requirement."""
     demand = {"key": label, "operator": "DoesNotExist"}
     terms = at(affinity, "nodeAffinity", _REQUIRED, "nodeSelectorTerms")
     if terms is None:
@@ -155,7 +154,6 @@ def _reject_label(affinity: Json | None, label: str) -> Json:
 
 
 def with_anti_affinity(affinity: Json | None, terms: Sequence[Json]) -> Json | None:
-    """The affinity with required podAntiAffinity terms added behind its own."""
     if not terms:
         return affinity
     own = at(affinity, "podAntiAffinity", _REQUIRED, default=[])
@@ -177,9 +175,9 @@ def migration_cpu_selector(
 ) -> dict[str, str]:
     """What a migration adds so that the guest's CPU fits: host-model labels, and the vendor.
 
-    A host-model VMI takes them from its node the first time; later they are copied from the pod
-    it leaves, so they stay those of its first node. A vendor key that is there already, even one
-    from addedNodeSelector, switches the vendor guard off.
+    A host-model VMI takes them from its node on the first migration. Later ones copy them from the
+    pod that the VMI leaves, so they stay those of its first node. If a vendor key is already there,
+    even from addedNodeSelector, KubeVirt skips the vendor guard.
     """
     added: dict[str, str] = {}
     if at(vmi, "spec", "domain", "cpu", "model") == HOST_MODEL:

@@ -1,7 +1,7 @@
-"""What the API server makes of a launcher pod when it stores it. Doing it twice changes nothing.
+"""How the API server completes a launcher pod when it stores it. Applying this twice is safe.
 
-Source: kube-apiserver 1.36 with its default admission plugins: DefaultTolerationSeconds,
-Priority, RuntimeClass, and the pod strategy for matchLabelKeys and mismatchLabelKeys.
+Source: kube-apiserver 1.36 with its default admission plugins: DefaultTolerationSeconds, Priority,
+RuntimeClass, and the pod strategy for matchLabelKeys and mismatchLabelKeys.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitbot.kubevirt.edits import with_value
-from gitbot.model.objects import Json, KubernetesObject, at, labels_of
+from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of, with_value
 
 _EFFECTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _KEEP_SECONDS = 300
@@ -32,7 +31,7 @@ class ClassObjects:
 
 
 def stored_pod(pod: Mapping[str, Any], classes: ClassObjects) -> dict[str, Any]:
-    """The pod as the API server stores it. A name is not given here."""
+    """The pod as the API server stores it. This does not assign a name."""
     spec = dict(pod["spec"])
     spec.setdefault("schedulerName", "default-scheduler")
     spec["tolerations"] = _tolerations(spec.get("tolerations") or [])
@@ -99,7 +98,7 @@ def _run(spec: dict[str, Any], classes: ClassObjects) -> None:
 
 
 def _merged(tolerations: list[Json]) -> list[Json]:
-    """Without those that another one covers; of equals the last stays."""
+    """Drop tolerations that another one covers; of equal ones the last stays."""
     kept: list[Json] = []
     for index, one in enumerate(tolerations):
         later = tolerations[index + 1 :]
@@ -134,7 +133,7 @@ def _affinity(affinity: Json, labels: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _with_label_keys(term: Json, labels: Mapping[str, str]) -> Json:
-    """Write matchLabelKeys and mismatchLabelKeys out as expressions of the term's selector."""
+    """Write matchLabelKeys and mismatchLabelKeys as expressions of the term's selector."""
     wanted = [
         {"key": key, "operator": operator, "values": [labels[key]]}
         for field_name, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))

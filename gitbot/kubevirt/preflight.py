@@ -1,23 +1,22 @@
-"""What can be said about a live migration before it is asked for, scheduling aside.
+"""What we know about a live migration before we ask for it, scheduling aside.
 
-Each check is a name, an outcome and the evidence in words; `fail` means that KubeVirt would refuse
-or never start it. Whether a node fits is the business of the constraints.
+Each check has a name, an outcome and the evidence in words. `fail` means that KubeVirt would refuse
+the migration or never start it. The constraints decide whether a node fits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gitbot.kubevirt.eviction import Prediction, eviction_strategy, predict_eviction
-from gitbot.kubevirt.limits import is_final, phase_of
-from gitbot.kubevirt.migration_scene import backup_in_progress, has_hotplug_volumes
-from gitbot.kubevirt.pods import is_deleting
-from gitbot.kubevirt.reconcile import FINAL_PHASES
-from gitbot.kubevirt.target_creation import why_no_target
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, name_of
+from gitbot.kubernetes.phases import FINAL_PHASES, is_final, phase_of
+from gitbot.kubevirt.eviction import eviction_words
+from gitbot.kubevirt.pods import backup_in_progress, hotplugged_volumes, is_deleting
+from gitbot.kubevirt.source_node import silence_of
 from gitbot.kubevirt.target_pod import selector_collisions, vendor_guard_is_off
-from gitbot.model.objects import KubernetesObject, at, condition_of, name_of
-from gitbot.model.plan import Check, Outcome
+from gitbot.kubevirt.target_refusals import why_no_target
+from gitbot.model.diagnosis import Check, failed, passed, warned
 
 RESTART_NEEDED = "restart needed"
 
@@ -34,13 +33,14 @@ def preflight(
 ) -> tuple[Check, ...]:
     """All checks of one migration of this VMI, in a fixed order.
 
-    `migrations` are those of any VMI (the VMI's own unfinished ones count), `pods` the active
-    launcher pods of the VMI, `source_pod` the one in which it runs, `source_node` its node.
+    `migrations` may be those of any VMI (the VMI's own unfinished ones count), `pods` are the
+    active launcher pods of the VMI, `source_pod` the one in which it runs, `source_node` its node.
     """
     own = [item for item in migrations if _about(item, vmi)]
     selector = added_node_selector or {}
     return (
         _phase(vmi),
+        *_source(source_node, source_pod),
         _live_migratable(vmi),
         _in_flight(own),
         _one_pod(vmi, pods),
@@ -61,40 +61,34 @@ def _about(migration: KubernetesObject, vmi: KubernetesObject) -> bool:
     return same and at(migration, "spec", "vmiName") == name.name and not is_final(migration)
 
 
-def _pass(name: str, message: str) -> Check:
-    return Check(name=name, outcome=Outcome.PASS, message=message)
-
-
-def _warn(name: str, message: str) -> Check:
-    return Check(name=name, outcome=Outcome.WARN, message=message)
-
-
-def _fail(name: str, message: str) -> Check:
-    return Check(name=name, outcome=Outcome.FAIL, message=message)
-
-
 def _phase(vmi: KubernetesObject) -> Check:
     phase = phase_of(vmi) or "Pending"
     if is_deleting(vmi):
-        return _fail("running", "the VMI is being deleted")
+        return failed("running", "the VMI is being deleted")
     if phase in FINAL_PHASES:
-        return _fail("running", f"the VMI has ended: phase {phase}")
+        return failed("running", f"the VMI has ended: phase {phase}")
     if phase != "Running":
-        return _fail("running", f"the VMI does not run yet: phase {phase}")
-    return _pass("running", "the VMI runs")
+        return failed("running", f"the VMI does not run yet: phase {phase}")
+    return passed("running", "the VMI runs")
+
+
+def _source(node: KubernetesObject | None, pod: KubernetesObject | None) -> Iterator[Check]:
+    silence = silence_of(node, pod) if node is not None else ""
+    if silence:
+        yield failed("source-node", silence)
 
 
 def _live_migratable(vmi: KubernetesObject) -> Check:
-    """False needs a restart elsewhere instead; absent and Unknown are let in by KubeVirt."""
+    """False means that the VM needs a restart; KubeVirt admits absent and Unknown."""
     condition = condition_of(vmi, "LiveMigratable")
     if condition is None:
-        return _warn(
+        return warned(
             "live-migratable",
             "condition LiveMigratable is absent: the node has not said yet whether it can move",
         )
     status = str(condition.get("status", "Unknown"))
     if status == "True":
-        return _pass("live-migratable", "LiveMigratable is True")
+        return passed("live-migratable", "LiveMigratable is True")
     reason, message = condition.get("reason", ""), condition.get("message", "")
     said = (
         f"LiveMigratable is {status} ({reason}: {message})"
@@ -102,45 +96,45 @@ def _live_migratable(vmi: KubernetesObject) -> Check:
         else (f"LiveMigratable is {status}")
     )
     if status == "False":
-        return _fail("live-migratable", f"{RESTART_NEEDED}: {said}")
-    return _warn("live-migratable", said)
+        return failed("live-migratable", f"{RESTART_NEEDED}: {said}")
+    return warned("live-migratable", said)
 
 
 def _in_flight(own: Sequence[KubernetesObject]) -> Check:
     if not own:
-        return _pass("in-flight", "no unfinished migration of this VMI")
+        return passed("in-flight", "no unfinished migration of this VMI")
     listed = ", ".join(sorted(f"{name_of(item).name} ({phase_of(item) or 'new'})" for item in own))
-    return _fail("in-flight", f"an unfinished migration of this VMI exists: {listed}")
+    return failed("in-flight", f"an unfinished migration of this VMI exists: {listed}")
 
 
 def _one_pod(vmi: KubernetesObject, pods: Sequence[KubernetesObject]) -> Check:
     if len(pods) > 1:
         listed = ", ".join(sorted(name_of(pod).name for pod in pods))
-        return _warn("one-pod", f"the migration waits until one of these pods has ended: {listed}")
-    return _pass("one-pod", f"{name_of(vmi).name} has one launcher pod")
+        return warned("one-pod", f"the migration waits until one of these pods has ended: {listed}")
+    return passed("one-pod", f"{name_of(vmi).name} has one launcher pod")
 
 
 def _paused(vmi: KubernetesObject) -> Check:
     if at(condition_of(vmi, "Paused"), "status") == "True":
-        return _warn("paused", "the guest is paused; it moves and stays paused")
-    return _pass("paused", "the guest is not paused")
+        return warned("paused", "the guest is paused; it moves and stays paused")
+    return passed("paused", "the guest is not paused")
 
 
 def _backup(vmi: KubernetesObject) -> Check:
     backup = backup_in_progress(vmi)
     if backup:
-        return _warn("backup", f"backup {backup} runs: the migration stays Pending until its end")
-    return _pass("backup", "no backup runs")
+        return warned("backup", f"backup {backup} runs: the migration stays Pending until its end")
+    return passed("backup", "no backup runs")
 
 
 def _hotplug(vmi: KubernetesObject) -> Check:
-    if has_hotplug_volumes(vmi):
-        return _warn(
+    if hotplugged_volumes(vmi):
+        return warned(
             "hotplug-volumes",
             "hotplugged volumes: the migration waits for an attachment pod on the target, "
-            "and KubeVirt makes its target pod anew every five minutes without ever failing",
+            "and KubeVirt creates its target pod again every five minutes, without an error",
         )
-    return _pass("hotplug-volumes", "no hotplugged volumes")
+    return passed("hotplug-volumes", "no hotplugged volumes")
 
 
 def _target_pod(
@@ -152,8 +146,8 @@ def _target_pod(
     reason = why_no_target(vmi, kubevirt, source_node, source_pod)
     if reason:
         text = f"virt-controller cannot make a target pod, so it would stay Pending: {reason}"
-        return _fail("target-pod", text)
-    return _pass("target-pod", "virt-controller can make a target pod")
+        return failed("target-pod", text)
+    return passed("target-pod", "virt-controller can make a target pod")
 
 
 def _collisions(
@@ -171,41 +165,35 @@ def _collisions(
         source_node=source_node,
     )
     if not found:
-        return _pass("selector", "no key of addedNodeSelector clashes with the VM's own")
+        return passed("selector", "no key of addedNodeSelector clashes with the VM's own")
     listed = "; ".join(f"{item.key}: asked {item.asked}, VM has {item.wins}" for item in found)
     text = f"KubeVirt would silently drop what was asked for: {listed}"
-    return _fail("selector", text)
+    return failed("selector", text)
 
 
 def _cpu_vendor(selector: Mapping[str, str]) -> Check:
     if vendor_guard_is_off(selector):
-        return _fail(
+        return failed(
             "cpu-vendor",
             "addedNodeSelector names a CPU vendor, which switches KubeVirt's own vendor check "
             "off: the guest could land on a CPU that it cannot run on",
         )
-    return _pass("cpu-vendor", "KubeVirt keeps the guest on its CPU vendor")
+    return passed("cpu-vendor", "KubeVirt keeps the guest on its CPU vendor")
 
 
 def _eviction(vmi: KubernetesObject, kubevirt: KubernetesObject) -> Check:
-    strategy = eviction_strategy(vmi, kubevirt)
-    words = {
-        Prediction.MIGRATE: "a drain would migrate it",
-        Prediction.RESTART: "a drain would stop its guest and start it elsewhere",
-        Prediction.BLOCK: "it would block a drain for good",
-    }[predict_eviction(vmi, kubevirt)]
-    return _pass("eviction-strategy", f"evictionStrategy {strategy}: {words}")
+    return passed("eviction-strategy", eviction_words(vmi, kubevirt))
 
 
 def _rollout(kubevirt: KubernetesObject) -> Check:
-    """An update of KubeVirt fails the migrations in flight and then moves every VM itself."""
+    """An update of KubeVirt fails running migrations and then moves every VM itself."""
     status: Mapping[str, Any] = kubevirt.get("status") or {}
     phase = status.get("phase") or ""
     if phase and phase != "Deployed":
-        return _fail("kubevirt", f"KubeVirt is being rolled out: phase {phase}")
+        return failed("kubevirt", f"KubeVirt is being rolled out: phase {phase}")
     outdated = int(status.get("outdatedVirtualMachineInstanceWorkloads") or 0)
     methods = at(kubevirt, "spec", "workloadUpdateStrategy", "workloadUpdateMethods", default=[])
     if outdated and "LiveMigrate" in methods:
         text = f"KubeVirt is migrating {outdated} VMs with an outdated launcher"
-        return _fail("kubevirt", text)
-    return _pass("kubevirt", "KubeVirt is deployed and moves nothing of its own accord")
+        return failed("kubevirt", text)
+    return passed("kubevirt", "KubeVirt is deployed and moves nothing of its own accord")

@@ -1,7 +1,7 @@
 """The launcher pods of a VMI: where it runs (source) and where a migration puts it (target).
 
-Both come back as the API server would store them, reduced to what scheduling and quotas see. The
-source of every rule is KubeVirt 1.9.0 (pkg/virt-controller), compared with pods recorded from it.
+Both are returned as the API server would store them, reduced to what scheduling and quotas see. The
+source of every rule is KubeVirt 1.9.0 (pkg/virt-controller), compared with recorded pods.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, uid_of
 from gitbot.kubevirt import names
 from gitbot.kubevirt.compute_resources import Surroundings
 from gitbot.kubevirt.containers import container_disks
@@ -20,7 +21,6 @@ from gitbot.kubevirt.node_selector import (
     with_anti_affinity,
 )
 from gitbot.kubevirt.pod_defaults import ClassObjects, stored_pod
-from gitbot.model.objects import KubernetesObject, at, labels_of, uid_of
 
 
 def source_pod(
@@ -35,7 +35,7 @@ def source_pod(
     """The launcher pod that starts this VMI.
 
     `quotas` are the ResourceQuotas and `claims` the PersistentVolumeClaims (by name) of its
-    namespace; `classes` what the API server's defaulting looks up.
+    namespace; `classes` is what the API server's defaulting looks up.
     """
     around = Surroundings(namespace=namespace_object or {}, quotas=tuple(quotas))
     pod = launcher_pod(vmi, kubevirt, around=around, claims=claims)
@@ -57,9 +57,9 @@ def target_pod(
 ) -> dict[str, Any]:
     """The target pod of a migration of this VMI, without a node.
 
-    `source_pod` is the live launcher pod: a host-model guest keeps the CPU labels of that pod.
-    Without it (None) the labels of `source_node` are taken, as on a first migration.
-    `migration` needs `spec.addedNodeSelector` and, for the pod's labels, name and UID.
+    `source_pod` is the live launcher pod: a host-model guest keeps the CPU labels of that pod. If
+    it is None, the labels of `source_node` are used, as on a first migration. `migration` needs
+    `spec.addedNodeSelector` and, for the pod's labels, name and UID.
     """
     around = Surroundings(namespace=namespace_object or {}, quotas=tuple(quotas))
     pod = launcher_pod(
@@ -86,7 +86,7 @@ def target_pod(
 
 
 def _state_volume(vmi: KubernetesObject, source_pod: KubernetesObject | None) -> list[Any]:
-    """The claim that keeps TPM and EFI state: shared storage is used by both pods."""
+    """The claim with TPM and EFI state. On shared storage both pods use it."""
     volumes = at(source_pod, "spec", "volumes", default=[])
     kept = [volume for volume in volumes if volume.get("name") == "vm-state"]
     for status in () if kept else at(vmi, "status", "volumeStatus", default=[]):
@@ -103,7 +103,7 @@ def _merged(
     source_pod: KubernetesObject | None,
     source_node: KubernetesObject | None,
 ) -> dict[str, str]:
-    """The VM's side wins over addedNodeSelector, and the CPU labels over both."""
+    """The VM's values override addedNodeSelector, and the CPU labels override both."""
     selector = {**added, **rendered}
     source_selector = at(source_pod, "spec", "nodeSelector", default={})
     node_labels = labels_of(source_node or {})
@@ -112,9 +112,9 @@ def _merged(
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class SelectorCollision:
-    """A key that both the migration and the VM's own pod demand, with other values.
+    """A key that the migration and the VM's own pod demand with different values.
 
-    KubeVirt drops the migration's value without a word: the VM may land somewhere else.
+    KubeVirt silently drops the migration's value, so the VM may land on another node.
     """
 
     key: str
@@ -130,7 +130,7 @@ def selector_collisions(
     kubevirt: KubernetesObject,
     source_node: KubernetesObject | None = None,
 ) -> tuple[SelectorCollision, ...]:
-    """The keys of addedNodeSelector that would be dropped, sorted by key."""
+    """The keys of addedNodeSelector that KubeVirt would drop, sorted."""
     if not added_node_selector:
         return ()
     rendered = launcher_node_selector(vmi, kubevirt)
@@ -145,7 +145,7 @@ def selector_collisions(
 def vendor_guard_is_off(added_node_selector: Mapping[str, str]) -> bool:
     """Whether addedNodeSelector names a CPU vendor.
 
-    KubeVirt then no longer demands the vendor of the source node, and a guest may land on a node
-    of the other one.
+    KubeVirt then skips its check for the vendor of the source node, and a guest may land on a node
+    of the other vendor.
     """
     return any(key.startswith(names.CPU_VENDOR) for key in added_node_selector)

@@ -34,7 +34,7 @@ def _refuse_floats(value: Any) -> None:
         case Mapping():
             for key, item in value.items():
                 if not isinstance(key, str):
-                    raise Bug(f"BUG: canonical JSON with a key that is no text: {key!r}")
+                    raise Bug(f"BUG: canonical JSON with a key that is not text: {key!r}")
                 _refuse_floats(item)
         case Sequence():
             for item in value:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.later import Later
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, name_of
 
 KINDS = (
     "CSINode",
@@ -59,9 +59,8 @@ class ClusterSnapshot(Later):
     absent_kinds: tuple[str, ...] = ()
 
     def of(self, kind: str) -> Sequence[KubernetesObject]:
-        """All objects of a kind, sorted by (namespace, name)."""
         return self.objects.get(kind, ())
 
     def find(self, kind: str, name: NamespacedName) -> KubernetesObject | None:
-        """One object by kind and name. Linear; build an index where it is asked often."""
+        """One object by kind and name. Linear; build an index for frequent use."""
         return next((obj for obj in self.of(kind) if name_of(obj) == name), None)

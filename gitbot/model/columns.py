@@ -1,9 +1,10 @@
-"""Columns over nodes: one numpy array a label key or resource, in the order of the nodes."""
+"""Columns over nodes: one numpy array for each label key or resource, in the order of the nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ class LabelColumn:
     _outside: dict[int, Any] = field(default_factory=dict, compare=False)
 
     def where(self, accepts: Callable[[str | None], bool]) -> Mask:
-        """The nodes whose value (None: no such label) is accepted; asks once a distinct value."""
+        """The nodes with an accepted value (None: no label); asks once for each distinct value."""
         table = np.array([*(accepts(value) for value in self.values), accepts(None)], dtype=bool)
         return table[self.ids]
 
@@ -37,8 +38,12 @@ class LabelColumn:
         return table[self.ids]
 
     def leave(self, mask: Mask, nodes: Iterable[int]) -> None:
-        """Take the domains of these nodes out of a mask, in place."""
-        for domain in set(map(self.ids.item, nodes)):
+        """Remove the domains of these nodes from a mask, in place."""
+        self.leave_domains(mask, set(map(self.ids.item, nodes)))
+
+    def leave_domains(self, mask: Mask, domains: Iterable[int]) -> None:
+        """The same for domains by number; -1 means "none"."""
+        for domain in domains:
             if domain < 0:
                 continue
             outside: Any = self._outside.get(domain)
@@ -53,22 +58,11 @@ class LabelColumn:
                 mask[outside] = False
 
 
-_FEW = 128  # domains of a label, of which each may have a mask of its own
+_FEW = 128  # domains of a label that may each have a mask
 
 
 class NodeColumns:
-    """The nodes of one snapshot as columns, made when first asked for. Shape of each: (nodes,)."""
-
-    __slots__ = (
-        "_everywhere",
-        "_images",
-        "_labels",
-        "_resources",
-        "index",
-        "names",
-        "nodes",
-        "tainted",
-    )
+    """The nodes of one snapshot as columns, computed on first use. Shape of each: (nodes,)."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.nodes = nodes
@@ -78,8 +72,6 @@ class NodeColumns:
         for number, node in enumerate(nodes):
             if node.taints:
                 self.tainted.setdefault(node.taints, []).append(number)
-        self._everywhere: Mask = np.ones(len(nodes), dtype=bool)
-        self._images: dict[str, dict[int, int]] | None = None
         self._labels: dict[str, LabelColumn] = {}
         self._resources: dict[str, Numbers] = {}
 
@@ -87,7 +79,6 @@ class NodeColumns:
         return len(self.nodes)
 
     def label(self, key: str) -> LabelColumn:
-        """The column of a label key."""
         column = self._labels.get(key)
         if column is None:
             found = [node.labels.get(key) for node in self.nodes]
@@ -98,7 +89,7 @@ class NodeColumns:
         return column
 
     def allocatable(self, resource: str) -> Numbers:
-        """Allocatable of a resource, 0 where a node has none; cpu in milli, else whole units."""
+        """Allocatable of a resource, 0 if a node has none; cpu in milli, else whole units."""
         column = self._resources.get(resource)
         if column is None:
             amounts = [node.allocatable.get(resource, 0) for node in self.nodes]
@@ -107,17 +98,18 @@ class NodeColumns:
 
     def holders(self, image: str) -> Mapping[int, int]:
         """The nodes (by number) that have an image of that name, with its bytes."""
-        if self._images is None:
-            self._images = {}
-            for number, node in enumerate(self.nodes):
-                for name, size in node.images.items():
-                    self._images.setdefault(name, {})[number] = size
         return self._images.get(image, {})
 
+    @cached_property
+    def _images(self) -> dict[str, dict[int, int]]:
+        images: dict[str, dict[int, int]] = {}
+        for number, node in enumerate(self.nodes):
+            for name, size in node.images.items():
+                images.setdefault(name, {})[number] = size
+        return images
+
     def everywhere(self) -> Mask:
-        """A fresh mask of all nodes."""
-        return self._everywhere.copy()
+        return np.ones(len(self.nodes), dtype=bool)
 
     def nowhere(self) -> Mask:
-        """A fresh mask of no node."""
         return np.zeros(len(self.nodes), dtype=bool)

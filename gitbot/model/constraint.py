@@ -1,4 +1,4 @@
-"""What the planner knows of a rule: a constraint that counts breaches over an occupancy."""
+"""A rule as the planner sees it: a constraint that counts breaches over an occupancy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from gitbot.model.names import IntentRef, NamespacedName
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.names import IntentRef
 
 Occupancy = Mapping[NamespacedName, frozenset[str]]
 """VMI name to the nodes on which it holds a place: one node, or source and target in a move."""
@@ -16,8 +17,8 @@ Occupancy = Mapping[NamespacedName, frozenset[str]]
 class Breach:
     """One way in which a rule does not hold.
 
-    `key` names the place of the breach (a domain, a VM) and is stable over states, so that states
-    can be compared: a step is refused where an `amount` of a key grows. `amount` is a positive
+    `key` names the place of the breach (a domain, a VM) and is the same in all states, so that
+    states can be compared: a step is refused if an `amount` of a key grows. `amount` is a positive
     integer in the rule's own unit (VMs too many, VMs misplaced, skew above the limit).
     """
 
@@ -32,26 +33,24 @@ class RuleConstraint(Protocol):
     """A standing rule over VMs. Pure: same occupancy, same breaches in the same order."""
 
     @property
-    def ref(self) -> IntentRef:
-        """The intent that this rule came from."""
+    def ref(self) -> IntentRef: ...
 
     @property
     def required(self) -> bool:
-        """Whether the rule is hard (enforcement Required)."""
+        """Whether enforcement is Required."""
 
     @property
-    def members(self) -> frozenset[NamespacedName]:
-        """The VMIs that the rule is about."""
+    def members(self) -> frozenset[NamespacedName]: ...
 
     def breaches(self, occupancy: Occupancy) -> tuple[Breach, ...]:
         """All breaches in one state, sorted."""
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        """Why the VM may not be on the node beside the others; "" where it may."""
+        """Why the VM may not be on the node beside the others; "" if it may."""
 
 
 def worsened(before: tuple[Breach, ...], after: tuple[Breach, ...]) -> tuple[Breach, ...]:
-    """The breaches of `after` that are new or larger than in `before`: what no step may do."""
+    """The breaches of `after` that are new or larger than in `before`; no step may cause any."""
     amounts = {(breach.rule, breach.key): breach.amount for breach in before}
     return tuple(
         breach for breach in after if breach.amount > amounts.get((breach.rule, breach.key), 0)

@@ -1,4 +1,4 @@
-"""What a malformed object becomes: an error that names it, never a traceback."""
+"""A malformed object becomes an error that names it, never a traceback."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gitbot.errors import SnapshotError
-from gitbot.model.objects import KubernetesObject, name_of
+from gitbot.kubernetes.objects import KubernetesObject, name_of
 
 
 @contextmanager
 def decoding(kind: str, obj: KubernetesObject) -> Iterator[None]:
-    """Turn what goes wrong while an object is decoded into a SnapshotError with its name."""
+    """Turn errors while an object is decoded into a SnapshotError with its name."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -22,7 +22,7 @@ def decoding(kind: str, obj: KubernetesObject) -> Iterator[None]:
 
 
 def _words(error: Exception) -> str:
-    """What went wrong, without Python's words for a number that is none and a missing key."""
+    """The error without Python's words for a wrong number or a missing key."""
     if isinstance(error, KeyError):
         return f"found no {error}"
     python = "invalid literal for int() with base 10:"

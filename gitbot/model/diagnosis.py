@@ -1,11 +1,13 @@
-"""Diagnosis: what `gitbot doctor` found out about one thing, and how to put it right."""
+"""Checks: what gitbot finds out about one thing, and how to fix it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from gitbot.errors import (
+    Bug,
     ClusterError,
     ForgeError,
     GitbotError,
@@ -15,8 +17,8 @@ from gitbot.errors import (
 )
 
 
-class Health(StrEnum):
-    """How one thing is: PASS works, WARN works but will surprise, FAIL does not work."""
+class Outcome(StrEnum):
+    """PASS works, WARN works but may surprise, FAIL does not work: it blocks a move."""
 
     PASS = "pass"  # noqa: S105 - an outcome, no password
     WARN = "warn"
@@ -25,13 +27,14 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One line of a diagnosis. `fix` says what to do; "" only where the outcome is PASS.
+    """One look at one thing: before a move, or by `gitbot doctor`.
 
-    `name` is stable and short (`forge/checks`), `message` says what was found.
+    `name` is stable and short (`forge/checks`), `message` says what was found. `fix` says what to
+    do; a diagnosis has one for everything that does not pass, a plan has none.
     """
 
     name: str
-    outcome: Health
+    outcome: Outcome
     message: str
     fix: str = ""
 
@@ -47,6 +50,28 @@ _FIXES: tuple[tuple[type[GitbotError], str], ...] = (
 
 
 def fix_of(error: GitbotError) -> str:
-    """What to do about an error: what it says itself, else what mends errors of its kind."""
+    """What to do about an error: its own hint, else the fix for errors of its kind."""
     found = (fix for kind, fix in _FIXES if isinstance(error, kind))
     return error.hint or next(found, f"put right what the message names, {_AGAIN}")
+
+
+def passed(name: str, message: str) -> Check:
+    return Check(name=name, outcome=Outcome.PASS, message=message)
+
+
+def warned(name: str, message: str, fix: str = "") -> Check:
+    return Check(name=name, outcome=Outcome.WARN, message=message, fix=fix)
+
+
+def failed(name: str, message: str, fix: str = "") -> Check:
+    return Check(name=name, outcome=Outcome.FAIL, message=message, fix=fix)
+
+
+def asked(name: str, ask: Callable[[], Iterable[Check]]) -> tuple[Check, ...]:
+    """The answers; if asking fails, a failed check with the error."""
+    try:
+        return tuple(ask())
+    except Bug:
+        raise
+    except GitbotError as error:
+        return (failed(name, error.message, fix_of(error)),)

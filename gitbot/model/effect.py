@@ -1,7 +1,7 @@
-"""Effect: one migration that gitbot may cause, and the one name that it always gets.
+"""Effect: one migration that gitbot may create, and the one name that it always gets.
 
-An effect is (request, VMI UID, move number, attempt): at most one VMIM each, ever. Because the
-name is a function of the effect alone, a create that is sent twice meets AlreadyExists.
+An effect is (request, VMI UID, move number, attempt): at most one VMIM each, ever. The name depends
+on the effect alone, so a create that is sent twice meets AlreadyExists.
 """
 
 from __future__ import annotations
@@ -18,30 +18,28 @@ _LABEL_CUT = 52
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Effect:
-    """One move of one VMI (by UID) for one request (by ledger id), tried for the nth time."""
+class EffectId:
+    """One move of one VMI (by UID) for one request (by ledger id), at its nth attempt."""
 
     request: str
     vmi_uid: str
     move: int
     attempt: int = 1
 
+    def migration_name(self, *, vm: str) -> str:
+        """The VMIM's name: `gitbot-<vm>-<10 hex>`, with the VM's part cut to keep 253 characters.
 
-def effect_digest(effect: Effect) -> str:
-    """10 hex digits of the SHA-256 of the effect's canonical JSON."""
-    parts = [effect.request, effect.vmi_uid, effect.move, effect.attempt]
-    return short_digest(canonical_json(parts).decode("utf-8"), _HEX)
-
-
-def effect_name(effect: Effect, *, vm: str) -> str:
-    """The VMIM's name: `gitbot-<vm>-<10 hex>`, the VM's part cut where 253 characters are full."""
-    prefix, suffix = "gitbot-", f"-{effect_digest(effect)}"
-    room = NAME_LIMIT - len(prefix) - len(suffix)
-    return f"{prefix}{vm[:room].rstrip('-.')}{suffix}"
+        The digits are of the SHA-256 of the effect's canonical JSON.
+        """
+        parts = [self.request, self.vmi_uid, self.move, self.attempt]
+        digits = short_digest(canonical_json(parts).decode("utf-8"), _HEX)
+        prefix, suffix = "gitbot-", f"-{digits}"
+        room = NAME_LIMIT - len(prefix) - len(suffix)
+        return f"{prefix}{vm[:room].rstrip('-.')}{suffix}"
 
 
 def label_value(text: str) -> str:
-    """A legal label value for any text; the full text belongs into an annotation.
+    """A legal label value for any text; put the full text into an annotation.
 
     `/`, which separates the parts of ledger ids, becomes `_`, which no part holds, so ids that
     differ have labels that differ. A value longer than 63, or one that had to lose other

@@ -1,4 +1,4 @@
-"""Findings: what lint, plan, policy and replay have to say, each with its place.
+"""Findings of lint, plan, policy and replay, each with its place.
 
 Codes are `<room>/<kebab-case>`, listed in docs/reference/findings.md, never renamed, equal to
 SARIF's ruleId.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 
 class Severity(StrEnum):
-    """How much a finding weighs. Errors give exit code 1; warnings only with --fail-on=warning."""
+    """The weight of a finding. Errors give exit code 1; warnings only with --fail-on=warning."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -34,7 +33,7 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """`file:line:column`, shortened by what is not known."""
+        """`file:line:column`, without the parts that are unknown."""
         numbers = [str(number) for number in (self.line, self.column) if number]
         return ":".join([self.file or "-", *numbers])
 
@@ -59,20 +58,14 @@ def sort_key(finding: Finding) -> tuple[str, int, int, str, str, str, str, str]:
 
 
 def has_errors(findings: tuple[Finding, ...]) -> bool:
-    """Whether any finding is an error."""
     return any(finding.severity is Severity.ERROR for finding in findings)
 
 
-def finding_json(finding: Finding) -> dict[str, Any]:
-    """One finding as plain data with camelCase names; what is not known is absent."""
-    fields: dict[str, Any] = {
-        "code": finding.code,
-        "severity": str(finding.severity),
-        "message": finding.message,
-        "file": finding.file,
-        "line": finding.line,
-        "column": finding.column,
-        "keyPath": finding.key_path,
-        "hint": finding.hint,
-    }
-    return {key: value for key, value in fields.items() if value}
+class Refusal(ValueError):
+    """A text that its field cannot hold: a finding's code, what was expected, what to do."""
+
+    def __init__(self, code: str, expected: str, hint: str) -> None:
+        super().__init__(f"expected {expected}; {hint}")
+        self.code = code
+        self.expected = expected
+        self.hint = hint

@@ -10,7 +10,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def format_instant(seconds: int) -> str:
-    """`2026-12-06T21:00:00Z` of integer seconds UTC."""
     return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -38,12 +37,11 @@ class Interval:
     end: int
 
     def contains(self, instant: int) -> bool:
-        """Whether the instant lies inside."""
         return self.start <= instant < self.end
 
 
 def intersect(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> tuple[Interval, ...]:
-    """The times that lie in both, sorted and without empty ones."""
+    """The times that are in both, sorted and without empty ones."""
     pieces = (
         Interval(start=max(a.start, b.start), end=min(a.end, b.end)) for a in left for b in right
     )
@@ -51,7 +49,7 @@ def intersect(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> tuple[
 
 
 def subtract(left: tuple[Interval, ...], right: tuple[Interval, ...]) -> tuple[Interval, ...]:
-    """The times of `left` that lie in none of `right`, sorted."""
+    """The times of `left` that are in none of `right`, sorted."""
     rest = list(left)
     for cut in right:
         rest = [piece for interval in rest for piece in _without(interval, cut)]

@@ -1,4 +1,4 @@
-"""The ledger as a value: append-only entries by file, with sequence numbers and a hash chain.
+"""The ledger as a value: append-only events by file, with sequence numbers and a hash chain.
 
 Files of the branch: `requests/<cluster>/<id>.jsonl`, `nodes/<cluster>/<window>/<occurrence>.jsonl`,
 `concerns/<cluster>/<concern>.jsonl`, `plans/<digest>.json`, `pulls/<N>.jsonl`, `hold.jsonl`.
@@ -8,112 +8,92 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any
 
-
-class MoveState(StrEnum):
-    """State of one move of a request. The last four are final, each for its attempt."""
-
-    PLANNED = "planned"
-    APPROVED = "approved"
-    WAITING = "waiting"
-    HELD = "held"
-    INTENDED = "intended"
-    CREATED = "created"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    OBSOLETE = "obsolete"
-    EXPIRED = "expired"
-    WITHDRAWN = "withdrawn"
-    OBSERVED = "observed"  # somebody else's migration, seen
-
-
-FINAL_STATES = frozenset(
-    {
-        MoveState.SUCCEEDED,
-        MoveState.FAILED,
-        MoveState.OBSOLETE,
-        MoveState.EXPIRED,
-        MoveState.WITHDRAWN,
-    }
+from gitbot.model.events import (
+    ConcernChanged,
+    HoldEvent,
+    LedgerEvent,
+    NodeEvent,
+    PlanShown,
+    RequestEvent,
+    UnknownEvent,
 )
+from gitbot.model.request_id import OccurrenceId
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One line of one file.
-
-    `file` is the path inside the branch; `seq` and `previous` (digest of line seq-1, in any file)
-    are given by the store. `time` in seconds UTC. `state` is a MoveState in request files, a node
-    state in node files, an event in the others. `data` holds what a file family needs beyond the
-    fields of moves, as plain JSON. In JSON the names are camelCase, empty fields are absent.
-    """
-
-    file: str
-    time: int
-    cluster: str = ""
-    state: str = ""
-    seq: int = 0
-    previous: str = ""
-    request: str = ""
-    vm: str = ""  # namespace/name
-    vm_uid: str = ""
-    move: int = 0
-    attempt: int = 0
-    source: str = ""  # "from" in JSON
-    to: str = ""
-    landed: str = ""
-    reason: str = ""
-    note: str = ""
-    author: str = ""
-    approvers: tuple[str, ...] = ()
-    merger: str = ""
-    pull_request: int = 0
-    commit: str = ""
-    digest: str = ""
-    migration: str = ""  # namespace/name of the VMIM
-    migration_uid: str = ""
-    outcome: str = ""
-    seconds: int = 0
-    data: Mapping[str, Any] = field(default_factory=dict)
+HOLD_FILE = "hold.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """The whole ledger at one commit: entries in order of `seq`, plans by digest.
+    """The whole ledger at one commit: events in order of `seq`, plans by digest.
 
-    `head` is the commit id of the branch, "" where the branch does not exist yet.
+    `head` is the commit id of the branch, "" if the branch does not exist yet. Events of one family
+    are oldest first.
     """
 
-    entries: tuple[Entry, ...] = ()
+    events: tuple[LedgerEvent, ...] = ()
     plans: Mapping[str, bytes] = field(default_factory=dict)
     head: str = ""
 
-    def of(self, file: str) -> tuple[Entry, ...]:
-        """The entries of one file, oldest first."""
-        return tuple(entry for entry in self.entries if entry.file == file)
+    def of(self, place: str) -> tuple[LedgerEvent, ...]:
+        """The events of one file, or of all files of a folder (`nodes/prod/`)."""
+        return tuple(event for event in self.events if event.file.startswith(place))
+
+    def requests(self, cluster: str) -> tuple[RequestEvent, ...]:
+        """Events about the moves of a cluster, and about migrations that somebody else made."""
+        known = self.of(f"requests/{cluster}/")
+        return tuple(event for event in known if isinstance(event, RequestEvent))
+
+    def nodes(self, cluster: str, occurrence: OccurrenceId) -> tuple[NodeEvent, ...]:
+        known = self.of(node_file(cluster, occurrence))
+        return tuple(event for event in known if isinstance(event, NodeEvent))
+
+    def concerns(self, cluster: str) -> tuple[ConcernChanged, ...]:
+        return self._concerns(f"concerns/{cluster}/")
+
+    def concern(self, cluster: str, name: str) -> tuple[ConcernChanged, ...]:
+        return self._concerns(concern_file(cluster, name))
+
+    def _concerns(self, place: str) -> tuple[ConcernChanged, ...]:
+        known = self.of(place)
+        return tuple(event for event in known if isinstance(event, ConcernChanged))
+
+    def shown(self, number: int, *, cluster: str) -> tuple[PlanShown, ...]:
+        known = self.of(pull_file(number))
+        return tuple(
+            event for event in known if isinstance(event, PlanShown) and event.cluster == cluster
+        )
+
+    def stops(self, cluster: str) -> tuple[HoldEvent, ...]:
+        known = (event for event in self.events if event.cluster in ("", cluster))
+        return tuple(event for event in known if isinstance(event, HoldEvent))
+
+    def unknown(self, cluster: str) -> tuple[UnknownEvent, ...]:
+        """Lines of a newer gitbot, for this cluster or for all."""
+        known = (event for event in self.events if event.cluster in ("", cluster))
+        return tuple(event for event in known if isinstance(event, UnknownEvent))
+
+    def names_below(self, folder: str) -> tuple[str, ...]:
+        """The sorted names of a folder's files (`nodes/prod/`), without their suffix."""
+        files = {event.file for event in self.of(folder)}
+        return tuple(sorted(file.removeprefix(folder).removesuffix(".jsonl") for file in files))
 
 
 def request_file(cluster: str, request: str) -> str:
-    """The file of one request (or occurrence, or healing)."""
     return f"requests/{cluster}/{request}.jsonl"
 
 
-def node_file(cluster: str, window: str, occurrence: str) -> str:
-    """The file of the nodes of one occurrence."""
-    return f"nodes/{cluster}/{window}/{occurrence}.jsonl"
+def node_file(cluster: str, occurrence: OccurrenceId) -> str:
+    return f"nodes/{cluster}/{occurrence}.jsonl"
 
 
 def concern_file(cluster: str, concern: str) -> str:
-    """The file of one concern."""
     return f"concerns/{cluster}/{concern}.jsonl"
 
 
+def concern_of(event: ConcernChanged) -> str:
+    return event.file.removeprefix(f"concerns/{event.cluster}/").removesuffix(".jsonl")
+
+
 def pull_file(number: int) -> str:
-    """The file of the records of one pull request."""
     return f"pulls/{number}.jsonl"
-
-
-HOLD_FILE = "hold.jsonl"

@@ -1,33 +1,21 @@
-"""Names of things: namespaced names and references back to the line of an intent."""
+"""gitbot's own names: API version, configuration file, references to intents; also Git's refs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
-
-class NamespacedName(NamedTuple):
-    """A namespaced object's name. Ordered by (namespace, name) in code points.
-
-    A tuple, because a planner looks names up all the time: a data class would hash them in Python.
-    """
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-    @classmethod
-    def parse(cls, text: str) -> NamespacedName:
-        """Read `namespace/name`."""
-        namespace, _, name = text.partition("/")
-        return cls(namespace=namespace, name=name)
+API_VERSION = "placement.gitbot.dev/v1alpha1"
+"""For every document that gitbot reads or writes."""
+CONFIGURATION_FILE = ".gitbot.yaml"
+LIMIT_HARD_ANTI_AFFINITY = "LimitPodHardAntiAffinityTopology"
+"""The admission plugin that allows required anti-affinity by hostname only."""
+VM_TERMS = "VirtualMachineInstance"
+"""The kind in the ref of a rule that VMs make themselves; the name is that of the first VM."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class IntentRef:
-    """Which intent a constraint, goal or move came from, so that messages can say `file:line`."""
+    """The intent behind a constraint, goal or move, so that messages can show `file:line`."""
 
     kind: str
     namespace: str  # "" for kinds without a namespace
@@ -37,11 +25,23 @@ class IntentRef:
 
     @property
     def id(self) -> str:
-        """`Kind/namespace/name` (`Kind/name` without a namespace): stable over files and lines."""
+        """`Kind/namespace/name` (`Kind/name` without a namespace), stable over files and lines."""
         parts = (self.kind, self.namespace, self.name) if self.namespace else (self.kind, self.name)
         return "/".join(parts)
 
     @property
+    def of_vm(self) -> bool:
+        """Whether it names what VMs require in their own specs, and not an intent."""
+        return self.kind == VM_TERMS
+
+    @property
     def where(self) -> str:
-        """`file:line`, or the id where no file is known."""
+        """`file:line`, or the id if no file is known."""
         return f"{self.file}:{self.line}" if self.file else self.id
+
+
+BAD_REF = r"[\x00-\x20~^:?*\[\\\x7f]|\.\.|@\{|//|^[-/.]|/\.|[/.]$|\.lock(/|$)|^@$"
+"""Matches names of branches and tags that Git refuses, and a little more (no `-` in front).
+
+JSON Schema accepts the pattern as well.
+"""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
+from gitbot.kubernetes.quantities import units_of
 from gitbot.model.decoding import decoding
-from gitbot.model.objects import KubernetesObject, at, labels_of, name_of, uid_of
-from gitbot.model.quantities import units_of
 from gitbot.model.scheduling import HOSTNAME, ZONE, Taint
 
 
@@ -28,7 +28,7 @@ class Node:
 
     @classmethod
     def from_object(cls, obj: KubernetesObject) -> Node:
-        """Decode a v1 Node. SnapshotError where it is malformed."""
+        """Decode a v1 Node. Raises SnapshotError if it is malformed."""
         with decoding("Node", obj):
             return cls._decode(obj)
 
@@ -54,10 +54,8 @@ class Node:
 
     @property
     def zone(self) -> str:
-        """The zone label, "" where there is none."""
         return self.labels.get(ZONE, "")
 
     @property
     def hostname(self) -> str:
-        """The hostname label, "" where there is none."""
         return self.labels.get(HOSTNAME, "")

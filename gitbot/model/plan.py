@@ -1,7 +1,6 @@
 """PlacementPlan: ordered moves, holds with reasons, rules before and after, waves.
 
-Field names of the JSON form are in `model/plan_json.py`; times are seconds UTC, durations whole
-seconds, memory bytes.
+`published/plan.py` has its document. Times are seconds UTC, durations whole seconds, memory bytes.
 """
 
 from __future__ import annotations
@@ -10,30 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gitbot.model.names import IntentRef, NamespacedName
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.diagnosis import Check
+from gitbot.model.names import IntentRef
 from gitbot.model.problem import Limits, Pin
-
-
-class Outcome(StrEnum):
-    """Outcome of one preflight check of a move. `fail` blocks."""
-
-    PASS = "pass"  # noqa: S105 - no password: the verdict of a check
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One preflight check of a move: its name, outcome and the evidence in words."""
-
-    name: str
-    outcome: Outcome
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class VmRef:
-    """A VMI as the plan saw it. A VMI of the same name with another UID is another VM."""
+    """A VMI at the time of the plan. A VMI of the same name with another UID is another VM."""
 
     namespace: str
     name: str
@@ -41,16 +26,23 @@ class VmRef:
 
     @property
     def namespaced_name(self) -> NamespacedName:
-        """Its name without the UID."""
         return NamespacedName(namespace=self.namespace, name=self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class NodeRef:
-    """A node and its zone ("" where it has none)."""
+    """A node and its zone ("" if it has none)."""
 
     node: str
     zone: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class MoveRef:
+    """One move of a plan."""
+
+    request: str
+    id: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +51,11 @@ class Move:
 
     `id` counts within the request over all its plans. `to` is the node for pin Node, the predicted
     node otherwise; `allowed_nodes` are all nodes where it may land. `wave` counts from 0.
+
+    It may start when the moves in `after` have ended. None in plans of older versions, where it
+    waits for every move of an earlier wave. `starts` is the estimated start, 0 in older plans: then
+    the start of its wave. `after_return`: the plan empties its target before, and the move waits
+    until that node is back in service.
     """
 
     id: int
@@ -74,8 +71,15 @@ class Move:
     memory_bytes: int
     estimated_seconds: int
     wave: int
+    after: tuple[MoveRef, ...] | None = None
+    starts: int = 0
+    after_return: bool = False
     checks: tuple[Check, ...] = ()
     why: str = ""
+
+    @property
+    def ref(self) -> MoveRef:
+        return MoveRef(request=self.request, id=self.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +92,11 @@ class NodeReasons:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """A VM that cannot move, with the reason and what each node says.
+    """A VM that cannot move, with the reason and each node's refusal.
 
     `code` is kebab-case and stable (`restart-needed`, `no-feasible-node`, `in-flight`, `frozen`,
     `not-found`, `selector-collision`, `blocked-node`, `deadline`, ...); docs/reference/plan.md
-    lists all.
-    `asked` is True where an intent asked for this very move, so that a plan with it exits 1.
+    lists all. `asked` is True if an intent asked for this very move: then the plan exits with 1.
     """
 
     request: str
@@ -120,24 +123,37 @@ class RuleState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wave:
-    """Moves that may run together, estimated start and end in seconds UTC."""
+    """Moves that may run together, with estimated start and end in seconds UTC."""
 
     index: int
     starts: int
     ends: int
 
 
+class Certificate(StrEnum):
+    """How it is known that no plan has fewer moves: counted, searched completely, or not at all."""
+
+    NONE = ""
+    COUNTED = "counted"
+    SEARCHED = "searched"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """Lower bounds that hold for any plan: number of moves, seconds under the limits."""
+    """Lower bounds that hold for any plan: number of moves, seconds under the limits.
+
+    With a proof, the plan has as few moves as there can be; without, at most the difference to
+    `moves` more.
+    """
 
     moves: int
     seconds: int
+    proof: Certificate = Certificate.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRef:
-    """Which snapshot a plan was made on."""
+    """The snapshot that a plan was made on."""
 
     digest: str
     taken_at: int
@@ -156,3 +172,14 @@ class PlacementPlan:
     limits: Limits = field(default_factory=Limits)
     intents: Mapping[str, str] = field(default_factory=dict)
     snapshot: SnapshotRef = field(default_factory=lambda: SnapshotRef(digest="", taken_at=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """One object to create or patch: `text` is its YAML, `namespace` "" if it has none."""
+
+    kind: str
+    name: str
+    namespace: str
+    object: KubernetesObject
+    text: str

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of, name_of, uid_of
+from gitbot.kubernetes.phases import is_final
+from gitbot.model.alike import Alike
 from gitbot.model.decoding import decoding
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import Json, KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.model.requests import Requests, requests_of
 from gitbot.model.scheduling import Affinity, HostPort, SpreadConstraint, Toleration
 
-FINISHED = frozenset({"Succeeded", "Failed"})
 _OWNERS = {"ReplicaSet": "apps/v1", "ReplicationController": "v1", "StatefulSet": "apps/v1"}
 """The owners whose selectors kube-scheduler spreads by (plugins/helper/spread.go)."""
 
@@ -34,7 +35,7 @@ class Pod:
     finished: bool = False
     terminating: bool = False
     requests: Requests = field(default_factory=Requests)
-    limits: Mapping[str, int] = field(default_factory=dict)  # only where a quota may ask
+    limits: Mapping[str, int] = field(default_factory=dict)  # only if a quota may ask
     node_selector: Mapping[str, str] = field(default_factory=dict)
     affinity: Affinity = field(default_factory=Affinity)
     tolerations: tuple[Toleration, ...] = ()
@@ -53,12 +54,11 @@ class Pod:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the pod."""
         return self.name.namespace
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Names of the PersistentVolumeClaims that it mounts, generic ephemeral ones included."""
+        """Names of the PersistentVolumeClaims that it mounts, including generic ephemeral ones."""
         return tuple(claim for volume in self.volumes if (claim := self.claim_of(volume)))
 
     @property
@@ -70,7 +70,7 @@ class Pod:
         return tuple(str(claim) for claim in named if claim)
 
     def claim_of(self, volume: Json) -> str:
-        """The claim behind one volume; "" where there is none."""
+        """The claim behind one volume; "" if there is none."""
         direct = at(volume, "persistentVolumeClaim", "claimName", default="")
         if direct:
             return str(direct)
@@ -80,7 +80,7 @@ class Pod:
 
     @classmethod
     def from_object(cls, obj: KubernetesObject, *, estimated: bool = False) -> Pod:
-        """Decode a v1 Pod. SnapshotError where it is malformed."""
+        """Decode a v1 Pod. Raises SnapshotError if it is malformed."""
         with decoding("Pod", obj):
             return cls._decode(obj, estimated=estimated)
 
@@ -93,12 +93,12 @@ class Pod:
             uid=uid_of(obj),
             node=spec.get("nodeName") or "",
             labels=labels,
-            finished=at(obj, "status", "phase", default="") in FINISHED,
+            finished=is_final(obj),
             terminating=bool(at(obj, "metadata", "deletionTimestamp", default="")),
             requests=requests_of(obj),
             node_selector=spec.get("nodeSelector") or {},
             affinity=Affinity.of(spec, namespace=name.namespace, labels=labels),
-            tolerations=tuple(Toleration.of(item) for item in spec.get("tolerations") or ()),
+            tolerations=_tolerations(spec.get("tolerations") or ()),
             spread=tuple(
                 SpreadConstraint.of(item, labels)
                 for item in spec.get("topologySpreadConstraints") or ()
@@ -115,6 +115,9 @@ class Pod:
             estimated=estimated,
             nominated=at(obj, "status", "nominatedNodeName", default=""),
         )
+
+
+_tolerations = Alike(lambda items: tuple(Toleration.of(item) for item in items))
 
 
 def _ports(spec: Json) -> tuple[HostPort, ...]:

@@ -1,43 +1,64 @@
 """PlacementProblem: everything that decides a plan, as one value.
 
-The planner knows rules and goals, never intents; each carries the IntentRef it came from.
+The planner knows rules and goals, never intents; each has the IntentRef that it came from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.instants import FOREVER, Interval
-from gitbot.model.limits import Limits
-from gitbot.model.names import IntentRef, NamespacedName
-from gitbot.model.pin import Pin
-
-__all__ = [
-    "ALWAYS",
-    "EmptyNodes",
-    "Freeze",
-    "Goal",
-    "HealRule",
-    "Limits",
-    "MoveVms",
-    "Pin",
-    "PlacementProblem",
-    "Request",
-    "Reservation",
-    "ReturnHome",
-    "Target",
-]
-
+from gitbot.model.names import IntentRef
 
 ALWAYS = (Interval(start=0, end=FOREVER),)
 
 
+class Pin(StrEnum):
+    """What addedNodeSelector will require of a move."""
+
+    NODE = "Node"
+    ZONE = "Zone"
+    NONE = "None"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How many migrations may run at once, over all movers; counts.
+
+    The effective values: the smaller of the configuration and the KubeVirt CR
+    (parallelMigrationsPerCluster 5, parallelOutboundMigrationsPerNode 2 by default). `reserve`
+    slots of the cluster limit stay free for others.
+    """
+
+    parallel: int = 5
+    per_source_node: int = 2
+    per_target_node: int = 2
+    per_zone: int = 4
+    reserve: int = 1
+
+    @property
+    def slots(self) -> int:
+        """Migrations that gitbot may have running at once; at least one."""
+        return max(1, self.parallel - self.reserve)
+
+    @property
+    def at_once(self) -> str:
+        """`at most 4 at once (1 of 5 is kept free for others)`."""
+        kept = self.parallel - self.slots
+        reserve = (
+            f" ({kept} of {self.parallel} {'is' if kept == 1 else 'are'} kept free for others)"
+        )
+        return f"at most {self.slots} at once{reserve if kept > 0 else ''}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What moves are made for: a MigrationRequest, one occurrence of a window, or one healing.
+    """The cause of moves: a MigrationRequest, one occurrence of a window, or one healing.
 
     `id` is the ledger id (product contract: `request/<ns>/<name>`, `drain/<window>/<occurrence>`,
     `return/<window>/<occurrence>`, `heal/<ns>/<kind>/<name>`, the last without digest until
@@ -53,14 +74,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where a VM shall go: any node that has all labels and one of the names. Empty = any node."""
+    """Where a VM may go: any node that has all labels and one of the names. Empty = any node."""
 
     nodes: tuple[str, ...] = ()
     node_selector: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def anywhere(self) -> bool:
-        """Whether any node but the present one will do."""
+        """Whether any other node will do."""
         return not self.nodes and not self.node_selector
 
 
@@ -78,10 +99,14 @@ class MoveVms:
 class EmptyNodes:
     """Empty these nodes, one group each, in this order. Moves are pinned to nodes.
 
-    `block` is True where a VM that cannot move keeps its whole node from being drained
-    (notMigratable: BlockNode), False where only that VM stays (LeaveRunning). With
-    `cordoned_by_gitbot` each node counts as unschedulable from the first move of its own group on:
-    until then it may still take VMs, where no node outside this drain can.
+    `block` is True if a VM that cannot move keeps its whole node from being drained (notMigratable:
+    BlockNode), False if only that VM stays (LeaveRunning). With `cordoned_by_gitbot` each node
+    counts as unschedulable from the first move of its own group on; until then it may still take
+    VMs that fit on no node outside this drain.
+
+    A node returns `away` seconds after it is empty and then takes VMs of nodes that are emptied
+    later; None: it does not return within the plan. Unless `ordered`, the planner may choose
+    another order if not all nodes can be emptied to nodes outside.
     """
 
     request: Request
@@ -89,9 +114,10 @@ class EmptyNodes:
     max_nodes_at_once: int = 1
     block: bool = True
     cordoned_by_gitbot: bool = False
+    away: int | None = None
+    ordered: bool = False
 
     def group_of(self, node: str) -> str:
-        """The group of the moves that empty a node."""
         return f"{self.request.id}/{node}"
 
 
@@ -107,7 +133,8 @@ class HealRule:
 class ReturnHome:
     """Bring VMs back to the nodes they came from, one group for each home node.
 
-    A VM that cannot go home without a breach stays and is held with the reason. Pinned to nodes.
+    A VM that cannot go home without a breach stays and becomes a hold with the reason. Pinned to
+    nodes.
     """
 
     request: Request
@@ -119,7 +146,7 @@ Goal = MoveVms | EmptyNodes | HealRule | ReturnHome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """A place that another approved, unfinished request will take: counted while planning."""
+    """A place that another approved, unfinished request will take: planning counts it."""
 
     vm: NamespacedName
     node: str
@@ -130,7 +157,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freeze:
-    """Nothing of gitbot's moves these VMs in these times. Freeze wins over every window."""
+    """gitbot does not move these VMs in these times. Freeze wins over every window."""
 
     intent: IntentRef
     vms: frozenset[NamespacedName]

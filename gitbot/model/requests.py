@@ -1,4 +1,4 @@
-"""What a pod requests, added up as kube-scheduler does.
+"""The sum of a pod's requests, computed as kube-scheduler does.
 
 Source: component-helpers resource/helpers.go (PodRequests) and kube-scheduler 1.36
 framework/types.go (calculateResource). cpu is in milli, rounded up for each container; everything
@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitbot.model.objects import KubernetesObject, at, condition_of
-from gitbot.model.quantities import NANO, held_in_int64, milli, nanos
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
+from gitbot.kubernetes.quantities import NANO, held_in_int64, milli, nanos
+from gitbot.model.alike import Alike
 
-DEFAULT_CPU = 100  # milli, of a container that names no cpu, in scoring only
+DEFAULT_CPU = 100  # milli, for a container that names no cpu, in scoring only
 DEFAULT_MEMORY = 200 * 1024 * 1024
 
 _Amounts = dict[str, int]
@@ -24,8 +25,8 @@ _Amounts = dict[str, int]
 class Requests:
     """A pod's requests in each of the four ways in which the scheduler adds them up.
 
-    `filtered` of a pod to be placed; `held` by a pod that is placed (with resize status);
-    `scored_*` of a pod to be placed as LeastAllocated sees it; `held_*` of a placed one.
+    `filtered`: of a pod to be placed; `held`: by a pod that is placed (with resize status);
+    `scored_*`: of a pod to be placed as LeastAllocated sees it; `held_*`: of a placed one.
     """
 
     filtered: Mapping[str, int] = field(default_factory=dict)
@@ -37,12 +38,20 @@ class Requests:
 
 
 def requests_of(pod: KubernetesObject) -> Requests:
-    """Add up the requests of a v1 Pod. ValueError where a quantity is unreadable."""
+    """Add up the requests of a v1 Pod. Raises ValueError if a quantity is unreadable."""
     spec = pod.get("spec") or {}
-    statuses = _statuses(pod)
+    asking = {key: spec[key] for key in _ASKING if key in spec}
+    return _requests(asking, _statuses(pod), _resize_infeasible(pod))
+
+
+_ASKING = ("containers", "initContainers", "overhead", "resources")
+
+
+def _made(
+    spec: Mapping[str, Any], statuses: Mapping[str, Mapping[str, Any]], infeasible: bool
+) -> Requests:
     plain = _containers(spec, {}, infeasible=False, defaults={})
     filtered = _whole(_with_pod_level(spec, plain))
-    infeasible = _resize_infeasible(pod)
     held_raw = (
         _containers(spec, statuses, infeasible=infeasible, defaults={}) if statuses else plain
     )
@@ -71,6 +80,9 @@ def requests_of(pod: KubernetesObject) -> Requests:
     )
 
 
+_requests = Alike(_made)
+
+
 def _complete(spec: Mapping[str, Any]) -> bool:
     """Whether every container names cpu and memory, so that no default applies."""
     for key in ("containers", "initContainers"):
@@ -83,7 +95,7 @@ def _complete(spec: Mapping[str, Any]) -> bool:
 
 
 def limits_of(pod: KubernetesObject) -> Mapping[str, int]:
-    """The limits of a v1 Pod added up as its requests are; resource quotas count them."""
+    """The limits of a v1 Pod, added up like its requests; resource quotas count them."""
     spec = pod.get("spec") or {}
 
     def only_limits(container: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What a pod says about its placement: tolerations, affinity terms, spread constraints, ports.
+"""A pod's own rules for its placement: tolerations, affinity terms, spread constraints, ports.
 
 Decoded once from Kubernetes' JSON. Source of the semantics: kube-scheduler 1.36 (named at each
 value) and the pod strategy of the API server, which merges matchLabelKeys into selectors.
@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitbot.model.objects import at
-from gitbot.model.selectors import LabelSelector, NodeSelectorTerm, Requirement
+from gitbot.kubernetes.objects import at
+from gitbot.kubernetes.selectors import LabelMatcher, NodeMatcher, Requirement
+from gitbot.model.alike import Alike
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -27,7 +28,6 @@ class Taint:
 
     @classmethod
     def of(cls, taint: Mapping[str, Any]) -> Taint:
-        """Read spec.taints[]."""
         return cls(
             key=taint.get("key") or "",
             value=taint.get("value") or "",
@@ -41,7 +41,7 @@ class Taint:
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Toleration:
-    """A pod's toleration. tolerationSeconds plays no part in scheduling."""
+    """A pod's toleration. tolerationSeconds does not affect scheduling."""
 
     key: str = ""
     operator: str = ""
@@ -50,7 +50,6 @@ class Toleration:
 
     @classmethod
     def of(cls, toleration: Mapping[str, Any]) -> Toleration:
-        """Read spec.tolerations[]."""
         return cls(
             key=toleration.get("key") or "",
             operator=toleration.get("operator") or "",
@@ -77,33 +76,31 @@ class Toleration:
 class AffinityTerm:
     """One pod (anti-)affinity term of a pod. Equal terms of different pods are equal values.
 
-    `namespaces` holds the owner's namespace where the term names neither namespaces nor a
+    `namespaces` holds the owner's namespace if the term names neither namespaces nor a
     namespaceSelector.
     """
 
-    selector: LabelSelector
+    selector: LabelMatcher
     topology_key: str
     namespaces: frozenset[str]
-    namespace_selector: LabelSelector | None = None
+    namespace_selector: LabelMatcher | None = None
 
     @classmethod
     def of(
         cls, term: Mapping[str, Any], *, namespace: str, labels: Mapping[str, str]
     ) -> AffinityTerm:
-        """Read a podAffinityTerm of a pod with that namespace and those labels."""
         names = frozenset(str(name) for name in term.get("namespaces") or ())
         raw = term.get("namespaceSelector")
         if not names and raw is None:
             names = frozenset({namespace})
         return cls(
-            selector=LabelSelector.of(term.get("labelSelector")).merged(_own_keys(term, labels)),
+            selector=LabelMatcher.of(term.get("labelSelector")).merged(_own_keys(term, labels)),
             topology_key=term.get("topologyKey") or "",
             namespaces=names,
-            namespace_selector=None if raw is None else LabelSelector.of(raw),
+            namespace_selector=None if raw is None else LabelMatcher.of(raw),
         )
 
     def reaches(self, namespace: str, namespace_labels: Mapping[str, str]) -> bool:
-        """Whether a namespace belongs to the term."""
         if namespace in self.namespaces:
             return True
         return self.namespace_selector is not None and self.namespace_selector.matches(
@@ -120,10 +117,10 @@ class WeightedTerm:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreferredNodes:
+class NodePreference:
     """A preferred node affinity term with its weight."""
 
-    term: NodeSelectorTerm
+    term: NodeMatcher
     weight: int
 
 
@@ -134,21 +131,20 @@ class SpreadConstraint:
     topology_key: str
     max_skew: int
     hard: bool
-    selector: LabelSelector
+    selector: LabelMatcher
     min_domains: int = 1
     honor_affinity: bool = True
     honor_taints: bool = False
 
     @classmethod
     def of(cls, constraint: Mapping[str, Any], labels: Mapping[str, str]) -> SpreadConstraint:
-        """Read spec.topologySpreadConstraints[] of a pod with those labels."""
         keys = constraint.get("matchLabelKeys") or ()
         own = [Requirement(key=k, operator="In", values=(labels[k],)) for k in keys if k in labels]
         return cls(
             topology_key=constraint.get("topologyKey") or "",
             max_skew=int(constraint.get("maxSkew") or 1),
             hard=(constraint.get("whenUnsatisfiable") or "DoNotSchedule") == "DoNotSchedule",
-            selector=LabelSelector.of(constraint.get("labelSelector")).merged(own),
+            selector=LabelMatcher.of(constraint.get("labelSelector")).merged(own),
             min_domains=int(constraint.get("minDomains") or 1),
             honor_affinity=constraint.get("nodeAffinityPolicy", "Honor") != "Ignore",
             honor_taints=constraint.get("nodeTaintsPolicy", "Ignore") == "Honor",
@@ -174,49 +170,56 @@ class HostPort:
 class Affinity:
     """A pod's affinity block. `required_nodes` None: every node; empty: none."""
 
-    required_nodes: tuple[NodeSelectorTerm, ...] | None = None
-    preferred_nodes: tuple[PreferredNodes, ...] = ()
+    required_nodes: tuple[NodeMatcher, ...] | None = None
+    preferred_nodes: tuple[NodePreference, ...] = ()
     required_pods: tuple[AffinityTerm, ...] = ()
     required_anti: tuple[AffinityTerm, ...] = ()
     preferred_pods: tuple[WeightedTerm, ...] = field(default=())
 
     @classmethod
     def of(cls, spec: Mapping[str, Any], *, namespace: str, labels: Mapping[str, str]) -> Affinity:
-        """Read spec.affinity."""
         affinity = spec.get("affinity")
         if not affinity:
             return _NO_AFFINITY
-        required = "requiredDuringSchedulingIgnoredDuringExecution"
-        nodes = at(affinity, "nodeAffinity", required)
+        return _affinity(affinity, namespace, labels if _takes_labels(affinity) else {})
 
-        def terms(block: str) -> tuple[AffinityTerm, ...]:
-            raw = at(affinity, block, required, default=())
-            return tuple(AffinityTerm.of(t, namespace=namespace, labels=labels) for t in raw)
 
-        return cls(
-            required_nodes=None
-            if nodes is None
-            else tuple(NodeSelectorTerm.of(t) for t in nodes.get("nodeSelectorTerms") or ()),
-            preferred_nodes=_preferred_nodes(affinity),
-            required_pods=terms("podAffinity"),
-            required_anti=terms("podAntiAffinity"),
-            preferred_pods=(
-                *_preferred_pods(affinity, "podAffinity", 1, namespace, labels),
-                *_preferred_pods(affinity, "podAntiAffinity", -1, namespace, labels),
-            ),
-        )
+def _affinity_of(
+    affinity: Mapping[str, Any], namespace: str, labels: Mapping[str, str]
+) -> Affinity:
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    nodes = at(affinity, "nodeAffinity", required)
+
+    def terms(block: str) -> tuple[AffinityTerm, ...]:
+        raw = at(affinity, block, required, default=())
+        return tuple(AffinityTerm.of(t, namespace=namespace, labels=labels) for t in raw)
+
+    return Affinity(
+        required_nodes=None
+        if nodes is None
+        else tuple(NodeMatcher.of(t) for t in nodes.get("nodeSelectorTerms") or ()),
+        preferred_nodes=_preferred_nodes(affinity),
+        required_pods=terms("podAffinity"),
+        required_anti=terms("podAntiAffinity"),
+        preferred_pods=(
+            *_preferred_pods(affinity, "podAffinity", 1, namespace, labels),
+            *_preferred_pods(affinity, "podAntiAffinity", -1, namespace, labels),
+        ),
+    )
 
 
 _NO_AFFINITY = Affinity()
+_affinity = Alike(_affinity_of)
+_takes_labels = Alike(lambda affinity: "atchLabelKeys" in str(affinity))  # mismatchLabelKeys, too
 
 
-def _preferred_nodes(affinity: Mapping[str, Any]) -> tuple[PreferredNodes, ...]:
+def _preferred_nodes(affinity: Mapping[str, Any]) -> tuple[NodePreference, ...]:
     raw = at(
         affinity, "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution", default=()
     )
     return tuple(
-        PreferredNodes(
-            term=NodeSelectorTerm.of(item.get("preference") or {}),
+        NodePreference(
+            term=NodeMatcher.of(item.get("preference") or {}),
             weight=int(item.get("weight") or 0),
         )
         for item in raw

@@ -1,7 +1,7 @@
-"""From a placement problem to a plan: candidates, choice, repair, waves, bounds, reasons.
+"""Turns a placement problem into a plan: candidates, choice, repair, waves, bounds, reasons.
 
-Knows rules and goals, never intents. Asks `constraints` what may start; reads no file, clock or
-network.
+This room knows rules and goals, never intents. It asks `constraints` what may start, and reads no
+file, clock or network.
 """
 
 from gitbot.planner.make import make_plan

@@ -1,13 +1,16 @@
-"""Put a plan together as the value that everybody reads: moves, holds, rules, waves, bound."""
+"""Build the plan that everybody reads: moves, holds, rules, waves, bound."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.constraint import Occupancy
 from gitbot.model.plan import (
     Hold,
     Move,
+    MoveRef,
     PlacementPlan,
     RuleState,
     SnapshotRef,
@@ -16,25 +19,26 @@ from gitbot.model.plan import (
 from gitbot.planner.board import Board
 from gitbot.planner.bounds import bound
 from gitbot.planner.checks import checks_of
-from gitbot.planner.step import Draft, Planned
-from gitbot.planner.timing import estimate
-from gitbot.planner.waves import Packed
+from gitbot.planner.schedule import Timed, Timetable
+from gitbot.planner.step import Draft, Step
+from gitbot.planner.ties import ties
+from gitbot.planner.waves import waves_of
 
 
-def assemble(board: Board, drafts: Sequence[Draft], packed: Packed) -> PlacementPlan:
-    """The plan of packed drafts; `board` is the state before."""
+def assemble(board: Board, drafts: Sequence[Draft], found: Timetable) -> PlacementPlan:
     facts = board.facts
     problem = facts.problem
-    moves = _moves(board, packed)
-    final = board.after(item.step for wave in packed.waves for item in wave.planned)
+    timed, refs = _numbered(found.timed)
+    waves = waves_of(timed)
+    moves = _moves(board, waves, refs, ties(board, timed))
     return PlacementPlan(
         cluster=problem.cluster,
         moves=moves,
         holds=_sorted_holds(hold for draft in drafts for hold in draft.holds),
-        rules=_rules(board, final),
+        rules=_rules(board, [item.planned.step for item in timed]),
         waves=tuple(
-            Wave(index=index, starts=wave.starts, ends=wave.ends)
-            for index, wave in enumerate(packed.waves)
+            Wave(index=index, starts=wave[0].starts, ends=max(item.ends for item in wave))
+            for index, wave in enumerate(waves)
         ),
         bound=bound(facts, drafts, moves),
         limits=problem.limits,
@@ -43,26 +47,41 @@ def assemble(board: Board, drafts: Sequence[Draft], packed: Packed) -> Placement
     )
 
 
-def _moves(board: Board, packed: Packed) -> tuple[Move, ...]:
-    numbers: Counter[str] = Counter()
-    moves = []
-    for index, wave in enumerate(packed.waves):
-        for item in wave.planned:
-            request = item.request
-            number = request.first_move + numbers[request.id]
-            numbers[request.id] += 1
-            moves.append(_move(board, item, number, index))
+def _numbered(timed: Sequence[Timed]) -> tuple[tuple[Timed, ...], tuple[MoveRef, ...]]:
+    """Moves by start, request and number, which counts the starts of each request."""
+    counts: Counter[str] = Counter()
+    pairs = []
+    for item in sorted(timed, key=lambda each: each.starts):
+        request = item.planned.request
+        ref = MoveRef(request=request.id, id=request.first_move + counts[request.id])
+        counts[request.id] += 1
+        pairs.append((item, ref))
+    pairs.sort(key=lambda pair: (pair[0].starts, pair[1]))
+    return tuple(item for item, _ in pairs), tuple(ref for _, ref in pairs)
+
+
+def _moves(
+    board: Board,
+    waves: Sequence[Sequence[Timed]],
+    refs: Sequence[MoveRef],
+    after: Sequence[Sequence[int]],
+) -> tuple[Move, ...]:
+    timed = [(index, item) for index, wave in enumerate(waves) for item in wave]
+    moves = [
+        _move(board, item, ref, wave, tuple(sorted(refs[other] for other in others)))
+        for (wave, item), ref, others in zip(timed, refs, after, strict=True)
+    ]
     return tuple(sorted(moves, key=lambda move: (move.wave, move.request, move.id)))
 
 
-def _move(board: Board, item: Planned, number: int, wave: int) -> Move:
-    facts, step, request = board.facts, item.step, item.request
+def _move(board: Board, timed: Timed, ref: MoveRef, wave: int, after: tuple[MoveRef, ...]) -> Move:
+    facts, item, step = board.facts, timed.planned, timed.planned.step
     memory = facts.memory(step.vm)
     return Move(
-        id=number,
-        request=request.id,
+        id=ref.id,
+        request=ref.request,
         group=item.group,
-        intent=request.intent,
+        intent=item.request.intent,
         vm=facts.vm_ref(step.vm),
         source=facts.node_ref(step.source),
         to=facts.node_ref(step.node),
@@ -70,8 +89,11 @@ def _move(board: Board, item: Planned, number: int, wave: int) -> Move:
         pin=step.wish.pin,
         added_node_selector=step.selector,
         memory_bytes=memory,
-        estimated_seconds=estimate(memory, facts.problem.bandwidth),
+        estimated_seconds=timed.ends - timed.starts,
         wave=wave,
+        after=after,
+        starts=timed.starts,
+        after_return=item.returned,
         checks=checks_of(board, step),
         why=item.why,
     )
@@ -81,18 +103,39 @@ def _sorted_holds(holds: Iterable[Hold]) -> tuple[Hold, ...]:
     return tuple(sorted(holds, key=lambda hold: (hold.request, hold.vm, hold.code)))
 
 
-def _rules(before: Board, after: Board) -> tuple[RuleState, ...]:
-    states = []
-    for rule in before.facts.rules:
-        first, last = rule.breaches(before.occupancy), rule.breaches(after.occupancy)
-        states.append(
-            RuleState(
-                intent=rule.ref,
-                required=rule.required,
-                before=sum(breach.amount for breach in first),
-                after=sum(breach.amount for breach in last),
-                before_messages=tuple(breach.message for breach in first),
-                after_messages=tuple(breach.message for breach in last),
-            )
+def _rules(board: Board, steps: Sequence[Step]) -> tuple[RuleState, ...]:
+    rules = board.facts.rules
+    first = [rule.breaches(board.places(rule.members)) for rule in rules]
+    touched = {number for step in steps for number in board.transit.rules_over(step.vm)}
+    ends = _ends(board.occupancy, steps)
+    last = [
+        rule.breaches({**board.places(rule.members), **_of(rule.members, ends)})
+        if number in touched
+        else first[number]
+        for number, rule in enumerate(rules)
+    ]
+    return tuple(
+        RuleState(
+            intent=rule.ref,
+            required=rule.required,
+            before=sum(breach.amount for breach in before),
+            after=sum(breach.amount for breach in after),
+            before_messages=tuple(breach.message for breach in before),
+            after_messages=tuple(breach.message for breach in after),
         )
-    return tuple(states)
+        for rule, before, after in zip(rules, first, last, strict=True)
+        if before or after or not rule.ref.of_vm
+    )
+
+
+def _ends(occupancy: Occupancy, steps: Sequence[Step]) -> Occupancy:
+    """Where the VMs that move hold a place at the end."""
+    ends: dict[NamespacedName, frozenset[str]] = {}
+    for step in steps:
+        held = ends.get(step.vm, occupancy.get(step.vm, frozenset()))
+        ends[step.vm] = held - {step.source} | {step.node}
+    return ends
+
+
+def _of(members: frozenset[NamespacedName], ends: Occupancy) -> Occupancy:
+    return {vm: ends[vm] for vm in members if vm in ends}

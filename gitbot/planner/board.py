@@ -1,80 +1,133 @@
-"""The board: where VMs stand while a plan is being thought out. The planner's one door to Transit.
+"""The board: where VMs are while the planner thinks. The planner's only door to Transit.
 
-Transit says what may start and what a start puts at risk. The board adds the one thing that a
-single question cannot see: landings of earlier moves that only the scheduler decides.
+Transit answers what may start and what a start puts at risk. The board adds what a single question
+cannot see: landings of earlier moves that only the scheduler decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
+import numpy as np
+
+from gitbot.constraints.made import Made
+from gitbot.constraints.rule_check import signature
 from gitbot.constraints.transit import Transit
-from gitbot.kubevirt.names import CREATED_BY
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.columns import Mask, Numbers
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint, worsened
-from gitbot.model.names import NamespacedName
 from gitbot.model.plan import NodeReasons
-from gitbot.model.problem import Pin, Target
+from gitbot.model.problem import Pin
 from gitbot.model.scheduling import HOSTNAME
-from gitbot.planner.facts import Facts
+from gitbot.model.watch import NOBODY, Onlooker
+from gitbot.planner.facts import ProblemIndex
 from gitbot.planner.step import Step, Wish
+
+Mark = tuple[int, Occupancy]
+_MOST_SCORE = 1_000_000  # above every sum of scores
+_MOST_CLOSED = 32
 
 
 class Board:
-    """One state of all VMs. Forks are cheap; steps are taken at once, or put in flight."""
+    """One state of all VMs. Steps are applied and undone; each costs what it touches."""
 
-    def __init__(self, facts: Facts, transit: Transit, loose: Occupancy | None = None) -> None:
+    def __init__(
+        self, facts: ProblemIndex, transit: Transit, loose: Occupancy | None = None
+    ) -> None:
         self.facts = facts
         self.transit = transit
         self._loose: dict[NamespacedName, frozenset[str]] = dict(loose or {})
+        self.onlooker: Onlooker = NOBODY  # asked to end, no node takes a VM: searches run dry
+        columns = transit.world.state.columns
+        self.nodes = columns.names
+        self.number: Mapping[str, int] = columns.index
+        self._numbers = Made(self._numbers_of, most=_MOST_CLOSED)
+        self.open_nodes = Made(self._open_nodes, most=_MOST_CLOSED)
+
+    def _numbers_of(self, names: Mapping[str, object]) -> Numbers:
+        return np.array([self.number[n] for n in names if n in self.number], dtype=np.int64)
+
+    def _open_nodes(self, closed: Mapping[str, str]) -> frozenset[str]:
+        return frozenset(self.facts.nodes).difference(closed)
 
     @classmethod
-    def of(cls, facts: Facts) -> Board:
-        """The board of the snapshot."""
+    def of(cls, facts: ProblemIndex) -> Board:
         return cls(facts, Transit.of(facts.problem))
 
     def fork(self) -> Board:
-        """An independent copy."""
         return Board(self.facts, self.transit.fork(), self._loose)
 
+    def mark(self) -> Mark:
+        """The present state, for `back`."""
+        return self.transit.mark(), dict(self._loose)
+
+    def back(self, mark: Mark) -> None:
+        """Undo everything since the mark."""
+        done, loose = mark
+        self.transit.back(done)
+        self._loose = dict(loose)
+
+    @contextmanager
+    def trial(self, steps: Iterable[Step] = ()) -> Iterator[Board]:
+        """This board after the steps; whatever is done with it inside is undone at the end."""
+        mark = self.mark()
+        try:
+            self.advance(steps)
+            yield self
+        finally:
+            self.back(mark)
+
     def cordon(self, nodes: Iterable[str]) -> None:
-        """From now on these nodes are unschedulable; nodes that do not exist are passed over."""
+        """Make these nodes unschedulable. Unknown nodes are ignored."""
         self.transit.cordon(*(node for node in nodes if node in self.facts.nodes))
 
-    def after(self, steps: Iterable[Step]) -> Board:
-        """The board after these steps, one after the other."""
-        board = self.fork()
+    def uncordon(self, nodes: Iterable[str]) -> None:
+        """Make these nodes schedulable again. Unknown nodes are ignored."""
+        self.transit.cordon(*(node for node in nodes if node in self.facts.nodes), off=True)
+
+    def advance(self, steps: Iterable[Step]) -> None:
         for step in steps:
-            board.take(step)
-        return board
+            self.take(step)
 
     def take(self, step: Step) -> None:
-        """Carry out one step; nothing is asked."""
-        self.launch(step)
-        self.transit.finish(step.vm)
+        """Carry out one step. Nothing is checked."""
+        self.transit.move(step.vm, step.node)
+        self._note(step)
 
     def launch(self, step: Step) -> None:
-        """Put a step in flight; nothing is asked."""
+        """Put a step in flight. Nothing is checked."""
         self.transit.start(step.vm, step.node)
+        self._note(step)
+
+    def _note(self, step: Step) -> None:
+        """Remember a landing that only the scheduler decides."""
         if len(step.landings) > 1:
             self._loose[step.vm] = frozenset(step.landings)
         else:
             self._loose.pop(step.vm, None)
 
+    def finish(self, vm: NamespacedName) -> None:
+        """The step of a VM succeeds: its source's place is free."""
+        self.transit.finish(vm)
+
+    def fail(self, vm: NamespacedName) -> None:
+        """The step of a VM fails: its target's place is free."""
+        self.transit.fail(vm)
+
     def place(self, vm: NamespacedName) -> str:
-        """Where a VM runs; "" where it runs nowhere."""
+        """Where a VM runs; "" if it does not run."""
         return self.transit.node_of(vm)
 
     def on(self, node: str) -> tuple[NamespacedName, ...]:
         """The VMs that hold a place on a node, sorted."""
-        return tuple(sorted(vm for vm, nodes in self.occupancy.items() if node in nodes))
+        return self.transit.on(node)
 
     @property
     def occupancy(self) -> Occupancy:
-        """The nodes on which each VM holds a place."""
         return self.transit.occupancy
 
     def places(self, vms: Iterable[NamespacedName]) -> Occupancy:
-        """The occupancy, cut down to some VMs."""
         occupancy = self.transit.occupancy
         return {vm: occupancy[vm] for vm in vms if vm in occupancy}
 
@@ -83,59 +136,130 @@ class Board:
         return tuple(self.place(vm) for vm in movers)
 
     def key_after(self, movers: Sequence[NamespacedName], step: Step) -> tuple[str, ...]:
-        """The key of the state after a step."""
         return tuple(step.node if vm == step.vm else self.place(vm) for vm in movers)
 
     def choices(self, vm: NamespacedName, wish: Wish) -> tuple[str, ...]:
         """The nodes that would take the VM now, sorted."""
-        allowed = self.transit.allowed(vm, wish.pin, wish.target)
-        return tuple(node for node in allowed if node not in wish.closed)
+        return tuple(self.nodes[number] for number in np.flatnonzero(self.asked(vm, wish)))
 
-    def hopeless(self, vm: NamespacedName, wish: Wish, others: Iterable[NamespacedName]) -> bool:
-        """Whether no node would take the VM even if it and these other VMs stood nowhere.
+    def asked(self, vm: NamespacedName, wish: Wish) -> Mask:
+        """`choices` as a mask in the order of `nodes`."""
+        if self.onlooker.stopped():
+            return self.transit.world.state.columns.nowhere()
+        mask = self.transit.feasible(vm, wish.pin, wish.target)
+        mask[self._numbers(wish.closed)] = False
+        return mask
 
-        VMs that need company or an even spread are never called hopeless: others may help them.
+    def feasible(self, vm: NamespacedName, wish: Wish) -> Mask:
+        """Where a step pinned to its node may start now, in the order of `nodes`.
+
+        Another pin leaves the landings to the scheduler; `steps` looks at them one by one.
         """
-        pod = self.transit.target_pod(vm)
-        if pod.affinity.required_pods or any(item.hard for item in pod.spread):
-            return False
-        world = self.transit.world.fork()
-        for other in {vm, *others}:
-            uid = self.facts.vm_ref(other).uid
-            for node in sorted(self.occupancy.get(other, ())):
-                for held in world.pods_on(node):
-                    if held.labels.get(CREATED_BY) == uid:
-                        world.remove(held)
+        return self._pinnable(vm, wish, self.asked(vm, wish))
+
+    def _pinnable(self, vm: NamespacedName, wish: Wish, asked: Mask) -> Mask:
+        if wish.pin is not Pin.NODE:
+            return asked
+        mask = asked.copy()
+        mask[self._numbers(self.facts.twins)] = False
+        if HOSTNAME in self.facts.node_selector(vm) or self._loose:
+            for number in np.flatnonzero(mask):
+                step = self.step(vm, self.nodes[number], wish)
+                mask[number] = not (self.collision(vm, step.selector) or self._against(step))
+        return mask
+
+    def but_for_room(self, vm: NamespacedName, wish: Wish) -> Mask:
+        """Where a step to an open node could start if there were room."""
+        mask = self.transit.world.mask(self.transit.target_pod(vm), room=False)
+        mask[self._numbers(wish.closed)] = False
+        mask[self._numbers(self.facts.twins)] = False
+        mask[self._numbers({self.place(vm): ""})] = False
+        return self.transit.kept(vm, mask)
+
+    def hopeless(self, vm: NamespacedName, wish: Wish) -> bool:
+        """Whether no node that the wish allows would take the VM even if it were empty."""
         wanted = self.facts.matching(wish.target) - wish.closed.keys() - {self.place(vm)}
-        return wanted.isdisjoint(world.feasible(pod))
+        mask = self.transit.world.large_enough(self.transit.target_pod(vm))
+        return not any(mask[self.number[node]] for node in wanted)
 
     def takes(self, step: Step) -> bool:
-        """Whether a step may start in this state, wherever it lands."""
+        """Whether a step may start in this state, for every landing."""
         wish = step.wish
-        wanted = Target(nodes=(step.node,)) if wish.pin is Pin.NODE else wish.target
-        allowed = self.transit.allowed(step.vm, wish.pin, wanted)
-        return step.node in allowed and not self._against(step)
+        if wish.pin is Pin.NODE:
+            ok = self.transit.takes(step.vm, step.node)
+        else:
+            ok = step.node in self.transit.allowed(step.vm, wish.pin, wish.target)
+        return ok and not self._against(step)
+
+    def keeps(self, vm: NamespacedName, node: str) -> bool:
+        """Whether a move to this node would make no required rule worse."""
+        return self.transit.keeps(vm, node)
+
+    def lift(self, vm: NamespacedName) -> None:
+        """Take a VM away altogether: for a trial of what would fit if it were not there."""
+        self.transit.lift(vm)
+
+    def room(self, resource: str) -> Numbers:
+        """What is free of a resource, in the order of `nodes`: milli cpu, bytes, `pods`."""
+        state = self.transit.world.state
+        free: Numbers = state.columns.allocatable(resource) - state.column(resource)
+        return free
+
+    def asks(self, vm: NamespacedName) -> Mapping[str, int]:
+        """What a target pod takes from `room`, of the resources that the scheduler checks."""
+        return self.transit.world.asks(self.transit.target_pod(vm))
+
+    def memory(self, vm: NamespacedName) -> int:
+        """Bytes of guest memory that a move of the VM copies."""
+        return self.facts.memory(vm)
 
     def steps(self, vm: NamespacedName, wish: Wish) -> Iterator[Step]:
         """The lawful steps of a VM from here, best first.
 
-        Best: least breach of preferred rules, then the scheduler's score, then the node's name.
+        Best means least breach of preferred rules, then the scheduler's score, then the node's
+        name.
         """
+        asked = self.asked(vm, wish)
+        ok = self._pinnable(vm, wish, asked)
+        numbers = np.flatnonzero(asked)
         seen: set[tuple[str, ...]] = set()
-        for node in self._ranked(vm, self.choices(vm, wish), pinned=wish.pin is Pin.NODE):
-            step = self._step(vm, node, wish)
-            if step.landings in seen or not wish.closed.keys().isdisjoint(step.landings):
+        for place in np.argsort(self._order(vm, wish, numbers), kind="stable"):
+            if not ok[numbers[place]]:
                 continue
-            if self.collision(vm, step.selector):
-                continue
-            seen.add(step.landings)
-            if not self._against(step):
+            step = self.step(vm, self.nodes[numbers[place]], wish)
+            if wish.pin is Pin.NODE:
                 yield step
+            elif self._lands_well(step, seen):
+                seen.add(step.landings)
+                yield step
+
+    def _lands_well(self, step: Step, seen: set[tuple[str, ...]]) -> bool:
+        return (
+            step.landings not in seen
+            and step.wish.closed.keys().isdisjoint(step.landings)
+            and not self.collision(step.vm, step.selector)
+            and not self._against(step)
+        )
+
+    def best(self, vm: NamespacedName, wish: Wish, among: Mask | None = None) -> Step | None:
+        """The first of `steps` to a node of the mask, if one is given."""
+        if wish.pin is not Pin.NODE:
+            found = self.steps(vm, wish)
+            return next((s for s in found if among is None or among[self.number[s.node]]), None)
+        asked = self.asked(vm, wish)
+        ok = self._pinnable(vm, wish, asked)
+        if among is not None:
+            ok &= among
+        numbers = np.flatnonzero(asked)
+        order = self._order(vm, wish, numbers)[ok[numbers]]
+        if not len(order):
+            return None
+        return self.step(vm, self.nodes[numbers[ok[numbers]][order.argmin()]], wish)
 
     def collision(self, vm: NamespacedName, selector: Mapping[str, str]) -> str:
         """Keys that both the pin and the VM's own nodeSelector set, to other values; in words.
 
-        KubeVirt lets the VM's own value win, so such a pin would be dropped without a word.
+        KubeVirt lets the VM's own value win and drops such a pin silently.
         """
         own = self.facts.node_selector(vm)
         return ", ".join(
@@ -144,7 +268,8 @@ class Board:
             if key in own and own[key] != value
         )
 
-    def _step(self, vm: NamespacedName, node: str, wish: Wish) -> Step:
+    def step(self, vm: NamespacedName, node: str, wish: Wish) -> Step:
+        """The step of a VM to a node. Nothing is checked."""
         pinned = wish.pin is Pin.NODE
         return Step(
             vm=vm,
@@ -155,22 +280,30 @@ class Board:
             selector=self.transit.selector(wish.pin, node),
         )
 
-    def _ranked(self, vm: NamespacedName, nodes: tuple[str, ...], *, pinned: bool) -> list[str]:
-        if len(nodes) < 2:
-            return list(nodes)
-        soft = [rule for rule in self.facts.rules_over(vm) if not rule.required and pinned]
-        scores = self.transit.scores(vm, nodes)
-        ranks = [(self._soft(soft, vm, node), -scores[node], node) for node in nodes]
-        return [node for _, _, node in sorted(ranks)]
+    def _order(self, vm: NamespacedName, wish: Wish, numbers: Numbers) -> Numbers:
+        """Lower is better: breaches of preferred rules, then the scheduler's score."""
+        if len(numbers) < 2:
+            return np.zeros(len(numbers), dtype=np.int64)
+        order = -self.transit.totals(vm, numbers)
+        if wish.pin is not Pin.NODE:
+            return order
+        for rule in self.facts.rules_over(vm):
+            if not rule.required:
+                order += _MOST_SCORE * self._soft(rule, vm, numbers)
+        return order
 
-    def _soft(self, rules: Sequence[RuleConstraint], vm: NamespacedName, node: str) -> int:
-        if not rules:
-            return 0
-        after = frozenset({node})
-        return sum(total(rule, {**self.places(rule.members), vm: after}) for rule in rules)
+    def _soft(self, rule: RuleConstraint, vm: NamespacedName, numbers: Numbers) -> Numbers:
+        """What is broken of a rule with the VM on each of the nodes."""
+        places = dict(self.places(rule.members))
+        found: dict[object, int] = {}
+        for name in (names := [self.nodes[number] for number in numbers]):
+            alike = signature(rule, name)
+            if alike not in found:
+                found[alike] = total(rule, {**places, vm: frozenset({name})})
+        return np.array([found[signature(rule, name)] for name in names], dtype=np.int64)
 
     def _against(self, step: Step) -> tuple[str, ...]:
-        """A pin that means several nodes; what earlier moves could bring, wherever they land."""
+        """A pin that matches several nodes; what earlier moves could bring, wherever they land."""
         twins = self.facts.twins.get(step.node, ())
         if twins and step.wish.pin is Pin.NODE:
             words = f"its label {HOSTNAME} is that of {', '.join(twins)} as well"
@@ -184,17 +317,17 @@ class Board:
         )
 
     def _scattered(self, rule: RuleConstraint, others: Occupancy) -> Occupancy:
-        """Where a rule's VMs hold a place, as if each of the others stood wherever it may land."""
+        """Where a rule's VMs hold a place, with each of the others on every possible landing."""
         beside = {vm: nodes for vm, nodes in others.items() if vm in rule.members}
         return {**self.places(rule.members), **beside}
 
     def refusals(self, vm: NamespacedName, wish: Wish) -> tuple[NodeReasons, ...]:
-        """What each node says against the wish, sorted by node; nodes that agree are left out."""
+        """Why each node refuses the wish, sorted by node; nodes that agree are left out."""
         found = []
         for item in self.transit.options(vm, wish.pin, wish.target):
             reasons = item.reasons
             if item.ok:
-                reasons = self._against(self._step(vm, item.node, wish))
+                reasons = self._against(self.step(vm, item.node, wish))
             if item.node in wish.closed:
                 reasons = (wish.closed[item.node], *reasons)
             if reasons:
@@ -203,7 +336,6 @@ class Board:
 
 
 def total(rule: RuleConstraint, occupancy: Occupancy) -> int:
-    """The sum of the amounts of a rule's breaches."""
     return sum(breach.amount for breach in rule.breaches(occupancy))
 
 

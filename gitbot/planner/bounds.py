@@ -1,36 +1,91 @@
-"""Lower bounds: what no plan for the same goals can undercut."""
+"""Lower bounds that hold for every plan with the same goals."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
+
 from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Breach, RuleConstraint
-from gitbot.model.plan import Bound, Move
-from gitbot.planner.facts import Facts
-from gitbot.planner.step import Draft
+from gitbot.model.plan import Bound, Certificate, Move
+from gitbot.planner.board import Board
+from gitbot.planner.chains import held_on
+from gitbot.planner.facts import ProblemIndex
+from gitbot.planner.step import Draft, Planned, Wish
+
+MEMORY = "memory"
+
+MOST_COUNTED = 4_000
+"""VMs of a cluster beyond which it is not counted how many must step aside."""
 
 
-def bound(facts: Facts, drafts: Sequence[Draft], moves: Sequence[Move]) -> Bound:
-    """Moves: what the goals need at least. Seconds: those moves under the limits, back to back.
+def bound(facts: ProblemIndex, drafts: Sequence[Draft], moves: Sequence[Move]) -> Bound:
+    """Moves: the minimum that the goals need. Seconds: those moves under the limits, back to back.
 
-    Of the moves the cheapest are counted, as many as are needed at least, so that the bound holds
-    for any choice of VMs among those moved.
+    The minimum number of moves is taken from the cheapest of `moves`, so the bound holds for any
+    choice of VMs among them.
     """
     least = sum(draft.least for draft in drafts)
+    proof = _proof(drafts) if least == len(moves) else Certificate.NONE
     if least < len(moves):
         seconds = sorted(move.estimated_seconds for move in moves)[:least]
         slots = facts.problem.limits.slots
         return Bound(moves=least, seconds=max([-(-sum(seconds) // slots), *seconds[-1:]]))
-    return Bound(moves=least, seconds=_seconds(facts, moves))
+    return Bound(moves=least, seconds=_seconds(facts, moves), proof=proof)
+
+
+def _proof(drafts: Sequence[Draft]) -> Certificate:
+    proofs = {draft.proof for draft in drafts if draft.planned or draft.holds}
+    if Certificate.NONE in proofs:
+        return Certificate.NONE
+    return Certificate.SEARCHED if Certificate.SEARCHED in proofs else Certificate.COUNTED
+
+
+def proved(
+    board: Board, least: int, planned: Sequence[Planned], *, search: bool, counted: bool
+) -> tuple[int, Certificate]:
+    """The lower bound of a goal whose VMs must make `least` moves, and how it is proved.
+
+    `search`: a complete search found no plan with fewer moves. `counted`: all is done that was
+    asked. With other goals the VMs that step aside may be those that others ask for, so only what
+    must move counts.
+    """
+    if counted and len(planned) == least:
+        return least, Certificate.COUNTED
+    if search and len(board.facts.problem.goals) == 1:
+        return len(planned), Certificate.SEARCHED
+    return least, Certificate.NONE
+
+
+def must_step_aside(board: Board, leaving: Sequence[NamespacedName], wish: Wish) -> int:
+    """How many VMs at least must step aside so that these find room on the open nodes.
+
+    Counted in pieces of t bytes: a node takes at most floor(room / t) of them. A VM that leaves a
+    node gives it at most one piece more than it needs itself elsewhere. So the pieces of what
+    leaves, less those that fit, must be made by others, one each. 0 where target pods ask for less
+    than running ones hold, or where the cluster is too large to know.
+    """
+    if len(board.occupancy) > MOST_COUNTED:
+        return 0
+    for node in board.nodes:
+        for vm, held in held_on(board, node).items():
+            if board.asks(vm).get(MEMORY, 0) < held[MEMORY]:
+                return 0
+    sizes = np.array([board.asks(vm).get(MEMORY, 0) for vm in leaving], dtype=np.int64)
+    free = np.maximum(board.room(MEMORY), 0)
+    room = free[[board.number[node] for node in board.open_nodes(wish.closed)]]
+    pieces = [size for size in {*sizes.tolist(), *(room + 1).tolist()} if size > 0]
+    return max((int((sizes // t).sum() - (room // t).sum()) for t in pieces), default=0)
 
 
 def least_moves(rule: RuleConstraint, breaches: Sequence[Breach]) -> int:
     """A lower bound on the moves that heal these breaches of a rule.
 
-    ZoneAntiAffinity counts VMs too many, and one move takes one away. Elsewhere a breach about one
-    VM alone may still be healed by bringing it company, so only wrong nodes are counted one each.
+    ZoneAntiAffinity counts surplus VMs, and each move removes one. For other rules, company may
+    heal a breach of a single VM without moving it, so only wrong nodes count one each.
     """
     if isinstance(rule, ZoneAntiAffinity):
         return sum(breach.amount for breach in breaches)
@@ -38,7 +93,7 @@ def least_moves(rule: RuleConstraint, breaches: Sequence[Breach]) -> int:
     return max(misplaced, 1 if breaches else 0)
 
 
-def _seconds(facts: Facts, moves: Sequence[Move]) -> int:
+def _seconds(facts: ProblemIndex, moves: Sequence[Move]) -> int:
     limits = facts.problem.limits
     sources: Counter[str] = Counter()
     for move in moves:
@@ -52,3 +107,10 @@ def _seconds(facts: Facts, moves: Sequence[Move]) -> int:
             0,
         ]
     )
+
+
+def room_for(board: Board, vms: Sequence[NamespacedName], wish: Wish) -> bool:
+    """Whether the nodes that are open to the VMs have the bytes for all of them together."""
+    asked = sum(board.asks(vm).get("memory", 0) for vm in vms)
+    outside = np.array([name not in wish.closed for name in board.nodes])
+    return asked <= int(board.room("memory")[outside].clip(0).sum())

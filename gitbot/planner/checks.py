@@ -1,22 +1,22 @@
-"""What KubeVirt itself would say of a migration, asked before it is planned."""
+"""KubeVirt's own checks of a migration, run before it is planned."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import condition_of
 from gitbot.kubevirt.preflight import preflight
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import condition_of
-from gitbot.model.plan import Check, Outcome
+from gitbot.model.diagnosis import Check, Outcome, passed, warned
 from gitbot.planner.board import Board
-from gitbot.planner.obstacle import Obstacle
-from gitbot.planner.step import Step
+from gitbot.planner.step import Obstacle, Step
 from gitbot.planner.timing import OVERHEAD_SECONDS, estimate
 
 _CODES = {
     "running": "not-running",
     "live-migratable": "restart-needed",
     "in-flight": "in-flight",
+    "source-node": "source-unreachable",
     "target-pod": "no-target-pod",
     "selector": "selector-collision",
     "cpu-vendor": "selector-collision",
@@ -26,13 +26,13 @@ _HINTS = {
     "restart-needed": "gitbot never restarts a VM; its owner may, or may remove the cause",
     "in-flight": "plan again when it has ended",
     "kubevirt-update": "plan again when KubeVirt is deployed",
+    "source-unreachable": "plan again when the node answers",
 }
 
 
 def kubevirt_checks(
     board: Board, vm: NamespacedName, selector: Mapping[str, str] | None = None
 ) -> tuple[Check, ...]:
-    """The preflight checks of a VM that has a VMI."""
     instance = board.transit.instances[vm]
     pods = [pod for pod in (instance.source_pod, *instance.others) if pod is not None]
     return preflight(
@@ -47,9 +47,9 @@ def kubevirt_checks(
 
 
 def refused(board: Board, vm: NamespacedName) -> Obstacle | None:
-    """What makes KubeVirt refuse any migration of the VM; None where nothing does.
+    """What makes KubeVirt refuse any migration of the VM; None if nothing does.
 
-    LiveMigratable absent or Unknown is let in by KubeVirt; gitbot waits until it is True.
+    KubeVirt admits LiveMigratable absent or Unknown; gitbot waits until it is True.
     """
     for check in kubevirt_checks(board, vm):
         if check.outcome is Outcome.FAIL:
@@ -63,7 +63,6 @@ def refused(board: Board, vm: NamespacedName) -> Obstacle | None:
 
 
 def checks_of(board: Board, step: Step) -> tuple[Check, ...]:
-    """All checks of a planned move: KubeVirt's, then what the planner made sure of."""
     facts = board.facts
     where = step.node if len(step.landings) == 1 else f"each of {len(step.landings)} allowed nodes"
     kept = [rule.ref.id for rule in facts.rules_over(step.vm) if rule.required]
@@ -73,9 +72,9 @@ def checks_of(board: Board, step: Step) -> tuple[Check, ...]:
         *kubevirt_checks(board, step.vm, step.selector),
         *_quota(board, step.vm),
         *_predicted(board, step.vm),
-        _pass("scheduling", f"the scheduler takes the target pod on {where}, source pod counted"),
-        _pass("rules", rules),
-        _pass(
+        passed("scheduling", f"the scheduler takes the target pod on {where}, source pod counted"),
+        passed("rules", rules),
+        passed(
             "estimate",
             f"{seconds} s: memory once at {_rate(facts.problem.bandwidth)},"
             f" and {OVERHEAD_SECONDS} s for target pod and hand-over",
@@ -84,31 +83,23 @@ def checks_of(board: Board, step: Step) -> tuple[Check, ...]:
 
 
 def _quota(board: Board, vm: NamespacedName) -> tuple[Check, ...]:
-    """Nothing is planned where a quota has no room, so where there is one it has."""
+    """The planner plans nothing without quota, so an existing quota has room."""
     if vm.namespace not in board.transit.instances.quotas:
         return ()
-    return (_pass("quota", "the quotas have room for the target pod beside the running one"),)
+    return (passed("quota", "the quotas have room for the target pod beside the running one"),)
 
 
 def _predicted(board: Board, vm: NamespacedName) -> tuple[Check, ...]:
-    """What makes it less than certain that the target pod is judged as here."""
+    """What makes the prediction of the target pod less certain."""
     pod = board.transit.target_pod(vm)
     found = []
     if pod.scheduler != "default-scheduler":
         text = f"scheduler {pod.scheduler} decides: the prediction is not guaranteed"
-        found.append(_warn("scheduler", text))
+        found.append(warned("scheduler", text))
     if pod.estimated:
         text = "no running pod to look at: its requests are estimated from the VM"
-        found.append(_warn("estimated-requests", text))
+        found.append(warned("estimated-requests", text))
     return tuple(found)
-
-
-def _warn(name: str, message: str) -> Check:
-    return Check(name=name, outcome=Outcome.WARN, message=message)
-
-
-def _pass(name: str, message: str) -> Check:
-    return Check(name=name, outcome=Outcome.PASS, message=message)
 
 
 def _rate(bandwidth: int) -> str:

@@ -1,244 +1,345 @@
-"""EmptyNodes: node by node, each node a group that stands or falls together."""
+"""EmptyNodes: node by node. Each node is a group that is carried out as a whole or not at all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from gitbot.model.names import NamespacedName
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.constraint import Occupancy
 from gitbot.model.plan import Hold
 from gitbot.model.problem import EmptyNodes
 from gitbot.planner import holds
+from gitbot.planner.aside import explained, why_aside
 from gitbot.planner.board import Board
-from gitbot.planner.obstacle import Obstacle
-from gitbot.planner.requests import Closed, Late
-from gitbot.planner.search import reachable
-from gitbot.planner.solve import SMALL, Solved, effort, solve
-from gitbot.planner.step import Draft, Planned, Step, Task, Wish
+from gitbot.planner.bounds import must_step_aside, proved, room_for
+from gitbot.planner.holds import Late
+from gitbot.planner.requests import Closed
+from gitbot.planner.rolling import rolling
+from gitbot.planner.search import Cost, Leg, shortest
+from gitbot.planner.solve import ANSWERS, SMALL, effort, movers_of, quick, solve
+from gitbot.planner.step import Draft, Obstacle, Planned, Step, Task, Wish
 
-WIDTH = 48
-"""How many ways to have emptied the nodes so far are kept beside each other."""
-
-STATES = 1500
-"""How many states are looked at for the nodes of one drain together."""
+Against = Mapping[str, Mapping[NamespacedName, Obstacle]]
+"""By node: the VMs that nothing can move now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Turn:
-    """What is done with one node.
-
-    `against` are VMs that nothing can move now, `left` those that find no place after `tried`.
-    """
+class _NodeTurn:
+    """What happens to one node. `left` are VMs that found no place after the steps `tried`."""
 
     node: str
-    against: Mapping[NamespacedName, Obstacle]
-    steps: tuple[Step, ...]
-    left: tuple[NamespacedName, ...]
-    tried: tuple[Step, ...]
+    steps: tuple[Step, ...] = ()
+    left: tuple[NamespacedName, ...] = ()
+    tried: tuple[Step, ...] = field(default=())
+
+
+Turns = Sequence[_NodeTurn]
+
+FEW = 200
+"""VMs to be moved up to which a drain is planned in two ways where room is scarce."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drain:
+    """One drain on the board as it is before it. `wish` closes all nodes that are emptied."""
+
+    board: Board
+    goal: EmptyNodes
+    against: Against
+    wish: Wish
+    others: Callable[[NamespacedName], bool]
+
+    def blocked(self, node: str) -> bool:
+        """Whether the node is left alone because nothing can move some of its VMs."""
+        against = self.against[node]
+        return self.goal.block and any(_stays(self.board, vm, node) for vm in against)
+
+    def wider(self, node: str) -> Wish:
+        """The wish with the nodes open that are emptied after this node."""
+        later = set(self.goal.nodes[self.goal.nodes.index(node) + 1 :])
+        closed = {name: why for name, why in self.wish.closed.items() if name not in later}
+        return replace(self.wish, closed=closed)
+
+    def free(self, node: str) -> list[NamespacedName]:
+        """The VMs on a node now that have to leave it."""
+        return [vm for vm in self.board.on(node) if vm not in self.against[node]]
+
+    def task(self, node: str, wish: Wish) -> Task:
+        free = self.free(node)
+        return Task(
+            content=dict.fromkeys(free, self.board.open_nodes(wish.closed)),
+            wishes=dict.fromkeys(free, wish),
+            aside=wish,
+            others=self.others,
+        )
+
+    def cost(self, turns: Turns) -> Cost:
+        """Nodes that are not emptied, steps and bytes."""
+        failed = sum(1 for turn in turns if turn.left)
+        return failed, *effort(self.board, [step for turn in turns for step in turn.steps])
 
 
 def empty_nodes(board: Board, goal: EmptyNodes, closed: Closed, late: Late) -> Draft:
-    """Plan the emptying of the nodes in their order."""
-    against = {node: _against(board, goal, node, late) for node in goal.nodes}
-    wish = Wish(closed=closed)
-    turns = _one_by_one(board, goal, against, wish, wide=False)
-    if len(goal.nodes) > 1 and any(turn.left for turn in turns):
-        ways = [turns, _one_by_one(board, goal, against, wish, wide=True)]
-        if sum(len(board.on(node)) for node in goal.nodes) * len(board.facts.nodes) <= SMALL:
-            ways.extend(_together(board, goal, wish, turns))
-        turns = min(ways, key=lambda way: _cost(board, goal, way))
-    here = board.fork()
+    request = goal.request
+    against = {node: holds.obstacles(board, request, board.on(node), late) for node in goal.nodes}
+    others = holds.bystanders(board, [request], late)
+    drain = _Drain(board=board, goal=goal, against=against, wish=Wish(closed=closed), others=others)
+    leaving = [vm for node in goal.nodes if not drain.blocked(node) for vm in drain.free(node)]
+    must = len(leaving)
     planned: list[Planned] = []
     found: list[Hold] = []
+    back: set[str] = set()
+    turns, searched = _turns(drain)
+    if any(turn.left or against[turn.node] for turn in turns):
+        with board.trial():
+            for turn in turns:
+                found.extend(_holds(drain, turn))
+                board.advance(turn.steps)
     for turn in turns:
-        group = goal.group_of(turn.node)
-        why = f"{turn.node} is emptied"
-        planned.extend(
-            Planned(step=step, request=goal.request, group=group, why=why, leaves=turn.node)
-            for step in turn.steps
-        )
-        found.extend(_holds(here, goal, turn, wish))
-        here = here.after(turn.steps)
+        planned.extend(_planned(drain, turn, back))
+        back.add(turn.node)
+    done = not any(turn.left for turn in turns)
+    if len(planned) > must and goal.away is None and len(board.facts.problem.goals) == 1:
+        must += must_step_aside(board, leaving, drain.wish)
+    least, proof = proved(board, must, planned, search=searched and done, counted=done)
     return Draft(
         planned=tuple(planned),
         holds=tuple(found),
-        least=len({item.step.vm for item in planned}),
+        least=least,
+        proof=proof,
         lanes=goal.max_nodes_at_once,
         cordon=goal.cordoned_by_gitbot,
+        away=goal.away,
     )
 
 
-def _against(
-    board: Board, goal: EmptyNodes, node: str, late: Late
-) -> dict[NamespacedName, Obstacle]:
-    facts, request = board.facts, goal.request
-    found: dict[NamespacedName, Obstacle] = {}
-    for vm in board.on(node):
-        item = holds.obstacle(board, request, vm) or holds.too_late(facts, request, vm, late)
-        if item is not None:
-            found[vm] = item
-    return found
-
-
-def _stays(board: Board, vm: NamespacedName, node: str) -> bool:
-    """Whether a VM that cannot be moved will be on the node; not where somebody moves it off."""
-    moving = board.facts.moving
-    return vm not in moving or moving[vm][1] in ("", node)
-
-
-def _kept(
-    board: Board, goal: EmptyNodes, node: str, against: Mapping[NamespacedName, Obstacle]
-) -> bool:
-    """Whether the node is not begun, for VMs that nothing can move."""
-    return goal.block and any(_stays(board, vm, node) for vm in against)
-
-
-def _one_by_one(
-    board: Board,
-    goal: EmptyNodes,
-    against: Mapping[str, Mapping[NamespacedName, Obstacle]],
-    wish: Wish,
-    *,
-    wide: bool,
-) -> list[_Turn]:
-    """Each node in its turn. Wide: where nothing else will do, with the help of later nodes.
-
-    VMs that go to a later node move twice.
-    """
-    here = board.fork()
-    turns: list[_Turn] = []
-    for node in goal.nodes:
-        if _kept(board, goal, node, against[node]):
-            turns.append(_Turn(node=node, against=against[node], steps=(), left=(), tried=()))
-            continue
-        solved = solve(here, _task(here, node, against[node], wish))
-        if solved.left and wide:
-            again = solve(here, _task(here, node, against[node], _wider(goal, node, wish)))
-            solved = solved if again.left else again
-        steps = () if goal.block and solved.left else solved.steps
-        turns.append(
-            _Turn(
-                node=node,
-                against=against[node],
-                steps=steps,
-                left=solved.left,
-                tried=solved.steps,
-            )
+def _planned(drain: _Drain, turn: _NodeTurn, back: Container[str]) -> list[Planned]:
+    """`back` are the nodes that are emptied before."""
+    goal, why = drain.goal, f"{turn.node} is emptied"
+    return [
+        Planned(
+            step=step,
+            request=goal.request,
+            group=goal.group_of(turn.node),
+            why=why_aside(step) or why,
+            leaves=turn.node,
+            returned=step.node in back,
         )
-        here = here.after(steps)
-    return turns
-
-
-def _wider(goal: EmptyNodes, node: str, wish: Wish) -> Wish:
-    """The wish with the nodes open whose turn comes after that of the node."""
-    later = set(goal.nodes[goal.nodes.index(node) + 1 :])
-    return replace(
-        wish, closed={name: why for name, why in wish.closed.items() if name not in later}
-    )
-
-
-def _task(board: Board, node: str, against: Mapping[NamespacedName, Obstacle], wish: Wish) -> Task:
-    free = [vm for vm in board.on(node) if vm not in against]
-    open_nodes = frozenset(board.facts.nodes) - wish.closed.keys()
-    return Task(
-        content=dict.fromkeys(free, open_nodes), wishes=dict.fromkeys(free, wish), aside=wish
-    )
-
-
-def _together(board: Board, goal: EmptyNodes, wish: Wish, turns: list[_Turn]) -> list[list[_Turn]]:
-    """Ways to empty more: what one node takes, another may need more.
-
-    A beam over the ways to empty the nodes so far; complete where the problem is small.
-    """
-    beam: list[list[_Turn]] = [[]]
-    for turn in turns:
-        beam = _best_ways(
-            board, [[*path, item] for path in beam for item in _ways(board, goal, path, turn, wish)]
-        )
-    return beam
-
-
-def _ways(
-    board: Board, goal: EmptyNodes, path: Sequence[_Turn], turn: _Turn, wish: Wish
-) -> list[_Turn]:
-    """What may be done with one node after those of the path: nothing, or each way to empty it."""
-    here = board.after(step for before in path for step in before.steps)
-    task = _task(here, turn.node, turn.against, wish)
-    free = sorted(task.content)
-    if not free or _kept(board, goal, turn.node, turn.against):
-        return [turn]
-    patience = STATES // (WIDTH if path else 1)
-    wide = _wider(goal, turn.node, wish)
-    ways = reachable(here, free, lambda there, vm: there.steps(vm, wide), patience)
-    solved = [solve(here, task), *(_solved(here, turn.node, free, steps) for steps in ways)]
-    return [replace(turn, steps=(), left=tuple(free), tried=())] + [
-        replace(turn, steps=item.steps, left=item.left, tried=item.steps)
-        for item in solved
-        if item.steps and not (goal.block and item.left)
+        for step in turn.steps
     ]
 
 
-def _solved(
-    board: Board, node: str, free: Sequence[NamespacedName], steps: tuple[Step, ...]
-) -> Solved:
-    places = {vm: board.place(vm) for vm in free} | {step.vm: step.node for step in steps}
-    return Solved(steps=steps, left=tuple(vm for vm in free if places[vm] == node))
+def _turns(drain: _Drain) -> tuple[Turns, bool]:
+    """What to do with each node: as many as can be are emptied, with the fewest steps.
 
-
-def _best_ways(board: Board, ways: list[list[_Turn]]) -> list[list[_Turn]]:
-    """The best ways, each end state once."""
-    distinct: dict[tuple[tuple[NamespacedName, str], ...], list[_Turn]] = {}
-    for way in sorted(ways, key=lambda item: _effort(board, item)):
-        ends = {step.vm: step.node for turn in way for step in turn.steps}
-        distinct.setdefault(tuple(sorted(ends.items())), way)
-    ranked = sorted(distinct.values(), key=lambda way: (_left(way), *_effort(board, way)))
-    return ranked[:WIDTH]
-
-
-def _left(way: Sequence[_Turn]) -> int:
-    return sum(len(turn.left) for turn in way)
-
-
-def _cost(board: Board, goal: EmptyNodes, way: Sequence[_Turn]) -> tuple[int, int, int, int]:
-    """Nodes that are not emptied, then the VMs left there, steps and bytes.
-
-    With LeaveRunning only VMs count that could move.
+    Also whether a complete search found nothing better.
     """
-    after = board.after(step for turn in way for step in turn.steps)
-    fixed = set() if goal.block else {vm for turn in way for vm in turn.against}
-    rest = [[vm for vm in after.on(node) if vm not in fixed] for node in goal.nodes]
-    left = 0 if goal.block else sum(map(len, rest))
-    return (sum(1 for vms in rest if vms), left, *_effort(board, way))
+    rolls = drain.goal.away is not None and len(drain.goal.nodes) > 1
+    calm = _calm(drain) if not rolls or _room_outside(drain) else None
+    if calm is not None:
+        return calm, False
+    if not rolls:
+        return _scarce(drain)
+    rolled = _rolled(drain)
+    if drain.board.onlooker.stopped() or not any(turn.left for turn in rolled):
+        return rolled, False
+    return min(rolled, _scarce(drain)[0], key=drain.cost), False
 
 
-def _effort(board: Board, way: Sequence[_Turn]) -> tuple[int, int]:
-    return effort(board, [step for turn in way for step in turn.steps])
+def _room_outside(drain: _Drain) -> bool:
+    leaving = [vm for node in drain.goal.nodes for vm in drain.free(node)]
+    return room_for(drain.board, leaving, drain.wish)
+
+
+def _scarce(drain: _Drain) -> tuple[Turns, bool]:
+    """The turns where later nodes help, VMs step aside, and not all nodes may be emptied."""
+    nodes, onlooker = drain.goal.nodes, drain.board.onlooker
+    turns: Turns = _one_by_one(drain, nodes, tight=len(nodes) > 1)
+    if onlooker.stopped():
+        return turns, False
+    many = sum(len(drain.free(node)) for node in nodes) > FEW
+    short = [turn for turn in turns if turn.left]
+    counted = bool(short) and not any(turn.tried for turn in short)  # there are not the bytes
+    if len(nodes) > 1 and not counted and (short or not many):
+        turns = min(turns, _one_by_one(drain, nodes), key=drain.cost)
+    failed = {turn.node for turn in turns if turn.left}
+    if failed and len(failed) < len(nodes):
+        first = sorted(nodes, key=lambda node: (node not in failed, len(drain.free(node)), node))
+        can = {turn.node for turn in _one_by_one(drain, first, tight=True) if not turn.left}
+        turns = min(turns, _one_by_one(drain, nodes, only=can, tight=True), key=drain.cost)
+    return _exact(drain, turns)
+
+
+def _calm(drain: _Drain) -> Turns | None:
+    """The turns where each VM moves once and nobody steps aside; None if that is not enough."""
+    turns: list[_NodeTurn] = []
+    with drain.board.trial():
+        for node in drain.goal.nodes:
+            turn = _NodeTurn(node=node)
+            if not drain.blocked(node) and drain.free(node):
+                solved = quick(drain.board, drain.task(node, drain.wish), keep=True)
+                if solved.left and not drain.board.onlooker.stopped():
+                    return None
+                steps = () if solved.left else solved.steps
+                turn = replace(turn, steps=steps, left=solved.left)
+            turns.append(turn)
+            drain.board.onlooker.planned(sum(len(each.steps) for each in turns))
+    return turns
+
+
+def _rolled(drain: _Drain) -> Turns:
+    """The turns if nodes take VMs again once they are back."""
+    goal = drain.goal
+    nodes = [node for node in goal.nodes if not drain.blocked(node)]
+    free = {node: drain.free(node) for node in nodes}
+    closed = {name: why for name, why in drain.wish.closed.items() if name not in goal.nodes}
+    groups = rolling(drain.board, goal, free, Wish(closed=closed))
+    known = dict(groups)
+    order = [*known, *(node for node in goal.nodes if node not in known)]
+    return [
+        _NodeTurn(node=node, steps=known.get(node, ()))
+        if node in known or drain.blocked(node)
+        else _NodeTurn(node=node, left=tuple(free[node]))
+        for node in order
+    ]
+
+
+def _one_by_one(
+    drain: _Drain, order: Sequence[str], *, only: set[str] | None = None, tight: bool = False
+) -> list[_NodeTurn]:
+    """Each node in its turn."""
+    turns: list[_NodeTurn] = []
+    with drain.board.trial():
+        for node in order:
+            if only is None or node in only:
+                turn = _turn(drain, node, tight=tight)
+            else:
+                turn = _NodeTurn(node=node, left=tuple(drain.free(node)))
+            turns.append(turn)
+            drain.board.advance(turn.steps)
+            drain.board.onlooker.planned(sum(len(each.steps) for each in turns))
+    return turns
+
+
+def _turn(drain: _Drain, node: str, *, tight: bool = False) -> _NodeTurn:
+    """One node's turn. If nothing else works, later nodes are used too.
+
+    VMs that go to a later node move twice.
+    """
+    free = drain.free(node)
+    if drain.blocked(node) or not free:
+        return _NodeTurn(node=node)
+    board, wider = drain.board, drain.wider(node)
+    short = _NodeTurn(node=node, left=tuple(free))
+    if not room_for(board, free, wider):
+        return short
+    wishes = [drain.wish, wider] if wider != drain.wish else [drain.wish]
+    if not room_for(board, free, drain.wish):
+        wishes.reverse()  # what cannot be is searched last, and only for the words of the holds
+    for wish in wishes:
+        solved = solve(board, drain.task(node, wish), tight=tight)
+        if not solved.left:
+            return _NodeTurn(node=node, steps=solved.steps, tried=solved.steps)
+        if wish is drain.wish:
+            short = replace(short, left=solved.left, tried=solved.steps)
+    return short
+
+
+def _exact(drain: _Drain, turns: Turns) -> tuple[Turns, bool]:
+    """The best turns of a small drain; those that are known, if the search finds no better.
+
+    Also whether the search was complete.
+    """
+    board = drain.board
+    nodes = [node for node in drain.goal.nodes if not drain.blocked(node)]
+    asked = sorted({vm for node in nodes for vm in drain.free(node)})
+    movers, every = movers_of(board, asked, drain.others)
+    answers = len(movers) * max(1, len(board.nodes))
+    if answers > SMALL:
+        return turns, False
+    found = shortest(
+        board,
+        movers,
+        [_leg(drain, node, movers) for node in nodes],
+        scope=movers,
+        patience=ANSWERS // answers,
+        below=drain.cost(turns),
+    )
+    proven = found.proven and every
+    if found.path is None:
+        return turns, proven
+    steps = dict(zip(nodes, found.path, strict=True))
+    result = []
+    with board.trial():
+        for node in drain.goal.nodes:
+            turn = _done(drain, node, steps.get(node, ()))
+            result.append(turn)
+            board.advance(turn.steps)
+    return result, proven
+
+
+def _leg(drain: _Drain, node: str, movers: Sequence[NamespacedName]) -> Leg:
+    wish = drain.wider(node)
+
+    def undone(places: Occupancy) -> int:
+        return sum(1 for vm in movers if node in places[vm])
+
+    return Leg(
+        offers=lambda board, vm: board.steps(vm, wish), undone=undone, at_least=undone, whole=True
+    )
+
+
+def _done(drain: _Drain, node: str, steps: tuple[Step, ...]) -> _NodeTurn:
+    """The turn with these steps; without any, what keeps the node from being emptied."""
+    if steps:
+        task = drain.task(node, drain.wider(node))
+        return _NodeTurn(node=node, steps=explained(task.content, steps))
+    turn = _turn(drain, node)
+    return turn if turn.left else replace(turn, steps=(), left=tuple(drain.free(node)), tried=())
+
+
+def _stays(board: Board, vm: NamespacedName, node: str) -> bool:
+    """Whether a VM that cannot be moved will stay on the node; False if somebody else moves it."""
+    moving = board.facts.moving
+    return vm not in moving or moving[vm][1] in ("", node)
 
 
 def _wanted(goal: EmptyNodes, item: Obstacle) -> bool:
     """Whether the drain asks for the move of a VM although nothing can move it now.
 
-    LeaveRunning foresees VMs that cannot migrate; it foresees no lack of time.
+    LeaveRunning covers VMs that cannot migrate; it does not cover lack of time.
     """
     return goal.block or item.code not in ("restart-needed", "not-migratable")
 
 
-def _holds(board: Board, goal: EmptyNodes, turn: _Turn, wish: Wish) -> list[Hold]:
-    """The holds of one node; where it is kept, all of its VMs stay, each with its reason."""
-    facts, request, node = board.facts, goal.request, turn.node
-    staying = {vm: item for vm, item in turn.against.items() if _stays(board, vm, node)}
+def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
+    """The holds of one node. If the node is left alone, all of its VMs are held with a reason."""
+    board, request, node = drain.board, drain.goal.request, turn.node
+    against = drain.against[node]
+    staying = {vm: item for vm, item in against.items() if _stays(board, vm, node)}
     found = [
-        holds.hold(facts, request, vm, item, asked=vm in staying and _wanted(goal, item))
-        for vm, item in turn.against.items()
+        holds.hold(
+            board.facts, request, vm, item, asked=vm in staying and _wanted(drain.goal, item)
+        )
+        for vm, item in against.items()
     ]
-    after = board.after(turn.tried)
-    stuck = {vm: holds.stuck(after, request, vm, wish) for vm in turn.left}
+    stuck: dict[NamespacedName, Hold] = {}
+    if turn.left and not turn.tried:
+        solved = quick(board, drain.task(node, drain.wish))
+        if solved.left:
+            turn = replace(turn, left=solved.left, tried=solved.steps)
+    if turn.left:
+        with board.trial(turn.tried):
+            stuck = {vm: holds.stuck(board, request, vm, drain.wish) for vm in turn.left}
     found.extend(stuck.values())
-    if goal.block and not turn.steps and (staying or stuck):
-        culprits = {vm: item.code for vm, item in staying.items()}
-        culprits |= {vm: item.code for vm, item in stuck.items()}
+    culprits = {vm: item.code for vm, item in staying.items()} if drain.goal.block else {}
+    culprits |= {vm: item.code for vm, item in stuck.items()}
+    if culprits and not turn.steps:
         kept = holds.blocked(node, culprits)
         found.extend(
-            holds.hold(facts, request, vm, kept) for vm in board.on(node) if vm not in culprits
+            holds.hold(board.facts, request, vm, kept)
+            for vm in board.on(node)
+            if vm not in culprits and vm not in against
         )
-    return found
+    return [holds.with_eviction(board, item) for item in found]

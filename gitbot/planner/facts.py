@@ -1,89 +1,81 @@
-"""What of a problem never changes while planning, indexed once."""
+"""The parts of a problem that planning never changes, indexed once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.rule_check import rules_by_vm
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
+from gitbot.kubernetes.phases import is_final
+from gitbot.kubernetes.quantities import whole
+from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, labels_of, name_of, uid_of
+from gitbot.model.grouping import grouped
 from gitbot.model.plan import NodeRef, VmRef
 from gitbot.model.problem import PlacementProblem, Target
-from gitbot.model.quantities import whole
 from gitbot.model.scheduling import HOSTNAME
-from gitbot.planner.foreign import under_way, unfinished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ProblemIndex:
     """Indexes over one problem. Nodes by name, VMIs by name, rules in the order of their refs."""
 
     problem: PlacementProblem
     nodes: Mapping[str, KubernetesObject]
     vmis: Mapping[NamespacedName, KubernetesObject]
     rules: tuple[RuleConstraint, ...]
-    rules_by_vm: Mapping[NamespacedName, tuple[RuleConstraint, ...]]
     twins: Mapping[str, tuple[str, ...]]  # nodes that share their hostname label with others
     moving: Mapping[NamespacedName, tuple[str, str]]
     migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
 
     @classmethod
-    def of(cls, problem: PlacementProblem) -> Facts:
-        """Index a problem; its rules come in the order of their refs, however they were given."""
+    def of(cls, problem: PlacementProblem) -> ProblemIndex:
         snapshot = problem.snapshot
         rules = tuple(sorted(problem.rules, key=lambda rule: (rule.ref, not rule.required)))
+        vmis, migrations = Instances.of(snapshot).vmis, _unfinished(snapshot)
         nodes = {name_of(node).name: node for node in snapshot.of("Node")}
         return cls(
             problem=replace(problem, rules=rules),
             nodes=nodes,
-            vmis={name_of(vmi): vmi for vmi in snapshot.of("VirtualMachineInstance")},
+            vmis=vmis,
             rules=rules,
-            rules_by_vm=_by_member(rules),
             twins=_twins(nodes),
-            moving=under_way(snapshot),
-            migrations=unfinished(snapshot),
+            moving=_under_way(vmis, migrations),
+            migrations=migrations,
         )
 
     def rules_over(self, vm: NamespacedName) -> tuple[RuleConstraint, ...]:
-        """The rules whose breaches may change when this VM moves, in the order of their refs."""
-        return self.rules_by_vm.get(vm, ())
+        return tuple(self.rules[number] for number in rules_by_vm(self.rules).get(vm, ()))
 
     def migrations_of(self, vm: NamespacedName) -> tuple[KubernetesObject, ...]:
-        """The unfinished VMIMs of a VMI."""
         return self.migrations.get(vm, ())
 
     def zone(self, node: str) -> str:
-        """The zone of a node, "" where it has none."""
         return self.label(node, self.problem.zone_key)
 
     def label(self, node: str, key: str) -> str:
-        """The value of a node's label, "" where it has none."""
         return labels_of(self.nodes.get(node, {})).get(key, "")
 
     def node_ref(self, node: str) -> NodeRef:
-        """A node with its zone."""
         return NodeRef(node=node, zone=self.zone(node))
 
     def vm_ref(self, vm: NamespacedName) -> VmRef:
-        """A VMI with its UID, "" where there is no such VMI."""
+        """A VMI with its UID, "" if the VMI does not exist."""
         return VmRef(namespace=vm.namespace, name=vm.name, uid=uid_of(self.vmis.get(vm, {})))
 
     def node_selector(self, vm: NamespacedName) -> Mapping[str, str]:
-        """The VM's own nodeSelector."""
         selector: Mapping[str, str] = at(self.vmis.get(vm, {}), "spec", "nodeSelector", default={})
         return selector
 
     def matching(self, target: Target) -> frozenset[str]:
-        """The nodes that a target means."""
-        return frozenset(
-            name
-            for name, node in self.nodes.items()
-            if (not target.nodes or name in target.nodes)
-            and all(
-                labels_of(node).get(key) == value for key, value in target.node_selector.items()
-            )
-        )
+        names = self.nodes.keys() & target.nodes if target.nodes else self.nodes
+        wanted = target.node_selector.items()
+        if not wanted:
+            return frozenset(names)
+        return frozenset(name for name in names if wanted <= labels_of(self.nodes[name]).items())
 
     def memory(self, vm: NamespacedName) -> int:
         """Bytes of guest memory: what is plugged now, else what the spec says, else the request."""
@@ -96,9 +88,7 @@ class Facts:
 
 
 def _twins(nodes: Mapping[str, KubernetesObject]) -> Mapping[str, tuple[str, ...]]:
-    named: dict[str, list[str]] = {}
-    for name in sorted(nodes):
-        named.setdefault(labels_of(nodes[name]).get(HOSTNAME, ""), []).append(name)
+    named = grouped((labels_of(nodes[name]).get(HOSTNAME, ""), name) for name in sorted(nodes))
     return {
         name: tuple(other for other in names if other != name)
         for host, names in named.items()
@@ -107,19 +97,46 @@ def _twins(nodes: Mapping[str, KubernetesObject]) -> Mapping[str, tuple[str, ...
     }
 
 
-def _by_member(
-    rules: tuple[RuleConstraint, ...],
-) -> Mapping[NamespacedName, tuple[RuleConstraint, ...]]:
-    found: dict[NamespacedName, list[RuleConstraint]] = {}
-    for rule in rules:
-        for vm in rule.members:
-            found.setdefault(vm, []).append(rule)
-    return {vm: tuple(listed) for vm, listed in found.items()}
-
-
 _MEMORY = (
     ("status", "memory", "guestCurrent"),
     ("spec", "domain", "memory", "guest"),
     ("spec", "domain", "resources", "requests", "memory"),
     ("spec", "domain", "resources", "limits", "memory"),
 )
+
+
+def _under_way(
+    vmis: Mapping[NamespacedName, KubernetesObject],
+    unfinished: Mapping[NamespacedName, tuple[KubernetesObject, ...]],
+) -> Mapping[NamespacedName, tuple[str, str]]:
+    """VMIs with an unfinished migration: source and target node, "" if not known yet.
+
+    Read from the unfinished VMIMs, and from VMIs whose migrationState is neither completed nor
+    failed (the VMIM may be deleted).
+    """
+    found: dict[NamespacedName, tuple[str, str]] = {}
+    for vm, vmi in vmis.items():
+        state = (vmi.get("status") or {}).get("migrationState")
+        if state and not state.get("completed") and not state.get("failed"):
+            found[vm] = _nodes_of(vmi)
+    for vm in unfinished:
+        if vm in vmis and vm not in found:
+            found[vm] = (str(at(vmis[vm], "status", "nodeName", default="")), "")
+    return found
+
+
+def _unfinished(snapshot: ClusterSnapshot) -> Mapping[NamespacedName, tuple[KubernetesObject, ...]]:
+    found: dict[NamespacedName, tuple[KubernetesObject, ...]] = {}
+    for migration in snapshot.of("VirtualMachineInstanceMigration"):
+        if not is_final(migration):
+            namespace = name_of(migration).namespace
+            name = str(at(migration, "spec", "vmiName", default=""))
+            vm = NamespacedName(namespace=namespace, name=name)
+            found[vm] = (*found.get(vm, ()), migration)
+    return found
+
+
+def _nodes_of(vmi: KubernetesObject) -> tuple[str, str]:
+    state = at(vmi, "status", "migrationState", default={})
+    own = at(vmi, "status", "nodeName", default="")
+    return str(state.get("sourceNode") or own), str(state.get("targetNode") or "")

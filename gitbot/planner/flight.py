@@ -3,93 +3,95 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 
-from gitbot.model.objects import labels_of
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import labels_of
+from gitbot.kubernetes.selectors import LabelMatcher
+from gitbot.kubevirt.names import CREATED_BY
+from gitbot.model.pod import Pod
 from gitbot.model.problem import Pin
 from gitbot.planner.board import Board
 from gitbot.planner.step import Step
 
 MOST_OF_A_RULE = 5
-"""Moves of one rule's VMs in one wave: so many endings Transit combines completely."""
+"""Moves of one rule's VMs in flight: so many endings Transit combines completely."""
 
 MOST_COUNTED = 4
-"""Moves in one wave that a VM's terms count: each of them is to come, under way or done."""
+"""Moves in flight that a VM's terms count: each of them is to come, under way or done."""
 
 
 class Flight:
-    """The moves of one wave, all in flight over a board on which none has started.
+    """The moves in flight at one time, over a board that follows them.
 
-    Migrations of others count against every limit, as long as the plan lasts.
+    Migrations of others count against every limit for the whole plan.
     """
 
-    def __init__(self, ground: Board) -> None:
-        self.steps: list[Step] = []
-        self._ground = ground
-        self._air = ground.fork()
-        self._limits = ground.facts.problem.limits
+    def __init__(self, board: Board) -> None:
+        self.air = board.fork()
+        self.steps: dict[NamespacedName, Step] = {}
+        self._limits = board.facts.problem.limits
         self._sources: Counter[str] = Counter()
         self._targets: Counter[str] = Counter()
         self._zones: Counter[str] = Counter()
-        self._others = len(ground.facts.moving)
-        for source, target in ground.facts.moving.values():
-            self._count(source, target)
+        self._others = len(board.facts.moving)
+        for source, target in board.facts.moving.values():
+            self._count(source, target, 1)
 
     @property
     def full(self) -> bool:
-        """Whether no slot is left. One move may always go: it waits for its slot."""
+        """Whether all slots are taken. One is always there: a single move waits for its slot."""
         return len(self.steps) >= max(1, self._limits.slots - self._others)
 
+    def crowded(self, step: Step) -> bool:
+        """Whether the step must wait for others to end. Never true of a single move."""
+        alone = not self.steps
+        return not alone and not (self._within_limits(step) and self._few_of_each_rule(step))
+
     def admit(self, step: Step) -> bool:
-        """Take one more move aboard, if that is safe; say whether it was."""
-        if self.steps and not (self._within_limits(step) and self._few_of_each_rule(step)):
+        """Start one more move if that is safe beside the others; return whether it was."""
+        if not self.air.takes(step) or not self._any_order(step):
             return False
-        if not self._air.takes(step) or not self._any_order(step):
+        together = [*self.steps.values(), step]
+        if all(item.wish.pin is Pin.NODE for item in together):
+            self.air.launch(step)
+        elif not self._relaunch(together):
             return False
-        together = [*self.steps, step]
-        if any(item.wish.pin is not Pin.NODE for item in together):
-            together = [self._widened(item, together) for item in together]
-            if not all(self._lands_well(item) for item in together):
-                return False
-        self.steps = together
-        self._air = self._ground.fork()
-        for item in together:
-            self._air.launch(item)
-        self._count(step.source, step.node)
+        self.steps.setdefault(step.vm, step)
+        self._count(step.source, step.node, 1)
         return True
 
-    def _widened(self, step: Step, together: Sequence[Step]) -> Step:
-        """The step with every landing that the scheduler may choose before or after the others."""
-        if step.wish.pin is Pin.NODE:
-            return step
-        others = [item for item in together if item.vm != step.vm]
-        landings = set(step.landings)
-        for board in (self._ground, self._ground.after(others)):
-            landings.update(board.transit.landings(step.vm, step.wish.pin, step.node))
-        return replace(step, landings=tuple(sorted(landings)))
+    def land(self, vm: NamespacedName) -> Step:
+        """The move has ended. Its step says every landing that was possible."""
+        step = self.steps.pop(vm)
+        self.air.finish(vm)
+        self._count(step.source, step.node, -1)
+        return step
 
-    def _lands_well(self, step: Step) -> bool:
-        """Whether no landing of the step is unwanted or breaks a rule, the others in flight."""
-        if step.wish.pin is Pin.NODE:
-            return True
-        wanted = self._ground.facts.matching(step.wish.target) - step.wish.closed.keys()
-        air = self._ground.fork()
-        for item in self.steps:
-            if item.vm != step.vm:
-                air.launch(item)
-        return wanted.issuperset(step.landings) and not any(
-            air.transit.worsened_by(step.vm, node) for node in step.landings
-        )
+    def _relaunch(self, together: Sequence[Step]) -> bool:
+        """Start all of them again, with every landing that the scheduler may choose, if safe."""
+        mark = self.air.mark()
+        for vm in self.steps:
+            self.air.fail(vm)
+        widened = [_widened(self.air, item, together) for item in together]
+        if not all(_lands_well(self.air, item, self.steps.values()) for item in widened):
+            self.air.back(mark)
+            return False
+        for item in widened:
+            self.air.launch(item)
+            self.steps[item.vm] = item
+        return True
 
-    def _count(self, source: str, target: str) -> None:
-        self._sources[source] += 1
-        self._targets[target] += 1
-        self._zones.update(self._zones_of(source, target))
+    def _count(self, source: str, target: str, sign: int) -> None:
+        self._sources[source] += sign
+        self._targets[target] += sign
+        for zone in self._zones_of(source, target):
+            self._zones[zone] += sign
 
     def _zones_of(self, source: str, target: str) -> set[str]:
-        zone = self._ground.facts.zone
+        zone = self.air.facts.zone
         return {zone(source), zone(target)} - {""}
 
     def _within_limits(self, step: Step) -> bool:
@@ -104,58 +106,96 @@ class Flight:
         )
 
     def _few_of_each_rule(self, step: Step) -> bool:
-        moving = {item.vm for item in self.steps} | {step.vm}
-        rules = self._ground.facts.rules_over(step.vm)
+        moving = {*self.steps, step.vm}
+        rules = self.air.facts.rules_over(step.vm)
         return all(len(rule.members & moving) <= MOST_OF_A_RULE for rule in rules)
 
     def _any_order(self, step: Step) -> bool:
-        """Whether every move could start before, beside or after the others.
+        """Whether every move could start before, beside or after the others in flight.
 
-        Room and anti-affinity are hardest with all others in flight, which is what `admit` asks.
+        Room and anti-affinity are tightest with all others in flight, which is what `admit` checks.
         Pod affinity and topology spread are not: a friend that left, or another count, may refuse
-        what was allowed before. So moves of VMs with such demands are asked in every state of the
+        what was allowed before. So moves of VMs with such demands are checked in every state of the
         moves that their terms count; the others are in flight.
         """
-        if self._delicate(step) and not self._in_any_order(step, self.steps):
+        flying = list(self.steps.values())
+        if self._delicate(step) and not self._in_any_order(step, flying):
             return False
         return all(
-            self._in_any_order(item, [*(each for each in self.steps if each is not item), step])
-            for item in self.steps
-            if self._delicate(item) and self._counts(item, step)
+            self._in_any_order(item, [*(each for each in flying if each is not item), step])
+            for item in flying
+            if self._delicate(item) and counts(self.air, item.vm, step.vm)
         )
 
     def _in_any_order(self, step: Step, others: Sequence[Step]) -> bool:
-        counted = [other for other in others if self._counts(step, other)]
+        counted = [other for other in others if counts(self.air, step.vm, other.vm)]
         if len(counted) > MOST_COUNTED:
             return False
-        air = self._ground.fork()
-        for other in others:
-            if other not in counted:
-                air.launch(other)
-        return all(state.takes(step) for state in _states(air, counted))
-
-    def _counts(self, step: Step, other: Step) -> bool:
-        """Whether a term of the one VM's pod selects the other's pods, whatever their namespace."""
-        transit = self._ground.transit
-        pod = transit.target_pod(step.vm)
-        source = transit.instances[other.vm].source_pod
-        labels = [transit.target_pod(other.vm).labels, labels_of(source or {})]
-        selectors = [term.selector for term in pod.affinity.required_pods]
-        selectors += [item.selector for item in pod.spread if item.hard]
-        return any(selector.matches(each) for selector in selectors for each in labels)
+        with self.air.trial() as air:
+            if step.vm in self.steps:
+                air.fail(step.vm)
+            for other in others:
+                if other.vm not in self.steps:
+                    air.launch(other)
+            every = product((0, 1, 2), repeat=len(counted))
+            return all(_takes_at(air, step, counted, stages) for stages in every)
 
     def _delicate(self, step: Step) -> bool:
-        pod = self._ground.transit.target_pod(step.vm)
+        pod = self.air.transit.target_pod(step.vm)
         return bool(pod.affinity.required_pods or any(item.hard for item in pod.spread))
 
 
-def _states(ground: Board, steps: Sequence[Step]) -> Iterator[Board]:
-    """Every state in which each step has not started, is in flight, or is done."""
-    for stages in product((0, 1, 2), repeat=len(steps)):
-        board = ground.fork()
-        for step, stage in zip(steps, stages, strict=True):
-            if stage:
-                board.launch(step)
-            if stage == 2:
-                board.transit.finish(step.vm)
-        yield board
+def counts(board: Board, vm: NamespacedName, other: NamespacedName) -> bool:
+    """Whether a required term of the one VM's pod selects the other's pods, in any namespace."""
+    transit = board.transit
+    found = selectors(transit.target_pod(vm))
+    if not found:
+        return False
+    source = transit.instances[other].source_pod
+    labels = [transit.target_pod(other).labels, labels_of(source or {})]
+    return any(selector.matches(each) for selector in found for each in labels)
+
+
+def selectors(pod: Pod) -> list[LabelMatcher]:
+    """Whom a pod's required terms count. KubeVirt's own, of the VM's other pod, is left out."""
+    own = (CREATED_BY, pod.labels.get(CREATED_BY, ""))
+    terms = (*pod.affinity.required_pods, *pod.affinity.required_anti)
+    found = [term.selector for term in terms if term.selector.one_label != own]
+    return found + [item.selector for item in pod.spread if item.hard]
+
+
+def _widened(ground: Board, step: Step, together: Sequence[Step]) -> Step:
+    """The step with every landing that the scheduler may choose before or after the others."""
+    if step.wish.pin is Pin.NODE:
+        return step
+    others = [item for item in together if item.vm != step.vm]
+    landings = set(step.landings)
+    for before in ((), others):
+        with ground.trial(before) as board:
+            landings.update(board.transit.landings(step.vm, step.wish.pin, step.node))
+    return replace(step, landings=tuple(sorted(landings)))
+
+
+def _lands_well(ground: Board, step: Step, flying: Iterable[Step]) -> bool:
+    """Whether no landing of the step is unwanted or breaks a rule, the others in flight."""
+    if step.wish.pin is Pin.NODE:
+        return True
+    wanted = ground.facts.matching(step.wish.target) - step.wish.closed.keys()
+    with ground.trial() as air:
+        for item in flying:
+            if item.vm != step.vm:
+                air.launch(item)
+        return wanted.issuperset(step.landings) and not any(
+            air.transit.worsened_by(step.vm, node) for node in step.landings
+        )
+
+
+def _takes_at(air: Board, step: Step, others: Sequence[Step], stages: Sequence[int]) -> bool:
+    """Whether the step may start with others in flight, waiting again (0) or done (2)."""
+    with air.trial() as board:
+        for other, stage in zip(others, stages, strict=True):
+            if stage == 0:
+                board.fail(other.vm)
+            elif stage == 2:
+                board.finish(other.vm)
+        return board.takes(step)

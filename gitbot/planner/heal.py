@@ -2,57 +2,98 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from gitbot.constraints.rule_check import signature
 from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
-from gitbot.model.constraint import Breach, RuleConstraint
-from gitbot.model.names import NamespacedName
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
+from gitbot.model.grouping import grouped
 from gitbot.model.plan import Hold
 from gitbot.model.problem import HealRule
 from gitbot.planner import holds
+from gitbot.planner.aside import explained, trimmed, why_aside
 from gitbot.planner.board import Board, total
-from gitbot.planner.bounds import least_moves
-from gitbot.planner.obstacle import Obstacle
-from gitbot.planner.requests import Closed, Late
-from gitbot.planner.search import Found, shortest
-from gitbot.planner.solve import ANSWERS, FEW_STATES
-from gitbot.planner.step import Draft, Planned, Step, Wish
-
-SMALL = 120
-"""Members times nodes up to which a healing is always searched exactly."""
+from gitbot.planner.bounds import least_moves, proved
+from gitbot.planner.chains import Chains, mask_of
+from gitbot.planner.holds import Late
+from gitbot.planner.requests import Closed
+from gitbot.planner.search import Cost, Found, Leg, shortest
+from gitbot.planner.solve import ANSWERS, MANY, SMALL, effort, movers_of
+from gitbot.planner.step import Content, Draft, Obstacle, Planned, Step, Task, Wish, nobody
 
 
-def heal_rule(board: Board, goal: HealRule, closed: Closed, late: Late) -> Draft:
-    """Plan the healing of one rule: one group. What cannot be healed is held with its reasons."""
+def heal_rule(
+    board: Board, goal: HealRule, closed: Closed, late: Late, *, calm: bool = False
+) -> Draft:
+    """Plan the healing of one rule as one group. What cannot be healed is held with its reasons.
+
+    `calm`: only by moves that need nobody to step aside.
+    """
     rule = _rule(board, goal)
     before = rule.breaches(board.occupancy) if rule is not None else ()
     if rule is None or not before:
         return Draft()
     facts, request = board.facts, goal.request
-    against: dict[NamespacedName, Obstacle] = {}
-    for vm in sorted(rule.members):
-        item = holds.obstacle(board, request, vm) or holds.too_late(facts, request, vm, late)
-        if item is not None:
-            against[vm] = item
-    movers = [vm for vm in sorted(rule.members) if vm not in against]
-    wish = Wish(closed=closed)
-    cure = _cure(board, rule, movers, wish)
-    after = board.after(cure.steps)
-    found = [
-        holds.hold(facts, request, vm, against[vm])
-        if vm in against
-        else _unhealed(after, goal, rule, vm, wish)
-        for vm in _concerned(rule.breaches(after.occupancy))
-    ]
+    against = holds.obstacles(board, request, sorted(rule.members), late)
+    healing = _Healing(
+        board=board,
+        rule=rule,
+        movers=tuple(vm for vm in sorted(rule.members) if vm not in against),
+        wish=Wish(closed=closed),
+        others=nobody if calm else holds.bystanders(board, [request], late),
+    )
+    steps, proven = healing.best()
+    with board.trial(steps):
+        found = [
+            holds.hold(facts, request, vm, against[vm])
+            if vm in against
+            else _unhealed(board, goal, rule, vm, healing.wish)
+            for vm in concerned(rule.breaches(board.occupancy))
+        ]
     planned = tuple(
         Planned(step=step, request=request, group=request.id, why=_why(before, step))
-        for step in cure.steps
+        for step in steps
     )
-    least = len(planned) if cure.proven else min(len(planned), least_moves(rule, before))
-    return Draft(planned=planned, holds=tuple(found), least=least)
+    least, proof = proved(
+        board, least_moves(rule, before), planned, search=proven and not found, counted=not found
+    )
+    return Draft(planned=planned, holds=tuple(found), least=least, proof=proof)
+
+
+def calm_first(
+    board: Board, goals: Sequence[HealRule], closed: Closed, late: Late
+) -> list[HealRule]:
+    """The order in which healings need the fewest VMs to step aside.
+
+    Whoever can move at once goes first and leaves room; if nobody can, the largest is next.
+    """
+    order: list[HealRule] = []
+    waiting = sorted(goals, key=lambda goal: (-_smallest(board, goal), goal.rule))
+    with board.trial():
+        while waiting:
+            calm = [goal for goal in waiting if _taken(board, goal, closed, late, calm=True)]
+            if not calm:
+                calm = waiting[:1]
+                _taken(board, calm[0], closed, late, calm=False)
+            order.extend(calm)
+            waiting = [goal for goal in waiting if goal not in calm]
+    return order
+
+
+def _smallest(board: Board, goal: HealRule) -> int:
+    """Bytes of the smallest VM in a breach."""
+    rule = _rule(board, goal)
+    vms = concerned(rule.breaches(board.occupancy)) if rule is not None else ()
+    return min(map(board.memory, vms), default=0)
+
+
+def _taken(board: Board, goal: HealRule, closed: Closed, late: Late, *, calm: bool) -> bool:
+    draft = heal_rule(board, goal, closed, late, calm=calm)
+    if not draft.holds or not calm:
+        board.advance(item.step for item in draft.planned)
+    return not draft.holds
 
 
 def _unhealed(
@@ -72,81 +113,143 @@ def _unhealed(
 
 
 def _rule(board: Board, goal: HealRule) -> RuleConstraint | None:
-    """The rule of the goal; of an intent's two, the one of its required terms."""
+    """The rule of the goal. If an intent has two, the one with its required terms."""
     found = [rule for rule in board.facts.rules if rule.ref.id == goal.rule.id]
     return next((rule for rule in found if rule.required), next(iter(found), None))
 
 
 def _why(before: Sequence[Breach], step: Step) -> str:
     for breach in before:
-        if step.vm in breach.vms:
+        if step.vm in breach.vms and step.room_for is None:
             return breach.message
-    return "steps aside so that the rule can be kept"
+    return why_aside(step) or "steps aside so that the rule can be kept"
 
 
-def _concerned(breaches: Sequence[Breach]) -> tuple[NamespacedName, ...]:
+def concerned(breaches: Sequence[Breach]) -> tuple[NamespacedName, ...]:
     return tuple(sorted({vm for breach in breaches for vm in breach.vms}))
 
 
-def _cure(
-    board: Board, rule: RuleConstraint, movers: Sequence[NamespacedName], wish: Wish
-) -> Found:
-    """The best sequence found: exact where the rule is small, else the steepest way down."""
-    quick = _descend(board, rule, movers, wish)
-    answers = max(1, len(movers)) * max(1, len(board.facts.nodes))
-    small = answers <= SMALL
-    if quick.undone == 0 and quick.proven and not small:
-        return quick
-    found = shortest(
-        board,
-        movers,
-        lambda here, vm: here.steps(vm, wish) if small else _few(here, rule, vm, wish, each=2),
-        scope=sorted(rule.members),
-        undone=lambda places: total(rule, places),
-        at_least=lambda places: least_moves(rule, rule.breaches(places)),
-        patience=ANSWERS // answers if small else FEW_STATES,
-    )
-    if found.proven and small:
-        return found
-    better = (found.undone, len(found.steps)) < (quick.undone, len(quick.steps))
-    return replace(found if better else quick, proven=False)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Healing:
+    """One rule to be healed by moves of its VMs, others aside where need be."""
 
+    board: Board
+    rule: RuleConstraint
+    movers: tuple[NamespacedName, ...]
+    wish: Wish
+    others: Callable[[NamespacedName], bool]
 
-def _few(
-    board: Board, rule: RuleConstraint, vm: NamespacedName, wish: Wish, *, each: int
-) -> Iterator[Step]:
-    """The best steps to each domain that the rule tells apart."""
-    seen: Counter[object] = Counter()
-    for step in board.steps(vm, wish):
-        domain = signature(rule, step.node)
-        seen[domain] += 1
-        if seen[domain] <= each:
-            yield step
+    def best(self) -> tuple[tuple[Step, ...], bool]:
+        """The best steps found, and whether they are proven best."""
+        board, rule = self.board, self.rule
+        start = board.places(rule.members)
+        breaches = rule.breaches(start)
+        steps = self._descend()
+        with board.trial(steps):
+            undone = self._undone(board)
+        if undone == 0 and len(steps) <= least_moves(rule, breaches):
+            healers = concerned(breaches) if isinstance(rule, ZoneAntiAffinity) else board.occupancy
+            lightest = sorted(map(board.memory, healers))[: len(steps)]
+            proven = sum(lightest) == sum(board.memory(step.vm) for step in steps)
+            if proven:
+                return steps, True
+        large = len(board.occupancy) * len(board.nodes) > MANY
+        if self.others is nobody or (large and undone == 0):
+            return steps, False
+        found = self._exact((undone, *effort(board, steps)))
+        if found is None or found.path is None:
+            return steps, found is not None and found.proven
+        return explained(self._asked(found.path[0]), found.path[0]), found.proven
 
+    def _undone(self, board: Board) -> int:
+        return total(self.rule, board.places(self.rule.members))
 
-def _descend(
-    board: Board, rule: RuleConstraint, movers: Sequence[NamespacedName], wish: Wish
-) -> Found:
-    """Take the step that heals most, and again, as long as one does.
+    def _asked(self, steps: Sequence[Step]) -> Content:
+        """The VMs of breaches, content where the steps leave them."""
+        breached = concerned(self.rule.breaches(self.board.occupancy))
+        return {step.vm: frozenset({step.node}) for step in steps if step.vm in breached}
 
-    Proven best where it took no more steps than the rule needs at least.
-    """
-    here = board.fork()
-    steps: list[Step] = []
-    while True:
-        places = here.places(rule.members)
-        breaches = rule.breaches(places)
+    def _exact(self, below: Cost) -> Found | None:
+        """The best of a small healing; None if it is too large to be searched."""
+        board, rule = self.board, self.rule
+        movers, every = movers_of(board, self.movers, self._bystander)
+        answers = max(1, len(movers)) * max(1, len(board.nodes))
+        if answers > SMALL:
+            return None
+        leg = Leg(
+            offers=lambda here, vm: here.steps(vm, self.wish),
+            undone=lambda places: total(rule, places),
+            at_least=lambda places: least_moves(rule, rule.breaches(places)),
+        )
+        found = shortest(
+            board,
+            movers,
+            (leg,),
+            scope=sorted(rule.members),
+            patience=ANSWERS // answers,
+            below=below,
+        )
+        return replace(found, proven=found.proven and every)
+
+    def _bystander(self, vm: NamespacedName) -> bool:
+        return vm not in self.rule.members and self.others(vm)
+
+    def _descend(self) -> tuple[Step, ...]:
+        """Take the step that heals most as long as one heals, else make room for one."""
+        board, taken = self.board, []
+        with board.trial():
+            while steps := self._direct() or self._with_room_made():
+                for step in steps:
+                    taken.append(step)
+                    board.take(step)
+        breached = concerned(self.rule.breaches(board.occupancy))
+        steps = trimmed(board, taken, breached, self._undone)
+        return explained(self._asked(steps), steps)
+
+    def _direct(self) -> tuple[Step, ...]:
+        board = self.board
+        places = board.places(self.rule.members)
+        breaches = self.rule.breaches(places)
+        ranks: list[tuple[int, int, NamespacedName, Step]] = []
+        for vm in concerned(breaches):
+            if vm in self.movers:
+                for after, nodes in self._gains(vm, places, breaches):
+                    step = board.best(vm, self.wish, mask_of(board, nodes))
+                    if step is not None:
+                        ranks.append((after, board.memory(vm), vm, step))
+                        break
+        return (min(ranks, key=lambda item: item[:3])[3],) if ranks else ()
+
+    def _with_room_made(self) -> tuple[Step, ...]:
+        board = self.board
+        places = board.places(self.rule.members)
+        breaches = self.rule.breaches(places)
         left = sum(breach.amount for breach in breaches)
-        concerned = frozenset(_concerned(breaches))
-        ranks: list[tuple[int, int, NamespacedName, int, Step]] = []
-        for vm in movers:
-            if vm in concerned:
-                for place, step in enumerate(_few(here, rule, vm, wish, each=1)):
-                    after = total(rule, {**places, vm: frozenset({step.node})})
-                    ranks.append((after, here.facts.memory(vm), vm, place, step))
-        best = min(ranks, key=lambda item: item[:4], default=None)
-        if best is None or best[0] >= left:
-            least = least_moves(rule, rule.breaches(board.occupancy))
-            return Found(steps=tuple(steps), undone=left, proven=len(steps) <= least)
-        here.take(best[4])
-        steps.append(best[4])
+        vms = [vm for vm in concerned(breaches) if vm in self.movers]
+        found: list[tuple[Step, ...]] = []
+        if self.others is nobody:
+            return ()
+        for vm in sorted(vms, key=lambda vm: (board.memory(vm), vm)):
+            gains = self._gains(vm, places, breaches)
+            content = {vm: frozenset(node for _, nodes in gains for node in nodes)}
+            task = Task(
+                content=content, wishes={vm: self.wish}, aside=self.wish, others=self.others
+            )
+            with board.trial():
+                chains = Chains(board, task)
+                if chains.settle(vm) and self._undone(board) < left:
+                    found.append(tuple(chains.steps))
+        return min(found, key=lambda steps: effort(board, steps), default=())
+
+    def _gains(
+        self, vm: NamespacedName, places: Occupancy, breaches: Sequence[Breach]
+    ) -> list[tuple[int, list[str]]]:
+        """What stays undone if the VM goes to these nodes, where that is less; least first."""
+        left = sum(breach.amount for breach in breaches)
+        alike = grouped((signature(self.rule, node), node) for node in self.board.nodes)
+        found = []
+        for nodes in alike.values():
+            after = total(self.rule, {**places, vm: frozenset({nodes[0]})})
+            if after < left:
+                found.append((after, list(nodes)))
+        return sorted(found)

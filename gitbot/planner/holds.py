@@ -1,26 +1,29 @@
-"""Why a VM does not move: what stands against it before any node is looked at, and after."""
+"""Why a VM does not move: reasons found before any node is checked, and after."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import name_of
+from gitbot.kubevirt.eviction import eviction_words
 from gitbot.model.instants import FOREVER, Interval, format_instant, intersect
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import name_of
 from gitbot.model.plan import Hold, NodeReasons
-from gitbot.model.problem import PlacementProblem, Request
+from gitbot.model.problem import MoveVms, PlacementProblem, Request, ReturnHome
 from gitbot.planner.board import Board
 from gitbot.planner.checks import refused
-from gitbot.planner.facts import Facts
-from gitbot.planner.obstacle import Obstacle
+from gitbot.planner.facts import ProblemIndex
 from gitbot.planner.reasons import summary
-from gitbot.planner.step import Wish
+from gitbot.planner.step import Obstacle, Wish
 from gitbot.planner.timing import allowed_times, estimate
+
+Late = frozenset[tuple[str, NamespacedName]]
 
 
 def hold(
-    facts: Facts,
+    facts: ProblemIndex,
     request: Request,
     vm: NamespacedName,
     obstacle: Obstacle,
@@ -28,7 +31,6 @@ def hold(
     asked: bool = True,
     nodes: tuple[NodeReasons, ...] = (),
 ) -> Hold:
-    """The hold of a VM in a request."""
     return Hold(
         request=request.id,
         intent=request.intent,
@@ -41,8 +43,20 @@ def hold(
     )
 
 
-def obstacle(board: Board, request: Request, vm: NamespacedName) -> Obstacle | None:
-    """What keeps a VM from any migration in this request; None where nothing does."""
+def with_eviction(board: Board, item: Hold) -> Hold:
+    """The hold of a drain, with what an eviction would do to the VM that stays."""
+    vmi = board.facts.vmis.get(item.vm.namespaced_name)
+    if vmi is None:
+        return item
+    words = eviction_words(vmi, board.transit.instances.kubevirt)
+    return replace(item, hint=f"{item.hint}; {words}" if item.hint else words)
+
+
+def obstacle(board: Board, request: Request, vm: NamespacedName, late: Late) -> Obstacle | None:
+    """What prevents any migration of a VM in this request; None if nothing does.
+
+    `late`: the VMs for which an earlier attempt at the waves found no time.
+    """
     facts = board.facts
     if vm not in facts.vmis:
         return _missing(facts, vm)
@@ -51,10 +65,37 @@ def obstacle(board: Board, request: Request, vm: NamespacedName) -> Obstacle | N
         or refused(board, vm)
         or _reserved(facts.problem, request, vm)
         or _out_of_time(facts, request, vm)
+        or (_deadline(facts, request, vm) if (request.id, vm) in late else None)
     )
 
 
-def _missing(facts: Facts, vm: NamespacedName) -> Obstacle:
+def obstacles(
+    board: Board, request: Request, vms: Iterable[NamespacedName], late: Late
+) -> dict[NamespacedName, Obstacle]:
+    found = {vm: obstacle(board, request, vm, late) for vm in vms}
+    return {vm: item for vm, item in found.items() if item is not None}
+
+
+def bystanders(
+    board: Board, requests: Sequence[Request], late: Late
+) -> Callable[[NamespacedName], bool]:
+    """Whether a VM that no goal names may step aside in all of these requests."""
+    named: set[NamespacedName] = set()
+    for goal in board.facts.problem.goals:
+        if isinstance(goal, MoveVms):
+            named.update(goal.vms)
+        elif isinstance(goal, ReturnHome):
+            named.update(goal.homes)
+
+    @cache
+    def may(vm: NamespacedName) -> bool:
+        free = (obstacle(board, request, vm, late) is None for request in requests)
+        return vm not in named and all(free)
+
+    return may
+
+
+def _missing(facts: ProblemIndex, vm: NamespacedName) -> Obstacle:
     if any(name_of(item) == vm for item in facts.problem.snapshot.of("VirtualMachine")):
         reason = f"{vm} is stopped: a VirtualMachine without a running VMI has nothing to migrate"
         return Obstacle(code="not-running", reason=reason)
@@ -82,7 +123,7 @@ def _reserved(problem: PlacementProblem, request: Request, vm: NamespacedName) -
     return None
 
 
-def _out_of_time(facts: Facts, request: Request, vm: NamespacedName) -> Obstacle | None:
+def _out_of_time(facts: ProblemIndex, request: Request, vm: NamespacedName) -> Obstacle | None:
     problem = facts.problem
     times = allowed_times(problem, request, vm)
     seconds = estimate(facts.memory(vm), problem.bandwidth)
@@ -100,11 +141,10 @@ def _out_of_time(facts: Facts, request: Request, vm: NamespacedName) -> Obstacle
             reason=f"FreezeWindow {freeze.intent.name} covers all the time allowed for it{why}",
             hint=f"see {freeze.intent.where}",
         )
-    return deadline(facts, request, vm)
+    return _deadline(facts, request, vm)
 
 
-def deadline(facts: Facts, request: Request, vm: NamespacedName) -> Obstacle:
-    """The migration does not fit any more into the time that is left for it."""
+def _deadline(facts: ProblemIndex, request: Request, vm: NamespacedName) -> Obstacle:
     problem = facts.problem
     seconds = estimate(facts.memory(vm), problem.bandwidth)
     ends = max((item.end for item in request.allowed), default=0)
@@ -112,18 +152,15 @@ def deadline(facts: Facts, request: Request, vm: NamespacedName) -> Obstacle:
         f"its estimated {seconds} s do not fit into the allowed time"
         f" (which ends {format_instant(ends)})"
     )
-    return Obstacle(
-        code="deadline",
-        reason=reason,
-        hint="allow more time, or move less at once",
-    )
+    return Obstacle(code="deadline", reason=reason, hint="allow more time, or move less at once")
 
 
 def stuck(
     board: Board, request: Request, vm: NamespacedName, wish: Wish, *, asked: bool = True
 ) -> Hold:
-    """The hold of a VM that no node takes as things are, with what each node says."""
     facts = board.facts
+    if board.onlooker.stopped():
+        return hold(facts, request, vm, INTERRUPTED, asked=asked)
     nodes = board.refusals(vm, wish)
     if board.choices(vm, wish) and next(board.steps(vm, wish), None) is not None:
         return hold(facts, request, vm, NOT_TOGETHER, asked=asked, nodes=nodes)
@@ -151,8 +188,15 @@ NOT_TOGETHER = Obstacle(
 )
 
 
+INTERRUPTED = Obstacle(
+    code="interrupted",
+    reason="planning was ended before its place was found",
+    hint="plan again, and let it come to its end",
+)
+
+
 def blocked(node: str, culprits: Mapping[NamespacedName, str]) -> Obstacle:
-    """A VM stays because its node is kept in service for others; `culprits` with their codes."""
+    """A VM stays because its node stays in service for others; `culprits` with their codes."""
     first, code = min(culprits.items())
     more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
     return Obstacle(
@@ -163,19 +207,5 @@ def blocked(node: str, culprits: Mapping[NamespacedName, str]) -> Obstacle:
 
 
 def claimed(request: Request) -> Obstacle:
-    """Another request of the same problem moves the VM."""
-    return Obstacle(
-        code="reserved",
-        reason=f"{request.id} moves this VM as well",
-        hint="ask for it once",
-    )
-
-
-def too_late(
-    facts: Facts,
-    request: Request,
-    vm: NamespacedName,
-    late: frozenset[tuple[str, NamespacedName]],
-) -> Obstacle | None:
-    """The deadline, where an earlier look at the waves found no time for this VM."""
-    return deadline(facts, request, vm) if (request.id, vm) in late else None
+    reason = f"{request.id} moves this VM as well"
+    return Obstacle(code="reserved", reason=reason, hint="ask for it once")

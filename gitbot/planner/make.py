@@ -3,53 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import assert_never
 
 from gitbot.errors import Bug
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, PlacementProblem, ReturnHome
+from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.planner.assemble import assemble
 from gitbot.planner.board import Board
 from gitbot.planner.drain import empty_nodes
-from gitbot.planner.facts import Facts
-from gitbot.planner.heal import heal_rule
-from gitbot.planner.requests import Late, move_vms, return_home
+from gitbot.planner.facts import ProblemIndex
+from gitbot.planner.heal import calm_first, heal_rule
+from gitbot.planner.holds import Late
+from gitbot.planner.proofs import with_proofs
+from gitbot.planner.requests import move_vms, return_home
+from gitbot.planner.schedule import schedule
 from gitbot.planner.solve import effort
 from gitbot.planner.step import Draft
 from gitbot.planner.timing import first_chance
-from gitbot.planner.waves import pack
 
 STUCK = frozenset({"no-feasible-node", "no-free-domain", "not-together", "unsafe-landing"})
 """Codes of holds that another order of goals might avoid."""
 
 
-def make_plan(problem: PlacementProblem) -> PlacementPlan:
+FEW = 4
+"""Goals beyond which orders are not compared for moves alone, only for VMs that are held."""
+
+
+def make_plan(problem: PlacementProblem, *, onlooker: Onlooker = NOBODY) -> PlacementPlan:
     """The plan of a problem: same problem, same plan, on any machine.
 
     Every step keeps the law: it adds no breach of a required rule, makes none worse, and capacity
-    holds at every instant with both pods counted. What cannot be moved is a hold, never an error.
+    holds in every state with both pods counted. A VM that cannot be moved becomes a hold, not an
+    error. If the onlooker asks to end, the plan has what was found until then: lawful, not final.
     """
-    facts = Facts.of(problem)
+    facts = ProblemIndex.of(problem)
     board = Board.of(facts)
     late: Late = frozenset()
     for _ in range(len(facts.vmis) + 1):
+        board.onlooker = onlooker
         drafts = _draft_all(board, late)
-        packed = pack(board, drafts)
-        if not packed.late:
-            return assemble(board, drafts, packed)
-        late |= packed.late
+        board.onlooker = NOBODY
+        found = schedule(board, drafts)
+        if onlooker.stopped():
+            return assemble(board, drafts, found)
+        if not found.late:
+            return assemble(board, with_proofs(board, drafts), found)
+        late |= found.late
     raise Bug("BUG: moves are late again and again")
 
 
 def _draft_all(board: Board, late: Late) -> list[Draft]:
-    """The drafts of all goals in their order; where some fall short, of the best order tried.
+    """The drafts of all goals in their order. If some fall short, the best of several orders.
 
-    Tried are: those that fell short last, and first, and all MigrationRequests as one.
+    The orders: those that fell short last, or first, and all MigrationRequests as one.
     """
     problem = board.facts.problem
     goals = sorted(problem.goals, key=lambda goal: first_chance(goal.request, problem.now))
     drafts, short = _in_order(board, [(goal,) for goal in goals], late)
-    for order in _other_orders(goals, short):
+    if not short:
+        return drafts
+    orders = chain(_healings_in_order(board, goals, late), _other_orders(goals, short))
+    for number, order in enumerate(orders):
+        if number and len(goals) > FEW and not any(draft.holds for draft in drafts):
+            break
         others, _ = _in_order(board, order, late)
         if _cost(board, others) < _cost(board, drafts):
             drafts = others
@@ -71,8 +89,19 @@ def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple
         yield [moves, *others]
 
 
+def _healings_in_order(
+    board: Board, goals: Sequence[Goal], late: Late
+) -> Iterator[list[tuple[Goal, ...]]]:
+    """Several healings: those of which each leaves room for the next."""
+    healings = [goal for goal in goals if isinstance(goal, HealRule)]
+    if len(healings) > 1:
+        rest: list[tuple[Goal, ...]] = [(g,) for g in goals if not isinstance(g, HealRule)]
+        closed = _closed(board.facts.problem.goals)
+        yield [*rest, *((goal,) for goal in calm_first(board, healings, closed, late))]
+
+
 def _cost(board: Board, drafts: Sequence[Draft]) -> tuple[int, int, int]:
-    """Holds on what was asked for, steps, and bytes."""
+    """Holds that the user asked to move, steps, and bytes."""
     asked = sum(1 for draft in drafts for hold in draft.holds if hold.asked)
     return asked, *effort(board, [item.step for draft in drafts for item in draft.planned])
 
@@ -81,18 +110,20 @@ def _in_order(
     board: Board, order: Sequence[tuple[Goal, ...]], late: Late
 ) -> tuple[list[Draft], set[str]]:
     """The drafts of goals, or of several requests as one, and the requests that fell short."""
-    here = board.fork()
     closed = _closed(board.facts.problem.goals)
     drafts: list[Draft] = []
     short: set[str] = set()
-    for goals in order:
-        draft = _draft(here, goals, closed, late)
-        for item in draft.planned:
-            here.take(item.step)
-        if draft.cordon:
-            here.cordon({item.leaves for item in draft.planned})
-        short.update(hold.request for hold in draft.holds if hold.code in STUCK)
-        drafts.append(draft)
+    with board.trial():
+        for goals in order:
+            draft = _draft(board, goals, closed, late)
+            if goals is not order[-1]:
+                board.advance(item.step for item in draft.planned)
+                board.cordon({item.leaves for item in draft.planned if draft.cordon})
+            short.update(hold.request for hold in draft.holds if hold.code in STUCK)
+            aside = (item for item in draft.planned if item.step.room_for is not None)
+            short.update(item.request.id for item in aside)
+            drafts.append(draft)
+            board.onlooker.planned(sum(len(each.planned) for each in drafts))
     return drafts, short
 
 

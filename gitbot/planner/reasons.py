@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from gitbot.constraints.node_affinity import words
 from gitbot.constraints.node_unschedulable import BY_THEN
 from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import at
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import at
+from gitbot.kubernetes.selectors import NodeMatcher, Requirement
 from gitbot.model.plan import NodeReasons
 from gitbot.model.scheduling import HOSTNAME, ZONE, AffinityTerm
-from gitbot.model.selectors import NodeSelectorTerm, Requirement
 from gitbot.planner.board import Board
-from gitbot.planner.obstacle import Obstacle
-from gitbot.planner.step import Wish
+from gitbot.planner.step import Obstacle, Wish
 
 _CLOSED = "closed"
 _LANDING = "landing"
@@ -45,7 +43,7 @@ _DROPPED = "KubeVirt would drop the selector without a word; choose nodes that t
 def summary(
     board: Board, vm: NamespacedName, wish: Wish, nodes: tuple[NodeReasons, ...]
 ) -> Obstacle:
-    """One line that says why no node takes the VM, and what would help."""
+    """One line on why no node takes the VM, and what would help."""
     wanted = board.facts.matching(wish.target) - {board.place(vm)}
     if not wanted:
         return Obstacle(code="no-such-node", reason="no other node is among those asked for")
@@ -72,7 +70,7 @@ def _collision(board: Board, vm: NamespacedName, wish: Wish, wanted: frozenset[s
 
 
 def _kind(line: str, wish: Wish) -> str:
-    """The plugin or rule that says a line; three kinds of line have a name of their own."""
+    """The plugin or rule behind a line. Three kinds of line have their own name."""
     if line in wish.closed.values():
         return _CLOSED
     if line.startswith("the scheduler may as well choose"):
@@ -85,7 +83,7 @@ def _kind(line: str, wish: Wish) -> str:
 
 
 def _fewest(said: Mapping[str, set[str]]) -> tuple[str, ...]:
-    """The fewest kinds that together rule out every node; of several the first by name."""
+    """The fewest kinds that together rule out every node; among several, the first by name."""
     kinds = sorted(set().union(*said.values()), key=lambda kind: (kind not in _WORDS, kind))
     for count in range(1, _MOST_KINDS + 1):
         for chosen in combinations(kinds, count):
@@ -124,7 +122,7 @@ def _counted(
 
 
 def _part(board: Board, vm: NamespacedName, kind: str, lines: Mapping[str, str]) -> str:
-    """`3 nodes lack performance=high`; where a single node or an unknown kind, its own words."""
+    """`3 nodes lack performance=high`; for a single node or an unknown kind, its own words."""
     count = len(lines)
     node, line = next(iter(lines.items()))
     if kind not in _WORDS:
@@ -136,14 +134,13 @@ def _part(board: Board, vm: NamespacedName, kind: str, lines: Mapping[str, str])
 
 
 def labels_wanted(board: Board, vm: NamespacedName) -> str:
-    """What the VM itself demands of nodes, as `performance=high`; "" where nothing."""
+    """What the VM itself demands of nodes, as `performance=high`; "" if nothing."""
     spec = at(board.facts.vmis.get(vm, {}), "spec", default={})
     found = [f"{key}={value}" for key, value in sorted((spec.get("nodeSelector") or {}).items())]
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     terms = at(spec, "affinity", "nodeAffinity", required, "nodeSelectorTerms", default=())
     listed = [
-        " and ".join(_label(item) for item in NodeSelectorTerm.of(term).expressions)
-        for term in terms
+        " and ".join(_label(item) for item in NodeMatcher.of(term).expressions) for term in terms
     ]
     return " and ".join([*found, *([" or ".join(listed)] if listed else [])])
 
@@ -151,11 +148,11 @@ def labels_wanted(board: Board, vm: NamespacedName) -> str:
 def _label(item: Requirement) -> str:
     if item.operator == "In" and len(item.values) == 1:
         return f"{item.key}={item.values[0]}"
-    return words(item)
+    return item.words
 
 
 def _no_free_domain(board: Board, vm: NamespacedName, kinds: Sequence[str]) -> Obstacle | None:
-    """The case that only a stand-by node heals: every domain with a fitting node is taken."""
+    """Only a stand-by node heals this case: every domain with a fitting node is taken."""
     rules = [
         rule
         for rule in board.facts.rules_over(vm)
@@ -191,6 +188,6 @@ def _no_free_domain(board: Board, vm: NamespacedName, kinds: Sequence[str]) -> O
 
 
 def _who(term: AffinityTerm) -> str:
-    """The one label value that an anti-affinity term is about; "" where there is none."""
+    """The one label value that an anti-affinity term is about; "" if there is no such value."""
     values = [value for item in term.selector.requirements for value in item.values]
     return values[0] if len(values) == 1 else ""

@@ -1,57 +1,69 @@
-"""MoveVms and ReturnHome: named VMs go to where they are wanted, once."""
+"""MoveVms and ReturnHome: move named VMs to a target, once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gitbot.model.names import NamespacedName
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan import Hold
 from gitbot.model.problem import MoveVms, Pin, Request, ReturnHome, Target
 from gitbot.planner import holds
+from gitbot.planner.aside import beneficiaries, why_aside
 from gitbot.planner.board import Board
-from gitbot.planner.obstacle import Obstacle
+from gitbot.planner.bounds import proved
+from gitbot.planner.holds import Late
 from gitbot.planner.solve import solve
-from gitbot.planner.step import Draft, Planned, Step, Task, Wish
+from gitbot.planner.step import Draft, Obstacle, Planned, Step, Task, Wish
 
 Closed = Mapping[str, str]
-Late = frozenset[tuple[str, NamespacedName]]
 
 
 def move_vms(board: Board, goals: Sequence[MoveVms], closed: Closed, late: Late) -> Draft:
-    """Plan MigrationRequests together: each is one group, VMs that cannot move are holds.
+    """Plan MigrationRequests together. Each is one group; VMs that cannot move become holds.
 
-    A VM that several requests name goes with the first of them; the others find it held.
+    A VM that several requests name belongs to the first of them; the others hold it.
     """
+    facts = board.facts
     found: list[Hold] = []
     owners: dict[NamespacedName, MoveVms] = {}
     for goal in goals:
         found.extend(_claim(board, goal, owners, late))
     content = {
-        vm: board.facts.matching(goal.target) - {board.place(vm)} for vm, goal in owners.items()
+        vm: facts.matching(goal.target) - ({board.place(vm)} if goal.target.anywhere else set())
+        for vm, goal in owners.items()
     }
+    asked = sum(board.place(vm) not in nodes for vm, nodes in content.items())
     wishes = {
         vm: Wish(target=goal.target, pin=goal.pin, closed=closed) for vm, goal in owners.items()
     }
-    solved = solve(board, Task(content=content, wishes=wishes, aside=Wish(closed=closed)))
-    after = board.after(solved.steps)
-    found.extend(holds.stuck(after, owners[vm].request, vm, wishes[vm]) for vm in solved.left)
+    others = holds.bystanders(board, [goal.request for goal in owners.values()], late)
+    task = Task(content=content, wishes=wishes, aside=Wish(closed=closed), others=others)
+    solved = solve(board, task)
+    with board.trial(solved.steps):
+        found.extend(holds.stuck(board, owners[vm].request, vm, wishes[vm]) for vm in solved.left)
     planned = tuple(
-        _planned(step, owners[step.vm].request, _why(owners[step.vm].target))
-        for step in solved.steps
+        _planned(step, owners[vm].request, _why(owners[vm].target))
+        for vm, step in zip(beneficiaries(solved.steps), solved.steps, strict=True)
     )
-    return Draft(planned=planned, holds=tuple(found), least=len(content) - len(solved.left))
+    done = not solved.left
+    least, proof = proved(board, asked, planned, search=solved.proven and done, counted=done)
+    return Draft(planned=planned, holds=tuple(found), least=least, proof=proof)
 
 
 def _claim(
     board: Board, goal: MoveVms, owners: dict[NamespacedName, MoveVms], late: Late
 ) -> Iterator[Hold]:
-    """Note the VMs of a goal that may move; the holds of the others. VMs in place need nothing."""
+    """Record the VMs of a goal that may move, and hold the rest.
+
+    VMs in place need nothing, and stay content if they step aside.
+    """
     facts, request = board.facts, goal.request
     wanted = facts.matching(goal.target)
     for vm in sorted(set(goal.vms)):
-        if board.place(vm) in wanted and not goal.target.anywhere:
+        settled = board.place(vm) in wanted and not goal.target.anywhere
+        against = holds.obstacle(board, request, vm, late)
+        if settled and (against is not None or vm in owners):
             continue
-        against = holds.obstacle(board, request, vm) or holds.too_late(facts, request, vm, late)
         if against is None and vm in owners:
             against = holds.claimed(owners[vm].request)
         if against is not None:
@@ -70,14 +82,14 @@ def _why(target: Target) -> str:
 
 
 def return_home(board: Board, goal: ReturnHome, closed: Closed, late: Late) -> Draft:
-    """Plan the way home: a group for each home node; a VM that cannot go home stays."""
+    """Plan the way home: a group for each home node. A VM that cannot go home stays."""
     facts, request = board.facts, goal.request
     found: list[Hold] = []
     homes: dict[NamespacedName, str] = {}
     for vm, home in sorted(goal.homes.items()):
-        if board.place(vm) == home:
+        against = holds.obstacle(board, request, vm, late)
+        if board.place(vm) == home and against is not None:
             continue
-        against = holds.obstacle(board, request, vm) or holds.too_late(facts, request, vm, late)
         if against is None and home not in facts.nodes:
             against = Obstacle(code="no-such-node", reason=f"its home {home} is gone")
         if against is not None:
@@ -92,15 +104,19 @@ def return_home(board: Board, goal: ReturnHome, closed: Closed, late: Late) -> D
         content={vm: frozenset({home}) for vm, home in homes.items()},
         wishes=wishes,
         aside=Wish(closed=closed),
+        others=holds.bystanders(board, [request], late),
     )
     solved = solve(board, task)
-    after = board.after(solved.steps)
-    found.extend(holds.stuck(after, request, vm, wishes[vm], asked=False) for vm in solved.left)
+    with board.trial(solved.steps):
+        found.extend(holds.stuck(board, request, vm, wishes[vm], asked=False) for vm in solved.left)
     planned = tuple(
-        _planned(step, request, "goes home", group=f"{request.id}/{homes[step.vm]}")
-        for step in solved.steps
+        _planned(step, request, "goes home", group=f"{request.id}/{homes[vm]}")
+        for vm, step in zip(beneficiaries(solved.steps), solved.steps, strict=True)
     )
-    return Draft(planned=planned, holds=tuple(found), least=len(homes) - len(solved.left))
+    away = sum(board.place(vm) != home for vm, home in homes.items())
+    done = not solved.left
+    least, proof = proved(board, away, planned, search=solved.proven and done, counted=done)
+    return Draft(planned=planned, holds=tuple(found), least=least, proof=proof)
 
 
 def _planned(step: Step, request: Request, why: str, group: str = "") -> Planned:
@@ -108,5 +124,5 @@ def _planned(step: Step, request: Request, why: str, group: str = "") -> Planned
         step=step,
         request=request,
         group=group or request.id,
-        why="steps aside to make room" if step.helper else why,
+        why=why_aside(step) or why,
     )

@@ -1,101 +1,157 @@
-"""Exact search: the shortest lawful sequence of steps, or the proof that there is none.
+"""Exact search: the shortest lawful sequence of steps, or a proof that none is better.
 
-A* over the places of the VMs that may move (Hart, Nilsson, Raphael 1968). Each state is reached by
-real steps on a fork of the board, so that nothing is assumed about what the constraints say.
+A* over the places of the VMs that may move (Hart, Nilsson, Raphael 1968). Real steps on the board
+lead to each state, so the search assumes nothing about the constraints' answers.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
 
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Occupancy
-from gitbot.model.names import NamespacedName
 from gitbot.planner.board import Board
 from gitbot.planner.step import Step
 
 Offers = Callable[[Board, NamespacedName], Iterable[Step]]
 Measure = Callable[[Occupancy], int]
+Cost = tuple[int, int, int]
+"""What stays undone, steps, bytes moved. The least is the best."""
+
+Path = tuple[tuple[Step, ...], ...]
+"""The steps of each leg that has begun."""
+
+WORST: Cost = (1 << 62, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leg:
+    """A part of the search. `undone` measures what is left of it (0: nothing).
+
+    `at_least` is a lower bound on the steps that bring it to 0. A `whole` leg is done completely
+    or not begun, which counts as one undone thing.
+    """
+
+    offers: Offers
+    undone: Measure
+    at_least: Measure
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The best sequence seen, how much stays undone after it, and whether that is proven best."""
+    """The best sequence seen, by leg (None: none is below the limit), and if none is better."""
 
-    steps: tuple[Step, ...]
-    undone: int
+    path: Path | None
     proven: bool
+
+
+@dataclass(order=True, slots=True)
+class _Way:
+    """One way to a state. The order is that in which ways are looked at."""
+
+    undone: int
+    floor: int  # steps taken and the least that are still needed
+    weight: int
+    ticket: int
+    path: Path = field(compare=False)
+    ended: bool = field(compare=False)
 
 
 def shortest(
     board: Board,
     movers: Sequence[NamespacedName],
-    offers: Offers,
+    legs: Sequence[Leg],
     *,
     scope: Iterable[NamespacedName],
-    undone: Measure,
-    at_least: Measure,
     patience: int,
+    below: Cost = WORST,
 ) -> Found:
-    """The steps that leave least undone, fewest first, then least memory, then offers' order.
+    """The sequence of least cost, if that is below `below`. Ties go to the offers' order.
 
-    `undone` measures what is left of the task (0: all done), `at_least` is a lower bound on the
-    steps still needed to bring it to 0; both see the places of the VMs in `scope`. At most
-    `patience` states are opened; where that was not enough, the best seen comes back unproven.
+    The measures see the places of the VMs in `scope`. At most `patience` states are opened; beyond
+    that, the best seen is returned unproven.
     """
-    seen = tuple(scope)
-    reached = {board.key(movers): (0, 0)}
-    queue: list[tuple[int, int, int, tuple[Step, ...]]] = [(0, 0, 0, ())]
-    ticket = 0
-    best = Found(steps=(), undone=undone(board.places(seen)), proven=True)
-    best_cost = (best.undone, 0, 0)
-    while queue:
-        _, weight, _, path = heapq.heappop(queue)
-        here = board.after(path)
-        if reached[here.key(movers)] < (len(path), weight):
-            continue
-        places = here.places(seen)
-        left = undone(places)
-        if (left, len(path), weight) < best_cost:
-            best_cost = (left, len(path), weight)
-            best = Found(steps=path, undone=left, proven=True)
-        if left == 0:
-            return best
-        if patience <= 0:
-            return Found(steps=best.steps, undone=best.undone, proven=False)
-        patience -= 1
-        for vm in movers:
-            cost = (len(path) + 1, weight + board.facts.memory(vm))
-            for step in offers(here, vm):
-                key = here.key_after(movers, step)
-                if key in reached and reached[key] <= cost:
-                    continue
-                reached[key] = cost
-                ticket += 1
-                floor = cost[0] + at_least({**places, vm: frozenset({step.node})})
-                heapq.heappush(queue, (floor, cost[1], ticket, (*path, step)))
-    return best
+    return _Search(board, movers, legs, tuple(scope), below).run(patience)
 
 
-def reachable(
-    board: Board, movers: Sequence[NamespacedName], offers: Offers, patience: int
-) -> Iterator[tuple[Step, ...]]:
-    """Every state that the movers can bring about, by its shortest path, nearest first.
+class _Search:
+    def __init__(
+        self,
+        board: Board,
+        movers: Sequence[NamespacedName],
+        legs: Sequence[Leg],
+        scope: tuple[NamespacedName, ...],
+        below: Cost,
+    ) -> None:
+        self.board = board
+        self.movers = movers
+        self.legs = legs
+        self.scope = scope
+        self.below = below
+        self.reached: dict[object, Cost] = {}
+        self.queue: list[_Way] = []
+        self.tickets = count()
 
-    Ends after `patience` states.
-    """
-    seen = {board.key(movers)}
-    queue: deque[tuple[Step, ...]] = deque([()])
-    while queue and patience > 0:
-        patience -= 1
-        path = queue.popleft()
-        yield path
-        here = board.after(path)
-        for vm in movers:
-            for step in offers(here, vm):
-                key = here.key_after(movers, step)
-                if key not in seen:
-                    seen.add(key)
-                    queue.append((*path, step))
+    def run(self, patience: int) -> Found:
+        self._enter((), (0, 0, 0), self.board.places(self.scope))
+        while self.queue:
+            way = heapq.heappop(self.queue)
+            if way.ended:
+                return Found(path=way.path, proven=True)
+            if patience <= 0:
+                ends = [item for item in self.queue if item.ended]
+                return Found(path=min(ends).path if ends else None, proven=False)
+            patience -= 1
+            with self.board.trial(step for steps in way.path for step in steps):
+                self._open(way)
+        return Found(path=None, proven=True)
+
+    def _open(self, way: _Way) -> None:
+        steps = way.path[-1]
+        cost = (way.undone, sum(map(len, way.path)), way.weight)
+        key = (len(way.path), not steps, self.board.key(self.movers))
+        if self.reached[key] < cost:
+            return
+        leg = self.legs[len(way.path) - 1]
+        places = self.board.places(self.scope)
+        undone = leg.undone(places)
+        if not undone or not steps or not leg.whole:
+            lost = min(undone, 1) if leg.whole else undone
+            self._enter(way.path, (cost[0] + lost, *cost[1:]), places)
+        if undone or len(way.path) < len(self.legs):
+            self._move(way.path, cost, leg, places)
+
+    def _enter(self, path: Path, cost: Cost, places: Occupancy) -> None:
+        """Begin the next leg, or end the search."""
+        if len(path) == len(self.legs):
+            self._push(path, cost, cost[1], ended=True)
+        elif self._new((len(path) + 1, True, self.board.key(self.movers)), cost):
+            self._push((*path, ()), cost, cost[1] + self._least(len(path), places))
+
+    def _move(self, path: Path, cost: Cost, leg: Leg, places: Occupancy) -> None:
+        for vm in self.movers:
+            after = (cost[0], cost[1] + 1, cost[2] + self.board.memory(vm))
+            for step in leg.offers(self.board, vm):
+                key = (len(path), False, self.board.key_after(self.movers, step))
+                if self._new(key, after):
+                    there = {**places, vm: frozenset({step.node})} if vm in places else places
+                    floor = after[1] + self._least(len(path) - 1, there)
+                    self._push((*path[:-1], (*path[-1], step)), after, floor)
+
+    def _new(self, key: object, cost: Cost) -> bool:
+        if key in self.reached and self.reached[key] <= cost:
+            return False
+        self.reached[key] = cost
+        return True
+
+    def _least(self, number: int, places: Occupancy) -> int:
+        return sum(leg.at_least(places) for leg in self.legs[number:])
+
+    def _push(self, path: Path, cost: Cost, floor: int, *, ended: bool = False) -> None:
+        if (cost[0], floor, cost[2]) < self.below:
+            way = _Way(cost[0], floor, cost[2], next(self.tickets), path, ended)
+            heapq.heappush(self.queue, way)

@@ -1,66 +1,79 @@
-"""Bring VMs to where they are content: first the quick way, then, where that is stuck, exactly.
+"""Move VMs to where they are content: the quick way, then with room made by others, then exactly.
 
-The quick way moves each VM once, the most constrained first, and starts again with those that
-were left over in front. Where every VM that had to move has moved once, no plan has fewer moves.
+The quick way moves each VM once, the most constrained first, and starts again with the leftovers in
+front. If every VM that had to move has moved once, no plan has fewer moves. Where room is scarce,
+VMs that nobody asked for step aside. Small tasks are then searched for anything better, as far as
+ANSWERS goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.columns import Numbers
 from gitbot.model.constraint import Occupancy
-from gitbot.model.names import NamespacedName
+from gitbot.model.problem import Pin
+from gitbot.planner.aside import explained, trimmed
 from gitbot.planner.board import Board
-from gitbot.planner.search import shortest
-from gitbot.planner.step import Step, Task
+from gitbot.planner.chains import Chains
+from gitbot.planner.search import Cost, Leg, shortest
+from gitbot.planner.step import Step, Task, Wish, nobody
 
 ROUNDS = 4
 SMALL = 400
 """VMs times nodes up to which a task is searched completely, as far as ANSWERS goes."""
 
-FEW, FEW_STATES = 4, 24
-"""Beyond: steps of a VM that a search looks at in one state, and states that it opens."""
+MANY = 4_000
+"""VMs times nodes of a cluster from which on only those asked for are searched completely."""
 
-ANSWERS = 60_000
+ANSWERS = 120_000
 """How many node answers an exact search may ask for; the same on every machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solved:
-    """Steps in a lawful order, and the VMs that are not content after them, sorted."""
+    """Steps in a lawful order, and the VMs that are not content after them, sorted.
+
+    `proven`: no plan leaves fewer, or leaves as few with fewer steps or less memory.
+    """
 
     steps: tuple[Step, ...]
     left: tuple[NamespacedName, ...]
+    proven: bool = False
 
 
-def solve(board: Board, task: Task) -> Solved:
-    """Make as many VMs of the task content as can be, with the fewest steps."""
-    quick = _quick(board, task)
-    movers = sorted(task.content)
-    if all(board.hopeless(vm, task.wishes[vm], movers) for vm in quick.left):
-        return quick
-    answers = len(movers) * max(1, len(board.facts.nodes))
-    small = answers <= SMALL
-    found = shortest(
-        board,
-        movers,
-        lambda here, vm: _offers(here, vm, task, most=None if small else FEW),
-        scope=movers,
-        undone=lambda places: len(_left(places, task)),
-        at_least=lambda places: len(_left(places, task)),
-        patience=ANSWERS // answers if small else FEW_STATES,
-    )
-    if (found.undone, *effort(board, found.steps)) < (len(quick.left), *effort(board, quick.steps)):
-        after = board.after(found.steps).occupancy
-        return Solved(steps=found.steps, left=_left(after, task))
-    return quick
+def solve(board: Board, task: Task, *, tight: bool = False) -> Solved:
+    """Make as many VMs of the task content as possible, with the fewest steps.
+
+    `tight`: fill the fullest nodes first, so that room stays together for what comes later.
+    """
+    if tight:
+        return _with_room_made(board, task, ())
+    best = quick(board, task)
+    if not best.left:
+        return Solved(steps=best.steps, left=(), proven=True)
+    if board.onlooker.stopped() or all(board.hopeless(vm, task.wishes[vm]) for vm in best.left):
+        return best
+    for start in (best.steps, ()):
+        other = _with_room_made(board, task, start)
+        if cost(board, other) < cost(board, best):
+            best = other
+        if not best.left:
+            break
+    return _exact(board, task, best)
+
+
+def cost(board: Board, solved: Solved) -> Cost:
+    """VMs that are left, steps, and bytes."""
+    return len(solved.left), *effort(board, solved.steps)
 
 
 def effort(board: Board, steps: Sequence[Step]) -> tuple[int, int]:
-    """How many steps, and how many bytes they move."""
-    return len(steps), sum(board.facts.memory(step.vm) for step in steps)
+    return len(steps), sum(board.memory(step.vm) for step in steps)
 
 
 def _left(occupancy: Occupancy, task: Task) -> tuple[NamespacedName, ...]:
@@ -72,31 +85,99 @@ def _left(occupancy: Occupancy, task: Task) -> tuple[NamespacedName, ...]:
 _NOWHERE = frozenset({""})
 
 
-def _offers(board: Board, vm: NamespacedName, task: Task, *, most: int | None) -> Iterator[Step]:
+def _with_room_made(board: Board, task: Task, start: Sequence[Step]) -> Solved:
+    """Large VMs first, each to the tightest node, others aside where need be."""
+    with board.trial(start):
+        chains = Chains(board, task)
+        waiting = sorted(_left(board.occupancy, task), key=lambda vm: (-board.memory(vm), vm))
+        for _ in range(ROUNDS):
+            left = [vm for vm in waiting if not chains.settle(vm)]
+            if not left or left == waiting:
+                break
+            waiting = left
+    taken = [*start, *chains.steps]
+    steps = trimmed(board, taken, task.content, lambda here: len(_left(here.occupancy, task)))
+    return _solved(board, task, explained(task.content, steps))
+
+
+def _solved(board: Board, task: Task, steps: Sequence[Step], *, proven: bool = False) -> Solved:
+    with board.trial(steps):
+        return Solved(steps=tuple(steps), left=_left(board.occupancy, task), proven=proven)
+
+
+def _exact(board: Board, task: Task, best: Solved) -> Solved:
+    """The best plan of a small task; the one that is known, if the search finds no better."""
+    others = task.others if task.aside else nobody
+    movers, every = movers_of(board, sorted(task.content), others)
+    answers = len(movers) * max(1, len(board.nodes))
+    if answers > SMALL:
+        return best
+    found = shortest(
+        board,
+        movers,
+        (leg_of(task),),
+        scope=sorted(task.content),
+        patience=ANSWERS // answers,
+        below=cost(board, best),
+    )
+    if found.path is None:
+        return Solved(steps=best.steps, left=best.left, proven=found.proven and every)
+    steps = explained(task.content, [step for steps in found.path for step in steps])
+    return _solved(board, task, steps, proven=found.proven and every)
+
+
+def movers_of(
+    board: Board, asked: Sequence[NamespacedName], others: Callable[[NamespacedName], bool]
+) -> tuple[Sequence[NamespacedName], bool]:
+    """The asked VMs, and all others that may move too if that leaves the search small.
+
+    Also whether that is every VM that may move.
+    """
+    if len(board.occupancy) * len(board.nodes) > MANY:
+        return asked, False
+    known = frozenset(asked)
+    rest = [vm for vm in sorted(board.occupancy) if vm not in known and others(vm)]
+    together = [*asked, *rest]
+    return (together, True) if len(together) * len(board.nodes) <= SMALL else (asked, not rest)
+
+
+def leg_of(task: Task, *, whole: bool = False) -> Leg:
+    return Leg(
+        offers=lambda board, vm: _offers(board, vm, task),
+        undone=lambda places: len(_left(places, task)),
+        at_least=lambda places: len(_left(places, task)),
+        whole=whole,
+    )
+
+
+def _offers(board: Board, vm: NamespacedName, task: Task) -> Iterator[Step]:
     """Steps to where the VM is content, then steps aside to make room for the others."""
-    content = task.content[vm]
-    settled = board.place(vm) in content
-    for step in islice(board.steps(vm, task.wishes[vm]), most):
-        yield replace(step, helper=settled)
+    content = task.content.get(vm, frozenset())
+    if content:
+        yield from board.steps(vm, task.wishes[vm])
     if task.aside is not None:
-        for step in islice(board.steps(vm, task.aside), most):
+        for step in board.steps(vm, task.aside):
             if step.node not in content:
-                yield replace(step, helper=True)
+                yield step
 
 
-def _quick(board: Board, task: Task) -> Solved:
+def quick(board: Board, task: Task, *, keep: bool = False) -> Solved:
+    """Each VM once, to the best node. With `keep`, the steps stay taken if nobody is left."""
     best: Solved | None = None
     order = _by_choice(board, task)
-    shunned: dict[str, int] = {}
+    shunned = np.zeros(len(board.nodes), dtype=np.int64)
+    mark = board.mark()
     for _ in range(ROUNDS):
         solved = _one_round(board, task, order, shunned)
+        if keep and not solved.left:
+            return solved
+        board.back(mark)
         if best is None or len(solved.left) < len(best.left):
             best = solved
-        if all(board.hopeless(vm, task.wishes[vm], task.content) for vm in solved.left):
+        if not solved.left:
             break
         for vm in solved.left:
-            for node in _choices(board, vm, task):
-                shunned[node] = shunned.get(node, 0) + 1
+            shunned += board.asked(vm, task.wishes[vm])
         order = [*solved.left, *(vm for vm in order if vm not in solved.left)]
     assert best is not None
     return best
@@ -106,35 +187,36 @@ def _by_choice(board: Board, task: Task) -> list[NamespacedName]:
     """VMs with the fewest choices first, then the largest, then by name."""
     facts = board.facts
     left = _left(board.occupancy, task)
-    ranks = [(len(_choices(board, vm, task)), -facts.memory(vm), vm) for vm in left]
+    ranks = [(int(board.asked(vm, task.wishes[vm]).sum()), -facts.memory(vm), vm) for vm in left]
     return [vm for _, _, vm in sorted(ranks)]
 
 
-def _choices(board: Board, vm: NamespacedName, task: Task) -> tuple[str, ...]:
-    return board.choices(vm, task.wishes[vm])
-
-
 def _one_round(
-    board: Board, task: Task, order: Sequence[NamespacedName], shunned: dict[str, int]
+    board: Board, task: Task, order: Sequence[NamespacedName], shunned: Numbers
 ) -> Solved:
-    here = board.fork()
+    """Take what can be taken, as long as something can."""
     steps: list[Step] = []
     waiting = list(order)
     progress = True
     while waiting and progress:
         progress = False
         for vm in list(waiting):
-            step = _first(here.steps(vm, task.wishes[vm]), shunned)
+            step = _best(board, vm, task.wishes[vm], shunned)
             if step is not None:
-                here.take(step)
+                board.take(step)
                 steps.append(step)
+                board.onlooker.planned(len(steps))
                 waiting.remove(vm)
                 progress = True
     return Solved(steps=tuple(steps), left=tuple(sorted(waiting)))
 
 
-def _first(steps: Iterator[Step], shunned: dict[str, int]) -> Step | None:
-    """The best step; where some nodes are needed by VMs with less choice, the least wanted."""
-    if not shunned:
-        return next(steps, None)
-    return min(steps, key=lambda step: shunned.get(step.node, 0), default=None)
+def _best(board: Board, vm: NamespacedName, wish: Wish, shunned: Numbers) -> Step | None:
+    """The best step; among nodes that VMs with less choice need, the least wanted."""
+    if not shunned.any():
+        return board.best(vm, wish)
+    if wish.pin is not Pin.NODE:
+        steps = board.steps(vm, wish)
+        return min(steps, key=lambda step: shunned[board.number[step.node]], default=None)
+    ok = board.feasible(vm, wish)
+    return board.best(vm, wish, shunned == shunned[ok].min()) if ok.any() else None

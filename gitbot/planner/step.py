@@ -1,12 +1,12 @@
-"""What the planner's parts hand each other: wishes, tasks, steps, and drafts of goals."""
+"""What the planner's parts pass to each other: wishes, tasks, steps, and drafts of goals."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from gitbot.model.names import NamespacedName
-from gitbot.model.plan import Hold
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.plan import Certificate, Hold
 from gitbot.model.problem import Pin, Request, Target
 
 ANYWHERE = Target()
@@ -14,9 +14,9 @@ ANYWHERE = Target()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """Where a VM may be sent: nodes of the target that are not closed, demanded by the pin.
+    """Where a VM may go: nodes of the target that are not closed, enforced by the pin.
 
-    `closed` maps a node that is no target to the reason.
+    `closed` maps a node that is not a target to the reason.
     """
 
     target: Target = ANYWHERE
@@ -26,10 +26,10 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One migration as the planner thinks of it.
+    """One migration as the planner sees it.
 
     `node` is where it will land, by pin or by prediction; `landings` are all nodes where it may.
-    A `helper` step makes room for another VM of the same task.
+    `room_for`: the VM for which this one steps aside.
     """
 
     vm: NamespacedName
@@ -38,42 +38,70 @@ class Step:
     landings: tuple[str, ...]
     wish: Wish = field(default_factory=Wish)
     selector: Mapping[str, str] = field(default_factory=dict)
-    helper: bool = False
+    room_for: NamespacedName | None = None
+
+
+Content = Mapping[NamespacedName, frozenset[str]]
+"""VMs that were asked to move, and the nodes on which each is content."""
+
+
+def nobody(_: NamespacedName) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """VMs that may be moved together, and the nodes on which each is content.
+    """VMs that may move together.
 
-    A VM is moved to content by its wish in `wishes`, out of the way by `aside` (None: never).
+    A VM moves to contentment by its wish in `wishes`, out of the way by `aside` (None: not
+    allowed). `others`: whether a VM that nobody asked for may step aside.
     """
 
-    content: Mapping[NamespacedName, frozenset[str]]
+    content: Content
     wishes: Mapping[NamespacedName, Wish]
     aside: Wish | None = None
+    others: Callable[[NamespacedName], bool] = nobody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A step with what it is made for. Steps of a group stand or fall together."""
+    """A step and its purpose. Steps of a group are carried out as a whole or not at all."""
 
     step: Step
     request: Request
     group: str
     why: str
     leaves: str = ""  # the node that the group empties: no move goes there once it has begun
+    returned: bool = False  # its target is emptied earlier in the order and is back by then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What came of one goal: steps in a lawful order, holds, and a lower bound on the steps.
+    """The result of one goal: steps in a lawful order, holds, and a lower bound on the steps.
 
-    At most `lanes` groups of the draft may be under way at once (0: any number). With `cordon` a
-    node that a group empties is unschedulable from the group's first move on.
+    `proof` says how it is known that no plan has fewer steps.
+
+    At most `lanes` groups of the draft may run at the same time (0: any number). With `cordon`, a
+    node that a group empties is unschedulable from the group's first move on. The node is back
+    `away` seconds after its group has ended (None: never), and until then the group runs.
     """
 
     planned: tuple[Planned, ...] = ()
     holds: tuple[Hold, ...] = ()
     least: int = 0
+    proof: Certificate = Certificate.NONE
     lanes: int = 0
     cordon: bool = False
+    away: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """Why a VM cannot be moved: a hold without its request.
+
+    `code` as in model.plan.Hold; the reason in words, and what would help.
+    """
+
+    code: str
+    reason: str
+    hint: str = ""

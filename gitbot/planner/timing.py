@@ -1,16 +1,14 @@
 """How long a live migration is assumed to take, and when it may start.
 
-The assumption, printed with every plan: the guest's memory crosses the network once at the
-configured bandwidth, and a fixed time passes for the target pod to start and the hand-over.
-Pages that the guest writes meanwhile are not foreseen.
+Every plan prints the assumption: the guest's memory crosses the network once at the configured
+bandwidth, plus a fixed time for the start of the target pod and the hand-over. Pages that the guest
+writes meanwhile are ignored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.instants import Interval, intersect, subtract
-from gitbot.model.names import NamespacedName
 from gitbot.model.problem import PlacementProblem, Request
 
 OVERHEAD_SECONDS = 20
@@ -33,28 +31,6 @@ def allowed_times(
 
 def _end(request: Request) -> int:
     return max((interval.end for interval in request.allowed), default=0)
-
-
-def earliest(times: Iterable[tuple[tuple[Interval, ...], int]], after: int) -> int | None:
-    """The first instant from `after` at which all of several migrations may start together.
-
-    Each is given as its allowed times and its seconds; it fits where start and start + seconds
-    lie in one interval. None where there is no such instant.
-    """
-    needs = tuple(times)
-    starts = {after}
-    for intervals, _ in needs:
-        starts |= {interval.start for interval in intervals if interval.start > after}
-    for start in sorted(starts):
-        if all(_fits(intervals, start, seconds) for intervals, seconds in needs):
-            return start
-    return None
-
-
-def _fits(intervals: tuple[Interval, ...], start: int, seconds: int) -> bool:
-    return any(
-        interval.start <= start and start + seconds <= interval.end for interval in intervals
-    )
 
 
 def first_chance(request: Request, now: int) -> int:

@@ -1,4 +1,4 @@
-"""Policies in CEL over plan, moves, VMs, nodes and intents. One file holds the engine."""
+"""Policies in CEL over plan, moves, VMs, nodes and intents. Only one file knows the CEL runtime."""
 
 from gitbot.policy.files import read_policies
 from gitbot.policy.judging import judge

@@ -1,4 +1,4 @@
-"""Tests beside policies (`*.test.yaml`): what a policy must say of given variables."""
+"""Tests beside policies (`*.test.yaml`): the expected result of a policy for given variables."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from gitbot.documents import Document, read_documents, schemas
-from gitbot.documents.decoding import Report, report_errors
-from gitbot.documents.envelope import envelope_is_known
-from gitbot.documents.words import nearest
+from gitbot.documents import Report, envelope_is_known, read_documents, schemas
+from gitbot.documents.fields import Value, decode
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.instants import parse_instant
+from gitbot.model.words import nearest
 from gitbot.policy.engine import timestamp
-from gitbot.policy.files import API_VERSION, TEST_SUFFIX, Value
+from gitbot.policy.files import TEST_SUFFIX
 from gitbot.policy.judging import applies, failures, strictest
 from gitbot.policy.value import NAMES, Policy, PolicySet
 
@@ -32,7 +31,7 @@ class CaseSpec(Value):
     expect: Literal["Pass", "Skip", "Deny", "Warn", "Audit", "Error"] = Field(
         description="Skip: a match condition is false. Error: an expression gives no answer."
     )
-    message: str = Field(default="", description="The first message, where there must be one.")
+    message: str = Field(default="", description="The first message, if one is expected.")
 
 
 class TestSpec(Value):
@@ -57,7 +56,7 @@ class _TestFile(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """One case: where it stands, and what it found where it should not."""
+    """One case: its place, and the unexpected results."""
 
     policy: str
     name: str
@@ -67,13 +66,11 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the policy said what was expected."""
         return not self.problem
 
 
 @lru_cache(maxsize=1)
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a policy test."""
     schema = _TestFile.model_json_schema(by_alias=True)
     return schemas.dressed(schema, kind=KIND, description=DESCRIPTION)
 
@@ -91,19 +88,16 @@ def run_tests(
         findings += found
         for document in documents:
             report = Report(document=document, file=file, room="policy")
-            results += _run(report, document, policies)
+            results += _run(report, policies)
             findings += report.findings
     return tuple(results), tuple(sorted(findings, key=sort_key))
 
 
-def _run(report: Report, document: Document, policies: PolicySet) -> list[CaseResult]:
-    if not envelope_is_known(report, API_VERSION, (KIND,)):
+def _run(report: Report, policies: PolicySet) -> list[CaseResult]:
+    if not envelope_is_known(report, (KIND,)):
         return []
-    try:
-        made = _TestFile.model_validate(document.value, by_alias=True, by_name=False)
-    except ValidationError as error:
-        records = error.errors(include_url=False, include_input=False)
-        report_errors(report, [dict(record) for record in records], json_schema)
+    made = decode(report, _TestFile, json_schema)
+    if made is None:
         return []
     policy = policies.find(made.spec.policy)
     if policy is None:
@@ -134,7 +128,7 @@ def _problem(case: CaseSpec, policy: Policy) -> str:
     try:
         data = _data(case.given, policy)
     except ValueError as error:
-        return f"now is no instant: {error}"
+        return f"now is not an instant: {error}"
     answer, message = _answer(policy, data)
     if answer != case.expect:
         return f"found {answer}, expected {case.expect}" + (f": {message}" if message else "")
@@ -144,7 +138,7 @@ def _problem(case: CaseSpec, policy: Policy) -> str:
 
 
 def _data(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
-    """What is not given is empty: an expression that asks for it gives no answer."""
+    """Missing data is empty: an expression that asks for it gives no answer."""
     data = {name: given.get(name, {}) for name in NAMES[policy.over]}
     text = given.get("now", "1970-01-01T00:00:00Z")
     return {**data, "now": timestamp(parse_instant(str(text)))}

@@ -1,8 +1,8 @@
-"""The CEL engine: the one file that knows the CEL runtime (cel-expr-python, the C++ runtime).
+"""The CEL engine: the only file that knows the CEL runtime (cel-expr-python, the C++ runtime).
 
 Expressions are type-checked before anything runs. The runtime bounds each evaluation (9,999 loop
-iterations, nesting of 32, 100,000 characters) and knows no clock, so an expression gives the same
-answer wherever it runs. Whatever goes wrong in an evaluation is an EvaluationError, never a value.
+iterations, nesting of 32, 100,000 characters) and has no clock, so an expression gives the same
+answer on every machine. Any failure of an evaluation is an EvaluationError, never a value.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ExpressionError(Exception):
-    """An expression that does not compile; line and column count from 1 inside of it."""
+    """An expression that does not compile. Line and column count from 1 inside it."""
 
     def __init__(self, message: str, *, line: int = 1, column: int = 1) -> None:
         super().__init__(message)
@@ -44,7 +44,7 @@ class ExpressionError(Exception):
 
 
 class EvaluationError(Exception):
-    """An expression that compiled and gave no answer: a missing key, a budget, an overflow."""
+    """An expression that compiled but gave no answer: a missing key, a budget, an overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Program:
 def compile_expression(text: str, *, names: frozenset[str], returns: str = "") -> Program:
     """Check an expression over these variables. `returns` is `bool`, `string` or "" for any.
 
-    Raises ExpressionError for a syntax error, an unknown name, a type error or another result.
+    Raises ExpressionError for a syntax error, an unknown name, a type error or another result type.
     """
     try:
         compiled = _environment(tuple(sorted(names))).compile(text)
@@ -72,7 +72,7 @@ def compile_expression(text: str, *, names: frozenset[str], returns: str = "") -
 
 
 def evaluate(program: Program, data: Mapping[str, Any]) -> Any:
-    """The value of a program; raises EvaluationError where there is none."""
+    """The value of a program. Raises EvaluationError if it gives no answer."""
     try:
         value = program.compiled.eval(data=data)
         if value.type() == cel.Type.ERROR:
@@ -83,7 +83,6 @@ def evaluate(program: Program, data: Mapping[str, Any]) -> Any:
 
 
 def timestamp(seconds: int) -> datetime:
-    """Seconds UTC as CEL's timestamp."""
     return _EPOCH + timedelta(seconds=seconds)
 
 

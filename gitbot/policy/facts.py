@@ -1,6 +1,6 @@
 """What expressions see: plan, moves, VMs, nodes, intents and the cluster as plain data.
 
-Counts over the fleet are made here, because an evaluation may loop 9,999 times only.
+Counts over the fleet are computed here, because an evaluation may loop only 9,999 times.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gitbot.model import plan_encode
+from gitbot.kubernetes.objects import Json, KubernetesObject, annotations_of, at, labels_of, name_of
+from gitbot.kubernetes.phases import is_final
 from gitbot.model.names import IntentRef
-from gitbot.model.objects import Json, KubernetesObject, annotations_of, at, labels_of, name_of
 from gitbot.model.plan import Move, PlacementPlan, VmRef
 from gitbot.model.problem import PlacementProblem
 from gitbot.policy.engine import timestamp
 from gitbot.policy.value import Over
+from gitbot.published import move_fields, plan_fields
 
-_FINAL = {"Succeeded", "Failed"}
 
-
-class Facts:
+class PlanVariables:
     """The variables of one plan, computed once.
 
     `intents` maps IntentRef.id to the intent's spec as written (camelCase). `snapshot_max_age` is
@@ -34,6 +33,7 @@ class Facts:
         problem: PlacementProblem,
         intents: Mapping[IntentRef, Json],
         now: int,
+        clock: int,
         snapshot_max_age: int,
     ) -> None:
         self._plan = plan
@@ -44,7 +44,7 @@ class Facts:
         self._nodes = {name_of(item).name: item for item in snapshot.of("Node")}
         self._common = {
             "plan": plan_facts(plan),
-            "cluster": _cluster(problem, now, snapshot_max_age),
+            "cluster": _cluster(problem, clock, snapshot_max_age),
             "now": timestamp(now),
         }
 
@@ -69,7 +69,7 @@ class Facts:
         ref, spec = self._intents.get(move.intent.id, (move.intent, {}))
         return {
             **self._common,
-            "move": plan_encode.move(move),
+            "move": move_fields(move),
             "vm": _vm(move.vm, self._vms.get(move.vm.namespaced_name), move.source.node),
             "node": _node(move.to.node, move.to.zone, self._nodes.get(move.to.node)),
             "intent": _intent(ref, spec),
@@ -77,29 +77,27 @@ class Facts:
 
 
 def plan_facts(plan: PlacementPlan) -> dict[str, Any]:
-    """The plan's document, with counts for each request and the largest wave."""
     requests = Counter(move.request for move in plan.moves)
     waves = Counter(move.wave for move in plan.moves)
     ends = [wave.ends for wave in plan.waves]
     starts = [wave.starts for wave in plan.waves]
     return {
-        "cluster": plan.cluster,
-        **plan_encode.plan_body(plan),
+        **plan_fields(plan),
         "requests": [{"id": name, "moves": requests[name]} for name in sorted(requests)],
         "largestWave": max(waves.values(), default=0),
         "estimatedSeconds": max(ends, default=0) - min(starts, default=0),
     }
 
 
-def _cluster(problem: PlacementProblem, now: int, snapshot_max_age: int) -> dict[str, Any]:
+def _cluster(problem: PlacementProblem, clock: int, snapshot_max_age: int) -> dict[str, Any]:
     snapshot = problem.snapshot
     migrations = snapshot.of("VirtualMachineInstanceMigration")
     return {
         "name": problem.cluster,
         "nodes": len(snapshot.of("Node")),
         "vms": len(snapshot.of("VirtualMachineInstance")),
-        "runningMigrations": sum(at(item, "status", "phase") not in _FINAL for item in migrations),
-        "snapshotAgeSeconds": max(0, now - snapshot.taken_at),
+        "runningMigrations": sum(not is_final(item) for item in migrations),
+        "snapshotAgeSeconds": max(0, clock - snapshot.taken_at),
         "snapshotMaxAgeSeconds": snapshot_max_age,
     }
 

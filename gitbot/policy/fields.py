@@ -1,7 +1,7 @@
 """Names of fields in expressions, checked before anything runs.
 
-CEL knows the variables but not what is in them: `move.form` would be an error first when a move is
-judged. The fields below are the published ones, so a misspelt one is found when a file is read.
+CEL knows the variables but not their fields: `move.form` would fail only when a move is judged. The
+fields below are the published ones, so we find a misspelling when we read the file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gitbot.documents.words import nearest
+from gitbot.model.words import nearest
 
 FIELDS: Mapping[str, frozenset[str]] = {
     "plan": frozenset(
@@ -68,7 +68,7 @@ _BOUND = re.compile(
 
 
 def unknown_field(expression: str) -> tuple[int, str, str] | None:
-    """Column (from 1), message and hint of the first unknown field; None where all are known."""
+    """Column (from 1), message and hint of the first unknown field; None if all are known."""
     masked = _TEXTS.sub(lambda match: " " * len(match.group()), expression)
     bound = set(_BOUND.findall(masked))
     for match in _ACCESS.finditer(masked):

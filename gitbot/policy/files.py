@@ -1,4 +1,4 @@
-"""Policy files to compiled policies; every error at its place in the file.
+"""Policy files to compiled policies, with every error at its place in the file.
 
 The shape is that of a ValidatingAdmissionPolicy (matchConditions, variables, validations,
 validationActions) with `over` in place of matchConstraints.
@@ -10,39 +10,18 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field
 
-from gitbot.documents import Document, read_documents, schemas
-from gitbot.documents.decoding import Report, report_errors
-from gitbot.documents.envelope import envelope_is_known
-from gitbot.documents.positions import Path
+from gitbot.documents import Path, Report, envelope_is_known, read_documents, schemas
+from gitbot.documents.fields import Value, decode
 from gitbot.model.findings import Finding, has_errors, sort_key
 from gitbot.policy.engine import ExpressionError, Program, compile_expression
 from gitbot.policy.fields import unknown_field
 from gitbot.policy.value import NAMES, Action, Over, Policy, PolicySet, Validation
 
-API_VERSION = "placement.gitbot.dev/v1alpha1"
 KIND = "PlacementPolicy"
 TEST_SUFFIX = ".test.yaml"
 DESCRIPTION = "A policy over plans, moves or intents, in CEL; shaped like an admission policy."
-
-
-class Value(BaseModel):
-    """Strict, frozen, no unknown field, camelCase in files."""
-
-    model_config = ConfigDict(
-        strict=True,
-        extra="forbid",
-        frozen=True,
-        alias_generator=to_camel,
-        validate_by_name=True,
-        validate_by_alias=True,
-    )
-
-
-Name = Field(pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)
-Expression = Field(min_length=1, max_length=20_000)
 
 
 class NamedExpression(Value):
@@ -55,8 +34,8 @@ class NamedExpression(Value):
 class ValidationSpec(Value):
     """One expression that must be true."""
 
-    expression: str = Field(min_length=1, description="CEL that gives true where all is well.")
-    message: str = Field(default="", description="What to say where it is false.")
+    expression: str = Field(min_length=1, description="CEL that gives true if all is well.")
+    message: str = Field(default="", description="The message if it is false.")
     message_expression: str = Field(default="", description="CEL that gives the message.")
 
 
@@ -99,7 +78,6 @@ class _PolicyFile(Value):
 
 @lru_cache(maxsize=1)
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a policy."""
     schema = _PolicyFile.model_json_schema(by_alias=True)
     return schemas.dressed(schema, kind=KIND, description=DESCRIPTION)
 
@@ -107,9 +85,9 @@ def json_schema() -> dict[str, Any]:
 def read_policies(files: Mapping[str, str]) -> tuple[PolicySet, tuple[Finding, ...]]:
     """All policies of the files (path to text), in the order given, and what is wrong with them.
 
-    Files that end in `.test.yaml` are tests and are left out. A policy with the name of an earlier
-    file's replaces it, so that a repository can change what ships with gitbot; twice in one file
-    is an error.
+    Files that end in `.test.yaml` are tests and are left out. A policy with the name of one in an
+    earlier file replaces it, so that a repository can change the shipped policies. The same name
+    twice in one file is an error.
     """
     policies: dict[str, Policy] = {}
     findings: list[Finding] = []
@@ -129,7 +107,7 @@ def _read_file(file: str, text: str) -> tuple[list[Policy], list[Finding]]:
     found = [*findings]
     for document in documents:
         report = Report(document=document, file=file, room="policy")
-        policy = _read(report, document)
+        policy = _read(report)
         if policy is not None and any(policy.name == other.name for other in policies):
             message = f'found "{policy.name}" again, expected every name once in a file'
             report.at_value(("metadata", "name"), "duplicate", message, "rename one of them")
@@ -139,16 +117,11 @@ def _read_file(file: str, text: str) -> tuple[list[Policy], list[Finding]]:
     return policies, found
 
 
-def _read(report: Report, document: Document) -> Policy | None:
-    if not envelope_is_known(report, API_VERSION, (KIND,)):
+def _read(report: Report) -> Policy | None:
+    if not envelope_is_known(report, (KIND,)):
         return None
-    try:
-        made = _PolicyFile.model_validate(document.value, by_alias=True, by_name=False)
-    except ValidationError as error:
-        records = error.errors(include_url=False, include_input=False)
-        report_errors(report, [dict(record) for record in records], json_schema)
-        return None
-    return _compiled(report, made)
+    made = decode(report, _PolicyFile, json_schema)
+    return _compiled(report, made) if made is not None else None
 
 
 def _compiled(report: Report, made: _PolicyFile) -> Policy | None:
@@ -196,8 +169,6 @@ def _validation(compiler: _Compiler, index: int, spec: ValidationSpec) -> Valida
 
 
 class _Compiler:
-    """Compiles the expressions of one policy and reports what does not compile."""
-
     def __init__(self, report: Report, over: Over) -> None:
         self.report = report
         self.over = over
@@ -229,5 +200,5 @@ class _Compiler:
         from dataclasses import replace  # noqa: PLC0415
 
         finding = self.report.findings[-1]
-        quote = 1 if self.report.document.positions.quoted(path) else 0
+        quote = 0 if path in self.report.document.positions.plain else 1
         self.report.findings[-1] = replace(finding, column=finding.column + quote + columns)

@@ -1,4 +1,4 @@
-"""Policies over a plan: conditions, variables, validations; what fails becomes a finding."""
+"""Policies over a plan: conditions, variables, validations. Failures become findings."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gitbot.kubernetes.objects import Json
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import IntentRef
-from gitbot.model.objects import Json
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import PlacementProblem
 from gitbot.policy.engine import EvaluationError, Program, evaluate
-from gitbot.policy.facts import Facts
+from gitbot.policy.facts import PlanVariables
 from gitbot.policy.value import Action, Policy, PolicySet, Validation, Verdict
 
 MAX_AGE = 30 * 60
@@ -35,14 +35,20 @@ def judge(
     intents: Mapping[IntentRef, Json],
     policies: PolicySet,
     now: int,
+    clock: int | None = None,
     snapshot_max_age: int = MAX_AGE,
 ) -> Verdict:
     """The verdict of all policies over a plan. `intents` maps each intent to its spec as written.
 
-    An expression that gives no answer is an error finding, whatever the policy's actions.
+    An expression that gives no answer is an error finding, for any action of the policy.
     """
-    facts = Facts(
-        plan=plan, problem=problem, intents=intents, now=now, snapshot_max_age=snapshot_max_age
+    facts = PlanVariables(
+        plan=plan,
+        problem=problem,
+        intents=intents,
+        now=now,
+        clock=now if clock is None else clock,
+        snapshot_max_age=snapshot_max_age,
     )
     findings: set[Finding] = set()
     for policy in policies.policies:
@@ -53,7 +59,7 @@ def judge(
 
 
 def failures(policy: Policy, data: Mapping[str, Any]) -> tuple[Failure, ...]:
-    """What one policy says of one subject; empty where all holds or its conditions do not."""
+    """How one subject fails one policy; empty if it passes or the conditions do not apply."""
     scope = _Scope(policy, data)
     try:
         if not matches(policy, scope):
@@ -65,7 +71,7 @@ def failures(policy: Policy, data: Mapping[str, Any]) -> tuple[Failure, ...]:
 
 
 def applies(policy: Policy, data: Mapping[str, Any]) -> bool:
-    """Whether the policy's conditions hold for a subject; a condition in error counts as held."""
+    """Whether the policy's conditions hold for a subject. A condition in error counts as true."""
     try:
         return matches(policy, _Scope(policy, data))
     except EvaluationError:
@@ -73,7 +79,7 @@ def applies(policy: Policy, data: Mapping[str, Any]) -> bool:
 
 
 def matches(policy: Policy, scope: _Scope) -> bool:
-    """False where any condition is false, even beside one in error; EvaluationError otherwise."""
+    """False if any condition is false, even next to one in error; else raises EvaluationError."""
     errors: list[EvaluationError] = []
     for condition in policy.conditions:
         try:
@@ -108,7 +114,7 @@ def _message(validation: Validation, scope: _Scope) -> str:
 
 
 class _Scope:
-    """The data of one subject; the policy's variables are evaluated when first asked for."""
+    """The data of one subject. The policy's variables are evaluated on first use."""
 
     def __init__(self, policy: Policy, data: Mapping[str, Any]) -> None:
         self._data = {**data, "variables": {}}
@@ -143,5 +149,4 @@ def _findings(
 
 
 def strictest(policy: Policy) -> Action:
-    """The action that weighs most."""
     return min(policy.actions, key=list(Action).index)

@@ -1,4 +1,4 @@
-"""What a policy is: compiled conditions, variables and validations, and what failing means."""
+"""What a policy is: compiled conditions, variables and validations, and the effect of a failure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Over(StrEnum):
 
 
 class Action(StrEnum):
-    """What a failed validation is."""
+    """What a failed validation leads to."""
 
     DENY = "Deny"
     WARN = "Warn"
@@ -26,7 +26,6 @@ class Action(StrEnum):
 
     @property
     def severity(self) -> Severity:
-        """The severity of its finding."""
         return _SEVERITIES[self]
 
 
@@ -66,18 +65,16 @@ class Policy:
 
     @property
     def code(self) -> str:
-        """The code of its findings."""
         return f"policy/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySet:
-    """Policies by name; of two with one name the one read later counts."""
+    """Policies by name. For equal names, the one read last wins."""
 
     policies: tuple[Policy, ...] = ()
 
     def find(self, name: str) -> Policy | None:
-        """The policy of that name."""
         return next((policy for policy in self.policies if policy.name == name), None)
 
 
@@ -89,5 +86,4 @@ class Verdict:
 
     @property
     def denied(self) -> bool:
-        """Whether any policy denies."""
         return any(finding.severity is Severity.ERROR for finding in self.findings)

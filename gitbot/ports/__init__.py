@@ -1,5 +1,5 @@
-"""One Protocol a file: what the workflows need from the world outside.
+"""One Protocol per file: what the workflows need from the outside world.
 
-Nothing here does anything. An adapter and its double pass the same contract suite
+This room has no behaviour. An adapter and its double pass the same contract suite
 (tests/contracts).
 """

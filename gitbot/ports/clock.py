@@ -11,5 +11,4 @@ class Clock(Protocol):
     def now(self) -> int:
         """The present in seconds UTC."""
 
-    def sleep(self, seconds: int) -> None:
-        """Let that much time pass."""
+    def sleep(self, seconds: int, /) -> None: ...

@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject
 
 
 class Cluster(Protocol):
     """One cluster.
 
-    Every method raises ClusterForbidden (with the RBAC rule in the hint) where a right is missing,
-    ClusterRefused where the server or a webhook says no, ClusterError where it cannot be reached,
-    and writes raise OutcomeUnknown where the answer was lost.
+    Every method raises ClusterForbidden (with the RBAC rule in the hint) if a right is missing,
+    ClusterRefused if the server or a webhook refuses, and ClusterError if the cluster cannot be
+    reached. Writes raise OutcomeUnknown if the answer was lost.
     """
 
     @property
@@ -26,30 +26,28 @@ class Cluster(Protocol):
         """The cluster's name in the configuration."""
 
     def snapshot(self) -> ClusterSnapshot:
-        """A complete consistent read. Raises SnapshotError rather than return a part."""
+        """A complete consistent read. Raises SnapshotError instead of returning a part."""
 
     def server_time(self) -> int:
         """The API server's clock (Date header), seconds UTC."""
 
-    def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
-        """One VirtualMachineInstanceMigration, None where there is none."""
+    def get_migration(self, name: NamespacedName) -> KubernetesObject | None: ...
 
     def list_migrations(self) -> tuple[KubernetesObject, ...]:
         """All VirtualMachineInstanceMigrations of all namespaces, sorted."""
 
-    def get_instance(self, name: NamespacedName) -> KubernetesObject | None:
-        """One VirtualMachineInstance, None where there is none."""
+    def get_instance(self, name: NamespacedName) -> KubernetesObject | None: ...
 
     def list_events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
-        """The Events about the VMI or VMIM of that name, oldest first; empty where forbidden."""
+        """The Events about the VMI or VMIM of that name, oldest first; empty if forbidden."""
 
     def create_migration(
         self, migration: KubernetesObject, *, dry_run: bool = False
     ) -> KubernetesObject:
-        """Create a VMIM with fieldValidation=Strict; returns it as stored. Never repeated."""
+        """Create a VMIM with fieldValidation=Strict and return it as stored. Never retried."""
 
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
-        """Delete (cancel) a VMIM if it still has that UID; False where it is gone."""
+        """Delete (cancel) a VMIM if it still has that UID; False if it does not exist any more."""
 
     def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
         """Set or remove (None) labels below placement.gitbot.dev/ on a node."""

@@ -1,14 +1,15 @@
-"""The forge: pull requests and what is said on them."""
+"""The forge: pull requests, and comments, checks and statuses on them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 
 class PullState(StrEnum):
-    """State of a pull request."""
+    """Open, closed or merged."""
 
     OPEN = "open"
     MERGED = "merged"
@@ -25,7 +26,7 @@ class CheckState(StrEnum):
 
 
 class MergeMethod(StrEnum):
-    """How a pull request is merged."""
+    """How to merge a pull request."""
 
     MERGE = "merge"
     SQUASH = "squash"
@@ -33,8 +34,8 @@ class MergeMethod(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
-    """One review. Only an approval of the newest head by somebody with write permission counts."""
+class PullReview:
+    """One review. An approval counts only for the newest head and with write permission."""
 
     reviewer: str
     approved: bool
@@ -56,7 +57,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitStatus:
-    """One commit status; a context has one newest state for each commit."""
+    """One commit status. A context has one newest state per commit."""
 
     context: str
     state: CheckState
@@ -66,7 +67,7 @@ class CommitStatus:
 
 
 class AnnotationLevel(StrEnum):
-    """How loud an annotation is, in GitHub's words."""
+    """The severity of an annotation, in GitHub's words."""
 
     NOTICE = "notice"
     WARNING = "warning"
@@ -86,10 +87,11 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRun:
-    """A verdict on a commit with room for detail; `title` is its one line, as of a status.
+    """A verdict on a commit with room for detail; `title` is one line, as for a status.
 
-    Where a forge takes no check runs from this account, it is a commit status of that name with
-    the title as description. `summary` and `text` are Markdown, at most 65,535 characters each.
+    On a forge that refuses check runs from this account, it becomes a commit status of that name
+    with the title as description. `summary` and `text` are Markdown, at most 65,535 characters
+    each.
     """
 
     name: str
@@ -103,7 +105,7 @@ class CheckRun:
 
     @property
     def status(self) -> CommitStatus:
-        """What it says where only states are listed."""
+        """The commit status that replaces it if only statuses are possible."""
         return CommitStatus(
             context=self.name,
             state=self.state,
@@ -115,7 +117,7 @@ class CheckRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """One issue that is no pull request."""
+    """One issue that is not a pull request."""
 
     number: int
     title: str
@@ -129,7 +131,7 @@ class Issue:
 class PullRequest:
     """One pull request. Commits are full hex ids, times seconds UTC (0: not yet).
 
-    `reviews` and `merged_by` are sure only in the answer of `get_pull`. The `branch` of another
+    `reviews` and `merged_by` are certain only in the answer of `get_pull`. The `branch` of another
     repository is `owner:name`.
     """
 
@@ -142,7 +144,7 @@ class PullRequest:
     head: str
     state: PullState
     labels: tuple[str, ...] = ()
-    reviews: tuple[Review, ...] = ()
+    reviews: tuple[PullReview, ...] = ()
     merge_commit: str = ""
     merged_head: str = ""
     merged_by: str = ""
@@ -153,15 +155,33 @@ class PullRequest:
 
 
 def is_marked(body: str, marker: str) -> bool:
-    """Whether a hidden marker stands in the first line.
+    """Whether a hidden marker is in the first line.
 
-    Further down somebody's words may be quoted, markers among them.
+    Further lines may quote other texts, markers included.
     """
     return marker in body.partition("\n")[0]
 
 
+def marked(body: str, marker: str) -> str:
+    """A text with the hidden marker in its first line."""
+    return body if is_marked(body, marker) else f"{marker}\n{body}"
+
+
+def stands(present: Iterable[CommitStatus], wanted: CommitStatus) -> bool:
+    """Whether one of these says the same already, so that it is not written again.
+
+    If `wanted` has no address, any address matches: a forge then adds its own.
+    """
+    return any(
+        (known.context, known.state, known.description)
+        == (wanted.context, wanted.state, wanted.description)
+        and wanted.target_url in ("", known.target_url)
+        for known in present
+    )
+
+
 class Forge(Protocol):
-    """Where pull requests live. Raises ForgeError; ConflictError where a head moved first."""
+    """Where pull requests live. Raises ForgeError; ConflictError if a head moved first."""
 
     @property
     def bot(self) -> str:
@@ -169,42 +189,34 @@ class Forge(Protocol):
 
     @property
     def reviews_required(self) -> int:
-        """How many approvals the base branch asks for."""
+        """How many approvals the base branch needs."""
 
     @property
     def clock_skew(self) -> int:
-        """Seconds that its clock was ahead of ours at its last answer; 0 where it has none."""
+        """Seconds that its clock was ahead of ours at its last answer; 0 without its own clock."""
 
     def open_pull(
         self, *, branch: str, base_branch: str, title: str, body: str, labels: tuple[str, ...]
     ) -> PullRequest:
-        """Open a pull request for a pushed branch; an open one for that branch is returned."""
+        """Open a pull request for a pushed branch, or return the open one for that branch."""
 
-    def get_pull(self, number: int) -> PullRequest:
-        """One pull request."""
+    def get_pull(self, number: int) -> PullRequest: ...
 
     def list_pulls(
         self, *, state: PullState | None = None, branch: str = "", first: int = 1
     ) -> tuple[PullRequest, ...]:
         """Pull requests by number, oldest first; `reviews` and `merged_by` may be missing.
 
-        None has a lower number than `first`: those before it are not even asked for.
+        All numbers are at least `first`; lower ones are not even requested.
         """
 
-    def edit_pull(self, number: int, *, title: str, body: str) -> None:
-        """Replace title and body."""
+    def edit_pull(self, number: int, *, title: str, body: str) -> None: ...
 
     def close_pull(self, number: int) -> None:
-        """Close without merging; closing a closed one is fine."""
+        """Close without merging. Closing a closed pull request succeeds."""
 
     def merge_pull(self, number: int, *, method: MergeMethod, expected_head: str) -> PullRequest:
-        """Merge; refused (ConflictError) where the head is another one."""
-
-    def approve_pull(self, number: int, *, reviewer: str) -> None:
-        """Record an approving review of the present head.
-
-        ForgeError where this account cannot speak for the reviewer.
-        """
+        """Merge. Raises ConflictError if the head is another one."""
 
     def set_labels(self, number: int, labels: tuple[str, ...]) -> None:
         """Replace the labels."""
@@ -212,31 +224,29 @@ class Forge(Protocol):
     def list_comments(self, number: int) -> tuple[Comment, ...]:
         """Comments, oldest first."""
 
-    def get_comment(self, number: int, comment: int) -> Comment:
-        """One comment on a pull request by its id."""
+    def get_comment(self, number: int, comment: int) -> Comment: ...
 
     def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
-        """Write the one sticky comment with the hidden marker, in place where it exists.
+        """Write the one sticky comment with the hidden marker, in place if it exists.
 
-        Only an own comment with the marker in its first line is taken for it, whoever else writes
-        the marker.
+        Only our own comment with the marker in its first line matches, even if others write the
+        marker.
         """
 
     def can_write(self, account: str) -> bool:
         """Whether an account may write to the repository now: write, maintain or admin."""
 
     def set_check(self, commit: str, check: CheckRun) -> bool:
-        """Write a check run, or a commit status where no check run is allowed.
+        """Write a check run, or a commit status if check runs are not allowed.
 
-        One that says the same already is not written again. Whether it was written. `time` is the
-        forge's own.
+        An equal one is not written again. Returns whether it wrote. The forge sets `time`.
         """
 
     def list_checks(self, commit: str) -> tuple[CheckRun, ...]:
-        """The newest check run of each name with its annotations, by name; statuses are not."""
+        """The newest check run of each name with its annotations, by name. Excludes statuses."""
 
     def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
-        """Write the one own issue that holds the hidden marker, in place where it exists.
+        """Write our one issue with the hidden marker, in place if it exists.
 
         A closed one is edited and stays closed.
         """

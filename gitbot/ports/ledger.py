@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from gitbot.model.ledger import Entry, Ledger
+from gitbot.model.events import KnownEvent
+from gitbot.model.ledger import Ledger
 
 
 class LedgerStore(Protocol):
     """Branch `gitbot/ledger` of the intents repository."""
 
     def read(self) -> Ledger:
-        """The whole ledger, verified (sequence and hash chain). LedgerError where it is torn."""
+        """The whole ledger, verified (sequence and hash chain). Raises LedgerError if damaged."""
 
     def append(
-        self, ledger: Ledger, entries: tuple[Entry, ...], plans: Mapping[str, bytes]
+        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]
     ) -> Ledger:
-        """Add entries on top of `ledger` in one commit and push it, compare-and-swap.
+        """Add events on top of `ledger` in one commit and push it, compare-and-swap.
 
-        `plans` maps digests to `plans/<digest>.json`, written once. Raises ConflictError where
+        `plans` maps digests to `plans/<digest>.json`, written once. Raises ConflictError if
         somebody else appended first: read again and decide again.
         """

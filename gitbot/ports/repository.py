@@ -20,26 +20,25 @@ class Commit:
 
 
 class Repository(Protocol):
-    """A Git repository as gitbot uses it. Raises RepositoryError; a lost race ConflictError.
+    """A Git repository as gitbot uses it. Raises RepositoryError; ConflictError for a lost race.
 
-    A `rev` is a branch, tag or commit id; it is refused where it could be taken for an option.
+    A `rev` is a branch, tag or commit id. It is refused if Git could take it for an option.
     """
 
     def fetch(self) -> None:
-        """Bring all branches up to date with the remote."""
+        """Update all branches from the remote."""
 
     def fetch_commit(self, commit: str) -> None:
-        """Bring one commit that may be on no branch: the head of a pull request.
+        """Fetch one commit that may be on no branch: the head of a pull request.
 
-        Anybody may have made it, so time and size are bounded. RepositoryError where it cannot be
-        had; the branches are there all the same.
+        Anybody may have made it, so time and size are bounded. Raises RepositoryError if that
+        fails; branches stay usable.
         """
 
     def resolve(self, rev: str) -> str | None:
-        """The commit id of a rev, None where there is none."""
+        """The commit id of a rev, None if it does not exist."""
 
-    def commit(self, rev: str) -> Commit:
-        """The commit itself."""
+    def commit(self, rev: str) -> Commit: ...
 
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
         """Whether `ancestor` is reachable from `descendant` (a commit is its own ancestor)."""
@@ -50,17 +49,17 @@ class Repository(Protocol):
     def read_tree(self, rev: str, prefix: str = "") -> Mapping[str, bytes]:
         """Path to content of every blob below the prefix, sorted by path.
 
-        Symlinks, submodules and executable files below the prefix raise RepositoryError that names
-        the path; so does a tree over its budget of bytes or files.
+        Raises RepositoryError that names the path for symlinks, submodules and executable files
+        below the prefix, and for a tree over its budget of bytes or files.
         """
 
     def read_blob(self, rev: str, path: str) -> bytes | None:
-        """One file at a rev, None where there is none."""
+        """One file at a rev, None if it does not exist."""
 
     def merge_trees(self, base: str, head: str) -> str | None:
         """The tree or commit id of merging `head` into `base` in memory; None on a text conflict.
 
-        The result can be given to read_tree and read_blob as a rev.
+        read_tree and read_blob accept the result as a rev.
         """
 
     def introduced_by(self, branch: str, path: str) -> str | None:
@@ -85,9 +84,9 @@ class Repository(Protocol):
         `expected` is the id that the remote branch must have now (None: must not exist; then the
         tree starts as that of the first of `parents`, if there are any). With
         `orphan` the commit has no parent and holds only `files` and replaces the branch. Raises
-        ConflictError where somebody else was first; after a lost answer the remote is read.
+        ConflictError if somebody else was first; after a lost answer the remote is read.
         Returns the new commit id.
         """
 
     def delete_branch(self, branch: str, *, expected: str) -> None:
-        """Delete a remote branch if it still is at `expected`."""
+        """Delete a remote branch if it is still at `expected`."""

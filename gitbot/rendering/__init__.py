@@ -1,4 +1,4 @@
-"""Plan to manifests through Jinja2 templates given as texts."""
+"""Turns a plan into manifests through Jinja2 templates, given as texts."""
 
 from gitbot.rendering.admission import AdmissionRule, admission_manifests
 from gitbot.rendering.manifests import NodeLabels, manifest, node_labels, render_manifests

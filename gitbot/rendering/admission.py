@@ -1,7 +1,7 @@
-"""Admission policies, so that the scheduler keeps a zone rule as well.
+"""Admission policies that make the scheduler keep a zone rule as well.
 
-A MutatingAdmissionPolicy (Kubernetes 1.36) that gives the launcher pods of a rule's VMs a required
-pod anti-affinity term. Pods take their labels from the VMI, so the rule's own selector finds them.
+A MutatingAdmissionPolicy (Kubernetes 1.36) gives the launcher pods of a rule's VMs a required pod
+anti-affinity term. Pods take their labels from the VMI, so the rule's own selector finds them.
 `mismatchLabelKeys: [kubevirt.io/created-by]` excludes the VM's own pods: without it the source pod
 would forbid every move inside its own zone (tried on kube-apiserver 1.36.3, kube-scheduler 1.36.3).
 """
@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gitbot.kubernetes.objects import Json, KubernetesObject
 from gitbot.model.canonical import short_digest
 from gitbot.model.effect import NAME_LIMIT, label_value
 from gitbot.model.names import IntentRef
-from gitbot.model.objects import Json, KubernetesObject
 from gitbot.rendering.migration import MANAGED_BY, PREFIX
 from gitbot.rendering.template import as_cel, render_object
 
@@ -37,7 +37,6 @@ class AdmissionRule:
 def admission_manifests(
     rule: AdmissionRule, *, templates: Mapping[str, str]
 ) -> tuple[KubernetesObject, KubernetesObject]:
-    """The policy of a rule and its binding."""
     name = _name(rule.ref)
     labels = {MANAGED_BY: "gitbot", f"{PREFIX}rule": label_value(rule.ref.id)}
     selector = _launchers(rule.selector)
@@ -71,7 +70,6 @@ def _name(ref: IntentRef) -> str:
 
 
 def _launchers(selector: Json) -> dict[str, Any]:
-    """The rule's selector, narrowed to launcher pods."""
     expressions = [dict(item) for item in selector.get("matchExpressions") or ()]
     labels = selector.get("matchLabels") or {}
     made: dict[str, Any] = {"matchExpressions": [*expressions, _LAUNCHER]}
@@ -79,7 +77,7 @@ def _launchers(selector: Json) -> dict[str, Any]:
 
 
 def _present(term: Json) -> list[str]:
-    """CEL conditions under which `term` is in the pod already: a policy may run twice."""
+    """CEL conditions for `term` being in the pod already: a policy may run twice."""
     selector = term["labelSelector"]
     conditions = [
         f"term.topologyKey == {as_cel(term['topologyKey'])}",

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from gitbot.documents import write_document
+from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.effect import label_value
-from gitbot.model.manifest import Manifest
-from gitbot.model.objects import KubernetesObject, name_of
-from gitbot.model.plan import Move, PlacementPlan
-from gitbot.rendering.admission import AdmissionRule, admission_manifests
+from gitbot.model.plan import Manifest, Move, PlacementPlan
 from gitbot.rendering.migration import PREFIX, MigrationContext, migration_manifest
 from gitbot.rendering.template import render_object
 
@@ -32,21 +30,18 @@ def render_manifests(
     templates: Mapping[str, str],
     context: Callable[[Move], MigrationContext],
     nodes: Iterable[NodeLabels] = (),
-    rules: Iterable[AdmissionRule] = (),
 ) -> tuple[Manifest, ...]:
-    """Migrations in the order of the plan's moves, then nodes, then admission policies."""
+    """Migrations in the order of the plan's moves, then nodes by name."""
     made = [
         migration_manifest(move=move, context=context(move), templates=templates)
         for move in plan.moves
     ]
-    made += [node_labels(item, templates=templates) for item in sorted(nodes, key=_by_node)]
-    for rule in sorted(rules, key=lambda rule: (rule.ref.namespace, rule.ref.name)):
-        made += admission_manifests(rule, templates=templates)
+    ordered = sorted(nodes, key=lambda item: (item.node, item.window))
+    made += [node_labels(item, templates=templates) for item in ordered]
     return tuple(manifest(obj) for obj in made)
 
 
 def node_labels(labels: NodeLabels, *, templates: Mapping[str, str]) -> KubernetesObject:
-    """The patch that labels one node."""
     values = {
         f"{PREFIX}window": label_value(labels.window),
         f"{PREFIX}state": label_value(labels.state),
@@ -55,7 +50,6 @@ def node_labels(labels: NodeLabels, *, templates: Mapping[str, str]) -> Kubernet
 
 
 def manifest(obj: KubernetesObject) -> Manifest:
-    """An object with its YAML text."""
     name = name_of(obj)
     return Manifest(
         kind=obj["kind"],
@@ -64,7 +58,3 @@ def manifest(obj: KubernetesObject) -> Manifest:
         object=obj,
         text=write_document(obj),
     )
-
-
-def _by_node(labels: NodeLabels) -> tuple[str, str]:
-    return labels.node, labels.window

@@ -1,8 +1,8 @@
-"""The one place where a VirtualMachineInstanceMigration of gitbot's is made.
+"""The only place that builds gitbot's VirtualMachineInstanceMigrations.
 
-What is shown by `render`, covered by the plan's digest and created by `apply` is the same object.
-Its `spec` is what `virtctl migrate --addedNodeSelector` sends (KubeVirt 1.9, the migrate
-subresource: `vmiName` and `addedNodeSelector`, nothing else).
+`render` shows, the plan's digest covers and `apply` creates the same object. Its `spec` is what
+`virtctl migrate --addedNodeSelector` sends (KubeVirt 1.9, the migrate subresource: `vmiName` and
+`addedNodeSelector`, nothing else).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gitbot.model.effect import Effect, effect_name, label_value
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.effect import EffectId, label_value
 from gitbot.model.plan import Move
 from gitbot.rendering.template import render_object
 
@@ -23,9 +23,9 @@ TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MigrationContext:
-    """What a migration's metadata tells besides the move. Empty fields are left out.
+    """What a migration's metadata records besides the move. Empty fields are left out.
 
-    `unschedulable_timeout` is in seconds, from the configuration; `window` the name of the
+    `unschedulable_timeout` is in seconds, from the configuration; `window` is the name of the
     MaintenanceWindow that the move belongs to; `reason` the request's reason.
     """
 
@@ -43,13 +43,13 @@ def migration_manifest(
     context: MigrationContext,
     templates: Mapping[str, str],
 ) -> KubernetesObject:
-    """The VMIM of one move and attempt. Raises GitbotError where the template is missing or bad."""
-    effect = Effect(request=move.request, vmi_uid=move.vm.uid, move=move.id, attempt=attempt)
+    """The VMIM of one move and attempt. GitbotError if the template is missing or broken."""
+    effect = EffectId(request=move.request, vmi_uid=move.vm.uid, move=move.id, attempt=attempt)
     return render_object(
         templates,
         TEMPLATE,
         {
-            "name": effect_name(effect, vm=move.vm.name),
+            "name": effect.migration_name(vm=move.vm.name),
             "namespace": move.vm.namespace,
             "labels": _labels(move, context),
             "annotations": _annotations(move, attempt, context),

@@ -1,7 +1,7 @@
 """A template text and values to one Kubernetes object: Jinja2, strict, values as JSON.
 
-Every value goes through the filter `json` (or `cel`, inside an expression), so no text of a person
-can change the shape of an object: a template without it does not render to JSON and is refused.
+Every value passes the filter `json` (or `cel`, inside an expression), so no user's text can change
+the shape of an object: a template without it does not render to JSON and is refused.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from gitbot.errors import GitbotError
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
 
 
 def render_object(
     templates: Mapping[str, str], name: str, values: Mapping[str, Any]
 ) -> KubernetesObject:
-    """The object that the template of that name describes. GitbotError where it cannot be."""
+    """The object that the template of that name describes. GitbotError if rendering fails."""
     if name not in templates:
         known = ", ".join(sorted(templates)) or "none"
         raise GitbotError(
@@ -56,9 +56,9 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 def as_cel(value: Any) -> str:
-    """A CEL literal of plain data. Values of mappings are wrapped in dyn(), as mixed ones must be.
+    """A CEL literal of plain data. Mapping values are wrapped in dyn(), because types may differ.
 
-    A JSON string is a CEL string: its escapes are a part of CEL's.
+    A JSON string is a valid CEL string: CEL supports all of JSON's escapes.
     """
     match value:
         case Mapping():

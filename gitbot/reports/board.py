@@ -1,8 +1,8 @@
-"""The picture of the HTML report as plain geometry: touched nodes, who leaves and who arrives.
+"""The picture of the HTML report as plain geometry: touched nodes, leaving and arriving VMs.
 
-One row a node, grouped by zone: what leaves it on the left, what arrives on the right, one line
-for each move between them. Above 40 nodes, or 120 moves, one row a zone and one line for each pair
-of zones. Whole pixels; the template draws it.
+Each node is a row, grouped by zone: leaving VMs on the left, arriving VMs on the right, one line
+for each move between them. Above 40 nodes, or 120 moves, each zone is a row and each pair of zones
+a line. Whole pixels; the template draws it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gitbot.model.words import shortened
 from gitbot.reports import inert
 from gitbot.reports.diff import Diff, DiffNode, counted
 from gitbot.reports.picture import MAX_ARROWS, MAX_NODES
@@ -26,7 +27,7 @@ _LETTERS = 44  # that fit in a chip
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chip:
-    """One VM (or a number of them) that leaves or arrives, at the top left corner of its box."""
+    """One VM (or a number of them) that leaves or arrives. Coordinates: its top left corner."""
 
     text: str
     x: int
@@ -65,7 +66,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Board:
+class MoveChart:
     """The whole picture."""
 
     height: int
@@ -80,8 +81,6 @@ class Board:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """What a card is made of; leaving and arriving as keys of the lines."""
-
     title: str
     zone: str
     before: str
@@ -98,8 +97,7 @@ class _Edge:
     title: str
 
 
-def board(diff: Diff) -> Board | None:
-    """The picture, None where nothing moves."""
+def board(diff: Diff) -> MoveChart | None:
     if not diff.nodes:
         return None
     by_zone = len(diff.nodes) > MAX_NODES or len(diff.plan.moves) > MAX_ARROWS
@@ -160,7 +158,7 @@ def _zone_rows(diff: Diff) -> tuple[list[_Row], list[_Edge]]:
     return rows, edges
 
 
-def _laid_out(rows: Sequence[_Row], edges: Sequence[_Edge], *, by_zone: bool) -> Board:
+def _laid_out(rows: Sequence[_Row], edges: Sequence[_Edge], *, by_zone: bool) -> MoveChart:
     bands: list[Band] = []
     cards: list[Card] = []
     y = 0
@@ -173,7 +171,7 @@ def _laid_out(rows: Sequence[_Row], edges: Sequence[_Edge], *, by_zone: bool) ->
         card = _card(row, y)
         cards.append(card)
         y += card.height + _GAP
-    return Board(
+    return MoveChart(
         height=y,
         bands=tuple(bands),
         cards=tuple(cards),
@@ -198,8 +196,7 @@ def _card(row: _Row, y: int) -> Card:
 def _chips(keys: Sequence[str], x: int, y: int) -> Iterator[Chip]:
     for index, key in enumerate(keys):
         text = inert.plain(key)
-        short = text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
-        yield Chip(text=short, x=x, y=y + _HEAD + index * _CHIP, detail=text)
+        yield Chip(text=shortened(text, _LETTERS), x=x, y=y + _HEAD + index * _CHIP, detail=text)
 
 
 def _lines(cards: Sequence[Card], edges: Sequence[_Edge]) -> Iterator[Line]:

@@ -1,8 +1,8 @@
 """The placement diff as Markdown: the one sticky comment on a pull request.
 
-The first part says all that a reviewer must know, the last lines what to type next; both are
-always there. Between them the tables, the picture and the folded details, cut from the end of the
-least important where the whole would be above what GitHub takes (65,536 characters).
+The first part has everything that a reviewer must know, the last lines say what to type next; both
+are always present. Between them are the tables, the picture and the folded details. If the whole is
+above GitHub's limit (65,536 characters), they are cut from the least important end.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from gitbot.model.findings import Finding, Severity
+from gitbot.model.diagnosis import Outcome
+from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.grouping import grouped
 from gitbot.model.instants import format_instant
-from gitbot.model.manifest import Manifest
-from gitbot.model.plan import Hold, Move, NodeRef, Outcome, RuleState
+from gitbot.model.plan import Hold, Move, NodeRef, RuleState
+from gitbot.model.words import first_of, shortened
 from gitbot.reports import inert
-from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, counted, what_to_do
+from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, counted, wave_rows, what_to_do
 from gitbot.reports.fit import Section, fit
 from gitbot.reports.picture import picture
+from gitbot.reports.sentence import sentence, size
 
 LIMIT = 65_536
-_CELL = 400
+_CELL = 401
 _NAMED = 12
 _OPEN_WAVES = 12
 _SIGNS = {
@@ -34,13 +37,12 @@ _SIGNS = {
 
 
 def marker(cluster: str) -> str:
-    """The hidden first line by which the comment is found again."""
     return f"<!-- gitbot:plan:{re.sub('[^0-9A-Za-z._]+', '-', cluster)} -->"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Superseded:
-    """A plan that was shown before and no longer holds. `time` in seconds UTC."""
+    """An earlier plan that no longer holds. `time` in seconds UTC."""
 
     digest: str
     head: str
@@ -50,22 +52,21 @@ class Superseded:
 def markdown(
     diff: Diff, *, limit: int = LIMIT, notice: str = "", superseded: Iterable[Superseded] = ()
 ) -> str:
-    """The comment, at most `limit` bytes in UTF-8, so never more characters than that.
+    """The comment, at most `limit` bytes in UTF-8 (and so at most that many characters).
 
-    `notice` is a line of our own before the counts; `superseded` are folded near the end.
+    `notice` is a line before the counts; `superseded` are folded near the end.
     """
     head = f"{marker(diff.plan.cluster)}\n{summary(diff, notice=notice)}"
     return fit([Section(head=head), *_details(diff, tuple(superseded))], limit=limit)
 
 
 def summary(diff: Diff, *, notice: str = "") -> str:
-    """Verdict, counts, digest, snapshot: what is never cut."""
+    """Verdict, counts, digest, snapshot: the part that is never cut."""
     parts = _summary(diff)
     return "\n\n".join([parts[0], *([f"**{notice}**"] if notice else []), *parts[1:]]) + "\n\n"
 
 
 def detail(diff: Diff, *, limit: int) -> str:
-    """What follows the summary, at most `limit` bytes."""
     return fit(_details(diff, ()), limit=limit)
 
 
@@ -78,12 +79,15 @@ def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section
     yield from _table("Rules", _RULES, [_rule_row(rule) for rule in diff.plan.rules], 4, "rule")
     yield from _waves(diff)
     if drawn := picture(diff):
-        yield Section(head="", items=(_fence("mermaid", drawn),), rank=6, noun="picture")
+        yield Section(
+            head="", items=(inert.fence(drawn, "mermaid") + "\n\n",), rank=6, noun="picture"
+        )
     yield from _folded("Preflight checks", _check_items(diff.plan.moves), 7, "check")
     yield from _folded("Why each node refuses", _reason_items(diff.plan.holds), 8, "reason")
     for preview in diff.previews:
         yield from _folded(_preview_title(preview), _preview_items(preview), 9, "line")
-    yield from _folded("Manifests", _manifest_items(diff.manifests), 10, "manifest")
+    texts = [inert.fence(manifest.text, "yaml") + "\n\n" for manifest in diff.manifests]
+    yield from _folded("Manifests", texts, 10, "manifest")
     lines = [_superseded_item(item) for item in superseded]
     yield from _folded("Superseded plans", lines, 11, "plan")
     yield Section(head=_commands(diff))
@@ -99,8 +103,10 @@ def _summary(diff: Diff) -> list[str]:
     state = f"{_SIGNS[diff.state]} gitbot on {inert.code(plan.cluster)}: **{diff.state}**"
     expires = format_instant(diff.expires_at)
     taken = f"{format_instant(plan.snapshot.taken_at)} ({diff.snapshot_age})"
+    happens = sentence(plan)
     return [
         state,
+        *([f"{inert.markdown(happens)}. {_IF_IT_FAILS}"] if happens else []),
         f"**{diff.counts}**{_duration(diff)}",
         f"plan {inert.code(diff.digest)} · snapshot {taken} · approve before {expires}",
     ]
@@ -117,8 +123,12 @@ def _duration(diff: Diff) -> str:
     )
 
 
+_IF_IT_FAILS = (
+    "If a move fails, its VM keeps running where it is, the rest of its group is withdrawn, and"
+    " gitbot proposes what is left."
+)
 _FINDINGS = ("severity", "where", "finding")
-_MOVES = ("VM", "from", "to", "why", "checks")
+_MOVES = ("VM", "from", "to", "memory", "about", "why", "checks")
 _HOLDS = ("VM", "reason", "what to do")
 _RULES = ("rule", "enforcement", "before", "after")
 _WAVES = ("wave", "moves", "estimated start", "estimated end")
@@ -141,8 +151,7 @@ def _table(
 
 
 def _waves(diff: Diff) -> Iterator[Section]:
-    """The waves, folded where they are many."""
-    for section in _table("", _WAVES, _wave_rows(diff), 5, "wave"):
+    for section in _table("", _WAVES, [*wave_rows(diff.plan)], 5, "wave"):
         if len(section.items) <= _OPEN_WAVES:
             yield replace(section, head=f"**Waves** ({diff.queue})\n\n{section.head}")
         else:
@@ -175,6 +184,8 @@ def _move_row(move: Move) -> tuple[str, ...]:
         inert.code(f"{move.vm.namespace}/{move.vm.name}"),
         _node(move.source),
         _node(move.to),
+        size((move,)),
+        f"{move.estimated_seconds} s",
         _cell(why),
         _checks(move),
     )
@@ -217,21 +228,8 @@ def _breaks(amount: int, messages: tuple[str, ...]) -> str:
     return f"{counted(amount, 'break')}: {_cell('; '.join(messages))}"
 
 
-def _wave_rows(diff: Diff) -> list[tuple[str, ...]]:
-    moves = diff.plan.moves
-    return [
-        (
-            str(wave.index + 1),
-            str(sum(move.wave == wave.index for move in moves)),
-            format_instant(wave.starts),
-            format_instant(wave.ends),
-        )
-        for wave in diff.plan.waves
-    ]
-
-
 def _check_items(moves: tuple[Move, ...]) -> list[str]:
-    """What warns or fails first, with its evidence; then the names of what passed."""
+    """Checks that warn or fail first, with their evidence; then the names of what passed."""
     loud = [
         f"- {inert.code(str(move.vm.namespaced_name))} {inert.code(check.name)} "
         f"**{check.outcome}**: {_cell(check.message)}\n"
@@ -239,12 +237,15 @@ def _check_items(moves: tuple[Move, ...]) -> list[str]:
         for check in move.checks
         if check.outcome is not Outcome.PASS
     ]
-    passed: dict[tuple[str, ...], list[str]] = {}
-    for move in moves:
-        names = tuple(check.name for check in move.checks if check.outcome is Outcome.PASS)
-        passed.setdefault(names, []).append(str(move.vm.namespaced_name))
+    passed = grouped(
+        (
+            tuple(check.name for check in move.checks if check.outcome is Outcome.PASS),
+            str(move.vm.namespaced_name),
+        )
+        for move in moves
+    )
     return loud + [
-        f"- passed for {_names(tuple(vms))}: {', '.join(inert.code(name) for name in names)}\n"
+        f"- passed for {_names(vms)}: {', '.join(inert.code(name) for name in names)}\n"
         for names, vms in passed.items()
         if names
     ]
@@ -259,8 +260,7 @@ def _reason_items(holds: tuple[Hold, ...]) -> list[str]:
 
 
 def _names(names: tuple[str, ...]) -> str:
-    shown = ", ".join(inert.code(name) for name in names[:_NAMED])
-    return f"{shown} and {len(names) - _NAMED} more" if len(names) > _NAMED else shown
+    return first_of([inert.code(name) for name in names], _NAMED)
 
 
 def _preview_title(preview: Preview) -> str:
@@ -283,21 +283,36 @@ def _preview_items(preview: Preview) -> list[str]:
     return holds + moves or ["- nothing moves\n"]
 
 
-def _manifest_items(manifests: tuple[Manifest, ...]) -> list[str]:
-    return [_fence("yaml", manifest.text) for manifest in manifests]
-
-
-def _fence(language: str, content: str) -> str:
-    runs = re.findall("`+", content)
-    fence = "`" * max(3, 1 + max(map(len, runs), default=0))
-    return f"{fence}{language}\n{inert.lines(content.rstrip())}\n{fence}\n\n"
-
-
 def _commands(diff: Diff) -> str:
     typed = "\n".join(inert.plain(command) for command in diff.commands)
-    return _fence("console", typed).rstrip() + "\n"
+    return inert.fence(typed, "console") + "\n"
 
 
 def _cell(text: str) -> str:
-    cut = text if len(text) <= _CELL else f"{text[:_CELL]}…"
-    return inert.markdown(cut)
+    return inert.markdown(shortened(text, _CELL))
+
+
+def refusal(cluster: str, findings: Iterable[Finding], *, limit: int = LIMIT) -> str:
+    """Marker, verdict and count first, then one line per finding, cut at the limit."""
+    ordered = sorted(findings, key=sort_key)
+    errors = sum(finding.severity is Severity.ERROR for finding in ordered)
+    head = (
+        f"{marker(cluster)}\n❌ gitbot on {inert.code(cluster)}: **nothing was planned**\n\n"
+        f"**{counted(errors, 'error')}**; nothing is approved by merging this\n\n"
+    )
+    lines = tuple(f"- {inert.code(item.where)} {_words(item)}\n" for item in ordered)
+    foot = "\n```console\ngitbot lint\n```\n"
+    return fit(
+        [
+            Section(head=head),
+            Section(head="", items=lines, rank=1, noun="finding"),
+            Section(head=foot),
+        ],
+        limit=limit,
+    )
+
+
+def _words(finding: Finding) -> str:
+    path = f"{finding.key_path}: " if finding.key_path else ""
+    hint = f"; {finding.hint}" if finding.hint else ""
+    return inert.markdown(f"{path}{finding.message}{hint}")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity, sort_key
-from gitbot.model.manifest import Manifest
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import at, labels_of, name_of
-from gitbot.model.plan import Hold, PlacementPlan
+from gitbot.model.grouping import grouped
+from gitbot.model.instants import format_instant
+from gitbot.model.plan import Hold, Manifest, PlacementPlan
 
 ZONE = "topology.kubernetes.io/zone"
 RULE_BROKEN = "plan/rule-broken"
@@ -42,7 +44,7 @@ class DiffNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What a window or a rule would do; shown, never part of the digest."""
+    """What a window or a rule would do. Shown, but never part of the digest."""
 
     title: str
     plan: PlacementPlan
@@ -50,7 +52,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
-    """Everything that a reviewer is told. Times in seconds UTC, `bandwidth` in bytes a second.
+    """Everything that a reviewer sees. Times in seconds UTC, `bandwidth` in bytes a second.
 
     `blocked` counts holds that were asked for, `breaks_now` and `breaks_after` the amounts of
     breaches of required rules. `commands` are what to type next, in order.
@@ -73,7 +75,7 @@ class Diff:
 
     @property
     def queue(self) -> str:
-        """What the estimates assume of limits and queue.
+        """What the estimates assume about limits and queue.
 
         Only virt-controller may set a priority (KubeVirt 1.9, migration-create-admitter.go).
         """
@@ -85,20 +87,20 @@ class Diff:
 
     @property
     def from_the_future(self) -> int:
-        """Minutes by which the snapshot is later than the plan; 0 but for clocks that differ."""
+        """Minutes by which the snapshot is later than the plan; not 0 only if clocks differ."""
         ahead = self.plan.snapshot.taken_at - self.now
         return -(-ahead // 60) if ahead > _SKEW else 0
 
     @property
     def snapshot_age(self) -> str:
-        """`9 min before this plan`, and where clocks or --now are wrong, that it is not."""
+        """`9 min before this plan`, or a note that clocks or --now are wrong."""
         if self.from_the_future:
             return f"from the future: {self.from_the_future} min after this plan"
         return f"{max(0, self.now - self.plan.snapshot.taken_at) // 60} min before this plan"
 
     @property
     def said(self) -> tuple[Finding, ...]:
-        """The findings but for those that the table of rules says already."""
+        """The findings, without those that are in the table of rules."""
         return tuple(finding for finding in self.findings if finding.code != RULE_BROKEN)
 
     @property
@@ -129,7 +131,6 @@ def placement_diff(
     commands: Iterable[str] = (),
     zone_key: str = ZONE,
 ) -> Diff:
-    """The diff of a plan on the snapshot that it was made on."""
     ordered = tuple(sorted(findings, key=sort_key))
     required = [rule for rule in plan.rules if rule.required]
     return Diff(
@@ -151,25 +152,35 @@ def placement_diff(
 
 
 def what_to_do(hold: Hold) -> str:
-    """The hold's hint, else the command that explains it."""
     return hold.hint or f"gitbot explain vm/{hold.vm.name} -n {hold.vm.namespace}"
 
 
+def wave_rows(plan: PlacementPlan) -> list[tuple[str, str, str, str]]:
+    """Number, moves, estimated start and end of each wave."""
+    counts = Counter(move.wave for move in plan.moves)
+    return [
+        (
+            str(wave.index + 1),
+            str(counts[wave.index]),
+            format_instant(wave.starts),
+            format_instant(wave.ends),
+        )
+        for wave in plan.waves
+    ]
+
+
 def by_reasons(hold: Hold) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """What nodes say of a held VM: nodes with the same reasons together, in order of name."""
-    groups: dict[str, list[str]] = {}
-    for item in hold.nodes:
-        groups.setdefault("; ".join(item.reasons), []).append(item.node)
-    return tuple((tuple(nodes), reasons) for reasons, nodes in groups.items())
+    """Why nodes refuse a held VM: nodes with equal reasons together, in order of name."""
+    groups = grouped(("; ".join(item.reasons), item.node) for item in hold.nodes)
+    return tuple((nodes, reasons) for reasons, nodes in groups.items())
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 move`, `3 moves`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def default_commands(plan: PlacementPlan) -> tuple[str, ...]:
-    """What to type next: why a VM is held, which objects would be made, what runs."""
+    """What to type next: why a VM is held, which objects would be created, what runs."""
     asked = [hold.vm for hold in plan.holds if hold.asked]
     explain = [f"gitbot explain vm/{vm.name} -n {vm.namespace}" for vm in asked[:1]]
     return (*explain, *(["gitbot render"] if plan.moves else []), "gitbot status")
@@ -182,7 +193,7 @@ def _state(plan: PlacementPlan, findings: tuple[Finding, ...]) -> DiffState:
         return DiffState.DENIED
     if errors or any(hold.asked for hold in plan.holds):
         return DiffState.BLOCKED
-    if not plan.moves and not any(rule.after for rule in plan.rules):
+    if not plan.moves and not any(rule.after and not rule.intent.of_vm for rule in plan.rules):
         return DiffState.NOTHING
     return DiffState.WARNING if Severity.WARNING in severities else DiffState.READY
 
@@ -195,12 +206,13 @@ def _touched(plan: PlacementPlan, snapshot: ClusterSnapshot, zone_key: str) -> t
     after = dict(before)
     for move in plan.moves:
         after[move.vm.namespaced_name] = move.to.node
+    then, afterwards = _by_node(before), _by_node(after)
     nodes = [
         DiffNode(
             name=node,
             zone=zones.get(node, ""),
-            before=_vms_on(before, node),
-            after=_vms_on(after, node),
+            before=then.get(node, ()),
+            after=afterwards.get(node, ()),
         )
         for node in touched
     ]
@@ -214,5 +226,5 @@ def _places(snapshot: ClusterSnapshot) -> dict[NamespacedName, str]:
     }
 
 
-def _vms_on(places: Mapping[NamespacedName, str], node: str) -> tuple[str, ...]:
-    return tuple(str(vm) for vm in sorted(vm for vm, place in places.items() if place == node))
+def _by_node(places: Mapping[NamespacedName, str]) -> Mapping[str, tuple[str, ...]]:
+    return grouped((place, str(vm)) for vm, place in sorted(places.items()))

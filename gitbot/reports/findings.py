@@ -10,22 +10,23 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from gitbot.model.canonical import short_digest
-from gitbot.model.findings import Finding, Severity, finding_json, sort_key
+from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.published import FindingList, json_text, published
 from gitbot.reports import inert
 
-API_VERSION = "placement.gitbot.dev/v1alpha1"
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_RESULTS = 5_000
-NO_FILE = ".gitbot.yaml"  # where a finding stands that belongs to no line of a file
 _RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
 def text(findings: Iterable[Finding]) -> str:
-    """One line a finding: `file:line:column: key.path: message; hint [severity code]`."""
+    """One line per finding: `file:line:column: key.path: message; hint [severity code]`."""
     return "".join(f"{_line(finding)}\n" for finding in _sorted(findings))
 
 
@@ -36,20 +37,14 @@ def _line(finding: Finding) -> str:
 
 
 def json_findings(findings: Iterable[Finding]) -> str:
-    """A FindingList as indented JSON: `items[{code, severity, message, file, line, ...}]`."""
-    document = {
-        "apiVersion": API_VERSION,
-        "kind": "FindingList",
-        "items": [finding_json(finding) for finding in _sorted(findings)],
-    }
-    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+    return json_text(published({"items": _sorted(findings)}, FindingList))
 
 
 def sarif(findings: Iterable[Finding], *, version: str = "") -> str:
-    """SARIF 2.1.0, as GitHub's code scanning takes it. Columns count in Unicode code points.
+    """SARIF 2.1.0 for GitHub's code scanning. Columns count in Unicode code points.
 
-    GitHub refuses a whole file for one result without a place, and for rules without help
-    (SARIF Multitool 5.7, rule kind GHAS); it shows at most 5,000 results, so errors come first.
+    GitHub refuses a whole file for one result without a place, and for rules without help (SARIF
+    Multitool 5.7, rule kind GHAS); it shows at most 5,000 results, so errors come first.
     """
     ordered = sorted(findings, key=lambda finding: (_RANKS[finding.severity], sort_key(finding)))
     shown = sorted(ordered[:MAX_RESULTS], key=sort_key)
@@ -95,7 +90,7 @@ def _sarif_result(finding: Finding, index: int, fingerprint: str) -> dict[str, A
     path = f"{finding.key_path}: " if finding.key_path else ""
     region = {"startLine": max(1, finding.line), "startColumn": max(1, finding.column)}
     location = {
-        "artifactLocation": {"uri": _uri(finding.file or NO_FILE)},
+        "artifactLocation": {"uri": _uri(finding.file or CONFIGURATION_FILE)},
         "region": region if finding.file else {"startLine": 1, "startColumn": 1},
     }
     return {
@@ -109,7 +104,7 @@ def _sarif_result(finding: Finding, index: int, fingerprint: str) -> dict[str, A
 
 
 def _fingerprints(findings: Iterable[Finding]) -> list[str]:
-    """One identity a finding that a moved line does not change: hash, colon, count of equals."""
+    """One identity per finding that a moved line does not change: hash, colon, count of equals."""
     seen: Counter[str] = Counter()
     prints = []
     for finding in findings:
@@ -122,13 +117,11 @@ def _fingerprints(findings: Iterable[Finding]) -> list[str]:
 
 def _uri(path: str) -> str:
     """A repository path as a relative URI reference (RFC 3986): other bytes percent-encoded."""
-    keep = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/"
-    data = path.encode("utf-8", "surrogateescape")
-    return "".join(chr(byte) if byte in keep else f"%{byte:02X}" for byte in data)
+    return quote(path, errors="surrogateescape")
 
 
 def junit(findings: Iterable[Finding]) -> str:
-    """JUnit XML: one test case a finding; errors fail, warnings and notes pass with their text."""
+    """JUnit XML: one test case per finding. Errors fail; warnings and notes pass with text."""
     ordered = _sorted(findings)
     failures = sum(finding.severity is Severity.ERROR for finding in ordered)
     counts = {"name": "gitbot", "tests": str(len(ordered) or 1), "failures": str(failures)}

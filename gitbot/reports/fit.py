@@ -1,7 +1,8 @@
-"""Sections of a text cut to a limit: the least important items go first, the summary never."""
+"""Texts cut to a limit: sections by importance, Markdown with its fences and details closed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ class Section:
     """A part of a report: `head`, as many of `items` as fit, `foot`.
 
     `rank` 0 is never cut; of the others, lower ranks get their room first. `noun` names what was
-    cut. A section with items of which none fits is left out, but for the line that says so.
+    cut. If no item fits, only a line that says so remains.
     """
 
     head: str
@@ -60,3 +61,43 @@ def _note(missing: int, section: Section) -> str:
 
 def _size(text: str) -> int:
     return len(text.encode("utf-8"))
+
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_DETAILS = re.compile(r"<(/?)details\b", re.IGNORECASE)
+_CLOSED = "\n</details>"
+_ROOM = 200  # characters kept for what closes
+_LONGEST_FENCE = 40  # a longer one is cut away whole
+
+
+def cut_markdown(text: str, limit: int, end: str) -> str:
+    """At most `limit` characters, ending in `end`; the text itself if it fits."""
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - len(end) - _ROOM]
+    newline = kept.rfind("\n")
+    if newline > len(kept) * 15 // 16:  # no more than that is given up to cut between lines
+        kept = kept[:newline]
+    fence, start, depth = _left_open(kept)
+    if len(fence) > _LONGEST_FENCE:
+        kept, fence = kept[:start], ""
+    closing = f"\n{fence}" if fence else ""
+    room = limit - len(end) - len(kept) - len(closing)
+    return kept + closing + _CLOSED * min(depth, room // len(_CLOSED)) + end
+
+
+def _left_open(text: str) -> tuple[str, int, int]:
+    """The fence that is open at the end ("" for none), where it began, and open details."""
+    fence, start, depth, place = "", 0, 0, 0
+    for line in text.split("\n"):
+        found = _FENCE.fullmatch(line)
+        if fence:
+            closes = found is not None and not found[2].strip() and found[1].startswith(fence)
+            fence = "" if closes else fence
+        elif found is not None and not ("`" in found[1] and "`" in found[2]):
+            fence, start = found[1], place
+        else:
+            for tag in _DETAILS.finditer(line):
+                depth = max(0, depth - 1 if tag[1] else depth + 1)
+        place += len(line) + 1
+    return fence, start, depth

@@ -1,6 +1,7 @@
 """The placement diff as one self-contained HTML page: no script, no address, light and dark.
 
-The page opens from disk and as an artefact of a run; its policy forbids it to load anything.
+The page opens from disk and as an artefact of a run; its content policy prevents it from loading
+anything.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
 from gitbot.errors import GitbotError
+from gitbot.model.diagnosis import Outcome
 from gitbot.model.findings import Finding
 from gitbot.model.instants import format_instant
-from gitbot.model.plan import Outcome
 from gitbot.reports import inert
 from gitbot.reports.board import board
 from gitbot.reports.diff import Diff, DiffState, by_reasons, counted, what_to_do
-from gitbot.reports.timeline import timeline
+from gitbot.reports.picture import timeline
 
 PAGE = "report.html.j2"
 STYLE = "report.css.j2"
@@ -35,7 +36,6 @@ _TONES = {
 
 
 def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
-    """The page of a plan."""
     plan = diff.plan
     return _rendered(
         templates,
@@ -59,7 +59,6 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
 
 
 def html_refusal(cluster: str, findings: Sequence[Finding], *, templates: Mapping[str, str]) -> str:
-    """The page where the texts have errors, so that nothing was planned."""
     return _rendered(
         templates,
         {
@@ -110,7 +109,7 @@ def _compiled(parts: tuple[tuple[str, str], ...]) -> Template:
 
 
 def _inert(value: object) -> object:
-    """Text of people and clusters with what hides or reorders made visible; markup is escaped."""
+    """Escape text from people and clusters; hidden and reordering characters become visible."""
     if isinstance(value, Markup):
         return Markup(inert.lines(str(value)))  # noqa: S704 - it was safe before
     return inert.lines(value) if isinstance(value, str) else value

@@ -1,7 +1,7 @@
-"""Untrusted text made inert, one function for each place where it is printed.
+"""Untrusted text made harmless, one function for each place where it is printed.
 
-Names, labels, notes and error texts come from people and clusters. Whatever they hold, they are
-shown as text: no markup, no link, no mention, no image, no terminal escape, no reordering.
+Names, labels, notes and error texts come from people and clusters. They are always shown as text:
+no markup, no link, no mention, no image, no terminal escape, no reordering.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ZERO_WIDTH_SPACE = "&#8203;"
 
 
 def plain(text: str) -> str:
-    """One line of printable text: control, bidi and zero-width characters shown as U+XXXX."""
+    """One line of printable text: control, bidi and zero-width characters become U+XXXX."""
     return "".join(_visible(character) for character in text)
 
 
@@ -58,10 +58,17 @@ def _entity(match: re.Match[str]) -> str:
 
 
 def code(text: str) -> str:
-    """Text as inline code inside Markdown, also in table cells; GitHub links nothing in code."""
+    """Text as inline code inside Markdown, also in table cells. GitHub links nothing in code."""
     if _PLAIN_CODE.fullmatch(text):
         return f"`{text.rstrip()}`"
     return f"<code>{re.sub(r'[^0-9A-Za-z ]', _entity, plain(text))}</code>"
+
+
+def fence(text: str, language: str) -> str:
+    """Lines as a code block that nothing inside can close."""
+    runs = re.findall("`+", text)
+    marks = "`" * max(3, 1 + max(map(len, runs), default=0))
+    return f"{marks}{language}\n{lines(text.rstrip())}\n{marks}"
 
 
 def html(text: str) -> str:
@@ -82,5 +89,5 @@ def mermaid(text: str) -> str:
 
 
 def terminal(text: str) -> str:
-    """Text on a terminal: no escape sequence and no control character survives."""
+    """Text on a terminal, without escape sequences and control characters."""
     return plain(text)

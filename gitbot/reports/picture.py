@@ -1,13 +1,18 @@
-"""A Mermaid flowchart of zones and touched nodes, before and after, as GitHub renders it.
+"""The pictures of a plan: zones and touched nodes in Mermaid, as GitHub renders it; waves as bars.
 
-Touched nodes only; above 40 nodes, or where the arrows would be too many to read, one box a zone.
+Above 40 nodes, or with too many arrows to read, each zone is one box.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.grouping import grouped
+from gitbot.model.instants import format_instant
+from gitbot.model.words import first_of
 from gitbot.reports.diff import Diff, DiffNode, counted
 from gitbot.reports.inert import mermaid
 
@@ -18,7 +23,6 @@ _SIDES = ("before", "after")
 
 
 def picture(diff: Diff) -> str:
-    """The flowchart, "" where nothing moves. Labels are inert."""
     if not diff.nodes:
         return ""
     by_node = Counter((move.source.node, move.to.node) for move in diff.plan.moves)
@@ -63,10 +67,8 @@ def _by_zone(diff: Diff) -> str:
 
 
 def _labels_by_node(diff: Diff) -> dict[tuple[str, str], str]:
-    names: dict[tuple[str, str], list[str]] = {}
-    for move in diff.plan.moves:
-        names.setdefault((move.source.node, move.to.node), []).append(move.vm.name)
-    return {ends: _names(vms) for ends, vms in names.items()}
+    ends = (((move.source.node, move.to.node), move.vm.name) for move in diff.plan.moves)
+    return {between: _names(vms) for between, vms in grouped(ends).items()}
 
 
 def _arrows(labels: Mapping[tuple[str, str], str], boxes: Mapping[str, str]) -> list[str]:
@@ -89,10 +91,70 @@ def _vms(node: DiffNode, side: str) -> tuple[str, ...]:
 
 
 def _node_label(node: DiffNode, side: str) -> str:
-    vms = [vm.partition("/")[2] for vm in _vms(node, side)]
+    vms = [NamespacedName.parse(vm).name for vm in _vms(node, side)]
     return f"{mermaid(node.name)}<br/>{_names(vms) if vms else 'no VM'}"
 
 
-def _names(vms: list[str]) -> str:
-    shown = ", ".join(mermaid(vm) for vm in vms[:MAX_NAMES])
-    return f"{shown} and {len(vms) - MAX_NAMES} more" if len(vms) > MAX_NAMES else shown
+def _names(vms: Sequence[str]) -> str:
+    return first_of([mermaid(vm) for vm in vms], MAX_NAMES)
+
+
+WIDTH = 960
+_LABEL = 150  # left of the axis
+_ROW = 20
+MAX_BARS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One wave."""
+
+    label: str
+    title: str
+    x: int
+    y: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """All waves, or the first 60 of them."""
+
+    bars: tuple[Bar, ...]
+    height: int
+    starts: str
+    ends: str
+    left_out: int
+    left: int = _LABEL
+    width: int = WIDTH
+    bar_height: int = _ROW - 6
+
+
+def timeline(diff: Diff) -> Timeline | None:
+    waves = diff.plan.waves
+    if not waves:
+        return None
+    start = min(wave.starts for wave in waves)
+    end = max(wave.ends for wave in waves)
+    span = max(1, end - start)
+    scale = WIDTH - _LABEL
+    bars = []
+    for row, wave in enumerate(waves[:MAX_BARS]):
+        moves = counted(sum(move.wave == wave.index for move in diff.plan.moves), "move")
+        bars.append(
+            Bar(
+                label=f"wave {wave.index + 1}, {moves}",
+                title=f"wave {wave.index + 1}, {moves}: {format_instant(wave.starts)} to "
+                f"{format_instant(wave.ends)}",
+                x=_LABEL + (wave.starts - start) * scale // span,
+                y=row * _ROW,
+                width=max(2, (wave.ends - wave.starts) * scale // span),
+            )
+        )
+    return Timeline(
+        bars=tuple(bars),
+        height=len(bars) * _ROW + 22,
+        starts=format_instant(start),
+        ends=format_instant(end),
+        left_out=len(waves) - len(bars),
+    )

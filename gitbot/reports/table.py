@@ -1,13 +1,14 @@
-"""The placement diff on a terminal: plain text in columns, colour only where asked for."""
+"""The placement diff on a terminal: plain text in columns, with colour on request."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gitbot.model.diagnosis import Outcome
 from gitbot.model.instants import format_instant
-from gitbot.model.plan import Hold, Move, NodeRef, Outcome
+from gitbot.model.plan import Hold, Move, NodeRef
 from gitbot.reports import inert
-from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons
+from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, wave_rows
 from gitbot.reports.findings import text as findings_text
 
 SHOWN_REASONS = 3  # of one node; a control plane alone has ten
@@ -96,7 +97,6 @@ def _hold(hold: Hold, *, wide: bool) -> str:
 
 
 def _some(reasons: str, *, wide: bool) -> str:
-    """The reasons of a node; without -o wide the first ones."""
     parts = reasons.split("; ")
     if wide or len(parts) <= SHOWN_REASONS:
         return reasons
@@ -119,19 +119,10 @@ def _rules(diff: Diff) -> str:
 
 
 def _waves(diff: Diff) -> str:
-    moves = diff.plan.moves
-    if not moves:
+    if not diff.plan.moves:
         return ""
-    rows = [
-        [
-            str(wave.index + 1),
-            str(sum(move.wave == wave.index for move in moves)),
-            format_instant(wave.starts),
-            format_instant(wave.ends),
-        ]
-        for wave in diff.plan.waves
-    ]
-    table = columns(["WAVE", "MOVES", "ESTIMATED START", "ESTIMATED END"], rows)
+    header = ["WAVE", "MOVES", "ESTIMATED START", "ESTIMATED END"]
+    table = columns(header, wave_rows(diff.plan))
     return f"{table}\n{diff.queue}"
 
 

@@ -1,7 +1,7 @@
 """A deterministic cluster with a virtual clock and an HTTP face that speaks the Kubernetes API.
 
-Rules of scheduling come from room constraints, those of KubeVirt from room kubevirt; here are only
-the store, the clock, the loops that call them, and what hardware and luck would do (dials). It
+Room constraints has the rules of scheduling, room kubevirt those of KubeVirt. This room has only
+the store, the clock, the loops that call them, and dials for what depends on hardware and luck. It
 reads no clock, no file and no randomness: the same calls give the same objects.
 """
 
@@ -9,6 +9,7 @@ from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.dials import Dials
 from gitbot.simulation.http import Face, Runner, serve, write_kubeconfig
 from gitbot.simulation.port import SimulatedPort
+from gitbot.simulation.scenes import customapp
 
 __all__ = [
     "Dials",
@@ -16,6 +17,7 @@ __all__ = [
     "Runner",
     "SimulatedCluster",
     "SimulatedPort",
+    "customapp",
     "serve",
     "write_kubeconfig",
 ]

@@ -1,24 +1,17 @@
-"""KubeVirt's webhooks in front of the simulated API server, by the rules of room kubevirt."""
+"""KubeVirt's webhooks in front of the simulated API server, with the rules of room kubevirt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, with_value
 from gitbot.kubevirt import names
-from gitbot.kubevirt.admission import (
-    admit_instance,
-    admit_instance_update,
-    admit_migration,
-    admit_migration_update,
-    malformed_migration,
-)
-from gitbot.kubevirt.edits import with_value
+from gitbot.kubevirt.admission import admit_migration, admit_migration_update, malformed_migration
 from gitbot.kubevirt.eviction import admit_eviction
-from gitbot.kubevirt.machine_admission import admit_machine
-from gitbot.kubevirt.reconcile import MIGRATION, VMI, Update
-from gitbot.kubevirt.verdicts import Admitted, Refused, Verdict
-from gitbot.model.objects import KubernetesObject, annotations_of, at
+from gitbot.kubevirt.webhook_answers import Admitted, Refused, WebhookAnswer
+from gitbot.simulation.kubevirt.instance_admission import admit_guest
+from gitbot.simulation.kubevirt.reconcile import MIGRATION, VMI
 from gitbot.simulation.object_checks import check_labels
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError
@@ -26,19 +19,41 @@ from gitbot.simulation.store import Store, controller_of
 
 
 def the_kubevirt(store: Store) -> KubernetesObject:
-    """The KubeVirt object; an empty one where there is none."""
     return next(store.all("KubeVirt"), {"metadata": {"namespace": "kubevirt"}})
 
 
-class KubeVirtAdmission:
-    """virt-api's webhooks for VMIs, migrations and evictions."""
+class AdmitGuest(Protocol):
+    """virt-api's answer about a VirtualMachine or VMI that is created (`old` None) or changed."""
 
-    def __init__(self, store: Store, down: Callable[[], bool] = lambda: False) -> None:
+    def __call__(
+        self,
+        obj: KubernetesObject,
+        old: KubernetesObject | None,
+        *,
+        user: str,
+        kubevirt: KubernetesObject,
+    ) -> WebhookAnswer:
+        """Never raises to refuse: a refusal is a value."""
+
+
+class KubeVirtAdmission:
+    """virt-api's webhooks for VMIs, migrations and evictions.
+
+    `guest` may have more of virt-api's rules than the wheel.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        down: Callable[[], bool] = lambda: False,
+        guest: AdmitGuest = admit_guest,
+    ) -> None:
         self._store = store
         self._down = down
+        self._guest = guest
 
     def before_schema(self, obj: KubernetesObject) -> None:
-        """Raise ApiError where the mutating webhook refuses a new object before any schema does."""
+        """Raise ApiError if the mutating webhook refuses a new object before any schema does."""
         malformed = malformed_migration(obj) if obj["kind"] == MIGRATION else None
         if malformed is not None and not self._down():
             _let_in(malformed)
@@ -46,7 +61,7 @@ class KubeVirtAdmission:
     def admit(
         self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
     ) -> KubernetesObject:
-        """The object as the webhooks leave it; raises ApiError where they refuse."""
+        """The object as the webhooks leave it; raises ApiError if they refuse."""
         if self._down():
             _refuse_blind(obj, old)
         verdict = self._verdict(obj, old, user)
@@ -54,19 +69,15 @@ class KubeVirtAdmission:
 
     def _verdict(
         self, obj: KubernetesObject, old: KubernetesObject | None, user: str
-    ) -> Verdict | None:
+    ) -> WebhookAnswer | None:
         kubevirt = the_kubevirt(self._store)
         match (obj["kind"], old):
-            case (kind, None) if kind == VMI:
-                return admit_instance(obj, user=user, kubevirt=kubevirt)
-            case (kind, present) if kind == VMI and present is not None:
-                return admit_instance_update(obj, present, user=user, kubevirt=kubevirt)
-            case ("VirtualMachine", _):
-                return admit_machine(obj, user=user, kubevirt=kubevirt, old=old)
+            case (kind, present) if kind in (VMI, "VirtualMachine"):
+                return self._guest(obj, present, user=user, kubevirt=kubevirt)
             case (kind, None) if kind == MIGRATION:
                 namespace = obj["metadata"]["namespace"]
                 name = at(obj, "spec", "vmiName", default="")
-                # the mutating webhook's label is checked before the validating one is asked
+                # the mutating webhook's label is checked before the validating webhook answers
                 labelled = with_value(obj, name, "metadata", "labels", names.VMI_NAME)
                 check_labels(BY_KIND[MIGRATION], labelled)
                 return admit_migration(
@@ -81,7 +92,7 @@ class KubeVirtAdmission:
         return None
 
     def evict(self, pod: KubernetesObject, eviction: KubernetesObject, *, dry_run: bool) -> None:
-        """Answer an eviction; a refusal may leave its mark on the VMI first."""
+        """Answer an eviction; even a refusal may mark the VMI first."""
         if self._down() and pod["metadata"]["name"].startswith(("virt-launcher", "hp-volume-")):
             raise _unreachable("virt-launcher-eviction-interceptor.kubevirt.io")
         namespace = pod["metadata"]["namespace"]
@@ -100,13 +111,13 @@ class KubeVirtAdmission:
             owner=parent,
         )
         for effect in verdict.effects:
-            if isinstance(effect, Update) and not dry_run:
-                self._store.replace(effect.object)
+            if not dry_run:
+                self._store.replace(effect)
         _let_in(verdict)
 
 
 def _refuse_blind(obj: KubernetesObject, old: KubernetesObject | None) -> None:
-    """What virt-api must see is refused while it is away. A migration's status it never sees."""
+    """Refuse what virt-api must see while it is down. It never sees a migration's status."""
     mutators = {
         VMI: "virtualmachineinstances-mutator.kubevirt.io",
         MIGRATION: "migrations-mutator.kubevirt.io",
@@ -135,7 +146,7 @@ def _unreachable(webhook: str) -> ApiError:
     )
 
 
-def _let_in(verdict: Verdict) -> KubernetesObject:
+def _let_in(verdict: WebhookAnswer) -> KubernetesObject:
     match verdict:
         case Admitted(object=obj):
             return obj

@@ -1,7 +1,7 @@
 """The API server's request semantics: validation, defaulting, admission, then the store.
 
-Used by the HTTP face, by the in-process port and by the controllers alike. What is stored is
-never changed in place; callers get the stored objects themselves and must not change them.
+The HTTP face, the in-process port and the controllers all use it. Stored objects are never changed
+in place; callers get the stored objects themselves and must not change them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from gitbot.errors import GitbotError
+from gitbot.kubernetes.objects import KubernetesObject, at
+from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.pod_defaults import ClassObjects
-from gitbot.model.objects import KubernetesObject, at
 from gitbot.model.pod import Pod
 from gitbot.simulation.defaults import with_defaults
 from gitbot.simulation.disruption import check_budgets
@@ -22,7 +23,7 @@ from gitbot.simulation.object_checks import check_changed, check_new, check_patc
 from gitbot.simulation.patching import json_patch, merge_patch, strategic_patch
 from gitbot.simulation.pod_checks import check_pod
 from gitbot.simulation.quota import check_quota
-from gitbot.simulation.resources import BY_KIND, Resource
+from gitbot.simulation.resources import BY_KIND, ServedResource
 from gitbot.simulation.schema_parts import OPEN, Schema
 from gitbot.simulation.schemas import SCHEMAS, missing_fields, prune
 from gitbot.simulation.status import (
@@ -44,44 +45,27 @@ class Admission(Protocol):
     """The admission webhooks. Every method raises ApiError to refuse."""
 
     def before_schema(self, obj: KubernetesObject) -> None:
-        """What a mutating webhook says of a new object before its schema is looked at."""
+        """The mutating webhooks' answer to a new object, before its schema is checked."""
 
     def admit(
         self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
     ) -> KubernetesObject:
-        """What a create (`old` is None) or an update becomes."""
+        """The object that a create (`old` is None) or an update stores."""
 
     def evict(self, pod: KubernetesObject, eviction: KubernetesObject, *, dry_run: bool) -> None:
         """Refuse an eviction; may mark the pod's VMI first."""
 
 
-class NoAdmission:
-    """No webhook at all."""
-
-    def before_schema(self, obj: KubernetesObject) -> None:
-        """Refuse nothing."""
-
-    def admit(
-        self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
-    ) -> KubernetesObject:
-        """Leave the object as it is."""
-        del old, user
-        return obj
-
-    def evict(self, pod: KubernetesObject, eviction: KubernetesObject, *, dry_run: bool) -> None:
-        """Allow everything."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a write answers: the object as stored, and the texts of `Warning` headers."""
+    """The answer to a write: the object as stored, and the texts of `Warning` headers."""
 
     object: KubernetesObject
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class WriteOptions:
     """The parameters of a write."""
 
     user: str = ADMIN
@@ -92,16 +76,16 @@ class Asked:
 class Api:
     """One API server over one store."""
 
-    def __init__(self, store: Store, admission: Admission | None = None) -> None:
+    def __init__(self, store: Store, admission: Admission) -> None:
         self.store = store
-        self.admission: Admission = admission or NoAdmission()
+        self.admission = admission
         self.schemas: Mapping[str, Schema] = SCHEMAS
 
     def create(
-        self, obj: KubernetesObject, *, namespace: str = "", asked: Asked | None = None
+        self, obj: KubernetesObject, *, namespace: str = "", asked: WriteOptions | None = None
     ) -> Answer:
         """Create an object. Raises ApiError 400, 404 (namespace), 409, 422."""
-        asked = asked or Asked()
+        asked = asked or WriteOptions()
         resource = resource_of(obj)
         check_new(resource, obj, namespace)
         placed = _placed(resource, obj, namespace)
@@ -124,10 +108,10 @@ class Api:
         return Answer(object=prepared, warnings=warnings)
 
     def update(
-        self, obj: KubernetesObject, *, subresource: str = "", asked: Asked | None = None
+        self, obj: KubernetesObject, *, subresource: str = "", asked: WriteOptions | None = None
     ) -> Answer:
         """Replace an object, or its status through the status subresource."""
-        asked = asked or Asked()
+        asked = asked or WriteOptions()
         resource = resource_of(obj)
         old = self.store.get(resource.kind, _key(resource, obj))
         checked, warnings = _checked(resource, obj, asked, self.schemas)
@@ -149,9 +133,9 @@ class Api:
         *,
         how: Literal["json", "merge", "strategic", "apply"] = "merge",
         subresource: str = "",
-        asked: Asked | None = None,
+        asked: WriteOptions | None = None,
     ) -> Answer:
-        """Patch an object; `apply` creates it where it does not exist."""
+        """Patch an object; `apply` creates it if it does not exist."""
         if how == "apply" and self.store.find(kind, key) is None:
             return self.create(patch, namespace=key[0], asked=asked)
         old = self.store.get(kind, key)
@@ -169,10 +153,10 @@ class Api:
         key: Key,
         *,
         options: Mapping[str, Any] | None = None,
-        asked: Asked | None = None,
+        asked: WriteOptions | None = None,
     ) -> KubernetesObject:
         """Delete an object; `options` is a DeleteOptions. Raises 404 and 409."""
-        options, asked = options or {}, asked or Asked()
+        options, asked = options or {}, asked or WriteOptions()
         resource, old = BY_KIND[kind], self.store.get(kind, key)
         wanted = options.get("preconditions") or {}
         for field, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
@@ -185,15 +169,19 @@ class Api:
         grace = _grace(old, options.get("gracePeriodSeconds")) if kind == "Pod" else 0
         return self.store.delete(kind, key, grace=grace)
 
-    def evict(self, key: Key, eviction: KubernetesObject, *, asked: Asked | None = None) -> None:
+    def evict(
+        self, key: Key, eviction: KubernetesObject, *, asked: WriteOptions | None = None
+    ) -> None:
         """The eviction subresource: webhooks, then PodDisruptionBudgets, then delete. 429, 404."""
-        asked = asked or Asked()
+        asked = asked or WriteOptions()
         options = eviction.get("deleteOptions") or {}
         dry_run = asked.dry_run or bool(options.get("dryRun"))
         pod = self.store.get("Pod", key)
         self.admission.evict(pod, eviction, dry_run=dry_run)
         check_budgets(self.store, pod)
-        self.delete("Pod", key, options=options, asked=Asked(user=asked.user, dry_run=dry_run))
+        self.delete(
+            "Pod", key, options=options, asked=WriteOptions(user=asked.user, dry_run=dry_run)
+        )
 
     def _defaulted(self, obj: KubernetesObject) -> KubernetesObject:
         classes = ClassObjects()
@@ -212,13 +200,13 @@ class Api:
                 if len(kept) != len(owners):
                     self.store.replace(with_metadata(child, ownerReferences=kept or None))
 
-    def _check_namespace(self, resource: Resource, obj: KubernetesObject) -> None:
+    def _check_namespace(self, resource: ServedResource, obj: KubernetesObject) -> None:
         namespace = obj["metadata"].get("namespace") or ""
         if resource.namespaced and self.store.find("Namespace", ("", namespace)) is None:
             raise not_found(BY_KIND["Namespace"], namespace)
 
 
-def resource_of(obj: Any) -> Resource:
+def resource_of(obj: Any) -> ServedResource:
     """The resource of an object by kind and apiVersion; raises 400 for any other."""
     if not isinstance(obj, Mapping) or not isinstance(obj.get("metadata"), Mapping):
         raise bad_request("expected an object with apiVersion, kind and metadata")
@@ -230,12 +218,12 @@ def resource_of(obj: Any) -> Resource:
     return resource
 
 
-def _key(resource: Resource, obj: KubernetesObject) -> Key:
+def _key(resource: ServedResource, obj: KubernetesObject) -> Key:
     key = key_of(obj)
     return key if resource.namespaced else ("", key[1])
 
 
-def _placed(resource: Resource, obj: KubernetesObject, namespace: str) -> dict[str, Any]:
+def _placed(resource: ServedResource, obj: KubernetesObject, namespace: str) -> dict[str, Any]:
     metadata = dict(copy.deepcopy(obj["metadata"]))
     metadata.pop("namespace", None)
     if resource.namespaced:
@@ -244,12 +232,12 @@ def _placed(resource: Resource, obj: KubernetesObject, namespace: str) -> dict[s
 
 
 def _checked(
-    resource: Resource,
+    resource: ServedResource,
     obj: Mapping[str, Any],
-    asked: Asked,
+    asked: WriteOptions,
     schemas: Mapping[str, Schema],
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The object without unknown fields and the warnings; 400 for them under Strict."""
+    """The object without unknown fields and the warnings; under Strict they raise 400."""
     kept, unknown, wrong = prune(obj, schemas.get(resource.kind, OPEN))
     if wrong:
         raise wrong_types(resource, obj, wrong)
@@ -265,12 +253,12 @@ def _checked(
 
 
 def check_strict_patch(
-    resource: Resource,
+    resource: ServedResource,
     patched: Mapping[str, Any],
-    asked: Asked | None,
+    asked: WriteOptions | None,
     schemas: Mapping[str, Schema],
 ) -> None:
-    """422 for a patch that brings unknown fields, under Strict: of patches it is no 400."""
+    """Under Strict, raise 422 (not 400) for a patch that brings unknown fields."""
     if asked is None or asked.validation != "Strict":
         return
     _, unknown, _ = prune(patched, schemas.get(resource.kind, OPEN))
@@ -286,8 +274,8 @@ def check_strict_patch(
         )
 
 
-def check_required(resource: Resource, obj: KubernetesObject) -> None:
-    """422 where a field without which no controller can work is absent."""
+def check_required(resource: ServedResource, obj: KubernetesObject) -> None:
+    """Raise 422 if a field is missing that every controller needs."""
     missing = missing_fields(resource.kind, obj)
     if missing:
         name = str(at(obj, "metadata", "name", default=""))
@@ -303,7 +291,7 @@ def check_required(resource: Resource, obj: KubernetesObject) -> None:
 
 
 def _parts_to_write(
-    resource: Resource, old: KubernetesObject, new: Mapping[str, Any], subresource: str
+    resource: ServedResource, old: KubernetesObject, new: Mapping[str, Any], subresource: str
 ) -> dict[str, Any]:
     """Only the status through `status`, everything but the status otherwise."""
     if not resource.status:
@@ -320,8 +308,7 @@ def _parts_to_write(
 
 def _grace(pod: KubernetesObject, asked: int | None) -> int:
     """Seconds of grace: none for pods without a node or that already ended."""
-    ended = at(pod, "status", "phase") in ("Succeeded", "Failed")
-    if ended or not at(pod, "spec", "nodeName"):
+    if is_final(pod) or not at(pod, "spec", "nodeName"):
         return 0
     usual = int(at(pod, "spec", "terminationGracePeriodSeconds", default=30))
     return usual if asked is None else asked

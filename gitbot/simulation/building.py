@@ -10,7 +10,13 @@ from gitbot.simulation.controllers.instances import MACHINE
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 CPU_MODEL, CPU_VENDOR = "Skylake-Server", "Intel"
-READY_SINCE = "2025-11-01T00:00:00Z"
+_READY = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "KubeletReady",
+    "message": "kubelet is ready",
+    "lastTransitionTime": "2025-11-01T00:00:00Z",
+}
 
 
 def node(
@@ -44,15 +50,7 @@ def node(
         "status": {
             "allocatable": resources,
             "capacity": resources,
-            "conditions": [
-                {
-                    "type": "Ready",
-                    "status": "True",
-                    "reason": "KubeletReady",
-                    "message": "kubelet is ready",
-                    "lastTransitionTime": READY_SINCE,
-                }
-            ],
+            "conditions": [dict(_READY)],
             "nodeInfo": {
                 "architecture": "amd64",
                 "bootID": "-".join((boot[:8], boot[8:12], boot[12:16], boot[16:20], boot[20:])),
@@ -83,7 +81,6 @@ def _virtualization_labels() -> dict[str, str]:
 
 
 def namespace(name: str) -> dict[str, Any]:
-    """A namespace."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
@@ -112,14 +109,12 @@ def guest(*, memory: str, cores: int = 1, requests: bool = True) -> dict[str, An
 
 
 def template(labels: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The template of a VM, replica set or Deployment."""
     return {"metadata": {"labels": dict(labels)}, "spec": dict(spec)}
 
 
 def instance_replica_set(
     name: str, *, namespace: str, replicas: int, labels: Mapping[str, str], spec: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A VirtualMachineInstanceReplicaSet."""
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstanceReplicaSet",
@@ -135,26 +130,9 @@ def instance_replica_set(
 def machine(
     name: str, *, namespace: str, labels: Mapping[str, str], spec: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A VirtualMachine that always runs."""
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachine",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"runStrategy": "Always", "template": template(labels, spec)},
-    }
-
-
-def deployment(
-    name: str, *, namespace: str, replicas: int, labels: Mapping[str, str], spec: Mapping[str, Any]
-) -> dict[str, Any]:
-    """A Deployment."""
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": dict(labels)},
-            "template": template(labels, spec),
-        },
     }

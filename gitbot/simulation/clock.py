@@ -11,7 +11,7 @@ Action = Callable[[], None]
 
 
 class VirtualClock:
-    """Virtual time in integer seconds UTC. Actions of one second run in the order they were set."""
+    """Virtual time in integer seconds UTC. Actions of one second run in the order of `at`."""
 
     def __init__(self, start: int) -> None:
         self._now = start
@@ -20,34 +20,32 @@ class VirtualClock:
         self._actions: dict[int, Action] = {}
 
     def now(self) -> int:
-        """The virtual present in seconds UTC."""
         return self._now
 
     def at(self, instant: int, action: Action) -> int:
-        """Run an action at an instant; one in the past runs at the present. Returns its number."""
+        """Run an action at an instant, or now if that is past. Returns its number for `cancel`."""
         self._sequence += 1
         self._actions[self._sequence] = action
         heapq.heappush(self._queue, (max(instant, self._now), self._sequence))
         return self._sequence
 
     def cancel(self, number: int) -> None:
-        """Forget an action; one that ran already is no error."""
+        """Drop an action; one that has run already is not an error."""
         self._actions.pop(number, None)
 
     def next_instant(self) -> int | None:
-        """When the next action is due, None where none is."""
         while self._queue and self._queue[0][1] not in self._actions:
             heapq.heappop(self._queue)
         return self._queue[0][0] if self._queue else None
 
     def move_to(self, instant: int) -> None:
-        """Let the present be that instant. Going back is a bug."""
+        """Set the present. Going back is a bug."""
         if instant < self._now:
             raise Bug(f"BUG: virtual time went back from {self._now} to {instant}")
         self._now = instant
 
     def pop_due(self) -> Action | None:
-        """Take the next action that is due at the present, None where none is."""
+        """Take the next action that is due now; None if there is none."""
         due = self.next_instant()
         if due is None or due > self._now:
             return None

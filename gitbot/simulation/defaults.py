@@ -1,12 +1,12 @@
-"""What the API server fills in when an object is created.
+"""Default values that the API server sets when an object is created.
 
-Sources: k8s.io/kubernetes pkg/apis/core/v1/defaults.go; what pods get is in kubevirt.pod_defaults.
+Sources: k8s.io/kubernetes pkg/apis/core/v1/defaults.go; those of pods are in kubevirt.pod_defaults.
 """
 
 from __future__ import annotations
 
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
 from gitbot.kubevirt.pod_defaults import ClassObjects, stored_pod
-from gitbot.model.objects import KubernetesObject, at, labels_of
 from gitbot.simulation.pod_quality import quality_of
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.store import with_metadata

@@ -1,4 +1,4 @@
-"""Dials: how long things take in the simulated cluster, and what is to go wrong.
+"""Dials: how long things take in the simulated cluster, and what fails.
 
 All durations are integer seconds of virtual time.
 """
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dials:
-    """How a simulated cluster behaves where a real one depends on hardware and luck.
+    """Behaviour of a simulated cluster that in a real one depends on hardware and luck.
 
     `prefer` names the nodes that win first among equal scores, where a real scheduler throws dice.
-    `bandwidth` is what a memory copy gets, bytes a second; `handler_step` is how long virt-handler
+    `bandwidth` is that of a memory copy, in bytes a second; `handler_step` is how long virt-handler
     takes for each of its writes during a migration. With `webhooks_down` virt-api does not answer:
     creates of VMIs and migrations, and evictions of launcher pods, get 500; deletes work.
     """

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitbot.model.objects import KubernetesObject, at, condition_of, labels_of
-from gitbot.simulation.selectors import selector_match
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of
+from gitbot.kubernetes.phases import is_final, phase_of
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Store, controller_of
 
@@ -18,14 +19,12 @@ _SCALED = ("ReplicaSet", "StatefulSet", "ReplicationController")
 
 
 def check_budgets(store: Store, pod: KubernetesObject) -> None:
-    """Raise 429 where a budget forbids the eviction, 500 where more than one covers the pod."""
-    if at(pod, "status", "phase") in ("Succeeded", "Failed", "Pending"):
+    """Raise 429 if a budget forbids the eviction, 500 if more than one covers the pod."""
+    if is_final(pod) or phase_of(pod) == "Pending":
         return
     namespace = pod["metadata"]["namespace"]
     covering = [
-        budget
-        for budget in store.all("PodDisruptionBudget", namespace)
-        if selector_match(at(budget, "spec", "selector"), labels_of(pod))
+        budget for budget in store.all("PodDisruptionBudget", namespace) if _covers(budget, pod)
     ]
     if len(covering) > 1:
         raise ApiError(
@@ -53,7 +52,6 @@ def _violated(store: Store, budget: KubernetesObject) -> ApiError:
 
 
 def allowed_disruptions(store: Store, budget: KubernetesObject) -> int:
-    """How many more pods of a budget may go now."""
     pods = _covered(store, budget)
     desired = _desired(store, budget, pods)
     return 0 if desired is None else max(_healthy(pods) - desired, 0)
@@ -63,13 +61,16 @@ def _covered(store: Store, budget: KubernetesObject) -> list[KubernetesObject]:
     return [
         pod
         for pod in store.all("Pod", budget["metadata"]["namespace"])
-        if selector_match(at(budget, "spec", "selector"), labels_of(pod))
-        and at(pod, "status", "phase") not in ("Succeeded", "Failed")
+        if _covers(budget, pod) and not is_final(pod)
     ]
 
 
+def _covers(budget: KubernetesObject, pod: KubernetesObject) -> bool:
+    return LabelMatcher.of(at(budget, "spec", "selector")).matches(labels_of(pod))
+
+
 def _desired(store: Store, budget: KubernetesObject, pods: list[KubernetesObject]) -> int | None:
-    """How many healthy pods there have to be; None where that cannot be computed."""
+    """How many pods must be healthy; None if that cannot be computed."""
     minimum, maximum = at(budget, "spec", "minAvailable"), at(budget, "spec", "maxUnavailable")
     if isinstance(minimum, int):
         return minimum
@@ -91,7 +92,7 @@ def _is_healthy(pod: KubernetesObject) -> bool:
 
 
 def _expected(store: Store, pods: list[KubernetesObject]) -> int | None:
-    """The sum of the controllers' replicas; None where a controller has no scale."""
+    """The sum of the controllers' replicas; None if a controller has no scale."""
     wanted: dict[str, int] = {}
     for pod in pods:
         owner = controller_of(pod)

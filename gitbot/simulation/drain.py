@@ -1,8 +1,9 @@
-"""`kubectl drain` in process: cordon, evict what is not a DaemonSet's, try again on 429."""
+"""`kubectl drain` in process: cordon, evict all but DaemonSets' pods, try again on 429."""
 
 from __future__ import annotations
 
-from gitbot.model.objects import KubernetesObject, at
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.kubernetes.phases import is_final
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import controller_of, key_of
@@ -38,7 +39,6 @@ def _to_evict(cluster: SimulatedCluster, node: str) -> list[KubernetesObject]:
     found = []
     for pod in cluster.store.indexed("Pod", "node", node):
         owner = controller_of(pod)
-        ended = at(pod, "status", "phase") in ("Succeeded", "Failed")
-        if not ended and (owner is None or owner["kind"] != "DaemonSet"):
+        if not is_final(pod) and (owner is None or owner["kind"] != "DaemonSet"):
             found.append(pod)
     return found

@@ -19,11 +19,10 @@ _ROUNDS = 1_000_000
 
 
 class Controller(Protocol):
-    """One control loop. `kinds` are the kinds whose changes it wants to see."""
+    """One control loop. `kinds` are the kinds that it watches."""
 
     @property
-    def kinds(self) -> frozenset[str]:
-        """The kinds that it watches."""
+    def kinds(self) -> frozenset[str]: ...
 
     def touched(self, change: Change) -> Iterable[Key]:
         """The keys that a change makes dirty, in the order in which to handle them."""
@@ -32,11 +31,11 @@ class Controller(Protocol):
         """Bring one key forward; returns seconds until it wants to be called again (0: at once)."""
 
 
-class Engine:
+class ControllerLoop:
     """Drives the controllers over one store and one virtual clock.
 
-    With `tolerant` an object that a controller cannot digest is noted in `failures` and left, as a
-    real controller survives it; else its failure is raised.
+    With `tolerant`, an object that a controller cannot handle goes into `failures` and is left
+    alone, as real controllers do; otherwise its failure is raised.
     """
 
     def __init__(
@@ -57,11 +56,10 @@ class Engine:
         store.listeners.append(self._on_change)
 
     def touch(self, controller: Controller, key: Key) -> None:
-        """Make a key of a controller dirty."""
         self._enqueue((self._controllers.index(controller), key))
 
     def run_ready(self) -> None:
-        """Reconcile until nothing is dirty at the present."""
+        """Reconcile until nothing is dirty at present."""
         for _ in range(_ROUNDS):
             if not self._queue:
                 return
@@ -88,14 +86,14 @@ class Engine:
         return True
 
     def idle(self) -> bool:
-        """Whether nothing is dirty and nothing is due, ever."""
+        """Whether nothing is dirty and nothing is due, at any time."""
         return not self._queue and self._clock.next_instant() is None
 
     def _on_change(self, change: Change) -> None:
         for index in self._by_kind.get(change.kind, ()):
             keys = self._controllers[index].touched(change)
             if self.paused:
-                continue  # indexes follow all the same, nothing is reconciled
+                continue  # indexes still follow, but nothing is reconciled
             for key in keys:
                 self._enqueue((index, key))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.model.canonical import short_digest
 from gitbot.model.instants import format_instant
-from gitbot.model.objects import KubernetesObject, at
 from gitbot.simulation.store import Store
 
 
 class Recorder:
-    """Writes Events about objects. `source` is the component that speaks."""
+    """Writes Events about objects. `source` is the reporting component."""
 
     def __init__(self, *, store: Store, now: Callable[[], int], source: str) -> None:
         self._store = store
@@ -22,7 +22,7 @@ class Recorder:
     def record(
         self, obj: KubernetesObject, *, reason: str, message: str, warning: bool = False
     ) -> None:
-        """Record an Event; the same one again only counts up."""
+        """Record an Event; an equal one only increases its count."""
         metadata = obj["metadata"]
         namespace = metadata.get("namespace") or "default"
         identity = f"{obj['kind']}/{metadata.get('uid')}/{reason}/{message}/{self._source}"

@@ -1,4 +1,4 @@
-"""What the API server refuses of any object: names, labels, annotations, finalizers, patched parts.
+"""What the API server refuses in any object: names, labels, annotations, finalizers, patched parts.
 
 Sources: Kubernetes 1.36, apimachinery/pkg/api/validation/objectmeta.go, and the answers of a real
 kube-apiserver, to which tests/contracts/api_server holds both.
@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gitbot.model.label_syntax import (
+from gitbot.kubernetes.labels import (
     label_key_problems,
     label_value_problems,
     subdomain_problems,
 )
-from gitbot.model.objects import KubernetesObject, at, labels_of
-from gitbot.simulation.resources import Resource
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
+from gitbot.simulation.resources import ServedResource
 from gitbot.simulation.status import ApiError, bad_request, invalid
 
 Cause = tuple[str, str, str]  # field, reason, message
@@ -36,8 +36,8 @@ _POD_WORDS = (
 )
 
 
-def check_new(resource: Resource, obj: KubernetesObject, namespace: str) -> None:
-    """Raise 400 or 422 where the metadata of a new object is wrong. `namespace` is the URL's."""
+def check_new(resource: ServedResource, obj: KubernetesObject, namespace: str) -> None:
+    """Raise 400 or 422 if the metadata of a new object is wrong. `namespace` is the URL's."""
     metadata = obj["metadata"]
     inside = metadata.get("namespace") or ""
     if namespace and inside and inside != namespace:
@@ -50,30 +50,30 @@ def check_new(resource: Resource, obj: KubernetesObject, namespace: str) -> None
     _raise(resource, obj, [*_name(resource, obj), *_metadata(obj)])
 
 
-def check_labels(resource: Resource, obj: KubernetesObject) -> None:
-    """Raise 422 where labels that a webhook added are no labels."""
+def check_labels(resource: ServedResource, obj: KubernetesObject) -> None:
+    """Raise 422 for invalid labels that a webhook added."""
     causes = [cause for cause in _metadata(obj) if cause[0] == "metadata.labels"]
     _raise(resource, obj, causes)
 
 
-def check_changed(resource: Resource, old: KubernetesObject, new: KubernetesObject) -> None:
-    """Raise 422 where an update changes what it must not, or makes the metadata wrong."""
+def check_changed(resource: ServedResource, old: KubernetesObject, new: KubernetesObject) -> None:
+    """Raise 422 if an update changes what it must not, or makes the metadata wrong."""
     causes = [*_metadata(new), *_late_finalizers(old, new)]
     if resource.kind == "Pod":
         causes += _pod_spec(old, new)
     _raise(resource, new, causes)
 
 
-def check_replacement(resource: Resource, obj: KubernetesObject) -> None:
-    """Raise 422 for a custom resource that is replaced without saying which version."""
+def check_replacement(resource: ServedResource, obj: KubernetesObject) -> None:
+    """Raise 422 if a custom resource is replaced without a resourceVersion."""
     if resource.custom and not at(obj, "metadata", "resourceVersion"):
         message = "Invalid value: 0: must be specified for an update"
         name = str(obj["metadata"].get("name", ""))
         raise invalid(resource, name, [("metadata.resourceVersion", "FieldValueInvalid", message)])
 
 
-def check_patched(resource: Resource, old: KubernetesObject, new: KubernetesObject) -> None:
-    """Raise 400 where a patch renames an object, 422 where it changes its uid."""
+def check_patched(resource: ServedResource, old: KubernetesObject, new: KubernetesObject) -> None:
+    """Raise 400 if a patch renames an object, 422 if it changes its uid."""
     name, wanted = old["metadata"]["name"], at(new, "metadata", "name")
     if wanted != name:
         raise another_name(wanted, name)
@@ -90,8 +90,8 @@ def another_name(found: Any, expected: str) -> ApiError:
     )
 
 
-def wrong_types(resource: Resource, obj: Mapping[str, Any], wrong: Iterable[str]) -> ApiError:
-    """What is answered to fields of a wrong type: decoding fails, or the CRD's schema refuses."""
+def wrong_types(resource: ServedResource, obj: Mapping[str, Any], wrong: Iterable[str]) -> ApiError:
+    """The answer to fields of a wrong type: decoding fails, or the CRD's schema refuses."""
     texts = list(wrong)
     if resource.custom:
         causes = [
@@ -109,12 +109,12 @@ def wrong_types(resource: Resource, obj: Mapping[str, Any], wrong: Iterable[str]
     )
 
 
-def _raise(resource: Resource, obj: KubernetesObject, causes: list[Cause]) -> None:
+def _raise(resource: ServedResource, obj: KubernetesObject, causes: list[Cause]) -> None:
     if causes:
         raise invalid(resource, str(obj["metadata"].get("name", "")), causes)
 
 
-def _name(resource: Resource, obj: KubernetesObject) -> Iterator[Cause]:
+def _name(resource: ServedResource, obj: KubernetesObject) -> Iterator[Cause]:
     name = obj["metadata"].get("name")
     if not name:
         return
@@ -125,12 +125,17 @@ def _name(resource: Resource, obj: KubernetesObject) -> Iterator[Cause]:
         yield "metadata.name", "FieldValueInvalid", f'Invalid value: "{name}": {problem}'
 
 
-def _metadata(obj: KubernetesObject) -> Iterator[Cause]:
-    for key, value in labels_of(obj).items():
+def label_causes(field: str, labels: Mapping[str, str]) -> Iterator[Cause]:
+    """Why keys and values are not valid labels."""
+    for key, value in labels.items():
         problems = [(key, problem) for problem in label_key_problems(key)]
         problems += [(value, problem) for problem in label_value_problems(value)]
         for text, problem in problems:
-            yield "metadata.labels", "FieldValueInvalid", f'Invalid value: "{text}": {problem}'
+            yield field, "FieldValueInvalid", f'Invalid value: "{text}": {problem}'
+
+
+def _metadata(obj: KubernetesObject) -> Iterator[Cause]:
+    yield from label_causes("metadata.labels", labels_of(obj))
     for key in at(obj, "metadata", "annotations", default={}):
         for problem in label_key_problems(key.lower()):
             message = f'Invalid value: "{key}": {problem}'

@@ -28,7 +28,6 @@ _PRIMITIVE_MERGE = frozenset({"finalizers"})
 
 
 def merge_patch(value: Any, patch: Any) -> Any:
-    """RFC 7386."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(value) if isinstance(value, Mapping) else {}
@@ -92,7 +91,7 @@ def _merge_list(old: Sequence[Any], patch: Sequence[Any], merge_key: str) -> lis
 
 
 def json_patch(value: Any, operations: Any) -> Any:
-    """RFC 6902; raises 422 where a test fails or a path is missing, 400 where it is malformed."""
+    """RFC 6902; raises 422 if a test fails or a path is missing, 400 if it is malformed."""
     if not isinstance(operations, list):
         raise bad_request(
             "error decoding patch: json: cannot unmarshal object into Go value of type "
@@ -127,7 +126,7 @@ def _operate(value: Any, operation: Mapping[str, Any]) -> Any:
 
 
 def _unprocessable(cause: str) -> ApiError:
-    """422; the real server keeps the cause to itself, here it stands in the details."""
+    """422; the real server hides the cause, here it is in the details."""
     return ApiError(
         "the server rejected our request due to an error in our request",
         details={"causes": [{"message": cause}]},

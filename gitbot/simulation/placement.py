@@ -1,35 +1,24 @@
-"""The scheduler's truth in the simulator: room `constraints`, kept up to date change by change."""
+"""The simulator's scheduling decisions: room `constraints`, kept up to date change by change."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from gitbot.constraints.facts import FACT_KINDS
 from gitbot.constraints.verdicts import Judgement
 from gitbot.constraints.world import World
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at
+from gitbot.kubernetes.phases import is_final
 from gitbot.model.pod import Pod
 from gitbot.simulation.controllers.scheduler import Choice
 from gitbot.simulation.store import Change, Store
 from gitbot.snapshot import from_objects
 
-FACT_KINDS = (
-    "CSINode",
-    "Namespace",
-    "Node",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "ReplicaSet",
-    "ReplicationController",
-    "Service",
-    "StatefulSet",
-    "StorageClass",
-)
-
 
 class WorldPlacement:
-    """A World that follows the store. Facts (nodes, volumes, ...) are read anew when they change.
+    """A World that follows the store. Facts (nodes, volumes, ...) are read again after a change.
 
     Among nodes of equal score the first of `prefer` wins, then the first by name.
     """
@@ -41,7 +30,6 @@ class WorldPlacement:
         self._pods: dict[NamespacedName, Pod] = {}
 
     def changed(self, change: Change) -> None:
-        """Take note of one change."""
         if change.kind == "Pod":
             self._pod_changed(change)
         elif change.kind in FACT_KINDS and _facts_of(change.old) != _facts_of(change.new):
@@ -101,13 +89,13 @@ def _facts_of(obj: KubernetesObject | None) -> object:
 
 
 def _placed_facts(obj: KubernetesObject) -> object:
-    finished = at(obj, "status", "phase") in ("Succeeded", "Failed")
+    finished = is_final(obj)
     metadata = obj["metadata"]
     return finished, metadata.get("labels"), "deletionTimestamp" in metadata, obj["spec"]
 
 
 def refusal(judgement: Judgement) -> str:
-    """`0/7 nodes are available: 3 node(s) ...` as kube-scheduler words it."""
+    """The refusal in kube-scheduler's words: `0/7 nodes are available: 3 node(s) ...`."""
     total = len(judgement.nodes)
     if judgement.whole is not None:
         return f"0/{total} nodes are available: {', '.join(judgement.whole.reasons)}."

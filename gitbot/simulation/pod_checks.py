@@ -1,8 +1,8 @@
-"""What the API server refuses of a pod: labels it cannot be, and admission plugins on by default.
+"""What the API server refuses in a pod: invalid labels, and the default admission plugins.
 
 Sources: Kubernetes 1.36, pkg/apis/core/validation, plugin/pkg/admission/{runtimeclass,limitranger}
-and pod-security-admission, each only as far as a launcher pod can run into it: hugepages, the
-nodeSelector, the seccomp rule of level restricted, most and least of a LimitRange.
+and pod-security-admission, each only as far as a launcher pod can violate it: hugepages, the
+nodeSelector, the seccomp rule of level restricted, minimum and maximum of a LimitRange.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gitbot.model.label_syntax import label_key_problems, label_value_problems
-from gitbot.model.objects import Json, KubernetesObject, at, labels_of
-from gitbot.model.quantities import units_of, whole
+from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of
+from gitbot.kubernetes.quantities import units_of, whole
+from gitbot.simulation.object_checks import label_causes
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError, invalid
 from gitbot.simulation.store import Store
@@ -22,18 +22,18 @@ _PROFILES = ("RuntimeDefault", "Localhost")
 
 
 def check_pod(store: Store, pod: KubernetesObject) -> None:
-    """Raise 403 where a plugin refuses the pod, 422 where the pod itself is wrong."""
+    """Raise 403 if a plugin refuses the pod, 422 if the pod itself is wrong."""
     _check_runtime_class(store, pod)
     _check_security(store, pod)
     _check_limit_ranges(store, pod)
-    causes = [*_hugepages(pod), *_node_selector(at(pod, "spec", "nodeSelector", default={}))]
+    causes = [*_hugepages(pod), *_node_selector(pod)]
     causes += _label_keys(pod)
     if causes:
         raise invalid(BY_KIND["Pod"], _name(pod), causes)
 
 
 def _label_keys(pod: KubernetesObject) -> Iterator[tuple[str, str, str]]:
-    """A key of `matchLabelKeys` that the selector has besides; of `mismatchLabelKeys` it may.
+    """Keys of `matchLabelKeys` that the selector has too; `mismatchLabelKeys` may have them.
 
     The pod is as the API server stores it: each key that the pod has was merged into the selector.
     """
@@ -65,7 +65,6 @@ def _name(pod: KubernetesObject) -> str:
 
 
 def forbidden(pod: KubernetesObject, why: str) -> ApiError:
-    """403 by an admission plugin."""
     return ApiError(f'pods "{_name(pod)}" is forbidden: {why}', code=403, reason="Forbidden")
 
 
@@ -76,17 +75,13 @@ def containers_of(pod: KubernetesObject) -> Iterator[tuple[str, Json]]:
             yield f"spec.{kind}[{index}]", item
 
 
-def _node_selector(selector: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    field, reason = "spec.nodeSelector", "FieldValueInvalid"
-    for key, value in sorted(selector.items()):
-        for problem in label_key_problems(key):
-            yield field, reason, f'Invalid value: "{key}": {problem}'
-        for problem in label_value_problems(value):
-            yield field, reason, f'Invalid value: "{value}": {problem}'
+def _node_selector(pod: KubernetesObject) -> Iterator[tuple[str, str, str]]:
+    asked: Mapping[str, str] = at(pod, "spec", "nodeSelector", default={})
+    return label_causes("spec.nodeSelector", dict(sorted(asked.items())))
 
 
 def _hugepages(pod: KubernetesObject) -> Iterator[tuple[str, str, str]]:
-    """Hugepages are asked for in whole pages."""
+    """Hugepages must be requested in whole pages."""
     listed = sorted(containers_of(pod), key=lambda item: "initContainers" in item[0])
     for path, item in listed:
         for side in ("limits", "requests"):

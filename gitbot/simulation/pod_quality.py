@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gitbot.model.objects import KubernetesObject, at
-from gitbot.model.quantities import units_of
+from gitbot.kubernetes.objects import KubernetesObject, at
+from gitbot.kubernetes.quantities import units_of
 
 _COUNTED = ("cpu", "memory")
 

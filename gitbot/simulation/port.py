@@ -1,25 +1,26 @@
 """The cluster and clock ports on a simulated cluster, in process.
 
-Requests are those that the real adapter makes: the same validation, admission and dry run answer
-them. Every method passes through `call`, where faults can be injected (see faults).
+Requests pass the same validation, admission and dry run as those of the real adapter. Every method
+passes through `call`, which can inject faults (see faults).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
+from gitbot.constraints.made import Remade
 from gitbot.errors import ClusterError
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of
 from gitbot.model.cluster import KINDS, ClusterSnapshot
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, name_of
-from gitbot.simulation.api import Asked
+from gitbot.simulation.api import WriteOptions
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError
-from gitbot.simulation.store import key_of, version_of
-from gitbot.snapshot import from_pruned
-from gitbot.snapshot.decode import prune
+from gitbot.simulation.store import version_of
+from gitbot.snapshot import belongs, from_sorted, prune
 
 MIGRATION = "VirtualMachineInstanceMigration"
 INSTANCE = "VirtualMachineInstance"
@@ -29,76 +30,70 @@ KUBERNETES_VERSION = "v1.36.3"
 T = TypeVar("T")
 
 
+def _cut(kind: str, obj: KubernetesObject) -> KubernetesObject | None:
+    """An object as a snapshot holds it, None if it holds none; the store's never change."""
+    return prune(kind, obj) if belongs(kind, obj, name_of(obj)) else None
+
+
 class SimulatedPort:
     """Implements ports.cluster.Cluster and ports.clock.Clock; `sleep` lets virtual time pass."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster
-        self._cuts: dict[tuple[str, str, str], tuple[KubernetesObject, KubernetesObject]] = {}
+        self._cuts: dict[str, Remade[KubernetesObject | None]] = {}
+        self._held: dict[str, tuple[int, Sequence[KubernetesObject]]] = {}
 
     @property
     def name(self) -> str:
-        """The cluster's name in the configuration."""
         return self.cluster.name
 
     def call(self, verb: str, what: str, action: Callable[[], T]) -> T:
-        """Make one request; the place where faults enter. `what` names kind and object."""
+        """Make one request; faults come in here. `what` names kind and object."""
         del verb, what
         return action()
 
     # Clock
 
     def now(self) -> int:
-        """The virtual present in seconds UTC."""
         return self.cluster.now()
 
     def sleep(self, seconds: int) -> None:
-        """Let that much virtual time pass."""
         self.cluster.advance(max(seconds, 0))
 
     # Reading
 
     def snapshot(self) -> ClusterSnapshot:
-        """A complete consistent read."""
         return self.call("list", "snapshot", self._snapshot)
 
     def _snapshot(self) -> ClusterSnapshot:
-        store = self.cluster.store
-        found = {
-            kind: [self._pruned(kind, obj) for obj in store.all(kind)]
-            for kind in KINDS
-            if kind in BY_KIND
-        }
-        return from_pruned(
+        return from_sorted(
             self.name,
-            found,
+            {kind: self._all(kind) for kind in KINDS if kind in BY_KIND},
             self.now(),
             kubernetes_version=KUBERNETES_VERSION,
-            resource_version=str(store.version),
+            resource_version=str(self.cluster.store.version),
         )
 
-    def _pruned(self, kind: str, obj: KubernetesObject) -> KubernetesObject:
-        """The object as a snapshot holds it; stored objects never change, so it is cut once."""
-        key = (kind, *key_of(obj))
-        known = self._cuts.get(key)
-        if known is None or known[0] is not obj:
-            known = self._cuts[key] = (obj, prune(kind, obj))
-        return known[1]
+    def _all(self, kind: str) -> Sequence[KubernetesObject]:
+        """The objects of a kind as a snapshot holds them: identical objects until one changes."""
+        store = self.cluster.store
+        version, held = self._held.get(kind, (-1, ()))
+        if version != store.changed(kind):
+            cuts = self._cuts.setdefault(kind, Remade(partial(_cut, kind)))
+            held = tuple(cut for cut in cuts((obj,) for obj in store.all(kind)) if cut is not None)
+            self._held[kind] = (store.changed(kind), held)
+        return held
 
     def server_time(self) -> int:
-        """The API server's clock, seconds UTC."""
         return self.call("get", "version", self.cluster.now)
 
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
-        """One VirtualMachineInstanceMigration, None where there is none."""
         return self._find(MIGRATION, name)
 
     def list_migrations(self) -> tuple[KubernetesObject, ...]:
-        """All VirtualMachineInstanceMigrations of all namespaces, sorted."""
         return self.call("list", MIGRATION, lambda: self.cluster.list(MIGRATION))
 
     def get_instance(self, name: NamespacedName) -> KubernetesObject | None:
-        """One VirtualMachineInstance, None where there is none."""
         return self._find(INSTANCE, name)
 
     def list_events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
@@ -128,7 +123,7 @@ class SimulatedPort:
         """Create a VMIM with fieldValidation=Strict; returns it as stored."""
 
         def create() -> KubernetesObject:
-            asked = Asked(dry_run=dry_run, validation="Strict")
+            asked = WriteOptions(dry_run=dry_run, validation="Strict")
             stored = self.cluster.api.create(migration, asked=asked).object
             self.cluster.engine.run_ready()
             return stored
@@ -136,7 +131,7 @@ class SimulatedPort:
         return self.call("create", f"{MIGRATION} {name_of(migration)}", create)
 
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
-        """Delete (cancel) a VMIM if it still has that UID; False where it is gone."""
+        """Delete (cancel) a VMIM if it still has that UID; False if it is gone."""
 
         def delete() -> bool:
             return self._delete(MIGRATION, (name.namespace, name.name), {"uid": uid})
@@ -161,7 +156,6 @@ class SimulatedPort:
         self._patch("Node", ("", node), {"metadata": {"labels": dict(labels)}})
 
     def set_unschedulable(self, node: str, unschedulable: bool) -> None:
-        """Cordon or uncordon a node."""
         self._patch("Node", ("", node), {"spec": {"unschedulable": unschedulable or None}})
 
     def _patch(self, kind: str, key: tuple[str, str], patch: Mapping[str, Any]) -> None:
@@ -181,7 +175,6 @@ class SimulatedPort:
         return self.call("get", "ConfigMap gitbot/gitbot-hold", read)
 
     def set_hold_flag(self, reason: str | None) -> None:
-        """Create (or update) or remove that ConfigMap."""
         if reason is None:
             self.call(
                 "delete", "ConfigMap gitbot-hold", lambda: self._delete("ConfigMap", HOLD, {})

@@ -1,4 +1,4 @@
-"""ResourceQuota admission for pods. Quotas with scopes are not looked at.
+"""ResourceQuota admission for pods. Quotas with scopes are ignored.
 
 Source: k8s.io/apiserver admission plugin ResourceQuota, pkg/quota/v1/evaluator/core/pods.go.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gitbot.model.objects import Json, KubernetesObject, at
-from gitbot.model.quantities import units_of
+from gitbot.kubernetes.objects import Json, KubernetesObject, at
+from gitbot.kubernetes.phases import is_final
+from gitbot.kubernetes.quantities import units_of
 from gitbot.simulation.pod_checks import containers_of, forbidden
 from gitbot.simulation.store import Store
 
@@ -18,7 +19,7 @@ _SHORT = {"cpu": "requests.cpu", "memory": "requests.memory"}
 
 
 def check_quota(store: Store, pod: KubernetesObject) -> None:
-    """Raise 403 where the pod would exceed a quota of its namespace."""
+    """Raise 403 if the pod would exceed a quota of its namespace."""
     namespace = pod["metadata"]["namespace"]
     for quota in store.all("ResourceQuota", namespace):
         if at(quota, "spec", "scopes") or at(quota, "spec", "scopeSelector"):
@@ -29,12 +30,12 @@ def check_quota(store: Store, pod: KubernetesObject) -> None:
             if name in (*_COUNTS, *_SHORT) or name.startswith(("requests.", "limits."))
         }
         _check_named(quota, hard, pod)
-        others = [other for other in store.all("Pod", namespace) if not _ended(other)]
+        others = [other for other in store.all("Pod", namespace) if not is_final(other)]
         _check_amounts(quota, hard, pod, others)
 
 
 def _check_named(quota: KubernetesObject, hard: Json, pod: KubernetesObject) -> None:
-    """A quota on requests or limits wants every container to name them."""
+    """A quota on requests or limits requires every container to name them."""
     missing = sorted(
         name
         for name in hard
@@ -78,16 +79,12 @@ def _check_amounts(
     )
 
 
-def _ended(pod: KubernetesObject) -> bool:
-    return at(pod, "status", "phase") in ("Succeeded", "Failed")
-
-
 def _unit(name: str) -> str:
     return name.rpartition(".")[2] if name.endswith((".cpu", ".memory")) else name
 
 
 def _amount(container: Json, name: str) -> int | None:
-    """What one container asks of a quota's resource, in milli cpu or whole units."""
+    """One container's share of a quota's resource, in milli cpu or whole units."""
     value = _given(container, name)
     return None if value is None else units_of(_unit(_SHORT.get(name, name)), value)
 

@@ -28,7 +28,7 @@ _COUNTED = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resource:
+class ServedResource:
     """One resource type. `status` says whether it has a status subresource."""
 
     kind: str
@@ -43,7 +43,6 @@ class Resource:
 
     @property
     def api_version(self) -> str:
-        """`v1` or `group/version`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
@@ -53,20 +52,27 @@ class Resource:
 
     @property
     def singular(self) -> str:
-        """The singular name that kubectl accepts."""
         return self.kind.lower()
 
     @property
     def qualified(self) -> str:
-        """`plural.group` as messages name it; the plural alone in the core group."""
+        """`plural.group` as in messages; only the plural in the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
-def _core(kind: str, plural: str, *short: str, namespaced: bool = True, status: bool = False,
-          categories: tuple[str, ...] = ()) -> Resource:  # fmt: skip
-    return Resource(
+def _built_in(
+    kind: str,
+    plural: str,
+    *short: str,
+    group: str = "",
+    namespaced: bool = True,
+    status: bool = False,
+    categories: tuple[str, ...] = (),
+) -> ServedResource:
+    return ServedResource(
         kind=kind,
         plural=plural,
+        group=group,
         namespaced=namespaced,
         status=status,
         short_names=short,
@@ -74,8 +80,8 @@ def _core(kind: str, plural: str, *short: str, namespaced: bool = True, status: 
     )
 
 
-def _kubevirt(kind: str, *short: str, status: bool = True) -> Resource:
-    return Resource(
+def _kubevirt(kind: str, *short: str, status: bool = True) -> ServedResource:
+    return ServedResource(
         kind=kind,
         plural=f"{kind.lower()}s",
         group="kubevirt.io",
@@ -86,70 +92,53 @@ def _kubevirt(kind: str, *short: str, status: bool = True) -> Resource:
     )
 
 
-RESOURCES: tuple[Resource, ...] = (
-    _core("ConfigMap", "configmaps", "cm"),
-    _core("Event", "events", "ev"),
-    _core("LimitRange", "limitranges", "limits"),
-    _core("Namespace", "namespaces", "ns", namespaced=False, status=True),
-    _core("Node", "nodes", "no", namespaced=False, status=True),
-    _core("PersistentVolume", "persistentvolumes", "pv", namespaced=False, status=True),
-    _core("PersistentVolumeClaim", "persistentvolumeclaims", "pvc", status=True),
-    _core("Pod", "pods", "po", status=True, categories=("all",)),
-    _core("ReplicationController", "replicationcontrollers", "rc", status=True),
-    _core("ResourceQuota", "resourcequotas", "quota", status=True),
-    _core("Service", "services", "svc", status=True, categories=("all",)),
-    _core("ServiceAccount", "serviceaccounts", "sa"),
-    Resource(
-        kind="MutatingAdmissionPolicy",
-        plural="mutatingadmissionpolicies",
+RESOURCES: tuple[ServedResource, ...] = (
+    _built_in("ConfigMap", "configmaps", "cm"),
+    _built_in("Event", "events", "ev"),
+    _built_in("LimitRange", "limitranges", "limits"),
+    _built_in("Namespace", "namespaces", "ns", namespaced=False, status=True),
+    _built_in("Node", "nodes", "no", namespaced=False, status=True),
+    _built_in("PersistentVolume", "persistentvolumes", "pv", namespaced=False, status=True),
+    _built_in("PersistentVolumeClaim", "persistentvolumeclaims", "pvc", status=True),
+    _built_in("Pod", "pods", "po", status=True, categories=("all",)),
+    _built_in("ReplicationController", "replicationcontrollers", "rc", status=True),
+    _built_in("ResourceQuota", "resourcequotas", "quota", status=True),
+    _built_in("Service", "services", "svc", status=True, categories=("all",)),
+    _built_in("ServiceAccount", "serviceaccounts", "sa"),
+    _built_in(
+        "MutatingAdmissionPolicy",
+        "mutatingadmissionpolicies",
         group="admissionregistration.k8s.io",
         namespaced=False,
     ),
-    Resource(
-        kind="MutatingAdmissionPolicyBinding",
-        plural="mutatingadmissionpolicybindings",
+    _built_in(
+        "MutatingAdmissionPolicyBinding",
+        "mutatingadmissionpolicybindings",
         group="admissionregistration.k8s.io",
         namespaced=False,
     ),
-    Resource(
-        kind="CustomResourceDefinition",
-        plural="customresourcedefinitions",
+    _built_in(
+        "CustomResourceDefinition",
+        "customresourcedefinitions",
+        "crd",
+        "crds",
         group="apiextensions.k8s.io",
         namespaced=False,
-        short_names=("crd", "crds"),
         status=True,
     ),
-    Resource(kind="DaemonSet", plural="daemonsets", group="apps", short_names=("ds",), status=True),
-    Resource(
-        kind="Deployment",
-        plural="deployments",
-        group="apps",
-        short_names=("deploy",),
-        categories=("all",),
-        status=True,
+    _built_in("DaemonSet", "daemonsets", "ds", group="apps", status=True),
+    _built_in(
+        "Deployment", "deployments", "deploy", group="apps", status=True, categories=("all",)
     ),
-    Resource(
-        kind="ReplicaSet",
-        plural="replicasets",
-        group="apps",
-        short_names=("rs",),
-        categories=("all",),
-        status=True,
-    ),
-    Resource(
-        kind="StatefulSet",
-        plural="statefulsets",
-        group="apps",
-        short_names=("sts",),
-        status=True,
-    ),
-    Resource(kind="Lease", plural="leases", group="coordination.k8s.io"),
+    _built_in("ReplicaSet", "replicasets", "rs", group="apps", status=True, categories=("all",)),
+    _built_in("StatefulSet", "statefulsets", "sts", group="apps", status=True),
+    _built_in("Lease", "leases", group="coordination.k8s.io"),
     _kubevirt("KubeVirt", "kv", "kvs"),
     _kubevirt("VirtualMachine", "vm", "vms"),
     _kubevirt("VirtualMachineInstance", "vmi", "vmis", status=False),
     _kubevirt("VirtualMachineInstanceMigration", "vmim", "vmims"),
     _kubevirt("VirtualMachineInstanceReplicaSet", "vmirs", "vmirss"),
-    Resource(
+    ServedResource(
         kind="MigrationPolicy",
         plural="migrationpolicies",
         group="migrations.kubevirt.io",
@@ -158,15 +147,9 @@ RESOURCES: tuple[Resource, ...] = (
         status=True,
         custom=True,
     ),
-    Resource(kind="RuntimeClass", plural="runtimeclasses", group="node.k8s.io", namespaced=False),
-    Resource(
-        kind="PodDisruptionBudget",
-        plural="poddisruptionbudgets",
-        group="policy",
-        short_names=("pdb",),
-        status=True,
-    ),
-    Resource(
+    _built_in("RuntimeClass", "runtimeclasses", group="node.k8s.io", namespaced=False),
+    _built_in("PodDisruptionBudget", "poddisruptionbudgets", "pdb", group="policy", status=True),
+    ServedResource(
         kind="VirtualMachinePool",
         plural="virtualmachinepools",
         group="pool.kubevirt.io",
@@ -176,31 +159,21 @@ RESOURCES: tuple[Resource, ...] = (
         status=True,
         custom=True,
     ),
-    Resource(
-        kind="PriorityClass",
-        plural="priorityclasses",
-        group="scheduling.k8s.io",
-        namespaced=False,
-        short_names=("pc",),
+    _built_in(
+        "PriorityClass", "priorityclasses", "pc", group="scheduling.k8s.io", namespaced=False
     ),
-    Resource(kind="CSINode", plural="csinodes", group="storage.k8s.io", namespaced=False),
-    Resource(
-        kind="StorageClass",
-        plural="storageclasses",
-        group="storage.k8s.io",
-        namespaced=False,
-        short_names=("sc",),
-    ),
-    Resource(
-        kind="VolumeAttachment",
-        plural="volumeattachments",
+    _built_in("CSINode", "csinodes", group="storage.k8s.io", namespaced=False),
+    _built_in("StorageClass", "storageclasses", "sc", group="storage.k8s.io", namespaced=False),
+    _built_in(
+        "VolumeAttachment",
+        "volumeattachments",
         group="storage.k8s.io",
         namespaced=False,
         status=True,
     ),
 )
 
-BY_KIND: Mapping[str, Resource] = {resource.kind: resource for resource in RESOURCES}
-BY_PATH: Mapping[tuple[str, str, str], Resource] = {
+BY_KIND: Mapping[str, ServedResource] = {resource.kind: resource for resource in RESOURCES}
+BY_PATH: Mapping[tuple[str, str, str], ServedResource] = {
     (resource.group, resource.version, resource.plural): resource for resource in RESOURCES
 }

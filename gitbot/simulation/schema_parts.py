@@ -1,4 +1,4 @@
-"""What schemas are made of: a subset of OpenAPI v3, as CustomResourceDefinitions have it."""
+"""Parts of schemas: a subset of OpenAPI v3, as in CustomResourceDefinitions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ def opened(**properties: Schema) -> Schema:
 
 
 def list_of(items: Schema) -> Schema:
-    """An array."""
     return {"type": "array", "items": items}
 
 
 def map_of(values: Schema) -> Schema:
-    """An object with free keys."""
     return {"type": "object", "additionalProperties": values}

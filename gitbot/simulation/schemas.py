@@ -1,17 +1,16 @@
 """Small structural schemas: what strict field validation refuses.
 
-Only kinds whose fields a bot writes are closed; everything else keeps unknown fields, as a CRD
-with `x-kubernetes-preserve-unknown-fields` does. The shape is a subset of OpenAPI v3, so that the
-OpenAPI document is made from the same data. Fields: KubeVirt 1.9, api/core/v1/types.go.
+Only kinds whose fields a bot writes are closed; all others keep unknown fields, as a CRD with
+`x-kubernetes-preserve-unknown-fields` does. The OpenAPI document is made from the same data, so its
+shape is a subset of OpenAPI v3. Fields: KubeVirt 1.9, api/core/v1/types.go.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any
 
-from gitbot.model.objects import at
+from gitbot.kubernetes.objects import at
 from gitbot.simulation.instance_schema import (
     INSTANCE_SPEC,
     INSTANCE_STATUS,
@@ -64,15 +63,23 @@ def _kind(**properties: Schema) -> Schema:
     return {"type": "object", "properties": {**common, **properties}}
 
 
-_MIGRATIONS = fields(
-    allowAutoConverge=BOOLEAN,
-    allowPostCopy=BOOLEAN,
-    allowWorkloadDisruption=BOOLEAN,
-    bandwidthPerMigration=INT_OR_STRING,
-    completionTimeoutPerGiB=INTEGER,
+_OF_A_POLICY: dict[str, Schema] = {
+    "allowAutoConverge": BOOLEAN,
+    "allowPostCopy": BOOLEAN,
+    "allowWorkloadDisruption": BOOLEAN,
+    "bandwidthPerMigration": INT_OR_STRING,
+    "completionTimeoutPerGiB": INTEGER,
+    "maxDowntimeMs": INTEGER,
+}
+
+
+def _tuning(**more: Schema) -> Schema:
+    return {"type": "object", "properties": {**_OF_A_POLICY, **more}}
+
+
+_MIGRATIONS = _tuning(
     disableTLS=BOOLEAN,
     matchSELinuxLevelOnMigration=BOOLEAN,
-    maxDowntimeMs=INTEGER,
     network=STRING,
     nodeDrainTaintKey=STRING,
     parallelMigrationsPerCluster=INTEGER,
@@ -95,13 +102,7 @@ SCHEMAS: Mapping[str, Schema] = {
         status=OPEN,
     ),
     "MigrationPolicy": _kind(
-        spec=fields(
-            allowAutoConverge=BOOLEAN,
-            allowPostCopy=BOOLEAN,
-            allowWorkloadDisruption=BOOLEAN,
-            bandwidthPerMigration=INT_OR_STRING,
-            completionTimeoutPerGiB=INTEGER,
-            maxDowntimeMs=INTEGER,
+        spec=_tuning(
             experimental=OPEN,
             selectors=fields(
                 namespaceSelector=map_of(STRING), virtualMachineInstanceSelector=map_of(STRING)
@@ -137,13 +138,6 @@ SCHEMAS: Mapping[str, Schema] = {
 }
 
 
-def before_1_6() -> Mapping[str, Schema]:
-    """The schemas of KubeVirt before 1.6, which knew no addedNodeSelector."""
-    older = copy.deepcopy(dict(SCHEMAS["VirtualMachineInstanceMigration"]))
-    del older["properties"]["spec"]["properties"]["addedNodeSelector"]
-    return {**SCHEMAS, "VirtualMachineInstanceMigration": older}
-
-
 REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "Deployment": (("spec", "selector"), ("spec", "template", "spec", "containers")),
     "PersistentVolumeClaim": (("spec",),),
@@ -161,12 +155,11 @@ REQUIRED: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 
 def missing_fields(kind: str, obj: Mapping[str, Any]) -> list[str]:
-    """The paths of required fields that an object lacks."""
     return [".".join(path) for path in REQUIRED.get(kind, ()) if at(obj, *path) in (None, [])]
 
 
 def schema_of(kind: str) -> Schema:
-    """The schema of a kind; an open one where nothing is written down."""
+    """The schema of a kind; an open one for all other kinds."""
     return SCHEMAS.get(kind, OPEN)
 
 

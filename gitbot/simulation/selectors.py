@@ -1,4 +1,4 @@
-"""Label and field selectors as texts of list requests, and as LabelSelector values.
+"""Label and field selectors as texts of list requests.
 
 Grammar: k8s.io/apimachinery/pkg/labels/selector.go and fields/selector.go.
 """
@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gitbot.model.objects import KubernetesObject, at, labels_of
-from gitbot.simulation.resources import Resource
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
+from gitbot.simulation.resources import ServedResource
 from gitbot.simulation.status import bad_request
 
 Match = Callable[[KubernetesObject], bool]
@@ -20,7 +20,7 @@ _EXISTS = re.compile(r"^\s*(!?)\s*([^\s!=,()]+)\s*$")
 
 
 def label_match(text: str) -> Match:
-    """The predicate of a label selector text; raises 400 where it cannot be read."""
+    """The predicate of a label selector text; raises 400 if it is malformed."""
     requirements = [_requirement(part) for part in _split(text)]
     return lambda obj: all(holds(labels_of(obj)) for holds in requirements)
 
@@ -66,7 +66,7 @@ FIELDS: Mapping[str, frozenset[str]] = {
 """Fields that lists may select by (k8s.io/kubernetes pkg/apis, AddFieldLabelConversionsFor...)."""
 
 
-def _check_field(resource: Resource, label: str) -> None:
+def _check_field(resource: ServedResource, label: str) -> None:
     """Raise 400 for a field that lists of the resource cannot select by."""
     if label in FIELDS.get(resource.kind, _METADATA):
         return
@@ -77,10 +77,10 @@ def _check_field(resource: Resource, label: str) -> None:
     )
 
 
-def field_match(text: str, resource: Resource | None = None) -> Match:
-    """The predicate of a field selector text (equality only); raises 400 elsewhere.
+def field_match(text: str, resource: ServedResource | None = None) -> Match:
+    """The predicate of a field selector text (equality only); raises 400 for anything else.
 
-    With a resource only the fields that the API server knows for it may be named.
+    With a resource, only the fields that the API server knows for it are allowed.
     """
     wanted: list[tuple[tuple[str, ...], bool, str]] = []
     for part in _split(text):
@@ -103,30 +103,3 @@ def _field(obj: KubernetesObject, path: tuple[str, ...]) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if value != "" else ("false" if path[-1] == "unschedulable" else "")
-
-
-def selector_match(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """Whether a LabelSelector value selects labels. None selects nothing, {} everything."""
-    if selector is None:
-        return False
-    wanted: Mapping[str, str] = selector.get("matchLabels") or {}
-    if any(labels.get(key) != value for key, value in wanted.items()):
-        return False
-    return all(
-        _expression(expression, labels) for expression in selector.get("matchExpressions") or ()
-    )
-
-
-def _expression(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, values = expression["key"], expression.get("values") or ()
-    match expression["operator"]:
-        case "In":
-            return key in labels and labels[key] in values
-        case "NotIn":
-            return key not in labels or labels[key] not in values
-        case "Exists":
-            return key in labels
-        case "DoesNotExist":
-            return key not in labels
-        case operator:
-            raise bad_request(f"{operator!r} is not a valid label selector operator")

@@ -1,4 +1,4 @@
-"""Status errors: what the simulated API server answers when it refuses.
+"""Status errors: the simulated API server's answers when it refuses.
 
 Codes, reasons and messages follow k8s.io/apimachinery/pkg/api/errors.
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gitbot.errors import ClusterRefused
-from gitbot.simulation.resources import Resource
+from gitbot.simulation.resources import ServedResource
 
 
 class ApiError(ClusterRefused):
@@ -22,7 +22,6 @@ class ApiError(ClusterRefused):
         self.details = details or {}
 
     def status(self) -> dict[str, Any]:
-        """The answer's body."""
         return {
             "kind": "Status",
             "apiVersion": "v1",
@@ -35,13 +34,12 @@ class ApiError(ClusterRefused):
         }
 
 
-def _details(resource: Resource, name: str) -> dict[str, Any]:
+def _details(resource: ServedResource, name: str) -> dict[str, Any]:
     details = {"name": name, "kind": resource.plural}
     return {**details, "group": resource.group} if resource.group else details
 
 
-def not_found(resource: Resource, name: str) -> ApiError:
-    """404 NotFound."""
+def not_found(resource: ServedResource, name: str) -> ApiError:
     return ApiError(
         f'{resource.qualified} "{name}" not found',
         code=404,
@@ -50,8 +48,7 @@ def not_found(resource: Resource, name: str) -> ApiError:
     )
 
 
-def already_exists(resource: Resource, name: str) -> ApiError:
-    """409 AlreadyExists."""
+def already_exists(resource: ServedResource, name: str) -> ApiError:
     return ApiError(
         f'{resource.qualified} "{name}" already exists',
         code=409,
@@ -60,7 +57,7 @@ def already_exists(resource: Resource, name: str) -> ApiError:
     )
 
 
-def conflict(resource: Resource, name: str, why: str) -> ApiError:
+def conflict(resource: ServedResource, name: str, why: str) -> ApiError:
     """409 Conflict: a resourceVersion or UID that is not the stored one."""
     return ApiError(
         f'Operation cannot be fulfilled on {resource.qualified} "{name}": {why}',
@@ -71,7 +68,7 @@ def conflict(resource: Resource, name: str, why: str) -> ApiError:
 
 
 def precondition_failed(
-    resource: Resource, stored: Mapping[str, Any], what: str, wanted: str
+    resource: ServedResource, stored: Mapping[str, Any], what: str, wanted: str
 ) -> ApiError:
     """409 for a precondition of a delete; `what` is UID or ResourceVersion."""
     found = stored["metadata"]["uid" if what == "UID" else "resourceVersion"]
@@ -104,11 +101,12 @@ STALE = (
 
 
 def bad_request(message: str) -> ApiError:
-    """400 BadRequest."""
     return ApiError(message, code=400, reason="BadRequest")
 
 
-def invalid(resource: Resource, name: str, causes: Sequence[tuple[str, str, str]]) -> ApiError:
+def invalid(
+    resource: ServedResource, name: str, causes: Sequence[tuple[str, str, str]]
+) -> ApiError:
     """422 Invalid; causes are (field, reason, message)."""
     text = ", ".join(f"{field}: {message}" for field, _, message in causes)
     text = f"[{text}]" if len(causes) > 1 else text
@@ -130,10 +128,5 @@ def invalid(resource: Resource, name: str, causes: Sequence[tuple[str, str, str]
 
 
 def gone(message: str) -> ApiError:
-    """410 Expired: the watch history or the continue token no longer reaches back that far."""
+    """410 Expired: the watch history or the continue token is too old."""
     return ApiError(message, code=410, reason="Expired")
-
-
-def too_many_requests(message: str) -> ApiError:
-    """429 TooManyRequests: an eviction that must not happen now."""
-    return ApiError(message, code=429, reason="TooManyRequests")

@@ -1,7 +1,7 @@
 """The object store: versions, UIDs, finalizers, indexes and the watch history.
 
-It knows Kubernetes' storage semantics and no rule of any controller. Objects in it are never
-changed in place: a write replaces the whole object, so readers may keep what they were given.
+It has Kubernetes' storage semantics and no controller's rules. Stored objects are never changed in
+place: a write replaces the whole object, so readers may keep the objects they got.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.model.canonical import short_digest
 from gitbot.model.instants import format_instant
-from gitbot.model.objects import KubernetesObject, at
-from gitbot.simulation.resources import BY_KIND, Resource
+from gitbot.simulation.resources import BY_KIND, ServedResource
 from gitbot.simulation.status import STALE, already_exists, conflict, gone, not_found
 
 Key = tuple[str, str]  # namespace ("" for cluster-scoped objects), name
@@ -37,13 +37,12 @@ class Change:
 
 
 def key_of(obj: KubernetesObject) -> Key:
-    """Namespace and name."""
     metadata = obj["metadata"]
     return (metadata.get("namespace") or "", metadata["name"])
 
 
 def version_of(obj: KubernetesObject) -> int:
-    """The resourceVersion as a number, 0 where there is none."""
+    """The resourceVersion as a number, 0 if there is none."""
     return int(at(obj, "metadata", "resourceVersion", default="0"))
 
 
@@ -64,6 +63,7 @@ class Store:
         self._drawn: dict[str, int] = {}
         self._objects: dict[str, dict[Key, KubernetesObject]] = {kind: {} for kind in BY_KIND}
         self._keys: dict[str, list[Key]] = {kind: [] for kind in BY_KIND}
+        self._changed = dict.fromkeys(BY_KIND, 0)
         self._history: deque[Change] = deque(maxlen=history)
         self._indexers: dict[str, dict[str, Indexer]] = {kind: {} for kind in BY_KIND}
         self._indexes: dict[tuple[str, str], dict[str, set[Key]]] = {}
@@ -73,15 +73,17 @@ class Store:
 
     @property
     def version(self) -> int:
-        """The latest resourceVersion."""
         return self._version
 
+    def changed(self, kind: str) -> int:
+        """The version of the last change of any object of a kind, 0 if there was none."""
+        return self._changed[kind]
+
     def find(self, kind: str, key: Key) -> KubernetesObject | None:
-        """One object, None where there is none."""
         return self._objects[kind].get(key)
 
     def get(self, kind: str, key: Key) -> KubernetesObject:
-        """One object; raises 404 where there is none."""
+        """One object; raises 404 if it does not exist."""
         found = self.find(kind, key)
         if found is None:
             raise not_found(BY_KIND[kind], key[1])
@@ -97,7 +99,7 @@ class Store:
         return iter([objects[key] for key in keys[low:high]])
 
     def all_at(self, kind: str, version: int, namespace: str = "") -> Iterator[KubernetesObject]:
-        """The same as they were at an earlier version. Raises 410 where history is too short."""
+        """The same at an earlier version. Raises 410 if history is too short."""
         found = {key_of(obj): obj for obj in self.all(kind, namespace)}
         for change in reversed(self.history_since(version)):
             if change.kind != kind or (namespace and change.key[0] != namespace):
@@ -109,7 +111,7 @@ class Store:
         return iter([found[key] for key in sorted(found)])
 
     def add_index(self, kind: str, name: str, indexer: Indexer) -> None:
-        """Keep an index of a kind by the texts that `indexer` gives for each object."""
+        """Index a kind by the texts that `indexer` gives for each object."""
         self._indexers[kind][name] = indexer
         index = self._indexes.setdefault((kind, name), {})
         for key in self._keys[kind]:
@@ -125,7 +127,7 @@ class Store:
         return tuple(objects[key] for key in sorted(keys))
 
     def history_since(self, version: int) -> list[Change]:
-        """All changes after a version, oldest first. Raises 410 where history is too short."""
+        """All changes after a version, oldest first. Raises 410 if history is too short."""
         if self._history and version < self._history[0].version - 1:
             oldest = self._history[0].version - 1
             raise gone(f"too old resource version: {version} ({oldest})")
@@ -141,8 +143,8 @@ class Store:
     def new_name(self, prefix: str, scope: str = "") -> str:
         """A name for `generateName`: the prefix and five letters.
 
-        They follow from seed, scope (kind and namespace), prefix and how often that was asked for,
-        so that a story keeps its names when something else is added to it.
+        They depend on seed, scope (kind and namespace), prefix and the number of earlier calls with
+        these, so that a story keeps its names when it gets other objects.
         """
         number = self._draw(f"name/{scope}/{prefix}")
         letters = []
@@ -173,7 +175,6 @@ class Store:
         return int(short_digest(f"{self._seed}/{what}/{count}", 32), 16)
 
     def create(self, obj: KubernetesObject) -> KubernetesObject:
-        """Store a new object; raises 409 AlreadyExists."""
         resource = BY_KIND[obj["kind"]]
         prepared = self.prepare(obj)
         key = key_of(prepared)
@@ -184,8 +185,8 @@ class Store:
     def replace(self, obj: KubernetesObject, *, check_version: bool = True) -> KubernetesObject:
         """Store a changed object; removes it if it is being deleted and has no finalizer left.
 
-        Raises 404, and 409 Conflict where resourceVersion or UID are not the stored ones. A write
-        that changes nothing makes no new version, as in etcd3 storage.
+        Raises 404, and 409 Conflict if resourceVersion or UID are not the stored ones. A write
+        without a change makes no new version, as in etcd3 storage.
         """
         resource = BY_KIND[obj["kind"]]
         old = self.check_current(obj, check_version=check_version)
@@ -200,7 +201,7 @@ class Store:
     def check_current(
         self, obj: KubernetesObject, *, check_version: bool = True
     ) -> KubernetesObject:
-        """The stored object; raises 404, and 409 where `obj` was made from another state of it."""
+        """The stored object; raises 404, and 409 if `obj` is based on another state of it."""
         resource, key = BY_KIND[obj["kind"]], key_of(obj)
         old = self.get(resource.kind, key)
         sent = at(obj, "metadata", "resourceVersion", default="")
@@ -213,7 +214,7 @@ class Store:
         return old
 
     def marked(self, old: KubernetesObject, grace: int = 0) -> dict[str, Any]:
-        """An object as it is while it is being deleted."""
+        """The object in the state of being deleted."""
         metadata = old["metadata"]
         return with_metadata(
             old,
@@ -232,18 +233,18 @@ class Store:
         return old if marked == old else self._put("MODIFIED", resource, old, marked)
 
     @staticmethod
-    def _may_go(resource: Resource, obj: KubernetesObject) -> bool:
+    def _may_go(resource: ServedResource, obj: KubernetesObject) -> bool:
         metadata = obj["metadata"]
         waits = resource.kind == "Pod" and metadata.get("deletionGracePeriodSeconds", 0) > 0
         return not metadata.get("finalizers") and not waits
 
     @staticmethod
     def _carry_over(
-        resource: Resource, old: KubernetesObject, obj: KubernetesObject
+        resource: ServedResource, old: KubernetesObject, obj: KubernetesObject
     ) -> dict[str, Any]:
-        """Keep what a write can never change; count the generation when the spec changes.
+        """Keep the fields that no write can change; count the generation if the spec changes.
 
-        Of a custom resource without status subresource the status counts as well.
+        For a custom resource without status subresource the status counts as well.
         """
         kept = {
             name: old["metadata"].get(name)
@@ -267,12 +268,12 @@ class Store:
     def _put(
         self,
         kind_of_change: Literal["ADDED", "MODIFIED"],
-        resource: Resource,
+        resource: ServedResource,
         old: KubernetesObject | None,
         obj: KubernetesObject,
     ) -> KubernetesObject:
         self._version += 1
-        finalizers = obj["metadata"].get("finalizers") or None  # an empty list is none at all
+        finalizers = obj["metadata"].get("finalizers") or None  # an empty list counts as none
         new = with_metadata(obj, resourceVersion=str(self._version), finalizers=finalizers)
         key = key_of(new)
         self._reindex(resource.kind, key, old, new)
@@ -283,7 +284,7 @@ class Store:
         return new
 
     def _remove(
-        self, resource: Resource, old: KubernetesObject, obj: KubernetesObject
+        self, resource: ServedResource, old: KubernetesObject, obj: KubernetesObject
     ) -> KubernetesObject:
         self._version += 1
         last = with_metadata(obj, resourceVersion=str(self._version))
@@ -325,17 +326,17 @@ class Store:
             version=self._version, type=kind_of_change, kind=kind, key=key, old=old, new=new
         )
         self._history.append(change)
+        self._changed[kind] = self._version
         for listener in self.listeners:
             listener(change)
 
 
 def owner_uids(obj: KubernetesObject) -> Iterable[str]:
-    """The UIDs of the owners of an object: an indexer."""
     owners: list[Mapping[str, Any]] = at(obj, "metadata", "ownerReferences", default=[])
     return [owner["uid"] for owner in owners]
 
 
 def controller_of(obj: KubernetesObject) -> Mapping[str, Any] | None:
-    """The owner reference with `controller: true`, None where there is none."""
+    """The owner reference with `controller: true`, None if there is none."""
     owners: list[Mapping[str, Any]] = at(obj, "metadata", "ownerReferences", default=[])
     return next((owner for owner in owners if owner.get("controller")), None)

@@ -1,13 +1,30 @@
 """Kubernetes objects to ClusterSnapshot and back; minimal, versioned file format. No client."""
 
-from gitbot.snapshot.files import Reading, read_files, read_snapshot
-from gitbot.snapshot.value import from_objects, from_pruned
+from gitbot.snapshot.decode import decode_object, indented_json, plain_json, prune
+from gitbot.snapshot.files import ReadFiles, read_files, read_snapshot
+from gitbot.snapshot.pages import KindReader, PageEnd
+from gitbot.snapshot.resources import EVENTS, LISTED, RESOURCES, Resource
+from gitbot.snapshot.rows import Rows
+from gitbot.snapshot.value import HOLD_NAME, belongs, from_objects, from_sorted
 from gitbot.snapshot.versioned import write_snapshot
 
 __all__ = [
-    "Reading",
+    "EVENTS",
+    "HOLD_NAME",
+    "LISTED",
+    "RESOURCES",
+    "KindReader",
+    "PageEnd",
+    "ReadFiles",
+    "Resource",
+    "Rows",
+    "belongs",
+    "decode_object",
     "from_objects",
-    "from_pruned",
+    "from_sorted",
+    "indented_json",
+    "plain_json",
+    "prune",
     "read_files",
     "read_snapshot",
     "write_snapshot",

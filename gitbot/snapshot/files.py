@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
+from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import InvalidInput, SnapshotError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.snapshot.decode import plain_json
@@ -19,7 +19,13 @@ from gitbot.snapshot.plain_objects import (
     run_strategy_warnings,
 )
 from gitbot.snapshot.value import from_objects
-from gitbot.snapshot.versioned import TAKE_ANEW, is_versioned, read_versioned, unknown_kinds
+from gitbot.snapshot.versioned import (
+    TAKE_ANEW,
+    is_versioned,
+    read_versioned,
+    read_written,
+    unknown_kinds,
+)
 
 MAX_BYTES = 2 * 1024**3
 """Budget for one unpacked file, in bytes."""
@@ -30,10 +36,10 @@ _EXPECTED = "a ClusterSnapshot, or Kubernetes objects such as Node and Pod"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """A snapshot and what was not taken into it.
+class ReadFiles:
+    """A snapshot and what was left out of it.
 
-    `passed_over` counts the objects that a snapshot does not hold, by kind in order of name.
+    `passed_over` counts the objects that a snapshot does not keep, by kind in order of name.
     `warnings` are sentences, each with file and, in plain text, line and column.
     """
 
@@ -45,23 +51,27 @@ class Reading:
 def read_snapshot(
     texts: Sequence[tuple[str, bytes]], now: int, *, cluster: str = "cluster"
 ) -> ClusterSnapshot:
-    """The snapshot of `read_files` alone."""
     return read_files(texts, now, cluster=cluster).snapshot
 
 
 def read_files(
     texts: Sequence[tuple[str, bytes]], now: int, *, cluster: str = "cluster"
-) -> Reading:
+) -> ReadFiles:
     """A snapshot of files (name, content), each recognised by its content.
 
     Either one ClusterSnapshot, or any number of files with plain Kubernetes objects (a List or
-    several documents, YAML or JSON, gzip or not); there an absent kind means "none", the cluster
-    is called `cluster`, and the time is `now` in seconds UTC. Namespaced objects without a
-    namespace are in `default`, as kubectl would put them. Raises SnapshotError, also for a file
-    without a document and for objects with neither Node nor Pod among them.
+    several documents, YAML or JSON, gzip or not). In plain objects, an absent kind means that there
+    are none, the cluster is called `cluster`, and the time is `now` in seconds UTC. Namespaced
+    objects without a namespace are in `default`, where kubectl would put them. Raises
+    SnapshotError, also for a file without a document and for objects with neither Node nor Pod
+    among them.
     """
     if not texts:
         raise SnapshotError("no snapshot file given", hint=TAKE_ANEW)
+    texts = [(name, _unpacked(name, data)) for name, data in texts]
+    written = read_written(texts[0][1]) if len(texts) == 1 else None
+    if written is not None:
+        return ReadFiles(snapshot=written)
     files = [_file(name, data) for name, data in texts]
     values = [(each.name, value) for each in files for value in each.values]
     ours = [(name, value) for name, value in values if is_versioned(value)]
@@ -75,17 +85,17 @@ def read_files(
         )
     name, document = ours[0]
     snapshot = read_versioned(name, document)
-    return Reading(snapshot=snapshot, passed_over=unknown_kinds(document))
+    return ReadFiles(snapshot=snapshot, passed_over=unknown_kinds(document))
 
 
-def _plain(files: Sequence[_File], now: int, cluster: str) -> Reading:
+def _plain(files: Sequence[_File], now: int, cluster: str) -> ReadFiles:
     found = [
         (each, [obj for value in each.values for obj in plain_objects(each.name, value)])
         for each in files
     ]
     objects = [obj for _, held in found for obj in held]
     check_enough([each.name for each in files], objects)
-    return Reading(
+    return ReadFiles(
         snapshot=from_objects(cluster, objects, now, checked=True),
         passed_over=passed_over(objects),
         warnings=tuple(
@@ -98,16 +108,13 @@ def _plain(files: Sequence[_File], now: int, cluster: str) -> Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """One file: its text, unpacked, and the values of its documents."""
-
     name: str
     text: bytes
     values: tuple[Any, ...]
 
 
 def _file(file: str, data: bytes) -> _File:
-    """A file with at least one document. SnapshotError where it holds none, or is no text."""
-    data = _unpacked(file, data)
+    """A file with at least one document. Raises SnapshotError if it has none, or is not text."""
     text = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     found: Sequence[Any] = _json_documents(text) if text.startswith((b"{", b"[")) else ()
     if not found:
@@ -122,7 +129,7 @@ def _file(file: str, data: bytes) -> _File:
 
 
 def _no_text(file: str, data: bytes) -> str:
-    """Why bytes are no text at all; "" where they are one."""
+    """Why bytes are not text; "" if they are."""
     if data.startswith(_UTF_16):
         return ""
     try:
@@ -130,14 +137,14 @@ def _no_text(file: str, data: bytes) -> str:
     except UnicodeDecodeError as error:
         named = " (only its name says gzip)" if file.endswith(".gz") else ""
         return (
-            f"{file}: found bytes that are no text, the first at byte {error.start + 1}{named}, "
+            f"{file}: found bytes that are not text, the first at byte {error.start + 1}{named}, "
             f"expected {_EXPECTED}, as gzip or UTF-8"
         )
     return ""
 
 
 def _json_documents(text: bytes) -> list[Any]:
-    """The JSON documents that stand one after the other, arrays of them unpacked; [] for YAML."""
+    """The JSON documents in a sequence, with arrays of them unpacked; [] for YAML."""
     try:
         found = [plain_json(text)]
     except SnapshotError:
@@ -162,7 +169,7 @@ def _one_after_the_other(text: bytes) -> list[Any]:
 
 
 def _unpacked(file: str, data: bytes) -> bytes:
-    """The text of a file; gzip of several members is one text, as gunzip has it."""
+    """The text of a file. Gzip of several members is one text, as in gunzip."""
     if not data.startswith(_GZIP_MAGIC):
         return data
     pieces: list[bytes] = []
@@ -173,11 +180,11 @@ def _unpacked(file: str, data: bytes) -> bytes:
             pieces.append(unpacker.decompress(data, max(1, left)))
         except zlib.error as error:
             reason = str(error).rpartition(": ")[2]
-            raise SnapshotError(f"{file}: torn gzip: {reason}", hint=TAKE_ANEW) from error
+            raise SnapshotError(f"{file}: damaged gzip: {reason}", hint=TAKE_ANEW) from error
         left -= len(pieces[-1])
         if unpacker.unconsumed_tail or left < 0:
             raise SnapshotError(f"{file}: unpacks to more than {MAX_BYTES} bytes")
         if not unpacker.eof:
-            raise SnapshotError(f"{file}: torn gzip: it ends early", hint=TAKE_ANEW)
+            raise SnapshotError(f"{file}: damaged gzip: it ends early", hint=TAKE_ANEW)
         data = unpacker.unused_data
     return b"".join(pieces)

@@ -1,7 +1,7 @@
-"""Plain Kubernetes objects of files: lists unpacked, namespaces filled in, the rest accounted for.
+"""Plain Kubernetes objects of files: lists unpacked, namespaces filled in, the rest reported.
 
-Nothing of a file is passed over in silence: what a snapshot does not hold is counted by kind, and
-what no cluster would have stored is a warning with its place.
+Nothing is skipped silently: objects that a snapshot does not keep are counted by kind, and objects
+that no cluster would have stored are warnings with their place.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gitbot.documents.kubernetes_yaml import scalar_places
-from gitbot.documents.words import nearest, one_of
+from gitbot.documents import scalar_places
 from gitbot.errors import SnapshotError
-from gitbot.kubevirt.machine_admission import RUN_STRATEGIES
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubevirt.admission import RUN_STRATEGIES
 from gitbot.model.cluster import KINDS
-from gitbot.model.objects import KubernetesObject, at, name_of
+from gitbot.model.words import nearest, one_of
 from gitbot.snapshot.resources import RESOURCES
 from gitbot.snapshot.value import belongs, kind_of
 
@@ -32,9 +32,9 @@ _HINT = "`kubectl get nodes,pods,vmi,vm -A -o yaml` prints what is needed"
 
 
 def plain_objects(file: str, value: Any) -> Iterator[KubernetesObject]:
-    """The objects of one document, lists in lists unpacked. SnapshotError where it is none.
+    """The objects of one document, nested lists unpacked. Raises SnapshotError for other data.
 
-    A namespaced object without a namespace is in `default`, as kubectl would put it.
+    A namespaced object without a namespace is in `default`, where kubectl would put it.
     """
     if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
         found = "no kind" if isinstance(value, Mapping) else word_of(value)
@@ -57,7 +57,7 @@ def plain_objects(file: str, value: Any) -> Iterator[KubernetesObject]:
 
 
 def word_of(value: Any) -> str:
-    """What a value is, in a word for people."""
+    """The type of a value, in a word for people."""
     return "an empty text" if value == "" else _WORDS.get(type(value), "a number")
 
 
@@ -72,7 +72,7 @@ def _placed(obj: KubernetesObject) -> KubernetesObject:
 
 
 def passed_over(objects: Iterable[KubernetesObject]) -> Mapping[str, int]:
-    """How many objects of which kind a snapshot does not hold, by kind in order of name."""
+    """How many objects a snapshot does not keep, by kind in order of name."""
     counts = Counter(label for obj in objects if (label := _passed_over(obj)))
     return {label: counts[label] for label in sorted(counts)}
 
@@ -91,7 +91,7 @@ def _passed_over(obj: KubernetesObject) -> str:
 
 
 def check_enough(files: Sequence[str], objects: Sequence[KubernetesObject]) -> None:
-    """SnapshotError where there is neither a node nor a pod: then nothing can be answered."""
+    """Raise SnapshotError without any node and pod: then no question can be answered."""
     counts = Counter(str(obj.get("kind")) for obj in objects)
     if any(kind_of(obj) in _NEEDED for obj in objects):
         return
@@ -108,7 +108,7 @@ def run_strategy_warnings(
 ) -> tuple[str, ...]:
     """VirtualMachines of a file with a run strategy that KubeVirt does not know, with their place.
 
-    `text` is the file unpacked; it is looked at only where there is something to warn of.
+    `text` is the unpacked file. It is parsed only if there is a warning.
     """
     wrong = [obj for obj in objects if _strategy(obj) not in (None, *RUN_STRATEGIES)]
     if not wrong:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 class Resource:
     """One API resource.
 
-    `versions` are those that gitbot reads, newest first. `required` is False where a cluster may
-    rightly not serve it (an optional API group); its kind then counts as "none".
+    `versions` are those that gitbot reads, newest first. `required` is False if a cluster may do
+    without it (an optional API group); its kind then has no objects.
     """
 
     kind: str
@@ -27,7 +27,6 @@ class Resource:
         return f"{self.group}/{self.versions[0]}" if self.group else self.versions[0]
 
     def path(self, version: str = "", namespace: str = "", name: str = "") -> str:
-        """The URL path of the collection, or of one object."""
         version = version or self.versions[0]
         root = f"/apis/{self.group}/{version}" if self.group else f"/api/{version}"
         inside = f"/namespaces/{namespace}" if namespace and self.namespaced else ""

@@ -1,8 +1,8 @@
-"""Objects of one kind as compact rows: pruned and packed, made plain when first looked at.
+"""Objects of one kind as compact rows: pruned and packed, expanded on first access.
 
-A pod takes about 1.5 kB this way, as plain data four times as much. What many objects have in
-common (tolerations, requests, images) is kept once, in a table of parts that the rows refer to;
-labels are kept as the JSON text that the server sent.
+A pod takes about 1.5 kB this way, a quarter of plain data. Values that many objects share
+(tolerations, requests, images) are kept once, in a table of parts that the rows refer to; labels
+stay the JSON text that the server sent.
 """
 
 from __future__ import annotations
@@ -13,17 +13,15 @@ from typing import Any, overload
 
 import msgspec
 
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.snapshot.decode import plain_json
+from gitbot.snapshot.structs import Path
 
 _unpack = msgspec.msgpack.Decoder().decode
 
-Path = tuple[str, ...]
-"""Field names from the object down to a part; "*" stands for each item of a list."""
-
 
 class Parts:
-    """What rows refer to by number; each made plain once, and shared by all that refer to it."""
+    """What rows refer to by number. Each part is expanded once and shared."""
 
     __slots__ = ("_plain", "_texts")
 
@@ -32,7 +30,6 @@ class Parts:
         self._plain: list[Any] = []
 
     def number(self, text: bytes) -> int:
-        """The number of one more part, given as pruned JSON."""
         self._texts.append(text)
         self._plain.append(None)
         return len(self._texts) - 1
@@ -54,7 +51,6 @@ class Form:
     paths: tuple[Path, ...]
 
     def plain(self, row: bytes) -> KubernetesObject:
-        """The object that a row stands for."""
         obj: dict[str, Any] = {"apiVersion": self.api_version, "kind": self.kind}
         obj.update(_unpack(row))
         labels = obj["metadata"].get("labels")
@@ -66,10 +62,10 @@ class Form:
 
 
 class Rows(Sequence[KubernetesObject]):
-    """The objects of one kind, in order; an object is the same one each time it is asked for.
+    """The objects of one kind, in order. Repeated access returns the same object.
 
-    `text` holds the rows one after the other; row n is `text[n][begins[n]:ends[n]]`, a page's rows
-    share one text.
+    `text` holds the rows one after the other; row n is `text[n][begins[n]:ends[n]]`, and the rows
+    of a page share one text.
     """
 
     __slots__ = ("_begins", "_ends", "_form", "_made", "_texts")
@@ -112,7 +108,7 @@ class Rows(Sequence[KubernetesObject]):
     __hash__ = None  # type: ignore[assignment]  # as lists have none
 
     def passing(self) -> Iterator[KubernetesObject]:
-        """Every object in order, without keeping those that nobody has looked at."""
+        """Every object in order, without keeping those that were not accessed before."""
         made = self._made
         return (made.get(number) or self._plain(number) for number in range(len(self)))
 
@@ -123,7 +119,7 @@ class Rows(Sequence[KubernetesObject]):
 
 
 def _resolve(holder: Any, path: Path, parts: Parts) -> None:
-    """Put the part that a path's number stands for in the number's place."""
+    """Replace the number at a path by its part."""
     step, *rest = path
     if not rest:
         if step in holder:

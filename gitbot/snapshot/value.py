@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from gitbot.errors import SnapshotError
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, name_of
+from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.grouping import grouped
 from gitbot.model.later import with_later
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, name_of
 from gitbot.snapshot.decode import prune, sorted_json
-from gitbot.snapshot.pages import FINISHED
 from gitbot.snapshot.resources import RESOURCES
 from gitbot.snapshot.rows import Rows
 
+_PIECE = 1000  # objects whose JSON is made at once
 HOLD_NAME = NamespacedName(namespace="gitbot", name="gitbot-hold")
 
 
@@ -28,21 +31,18 @@ def from_objects(
     absent_kinds: Iterable[str] = (),
     checked: bool = False,
 ) -> ClusterSnapshot:
-    """A snapshot of plain objects; kinds that a snapshot does not hold are left out.
+    """A snapshot of plain objects. Kinds that a snapshot does not keep are left out.
 
-    `taken_at` in seconds UTC. Finished pods are left out, as kube-scheduler leaves them out
-    (1.36, newPodInformer). Raises SnapshotError for an object without a name, one that occurs
-    twice, or one whose fields have another shape; `checked` also holds fields to their types
-    that are kept as they are.
+    `taken_at` is in seconds UTC. Finished pods are left out, as in kube-scheduler (1.36,
+    newPodInformer). Raises SnapshotError for an object without a name, a duplicate, or a field with
+    another shape; `checked` also checks the types of fields that are kept unchanged.
     """
-    found: dict[str, list[KubernetesObject]] = {}
-    for obj in objects:
-        kind = kind_of(obj)
-        if kind:
-            found.setdefault(kind, []).append(prune(kind, obj, checked=checked))
-    return from_pruned(
+    found = grouped(
+        (kind, prune(kind, obj, checked=checked)) for obj in objects if (kind := kind_of(obj))
+    )
+    return from_sorted(
         cluster,
-        found,
+        {kind: in_order(kind, found[kind]) for kind in found},
         taken_at,
         kubernetes_version=kubernetes_version,
         resource_version=resource_version,
@@ -50,42 +50,17 @@ def from_objects(
     )
 
 
-def from_pruned(
+def from_sorted(
     cluster: str,
-    objects: Mapping[str, Iterable[KubernetesObject]],
+    objects: Mapping[str, Sequence[KubernetesObject]],
     taken_at: int,
     *,
     kubernetes_version: str = "",
     resource_version: str = "",
     absent_kinds: Iterable[str] = (),
 ) -> ClusterSnapshot:
-    """The same of objects by kind that are pruned already."""
-    sorted_objects = {kind: _sorted(kind, objects[kind]) for kind in sorted(objects)}
-    kept = {kind: items for kind, items in sorted_objects.items() if items}
-    return ClusterSnapshot(
-        cluster=cluster,
-        taken_at=taken_at,
-        objects=kept,
-        digest=digest_of(cluster, kept),
-        kubernetes_version=kubernetes_version,
-        resource_version=resource_version,
-        absent_kinds=tuple(sorted(absent_kinds)),
-    )
-
-
-def from_rows(
-    cluster: str,
-    rows: Mapping[str, Rows],
-    taken_at: int,
-    *,
-    kubernetes_version: str = "",
-    resource_version: str = "",
-    absent_kinds: Iterable[str] = (),
-) -> ClusterSnapshot:
-    """The same of what was read page by page; its digest is taken when it is first asked for."""
-    kept: dict[str, Sequence[KubernetesObject]] = {
-        kind: rows[kind] for kind in sorted(rows) if rows[kind]
-    }
+    """Like `from_objects`, for objects in order. The digest is computed on first access."""
+    kept = {kind: objects[kind] for kind in sorted(objects) if objects[kind]}
     snapshot = ClusterSnapshot(
         cluster=cluster,
         taken_at=taken_at,
@@ -100,20 +75,23 @@ def from_rows(
 def digest_of(cluster: str, objects: Mapping[str, Iterable[KubernetesObject]]) -> str:
     """`sha256:` over cluster, kinds and objects; not over time, versions or absent kinds.
 
-    It is that of the sorted JSON of each kind's objects as one list, taken piece by piece.
+    It is the digest of the sorted JSON of each kind's objects as one list, computed piece by piece.
     """
     state = hashlib.sha256(sorted_json(cluster))
     for kind in sorted(objects):
         state.update(b"{%s:[" % sorted_json(kind))
         held = objects[kind]
-        for number, obj in enumerate(held.passing() if isinstance(held, Rows) else held):
-            state.update((b"," if number else b"") + sorted_json(obj))
+        rest = iter(held.passing() if isinstance(held, Rows) else held)
+        begun = False
+        while piece := list(islice(rest, _PIECE)):
+            state.update((b"," if begun else b"") + sorted_json(piece)[1:-1])
+            begun = True
         state.update(b"]}")
     return "sha256:" + state.hexdigest()
 
 
 def kind_of(obj: KubernetesObject) -> str:
-    """The kind if a snapshot holds it and the API group is the right one, else ""."""
+    """The kind if a snapshot keeps it and the API group matches, else ""."""
     kind = obj.get("kind")
     resource = RESOURCES.get(kind) if isinstance(kind, str) else None
     if resource is None:
@@ -123,7 +101,8 @@ def kind_of(obj: KubernetesObject) -> str:
     return resource.kind if group == resource.group else ""
 
 
-def _sorted(kind: str, items: Iterable[KubernetesObject]) -> tuple[KubernetesObject, ...]:
+def in_order(kind: str, items: Iterable[KubernetesObject]) -> tuple[KubernetesObject, ...]:
+    """The objects of a kind that a snapshot keeps, sorted. Raises SnapshotError as from_objects."""
     named: dict[tuple[str, str], KubernetesObject] = {}
     for obj in items:
         name = name_of(obj)
@@ -135,21 +114,16 @@ def _sorted(kind: str, items: Iterable[KubernetesObject]) -> tuple[KubernetesObj
         if not belongs(kind, obj, name):
             continue
         if (name.namespace, name.name) in named:
-            raise SnapshotError(
-                f"{kind} {_shown(name)} occurs twice", hint="keep one of the two objects"
-            )
+            shown = str(name) if name.namespace else name.name
+            raise SnapshotError(f"{kind} {shown} occurs twice", hint="keep one of the two objects")
         named[name.namespace, name.name] = obj
     return tuple(named[key] for key in sorted(named))
 
 
 def belongs(kind: str, obj: KubernetesObject, name: NamespacedName) -> bool:
-    """Whether a snapshot holds this one: no ConfigMap but one, no pod that has ended."""
+    """Whether a snapshot keeps this object: only one ConfigMap, no finished pod."""
     if kind == "ConfigMap":
         return name == HOLD_NAME
     if kind == "Pod":
-        return at(obj, "status", "phase", default="") not in FINISHED
+        return not is_final(obj)
     return True
-
-
-def _shown(name: NamespacedName) -> str:
-    return str(name) if name.namespace else name.name

@@ -1,4 +1,4 @@
-"""Our own snapshot file: kind ClusterSnapshot, whole, with a digest. Same value, same bytes."""
+"""Our own snapshot file: kind ClusterSnapshot, complete, with a digest. Same value, same bytes."""
 
 from __future__ import annotations
 
@@ -6,46 +6,80 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gitbot.errors import SnapshotError
+import msgspec
+
+from gitbot.errors import Bug, SnapshotError
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.instants import format_instant, parse_instant
-from gitbot.model.objects import KubernetesObject
-from gitbot.snapshot.decode import sorted_json
+from gitbot.model.instants import parse_instant
+from gitbot.model.names import API_VERSION
+from gitbot.published import snapshot_file, sorted_bytes
+from gitbot.snapshot.decode import prune_all
 from gitbot.snapshot.plain_objects import word_of
 from gitbot.snapshot.resources import RESOURCES
-from gitbot.snapshot.value import digest_of, from_objects
+from gitbot.snapshot.value import digest_of, from_objects, from_sorted, in_order
 
-API_VERSION = "placement.gitbot.dev/v1alpha1"
 KIND = "ClusterSnapshot"
 TAKE_ANEW = "take a new one with `gitbot snapshot -o FILE`"
 
 
 def write_snapshot(snapshot: ClusterSnapshot) -> bytes:
-    """The versioned file: gzip without a time, of JSON with sorted keys. Same value, same bytes."""
-    document: dict[str, Any] = {
-        "apiVersion": API_VERSION,
-        "kind": KIND,
-        "metadata": {"name": snapshot.cluster},
-        "takenAt": format_instant(snapshot.taken_at),
-        "digest": snapshot.digest,
-        "kubernetesVersion": snapshot.kubernetes_version,
-        "resourceVersion": snapshot.resource_version,
-        "absentKinds": list(snapshot.absent_kinds),
-        "objects": {kind: tuple(items) for kind, items in snapshot.objects.items()},
-    }
+    """The versioned file: gzip without a time, of JSON with sorted keys."""
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)
-    data = packer.compress(sorted_json(document)) + packer.flush()
+    data = packer.compress(sorted_bytes(snapshot_file(snapshot))) + packer.flush()
     # byte 9 of a gzip header names the operating system that packed it: always "unknown"
     return data[:9] + b"\xff" + data[10:]
 
 
+class _Written(msgspec.Struct, rename="camel"):
+    """A file as `write_snapshot` writes it, its objects still text."""
+
+    api_version: str
+    kind: str
+    metadata: dict[str, str]
+    taken_at: str
+    digest: str
+    objects: dict[str, msgspec.Raw]
+    kubernetes_version: str = ""
+    resource_version: str = ""
+    absent_kinds: list[str] = []
+
+
+_written = msgspec.json.Decoder(_Written)
+
+
+def read_written(text: bytes) -> ClusterSnapshot | None:
+    """The snapshot in a file as gitbot writes it: `read_versioned`, quickly and with less memory.
+
+    None for any other text, and wherever the digest is another one.
+    """
+    try:
+        found = _written.decode(text)
+        if (found.kind, found.api_version) != (KIND, API_VERSION) or not found.digest:
+            return None
+        objects = {
+            kind: in_order(kind, prune_all(kind, bytes(found.objects[kind])))
+            for kind in sorted(found.objects)
+        }
+        snapshot = from_sorted(
+            found.metadata["name"],
+            objects,
+            parse_instant(found.taken_at),
+            kubernetes_version=found.kubernetes_version,
+            resource_version=found.resource_version,
+            absent_kinds=found.absent_kinds,
+        )
+    except (msgspec.MsgspecError, SnapshotError, ValueError, KeyError, RecursionError, Bug):
+        return None
+    return snapshot if snapshot.cluster and snapshot.digest == found.digest else None
+
+
 def is_versioned(value: Any) -> bool:
-    """Whether a document is of our own kind."""
     return isinstance(value, Mapping) and value.get("kind") == KIND
 
 
 def read_versioned(file: str, value: Mapping[str, Any]) -> ClusterSnapshot:
-    """The snapshot of a document of our kind. SnapshotError where it is torn or was changed."""
+    """The snapshot in a document of our kind. Raises SnapshotError if it is damaged."""
     if value.get("apiVersion") != API_VERSION:
         raise SnapshotError(
             f"{file}: apiVersion: found {value.get('apiVersion')!r}, expected {API_VERSION!r}",
@@ -76,13 +110,12 @@ def read_versioned(file: str, value: Mapping[str, Any]) -> ClusterSnapshot:
 
 
 def unknown_kinds(value: Mapping[str, Any]) -> Mapping[str, int]:
-    """How many objects of kinds that no snapshot holds, by kind in order of name."""
     objects: Mapping[str, Any] = value["objects"]
     return {kind: len(objects[kind]) for kind in sorted(objects) if kind not in RESOURCES}
 
 
 def _typed(grouped: Mapping[str, tuple[KubernetesObject, ...]]) -> Iterator[KubernetesObject]:
-    """The objects with apiVersion and kind, which a file may leave out."""
+    """The objects with apiVersion and kind, which a file may omit."""
     for kind, objects in grouped.items():
         version = RESOURCES[kind].api_version if kind in RESOURCES else ""
         for obj in objects:
@@ -131,5 +164,5 @@ def _text(file: str, path: str, value: Any) -> str:
 
 
 def _torn(file: str, path: str, found: str, expected: str) -> SnapshotError:
-    message = f"{file}: torn ClusterSnapshot: {path}: found {found}, expected {expected}"
+    message = f"{file}: damaged ClusterSnapshot: {path}: found {found}, expected {expected}"
     return SnapshotError(message, hint=TAKE_ANEW)

@@ -1,4 +1,4 @@
-"""What is approved, read from the forge and the ledger at the moment of applying."""
+"""What is approved, read from the forge and the ledger when it is applied."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ from gitbot.execution.approval import (
     ProposalFact,
     decide,
 )
-from gitbot.execution.requests import RequestRecord, fold_requests, ledger_id
-from gitbot.execution.state import fold_concern, fold_pull, window_as_merged
+from gitbot.execution.requests import RequestRecord, fold_requests
+from gitbot.execution.state import fold_concern, window_as_merged
 from gitbot.execution.values import Approval, Approved, Maintenance, Terms
 from gitbot.intents import proposal_file
+from gitbot.kubernetes.objects import at
+from gitbot.model.events import ConcernChanged, ConcernState, MoveApproved, MoveEvent, PlanShown
 from gitbot.model.instants import Interval, parse_instant
-from gitbot.model.ledger import Entry, Ledger
-from gitbot.model.objects import at
-from gitbot.model.plan_json import PlanDocument, read_plan
+from gitbot.model.ledger import Ledger, concern_of
+from gitbot.model.request_id import DrainId, ledger_id, parse_request_id
 from gitbot.ports.forge import PullRequest, PullState
-from gitbot.workflows.reviewed import review_fact
+from gitbot.published import PlanDocument, read_plan
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.reapproval import review_fact
 from gitbot.workflows.rewritten import is_part_of
-from gitbot.workflows.shell import Base, Shell
+from gitbot.workflows.shell import Shell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approvals:
-    """Everything approved, in order of approval; and the merges that approved nothing."""
+    """All approvals in order, and the merges that approved nothing."""
 
     approved: tuple[Approved, ...]
     refused: tuple[NotApproved, ...]
 
 
 def concern_branch(cluster: str, concern: str) -> str:
-    """The branch of a concern's pull request."""
     return f"gitbot/pull/{cluster}/{concern}"
 
 
-def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
-    """Decide for every merged pull request of the base branch what it approved."""
+def read_approvals(shell: Shell, base: Engine, ledger: Ledger) -> Approvals:
     approved: list[Approved] = []
     refused: list[NotApproved] = []
     records = fold_requests(ledger, shell.cluster_name)
@@ -70,23 +71,30 @@ def read_approvals(shell: Shell, base: Base, ledger: Ledger) -> Approvals:
 
 
 def first_pull(ledger: Ledger, cluster: str) -> int:
-    """The lowest number of a pull request of which the ledger knows: older ones approve nothing.
+    """The lowest pull request number in the ledger: merges of older ones approve nothing.
 
-    1 where one may be missing: a run that ended between opening it and writing down its number.
+    1 if a number may be missing: a run may end after opening a pull request and before recording
+    it.
     """
-    mine = [entry for entry in ledger.entries if entry.cluster == cluster]
-    proposed = {entry.file for entry in mine if entry.state == "proposed"}
-    if not proposed <= {entry.file for entry in mine if entry.state == "opened"}:
+    concerns = ledger.concerns(cluster)
+    proposed = {event.file for event in concerns if event.state is ConcernState.PROPOSED}
+    if not proposed <= {event.file for event in concerns if event.state is ConcernState.OPENED}:
         return 1
-    return min((entry.pull_request for entry in mine if entry.pull_request), default=1)
+    told = (
+        event.pull_request
+        for event in ledger.events
+        if isinstance(event, MoveEvent | ConcernChanged | PlanShown) and event.cluster == cluster
+    )
+    return min(filter(None, told), default=1)
 
 
 def _decide(
     shell: Shell, ledger: Ledger, pull: PullRequest, finished: frozenset[str]
 ) -> Approval | NotApproved:
-    """What a merge approved. Reviews and merger are read where anything can still come of it.
+    """What a merge approved. Reads reviews and merger only if it can still have an effect.
 
-    A history of merges grows for ever; of those whose requests all ended, nothing is asked again.
+    The history of merges keeps growing; for those whose requests have all ended, the forge is not
+    asked again.
     """
     facts = merged_pull(shell, ledger, pull)
     if _is_settled(ledger, facts, finished):
@@ -100,7 +108,7 @@ def _decide(
 
 
 def _is_settled(ledger: Ledger, facts: MergedPull, finished: frozenset[str]) -> bool:
-    """Whether every request of every plan that the pull request showed has ended."""
+    """Whether every request of every plan shown on the pull request has ended."""
     shown = {facts.proposal.digest} if facts.proposal else {item.digest for item in facts.records}
     for digest in shown - {""}:
         document = plan_of(ledger, digest)
@@ -113,7 +121,7 @@ def _is_settled(ledger: Ledger, facts: MergedPull, finished: frozenset[str]) -> 
 
 
 def _edited(shell: Shell, ledger: Ledger, pull: PullRequest) -> NotApproved | None:
-    """Refusal of a proposal file that somebody edited: digest, expiry or moves may lie."""
+    """Why an edited proposal file approves nothing: its digest, expiry or moves may be wrong."""
     concern = _concern_of(shell, pull)
     if not concern or is_as_written(shell, ledger, pull.merge_commit, concern):
         return None
@@ -126,22 +134,21 @@ def _edited(shell: Shell, ledger: Ledger, pull: PullRequest) -> NotApproved | No
 
 
 def is_as_written(shell: Shell, ledger: Ledger, rev: str, concern: str) -> bool:
-    """Whether the proposal file of a concern at a commit, where there is one, is gitbot's own."""
+    """Whether gitbot wrote the concern's proposal file at a commit; True if there is none."""
     try:
         data = shell.repository.read_blob(rev, proposal_file(shell.cluster_name, concern))
     except RepositoryError:
-        return True  # there is no proposal to be read either
+        return True
     record = fold_concern(ledger, cluster=shell.cluster_name, concern=concern)
     return data is None or file_digest(data) in record.files
 
 
 def file_digest(data: bytes) -> str:
-    """Identity of a proposal file's bytes."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def _unknown_plan(approval: Approval) -> NotApproved:
-    """A proposal file with a digest that gitbot never showed: somebody wrote it by hand."""
+    """The refusal for a proposal file with a digest that gitbot never showed: written by hand."""
     return NotApproved(
         pull_request=approval.pull_request,
         reason=f"nothing is approved: the ledger knows no plan {approval.digest[:19] or '(none)'}",
@@ -151,19 +158,18 @@ def _unknown_plan(approval: Approval) -> NotApproved:
 
 
 def _approved_alone(shell: Shell, ledger: Ledger) -> list[Approval]:
-    """What the configuration lets gitbot approve by itself, within policy."""
-    prefix = f"concerns/{shell.cluster_name}/"
+    """What gitbot has approved by itself, within policy."""
     return [
         Approval(
-            digest=entry.digest,
-            commit=entry.commit,
+            digest=event.digest,
+            commit=event.commit,
             author=shell.forge.bot,
             merger="policy",
-            merged_at=entry.time,
-            concern=entry.file.removeprefix(prefix).removesuffix(".jsonl"),
+            merged_at=event.time,
+            concern=concern_of(event),
         )
-        for entry in ledger.entries
-        if entry.state == "auto" and entry.file.startswith(prefix)
+        for event in ledger.concerns(shell.cluster_name)
+        if event.state is ConcernState.AUTO
     ]
 
 
@@ -171,7 +177,7 @@ def _concerns_us(shell: Shell, ledger: Ledger, pull: PullRequest) -> bool:
     concern = _concern_of(shell, pull)
     if concern:
         return concern != "tidy"
-    return bool(fold_pull(ledger, pull.number, cluster=shell.cluster_name))
+    return bool(ledger.shown(pull.number, cluster=shell.cluster_name))
 
 
 def _concern_of(shell: Shell, pull: PullRequest) -> str:
@@ -181,7 +187,7 @@ def _concern_of(shell: Shell, pull: PullRequest) -> str:
 
 
 def merged_pull(shell: Shell, ledger: Ledger, pull: PullRequest) -> MergedPull:
-    """The facts about one merged pull request, without how many reviews are required."""
+    """The facts about one merged pull request, but not how many reviews are required."""
     concern = _concern_of(shell, pull)
     return MergedPull(
         number=pull.number,
@@ -192,12 +198,12 @@ def merged_pull(shell: Shell, ledger: Ledger, pull: PullRequest) -> MergedPull:
         merged_at=pull.merged_at,
         reviews=tuple(review_fact(review) for review in pull.reviews),
         proposal=read_proposal(shell, pull.merge_commit, concern) if concern else None,
-        records=fold_pull(ledger, pull.number, cluster=shell.cluster_name),
+        records=ledger.shown(pull.number, cluster=shell.cluster_name),
     )
 
 
 def read_proposal(shell: Shell, rev: str, concern: str) -> ProposalFact | None:
-    """The proposal of a concern as its file says at a commit; None where there is none."""
+    """The proposal of a concern in its file at a commit; None if there is no file."""
     path = proposal_file(shell.cluster_name, concern)
     try:
         data = shell.repository.read_blob(rev, path)
@@ -217,7 +223,7 @@ def read_proposal(shell: Shell, rev: str, concern: str) -> ProposalFact | None:
 
 def _requests(
     shell: Shell,
-    base: Base,
+    base: Engine,
     ledger: Ledger,
     records: Mapping[str, RequestRecord],
     approval: Approval,
@@ -229,7 +235,7 @@ def _requests(
     for planned in sorted({move.request for move in document.plan.moves}):
         request = ledger_id(planned, approval.digest)
         moves = tuple(move for move in document.plan.moves if move.request == planned)
-        terms = base.terms(planned, document)
+        terms = base.terms(planned, document, now=shell.clock.now())
         record = records.get(request)
         started = record is not None and any(move.effects for move in record.moves.values())
         if terms is None or (terms.void and started):
@@ -242,16 +248,16 @@ def _requests(
 
 
 def _terms_as_begun(terms: Terms | None, kept: Terms | None, request: str) -> Terms:
-    """The terms of a request whose intent is gone or void; `kept` are those it began with."""
+    """The terms of a request whose intent is gone or void; `kept` are those that it began with."""
     removed = "its intent was removed" if terms is None else ""
     if kept is None:
         return Terms(void=removed or (terms.void if terms else ""))
-    # as it began; but a window without schedule is open only while its file is there
+    # as it began; but a window without schedule is open only while its file exists
     return replace(kept, void=removed if _is_open_ended(request) else "")
 
 
 def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
-    """The reviewed plan of a digest; None where the ledger has none. LedgerError where torn."""
+    """The reviewed plan of a digest; None if the ledger lacks it. Raises LedgerError if damaged."""
     data = ledger.plans.get(digest)
     if data is None:
         return None
@@ -266,55 +272,46 @@ def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
 
 @lru_cache(maxsize=128)
 def _read_once(data: bytes) -> PlanDocument:
-    """Plans never change, and a pass asks for the same ones at every look."""
+    """Cached: plans never change, and a pass asks for the same ones at every look."""
     return read_plan(data)
 
 
 def _is_open_ended(request: str) -> bool:
-    """Whether it is the drain of a window without schedule: its occurrence is no instant."""
-    return request.startswith("drain/") and not request.endswith("Z")
+    """Whether it drains a window without schedule."""
+    known = parse_request_id(request)
+    return isinstance(known, DrainId) and known.occurrence.open_ended
 
 
 def _maintenance_as_begun(
     shell: Shell, ledger: Ledger, document: PlanDocument, request: str
 ) -> Maintenance | None:
-    """How the nodes of an occurrence are kept, as the window was when its first node began."""
-    family, _, rest = request.partition("/")
-    window, _, occurrence = rest.partition("/")
-    if family != "drain":
+    """The window's maintenance settings as they were when the first node of an occurrence began."""
+    known = parse_request_id(request)
+    if not isinstance(known, DrainId):
         return None
-    data = window_as_merged(
-        ledger, cluster=shell.cluster_name, window=window, occurrence=occurrence
-    )
-    if not data:
+    begun = window_as_merged(ledger, cluster=shell.cluster_name, occurrence=known.occurrence)
+    if begun is None:
         return None
     holds = [hold.vm.namespaced_name for hold in document.plan.holds if hold.request == request]
     return Maintenance(
-        window=window,
-        occurrence=occurrence,
-        nodes=tuple(data["nodes"]),
-        max_nodes_at_once=int(data["maxNodesAtOnce"]),
-        cordon=bool(data["cordon"]),
-        stays=frozenset(holds) if data.get("leaveRunning") else frozenset(),
-        done=str(data["done"]),
-        return_home=str(data["returnHome"]),
+        occurrence=known.occurrence,
+        nodes=begun.nodes,
+        max_nodes_at_once=begun.max_nodes_at_once,
+        cordon=begun.cordon,
+        stays=frozenset(holds) if begun.leave_running else frozenset(),
+        done=begun.done,
+        return_home=begun.return_home,
     )
 
 
 def _terms_as_accepted(ledger: Ledger, request: str) -> Terms | None:
-    """The terms that the ledger noted when the request's last plan was accepted."""
-    for entry in reversed(ledger.entries):
-        if entry.request == request and "allowed" in entry.data:
-            return _terms(entry)
+    for event in reversed(ledger.events):
+        if isinstance(event, MoveApproved) and event.request == request:
+            terms = event.terms
+            return Terms(
+                allowed=tuple(Interval(start=start, end=end) for start, end in terms.allowed),
+                attempts=terms.attempts,
+                finish=terms.finish,
+                reason=event.reason,
+            )
     return None
-
-
-def _terms(entry: Entry) -> Terms:
-    allowed = tuple(Interval(start=start, end=end) for start, end in entry.data["allowed"])
-    return replace(
-        Terms(),
-        allowed=allowed,
-        attempts=int(entry.data.get("attempts", 1)),
-        finish=bool(entry.data.get("finish", False)),
-        reason=entry.reason,
-    )

@@ -1,15 +1,15 @@
-"""The bot's own labels on a pull request: what a list of pull requests should show at a glance."""
+"""The bot's own labels on a pull request: its state at a glance in a list."""
 
 from __future__ import annotations
 
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import CheckState, PullRequest
-from gitbot.workflows.reviewed import CHANGED
+from gitbot.workflows.reapproval import CHANGED
 from gitbot.workflows.shell import Shell
 
-PLANNED = "gitbot/planned"  # there is a plan that a merge approves
+PLANNED = "gitbot/planned"  # a plan is shown, and a merge approves it
 STALE = "gitbot/stale"  # the plan changed since it was approved
-BLOCKED = "gitbot/blocked"  # something asked for cannot be done, or was refused
+BLOCKED = "gitbot/blocked"  # a requested move cannot be done, or was refused
 WAITING = "gitbot/waiting-window"  # approved, and waits for its time
 HOLD = "gitbot/hold"  # approved, and the stop flag is set
 RETURN = "gitbot/return"  # brings VMs home
@@ -17,10 +17,10 @@ OWN = frozenset({PLANNED, STALE, BLOCKED, WAITING, HOLD, RETURN})
 
 
 def set_labels(shell: Shell, pull: PullRequest, wanted: frozenset[str]) -> bool:
-    """Set the bot's labels beside those of people; whether anything was written.
+    """Set the bot's labels beside those of people; True if anything was written.
 
-    Labels are for the eye only: where they cannot be written, it is said and the run goes on.
-    With several clusters a label stays that another cluster's checks still mean.
+    Labels are only for the eye: a failure to write is reported, and the run goes on. With several
+    clusters, a label stays while another cluster's checks still mean it.
     """
     meant = _meant_elsewhere(shell, pull) if shell.several else frozenset()
     kept = {name for name in pull.labels if name not in OWN or name in meant}
@@ -36,7 +36,7 @@ def set_labels(shell: Shell, pull: PullRequest, wanted: frozenset[str]) -> bool:
 
 
 def _meant_elsewhere(shell: Shell, pull: PullRequest) -> frozenset[str]:
-    """The labels that the checks of the other clusters on this head may have asked for."""
+    """The labels that the checks of the other clusters on this head may have set."""
     found = {RETURN}
     for status in shell.forge.list_statuses(pull.head):
         family = status.context.partition(" ")[0]

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gitbot.errors import GitbotError
+from gitbot.errors import InvalidInput
 from gitbot.execution.next_steps import next_steps
-from gitbot.execution.state import stop_flag
-from gitbot.execution.values import Steps, View
+from gitbot.execution.state import ledger_stop
+from gitbot.execution.values import Steps
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.ledger import Ledger
 from gitbot.model.problem import PlacementProblem
 from gitbot.workflows.approvals import Approvals, read_approvals
+from gitbot.workflows.engine import Engine
 from gitbot.workflows.rewritten import check_history
-from gitbot.workflows.shell import Base, Shell
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.stops import cluster_flag
+
+_COMMITS_BACK = 50  # how far readable_base looks for a commit without errors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
     """One look at base branch, ledger, forge and cluster. `steps` are not taken.
 
-    `unread` says why the cluster could not be read, "" where it was: then `problem` is that of an
-    empty cluster, and `steps` are none.
+    `unread` says why the cluster could not be read, or "". If set, `problem` is that of an empty
+    cluster, and there are no `steps`.
     """
 
-    base: Base
+    base: Engine
     ledger: Ledger
     approvals: Approvals
     problem: PlacementProblem
@@ -34,41 +38,62 @@ class Look:
     unread: str = ""
 
 
-def look(shell: Shell, ledger: Ledger, *, snapshot: ClusterSnapshot | None = None) -> Look:
-    """Read everything and decide, but do nothing."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadableBase:
+    """The files of the newest commit without errors, as if they stood at the tip.
+
+    `broken` are the errors of the tip itself, `commit` is the commit of the files.
+    """
+
+    engine: Engine
+    commit: str
+    broken: tuple[str, ...] = ()
+
+
+def readable_base(shell: Shell) -> ReadableBase:
+    """Raises InvalidInput if none of the newest commits of the base branch can be read."""
+    commits = shell.repository.log(shell.base_branch, limit=_COMMITS_BACK)
+    broken: tuple[str, ...] = ()
+    for commit in commits:
+        try:
+            engine = shell.read_base(commit.id)
+        except InvalidInput as error:
+            broken = broken or tuple(str(error).splitlines())
+            continue
+        at_tip = replace(engine, revision=replace(engine.revision, commit=commits[0].id))
+        return ReadableBase(engine=at_tip, commit=commit.id, broken=broken)
+    raise InvalidInput("\n".join(broken) or f"{shell.base_branch} has no commit")
+
+
+def look(
+    shell: Shell,
+    ledger: Ledger,
+    *,
+    snapshot: ClusterSnapshot | None = None,
+    base: Engine | None = None,
+) -> Look:
+    """`base` is what to look at, if the tip of the base branch has errors."""
     head = shell.repository.commit(shell.base_branch).id
     check_history(shell, ledger, head)
-    base = shell.read_base(head)
+    base = base or shell.read_base(head)
     snapshot = snapshot or shell.cluster.snapshot()
     now = shell.clock.now()
     approvals = read_approvals(shell, base, ledger)
-    problem = base.problem(snapshot, now)
-    stop = stop_flag(ledger, shell.cluster_name) or _cluster_flag(shell)
-    view = View(
-        cluster=shell.cluster_name,
-        now=now,
-        ledger=ledger,
-        approved=approvals.approved,
-        problem=problem,
-        migrations=tuple(snapshot.of("VirtualMachineInstanceMigration")),
-        replay=base.replay,
-        stop=stop,
-        pending_timeout=base.settings.unschedulable_timeout,
-    )
+    stop = ledger_stop(ledger, shell.cluster_name) or cluster_flag(shell)
+    view = base.view(snapshot, ledger, approvals.approved, now=now, stop=stop)
     return Look(
         base=base,
         ledger=ledger,
         approvals=approvals,
-        problem=problem,
+        problem=view.problem,
         steps=next_steps(view),
         stop=stop,
         now=now,
     )
 
 
-def look_without_cluster(shell: Shell, ledger: Ledger, *, unread: str) -> Look:
-    """What base branch, ledger and forge say, where the cluster cannot be asked."""
-    base = shell.read_base(shell.repository.commit(shell.base_branch).id)
+def look_without_cluster(shell: Shell, ledger: Ledger, *, unread: str, base: Engine) -> Look:
+    """Base branch, ledger and forge alone, if the cluster cannot be read."""
     now = shell.clock.now()
     nothing = ClusterSnapshot(cluster=shell.cluster_name, taken_at=now, objects={})
     return Look(
@@ -77,15 +102,7 @@ def look_without_cluster(shell: Shell, ledger: Ledger, *, unread: str) -> Look:
         approvals=read_approvals(shell, base, ledger),
         problem=base.problem(nothing, now),
         steps=Steps(),
-        stop=stop_flag(ledger, shell.cluster_name),
+        stop=ledger_stop(ledger, shell.cluster_name),
         now=now,
         unread=unread,
     )
-
-
-def _cluster_flag(shell: Shell) -> str:
-    try:
-        reason = shell.cluster.hold_flag()
-    except GitbotError as error:
-        return f"the stop flag cannot be read: {error}"
-    return "" if reason is None else reason or "ConfigMap gitbot/gitbot-hold is there"

@@ -1,4 +1,4 @@
-"""The ledger as those who plan want it: what is finished, started, numbered, and reserved."""
+"""The ledger as the planner needs it: what is finished, started, numbered, and reserved."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Iterable, Mapping
 from gitbot.execution.requests import RequestRecord, fold_requests
 from gitbot.execution.values import Approved
 from gitbot.intents.compile import Past
+from gitbot.model.events import MoveApproved
+from gitbot.model.instants import Interval
 from gitbot.model.ledger import Ledger
 from gitbot.model.problem import Reservation
+from gitbot.model.request_id import DrainId, MigrationRequestId, parse_request_id, planned_id
 from gitbot.workflows.approvals import plan_of
-from gitbot.workflows.shell import Shell
 
 
 def past_of(ledger: Ledger, cluster: str) -> Past:
     """The past of every request of a cluster.
 
-    Planned healings have no digest yet: their numbers go on over all healings of the rule.
+    Planned healings have no digest yet: their move numbers continue over all healings of the rule.
     """
     records = fold_requests(ledger, cluster)
     started: dict[str, str] = {}
@@ -28,29 +30,31 @@ def past_of(ledger: Ledger, cluster: str) -> Past:
             started[name] = _approved_spec(ledger, name, record)
     return Past(
         finished=frozenset(name for name, record in records.items() if record.spent),
+        cancelled=frozenset(name for name, record in records.items() if record.cancelled),
         started=started,
         highest_moves=highest,
     )
 
 
-def planned_id(request: str) -> str:
-    """The id under which a request is planned: a healing's without its digest."""
-    return request.rpartition("/")[0] if request.startswith("heal/") else request
-
-
 def _approved_spec(ledger: Ledger, request: str, record: RequestRecord) -> str:
-    """The digest of the spec that was approved first, "" where it is not known."""
-    family, _, rest = request.partition("/")
-    if family != "request" or not record.moves:
+    """The digest of the spec that was approved first, "" if unknown."""
+    known = parse_request_id(request)
+    if isinstance(known, MigrationRequestId):
+        intent = f"MigrationRequest/{known.namespace}/{known.name}"
+    elif isinstance(known, DrainId):
+        intent = f"MaintenanceWindow/{known.occurrence.window}"
+    else:
+        return ""
+    if not record.moves:
         return ""
     document = plan_of(ledger, record.moves[min(record.moves)].digest)
-    return document.plan.intents.get(f"MigrationRequest/{rest}", "") if document else ""
+    return document.plan.intents.get(intent, "") if document else ""
 
 
 def reservations(
     approved: Iterable[Approved], records: Mapping[str, RequestRecord], *, but: Iterable[str] = ()
 ) -> tuple[Reservation, ...]:
-    """Places that approved, unfinished requests take; not those of the planned ids in `but`."""
+    """Places that approved, unfinished requests take, without those of the planned ids in `but`."""
     skipped = set(but)
     found = []
     for item in approved:
@@ -71,10 +75,23 @@ def reservations(
     return tuple(sorted(found, key=lambda place: (place.vm, place.request)))
 
 
-def window_commits(shell: Shell, files: Mapping[str, str]) -> Mapping[str, str]:
-    """The commits that merged windows without schedule; `files` maps windows to files."""
-    found = {
-        name: shell.repository.introduced_by(shell.base_branch, file)
-        for name, file in sorted(files.items())
+def reserved(ledger: Ledger, records: Mapping[str, RequestRecord]) -> tuple[Reservation, ...]:
+    """Places that accepted, unfinished moves will take, as the ledger alone knows them."""
+    allowed = {
+        (event.request, event.move): event.terms.allowed
+        for event in ledger.events
+        if isinstance(event, MoveApproved)
     }
-    return {name: commit for name, commit in found.items() if commit}
+    found = [
+        Reservation(
+            vm=move.vm,
+            node=move.to,
+            allowed=tuple(Interval(start=a, end=b) for a, b in allowed.get((name, number), ())),
+            request=name,
+            pull_request=move.pull_request,
+        )
+        for name, record in records.items()
+        for number, move in record.moves.items()
+        if not move.final and move.to
+    ]
+    return tuple(sorted(found, key=lambda place: (place.vm, place.request)))

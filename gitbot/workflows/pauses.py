@@ -1,26 +1,25 @@
-"""The pauses of a pass: until a migration makes progress, until an opening, until somebody asks."""
+"""The pauses of a pass: until a migration makes progress, an opening, or a person's request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from gitbot.errors import RepositoryError
-from gitbot.execution.facts import FINAL_PHASES, phase_of
+from gitbot.kubernetes.objects import KubernetesObject, uid_of
+from gitbot.kubernetes.phases import FINAL_PHASES, phase_of
 from gitbot.model.instants import format_instant
-from gitbot.model.objects import KubernetesObject, uid_of
 from gitbot.workflows.journal import Journal
 from gitbot.workflows.shell import Shell
 
-POLL = 5  # seconds between looks while something is under way
-LONGEST_PAUSE = 600  # seconds without any look at the cluster; the snapshot is published anew
-LOOK_ANYWAY = 30  # seconds after which the cluster is read whole although no phase changed
+POLL = 5  # seconds between looks while a migration is running
+LONGEST_PAUSE = 600  # seconds without any look at the cluster; then the snapshot is published again
+LOOK_ANYWAY = 30  # seconds until the whole cluster is read again although no phase changed
 
 Stages = Mapping[str, str]  # UID of a migration -> its stage
 Heads = tuple[str, str]  # commits: of the ledger, of the base branch
 
 
 def base_head(shell: Shell) -> str:
-    """The present commit of the protected base branch."""
     head = shell.repository.resolve(shell.base_branch)
     if head is None:
         raise RepositoryError(f"there is no branch {shell.base_branch}")
@@ -28,10 +27,10 @@ def base_head(shell: Shell) -> str:
 
 
 def wait_for_progress(shell: Shell, seen: Stages, *, ends_at: int) -> None:
-    """Let time pass until a migration begins, copies or ends, or the next whole look is due.
+    """Wait until a migration begins, copies or ends, or the next whole look is due.
 
-    `seen` are the stages on the look that the last step was taken on: what happened since then is
-    progress as well. A migration that was not there is news once it is more than pending.
+    `seen` are the stages at the look that the last step was based on, so changes since then count
+    as progress. A new migration counts once it is past pending.
     """
     clock = shell.clock
     since = clock.now()
@@ -49,14 +48,14 @@ def wait_for_progress(shell: Shell, seen: Stages, *, ends_at: int) -> None:
 def wait_for_opening_at(
     opening: int, shell: Shell, journal: Journal, heads: Heads, *, ends_at: int
 ) -> None:
-    """Let time pass until the opening, or until something is merged, held or cancelled."""
+    """Wait until the opening, or until something is merged, held or cancelled."""
     shell.say(f"waits for the opening at {format_instant(opening)}")
     until = min(opening, ends_at, shell.clock.now() + LONGEST_PAUSE)
     wait_for_change(shell, journal, heads, until=until, look=LOOK_ANYWAY)
 
 
 def wait_for_change(shell: Shell, journal: Journal, seen: Heads, *, until: int, look: int) -> None:
-    """Let time pass until then, or until the ledger or the base branch is another than `seen`."""
+    """Wait until `until`, or until the ledger or the base branch differs from `seen`."""
     clock = shell.clock
     while clock.now() < until and not shell.interrupted():
         clock.sleep(min(look, until - clock.now()))
@@ -65,12 +64,12 @@ def wait_for_change(shell: Shell, journal: Journal, seen: Heads, *, until: int, 
 
 
 def stages(migrations: Iterable[KubernetesObject]) -> dict[str, str]:
-    """What of migrations can make a difference to the next step, by UID."""
+    """The stages of migrations that can change the next step, by UID."""
     return {uid_of(item): _stage(phase_of(item)) for item in migrations}
 
 
 def _stage(phase: str) -> str:
-    """Not begun (it may be recalled), being prepared, copying, or the phase in which it ended."""
+    """Not begun (can be recalled), being prepared, copying, or the phase in which it ended."""
     if phase in {"", "Pending"}:
         return ""
     return phase if phase in {"Running", *FINAL_PHASES} else "prepared"

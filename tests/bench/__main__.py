@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import pkgutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import tests.bench
 from tests.bench.table import Figure, show
@@ -21,22 +24,37 @@ def benchmarks() -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: (name not in _FIRST, name)))
 
 
-def chosen(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The benchmarks that the command line names, all without any; it ends where one is unknown."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The benchmarks to run, and where public data lies for those that can use it."""
+
+    names: tuple[str, ...]
+    data: Path | None = None
+
+
+def chosen(arguments: Sequence[str] | None = None) -> Chosen:
+    """What the command line says, all benchmarks without a name; it ends where one is unknown."""
     known = benchmarks()
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(known)}")
-    names: list[str] = parser.parse_args(arguments).names
-    for name in names:
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="folder with btrplace/, roadef2012/"
+    )
+    options = parser.parse_args(arguments)
+    for name in options.names:
         if name not in known:
             parser.error(f"there is no benchmark {name!r}, expected {', '.join(known)}")
-    return tuple(dict.fromkeys(names)) or known
+    if options.data is not None and not options.data.is_dir():
+        parser.error(f"--data: there is no folder {options.data}")
+    return Chosen(names=tuple(dict.fromkeys(options.names)) or known, data=options.data)
 
 
-def figures(names: Iterable[str]) -> Iterator[Figure]:
+def figures(choice: Chosen) -> Iterator[Figure]:
     """The figures of these benchmarks."""
-    for name in names:
-        yield from importlib.import_module(f"tests.bench.{_PREFIX}{name}").figures()
+    for name in choice.names:
+        found = importlib.import_module(f"tests.bench.{_PREFIX}{name}").figures
+        wants_data = "data" in inspect.signature(found).parameters
+        yield from found(data=choice.data) if wants_data else found()
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class Pages:
 
     def read(self, path: str, query: Mapping[str, str] | None = None) -> Any:
         """The answer to a GET."""
-        from gitbot.adapters.kubernetes.transport import Answer  # noqa: PLC0415 - one side only
+        from gitbot.adapters.kubernetes.transport import HttpAnswer  # noqa: PLC0415 - one side only
 
         headers = {"date": "Sat, 29 Nov 2025 10:00:00 GMT"}
         body = b'{"metadata":{"resourceVersion":"90000001"},"items":[]}'
@@ -66,7 +66,7 @@ class Pages:
             token = (query or {}).get("continue", "token-0")
             kind = "Node" if path.endswith("nodes") else "Pod"
             body = self._page(f"{kind}-{token}.json")
-        return Answer(status=200, body=body, headers=headers)
+        return HttpAnswer(status=200, body=body, headers=headers)
 
 
 def _write(folder: Path, share: int) -> int:

@@ -19,9 +19,11 @@ from gitbot.constraints.instances import Instances
 from gitbot.constraints.whole_state import WholeState
 from gitbot.constraints.world import World
 from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
-from gitbot.model.names import IntentRef, NamespacedName
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.names import IntentRef
 from gitbot.model.pod import Pod
 from gitbot.snapshot import from_objects
+from tests.bench.overfull import overfull
 from tests.bench.table import Figure, ms, show
 from tests.bench.virtual_cluster import HOST, cluster, node, pending, plain_loop
 
@@ -120,7 +122,7 @@ def _whole_state() -> Iterator[Figure]:
 
     def check() -> None:
         assert not whole.breaches(occupancy)
-        assert not whole.overfull(amounts, standing, room)
+        assert not overfull(whole, amounts, standing, room)
 
     quick = best(check, 20)
     slow = best(lambda: [rule.breaches(occupancy) for rule in rules], 3)

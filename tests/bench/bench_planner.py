@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.replay import replay
 from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.model.cluster import KINDS, ClusterSnapshot
 from gitbot.model.names import IntentRef
-from gitbot.model.objects import labels_of, name_of
 from gitbot.model.problem import EmptyNodes, PlacementProblem, Request
 from gitbot.planner import make_plan
-from gitbot.simulation.rack import RACK, TIER, rack
 from gitbot.snapshot import from_objects
 from tests.bench.table import Figure, ms, show
+from tests.doubles.rack import RACK, TIER, rack
 
 NOW = 1_764_547_200
 GIB = 1024**3

@@ -15,9 +15,9 @@ from pathlib import Path
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.planner import make_plan
 from gitbot.simulation.port import SimulatedPort
-from gitbot.simulation.rack import RackSize, rack
-from gitbot.workflows.base import GitBase
+from gitbot.workflows.engine import Engine
 from tests.bench.table import Figure, ms, show
+from tests.doubles.rack import RackSize, rack
 from tests.scenarios.clusters import START
 from tests.scenarios.loop import Loop
 from tests.scenarios.rack.story import RULE, WINDOW
@@ -39,12 +39,12 @@ class CountingPort(SimulatedPort):
 def plan_seconds(loop: Loop) -> tuple[int, float]:
     """Moves of the drain's plan, and how long planning alone takes."""
     base = loop.shell.read_base(loop.shell.repository.commit("main").id)
-    assert isinstance(base, GitBase)
+    assert isinstance(base, Engine)
     (window,) = (intent for intent, _ in base.intents.maintenance_windows)
-    opening = base.opening(window)
+    opening = base.opening(window, now=loop.port.now())
     assert opening is not None
     snapshot = loop.port.snapshot()
-    goal = base.drain_goal(window, opening, snapshot)
+    goal = base.drain_goal(window, opening, snapshot, now=loop.port.now())
     assert goal is not None
     problem = replace(base.problem(snapshot, loop.port.now()), goals=(goal,))
     began = time.perf_counter()

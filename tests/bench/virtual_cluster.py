@@ -6,10 +6,10 @@ import random
 from typing import Any
 
 from gitbot.constraints.world import World
+from gitbot.kubernetes.objects import at, labels_of, name_of
+from gitbot.kubernetes.selectors import NodeMatcher
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.objects import at, labels_of, name_of
 from gitbot.model.pod import Pod
-from gitbot.model.selectors import NodeSelectorTerm
 from gitbot.snapshot import from_objects
 from tests.bench.peers.plain_loop import Place, PlainLoop
 
@@ -147,6 +147,6 @@ def plain_loop(snapshot: ClusterSnapshot) -> PlainLoop:
         name = name_of(obj)
         volumes[name.namespace, name.name] = (
             None if zone is None else frozenset(zone.split("__")),
-            None if terms is None else tuple(NodeSelectorTerm.of(term) for term in terms),
+            None if terms is None else tuple(NodeMatcher.of(term) for term in terms),
         )
     return PlainLoop(places=places, namespaces=world.state.facts.namespaces, volumes=volumes)

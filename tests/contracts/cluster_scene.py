@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gitbot.model.objects import at, condition_of
+from gitbot.kubernetes.objects import at, condition_of
 from gitbot.simulation import building
 from gitbot.simulation.building import ZONE
 from gitbot.simulation.cluster import SimulatedCluster

@@ -16,8 +16,8 @@ import pytest
 
 from gitbot.adapters.kubernetes.cluster import KubernetesCluster
 from gitbot.errors import Bug, ClusterError, ClusterRefused
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import annotations_of, at, labels_of, name_of, uid_of
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import annotations_of, at, labels_of, name_of, uid_of
 from gitbot.ports.cluster import Cluster
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http import serve, write_kubeconfig

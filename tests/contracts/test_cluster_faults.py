@@ -20,7 +20,7 @@ from gitbot.errors import (
     OutcomeUnknown,
     SnapshotError,
 )
-from gitbot.model.names import NamespacedName
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.simulation.http import kubeconfig_text
 from tests.contracts.cluster_scene import migration
 from tests.contracts.cluster_server import Answer, Reply, ScriptedServer, Seen, status
@@ -302,7 +302,7 @@ def test_migrations_are_listed_anew_when_a_token_expires(connect: Connect) -> No
     ("path", "reply", "message"),
     [
         ("/version", Reply(body=b"<html>"), "no Kubernetes API server there"),
-        ("/apis", Reply(body={"kind": "Status"}), "no list of API groups"),
+        ("/apis", Reply(body={"kind": "Status"}), "not a list of API groups"),
         ("/api/v1/nodes", Reply(body={"items": []}, dated=False), "no Date header"),
     ],
 )
@@ -312,6 +312,24 @@ def test_servers_that_are_no_kubernetes(
     with (
         ScriptedServer(times(9, path, reply)) as server,
         pytest.raises(ClusterError, match=message),
+    ):
+        connect(server).snapshot()
+
+
+@pytest.mark.parametrize("path", ["/version", "/apis"])
+@pytest.mark.parametrize(
+    ("code", "reason", "message"),
+    [
+        (403, "Forbidden", 'User "x" cannot get path'),
+        (500, "InternalError", "etcdserver: no leader"),
+    ],
+)
+def test_a_server_that_refuses_is_quoted(
+    connect: Connect, path: str, code: int, reason: str, message: str
+) -> None:
+    with (
+        ScriptedServer(times(9, path, status(code, reason, message))) as server,
+        pytest.raises(ClusterError, match=f"cannot read {path}: answer {code}: {message}"),
     ):
         connect(server).snapshot()
 
@@ -391,7 +409,7 @@ STORED = migration("one") | {"metadata": {"name": "one", "namespace": "apps", "u
     [
         (Reply(drop=True), OutcomeUnknown, "the answer was lost"),
         (Reply(code=201, body=STORED, cut=9), OutcomeUnknown, "the answer was lost"),
-        (Reply(code=201, body=b'{"metadata": {"na'), OutcomeUnknown, "the answer is torn"),
+        (Reply(code=201, body=b'{"metadata": {"na'), OutcomeUnknown, "the answer is damaged"),
         (Reply(code=201, body={}), OutcomeUnknown, "does not hold it"),
         (status(500, "InternalError", "etcdserver: timeout"), OutcomeUnknown, "answer 500"),
         (status(504, "Timeout", "took too long"), OutcomeUnknown, "answer 504"),

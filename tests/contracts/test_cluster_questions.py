@@ -12,7 +12,7 @@ import pytest
 
 from gitbot.adapters.kubernetes.diagnosis import GROUPS, ClusterQuestions
 from gitbot.adapters.kubernetes.transport import Transport
-from gitbot.errors import ClusterError
+from gitbot.errors import ClusterError, ClusterForbidden
 from gitbot.simulation.http import kubeconfig_text
 from tests.contracts.cluster_server import Reply, ScriptedServer, Seen
 
@@ -64,6 +64,21 @@ def test_a_server_that_does_not_answer_is_no_yes_and_no_no(tmp_path: Path, code:
         pytest.raises(ClusterError, match="does not say whether the account may"),
     ):
         asked.missing("move")
+
+
+def test_a_review_that_rbac_denies_names_who_may_give_it(tmp_path: Path) -> None:
+    def denied(seen: Seen) -> Reply:
+        del seen
+        text = 'User "x" cannot create resource "selfsubjectaccessreviews"'
+        return Reply(code=403, body={"kind": "Status", "message": text})
+
+    with (
+        questions(tmp_path, denied) as (asked, _),
+        pytest.raises(ClusterForbidden, match='403: User "x" cannot create') as caught,
+    ):
+        asked.missing("move")
+    assert "a cluster administrator" in caught.value.hint
+    assert "system:basic-user" in caught.value.hint
 
 
 @pytest.mark.parametrize(("schema", "pins"), [(PINNED, True), (OLD, False)])

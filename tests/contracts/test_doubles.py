@@ -1,4 +1,4 @@
-"""What ships in gitbot.testing answers as the real adapters do, so that a double cannot lie."""
+"""What tests/doubles holds answers as the real adapters do, so that a double cannot lie."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from gitbot.adapters.forges.local import LocalForge
 from gitbot.adapters.git.ledger import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ConflictError, ForgeError, RepositoryError
-from gitbot.model.ledger import Entry
-from gitbot.ports.forge import CheckState, CommitStatus, Forge, MergeMethod, PullState
+from gitbot.model.events import StopSet
+from gitbot.model.ledger import HOLD_FILE
+from gitbot.ports.forge import CheckState, CommitStatus, MergeMethod, PullState
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
-from gitbot.testing.forge import MemoryForge
-from gitbot.testing.ledger import MemoryLedgerStore
-from gitbot.testing.repository import MemoryRepository
+from tests.doubles.forge import MemoryForge
+from tests.doubles.ledger import MemoryLedgerStore
+from tests.doubles.repository import MemoryRepository
 
 
 class StepClock:
@@ -40,7 +41,7 @@ class Doors:
     """A repository with one commit on main, a forge over it, a ledger."""
 
     repository: Repository
-    forge: Forge
+    forge: LocalForge | MemoryForge
     ledger: LedgerStore
 
     def push(self, branch: str, **files: str) -> str:
@@ -220,21 +221,23 @@ def test_reviews_are_of_a_head(doors: Doors) -> None:
 # The ledger
 
 
-def test_entries_get_numbers_and_a_chain(doors: Doors) -> None:
-    first = doors.ledger.append(doors.ledger.read(), (Entry(file="a.jsonl", time=1),), {"p": b"{}"})
-    second = doors.ledger.append(first, (Entry(file="b.jsonl", time=2),), {"p": b"other"})
-    assert [entry.seq for entry in second.entries] == [1, 2]
-    assert second.entries[1].previous.startswith("sha256:")
+def test_events_get_numbers_and_a_chain(doors: Doors) -> None:
+    first = doors.ledger.append(
+        doors.ledger.read(), (StopSet(file=HOLD_FILE, time=1),), {"p": b"{}"}
+    )
+    second = doors.ledger.append(first, (StopSet(file=HOLD_FILE, time=2),), {"p": b"other"})
+    assert [event.seq for event in second.events] == [1, 2]
+    assert second.events[1].previous.startswith("sha256:")
     assert second.plans == {"p": b"{}"}
     assert doors.ledger.read() == second
 
 
 def test_the_second_append_on_one_head_loses(doors: Doors) -> None:
     empty = doors.ledger.read()
-    doors.ledger.append(empty, (Entry(file="a.jsonl", time=1),), {})
+    doors.ledger.append(empty, (StopSet(file=HOLD_FILE, time=1),), {})
     with pytest.raises(ConflictError):
-        doors.ledger.append(empty, (Entry(file="a.jsonl", time=2),), {})
-    assert len(doors.ledger.read().entries) == 1
+        doors.ledger.append(empty, (StopSet(file=HOLD_FILE, time=2),), {})
+    assert len(doors.ledger.read().events) == 1
 
 
 def test_nothing_to_write_writes_nothing(doors: Doors) -> None:

@@ -16,8 +16,8 @@ from gitbot.ports.forge import (
     CheckRun,
     CheckState,
 )
-from gitbot.testing.github import Fault, GitHub, Server, Trouble
-from gitbot.testing.github.state import Comment
+from tests.doubles.github import Fault, GitHub, Server, Trouble
+from tests.doubles.github.state import Comment
 
 NAME = "acme/placement"
 RIGHTS = dict.fromkeys(("checks", "contents", "issues", "pull_requests", "statuses"), "write")

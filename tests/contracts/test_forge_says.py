@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
-from gitbot.adapters.forges.github.pushing import access_of, remote_of
+from gitbot.adapters.forges.github.opening import access_of, remote_of
 from gitbot.adapters.forges.local import LocalForge
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.ports.forge import (
@@ -28,10 +28,10 @@ from gitbot.ports.forge import (
     Forge,
 )
 from gitbot.ports.repository import Repository
-from gitbot.testing.forge import MemoryForge
-from gitbot.testing.github import GitHub, Server
-from gitbot.testing.repository import MemoryRepository
 from tests.contracts.forges import NAME, StepClock
+from tests.doubles.forge import MemoryForge
+from tests.doubles.github import GitHub, Server
+from tests.doubles.repository import MemoryRepository
 
 RIGHTS = {
     "contents": "write",

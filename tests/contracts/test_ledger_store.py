@@ -10,7 +10,9 @@ from gitbot.adapters.git.ledger import BRANCH, GitLedgerStore
 from gitbot.adapters.git.process import Git
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ConflictError, LedgerError
-from gitbot.model.ledger import HOLD_FILE, Entry, Ledger, request_file
+from gitbot.model.events import MoveChanged, MoveState, StopSet
+from gitbot.model.ledger import HOLD_FILE, Ledger, request_file
+from tests.doubles.ledger import moves_of
 
 
 @pytest.fixture
@@ -25,8 +27,8 @@ def store(bare: Path, folder: Path) -> GitLedgerStore:
     return GitLedgerStore(GitRepository.clone(str(bare), folder))
 
 
-def entry(move: int, state: str = "intended") -> Entry:
-    return Entry(
+def event(move: int, state: MoveState = MoveState.INTENDED) -> MoveChanged:
+    return MoveChanged(
         file=request_file("prod", "request/apps/db"),
         time=1_000 + move,
         cluster="prod",
@@ -44,23 +46,23 @@ def test_an_empty_ledger(bare: Path, tmp_path: Path) -> None:
 
 def test_what_was_appended_is_read_by_everybody(bare: Path, tmp_path: Path) -> None:
     one, two = store(bare, tmp_path / "a"), store(bare, tmp_path / "b")
-    first = one.append(one.read(), (entry(1), entry(2)), {"sha256:aa": b"{}"})
-    second = one.append(first, (Entry(file=HOLD_FILE, time=2_000, state="hold"),), {})
-    assert [line.seq for line in second.entries] == [1, 2, 3]
+    first = one.append(one.read(), (event(1), event(2)), {"sha256:aa": b"{}"})
+    second = one.append(first, (StopSet(file=HOLD_FILE, time=2_000),), {})
+    assert [line.seq for line in second.events] == [1, 2, 3]
     assert two.read() == second
     assert one.read() == second
 
 
 def test_one_append_is_one_commit(bare: Path, tmp_path: Path) -> None:
     one = store(bare, tmp_path / "a")
-    one.append(one.append(one.read(), (entry(1),), {}), (entry(1, "succeeded"),), {})
+    one.append(one.append(one.read(), (event(1),), {}), (event(1, MoveState.SUCCEEDED),), {})
     count = Git(bare).run(["rev-list", "--count", BRANCH]).decode().strip()
     assert count == "2"
 
 
 def test_appending_nothing_writes_nothing(bare: Path, tmp_path: Path) -> None:
     one = store(bare, tmp_path / "a")
-    first = one.append(one.read(), (entry(1),), {"sha256:aa": b"{}"})
+    first = one.append(one.read(), (event(1),), {"sha256:aa": b"{}"})
     assert one.append(first, (), {"sha256:aa": b"other"}) == first
     assert one.read() == first
 
@@ -68,17 +70,17 @@ def test_appending_nothing_writes_nothing(bare: Path, tmp_path: Path) -> None:
 def test_the_second_writer_loses_and_nothing_is_lost(bare: Path, tmp_path: Path) -> None:
     one, two = store(bare, tmp_path / "a"), store(bare, tmp_path / "b")
     seen_by_one, seen_by_two = one.read(), two.read()
-    one.append(seen_by_one, (entry(1),), {})
+    one.append(seen_by_one, (event(1),), {})
     with pytest.raises(ConflictError):
-        two.append(seen_by_two, (entry(2),), {})
-    again = two.append(two.read(), (entry(2),), {})
-    assert [line.move for line in again.entries] == [1, 2]
+        two.append(seen_by_two, (event(2),), {})
+    again = two.append(two.read(), (event(2),), {})
+    assert [line.move for line in moves_of(again, event(1).file)] == [1, 2]
 
 
 def test_a_rewritten_branch_stops_everything(bare: Path, tmp_path: Path) -> None:
     one = store(bare, tmp_path / "a")
-    first = one.append(one.read(), (entry(1),), {})
-    one.append(first, (entry(2),), {})
+    first = one.append(one.read(), (event(1),), {})
+    one.append(first, (event(2),), {})
     Git(bare).run(["update-ref", f"refs/heads/{BRANCH}", first.head])
     with pytest.raises(LedgerError, match="no longer holds commit"):
         one.read()
@@ -86,7 +88,7 @@ def test_a_rewritten_branch_stops_everything(bare: Path, tmp_path: Path) -> None
 
 def test_a_line_written_by_hand_is_found(bare: Path, tmp_path: Path) -> None:
     one = store(bare, tmp_path / "a")
-    first = one.append(one.read(), (entry(1),), {})
+    first = one.append(one.read(), (event(1),), {})
     repository = GitRepository.clone(str(bare), tmp_path / "b")
     path = request_file("prod", "request/apps/db")
     lines = repository.read_blob(BRANCH, path)
@@ -95,5 +97,5 @@ def test_a_line_written_by_hand_is_found(bare: Path, tmp_path: Path) -> None:
         branch=BRANCH, expected=first.head, files={path: lines.replace(b"db-1", b"db-2") + lines},
         message="m", time=1,
     )  # fmt: skip
-    with pytest.raises(LedgerError, match="torn or was rewritten"):
+    with pytest.raises(LedgerError, match="damaged or was rewritten"):
         store(bare, tmp_path / "c").read()

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.adapters.git import bounded, incoming
+from gitbot.adapters.git import bounded, objects
 from gitbot.adapters.git import repository as git_repository
-from gitbot.adapters.git.bounded import Bound
+from gitbot.adapters.git.bounded import CommandBound
+from gitbot.adapters.git.ledger import GitLedgerStore
+from gitbot.adapters.git.objects import commit_tree
 from gitbot.adapters.git.process import Git, hardened_environment
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.adapters.git.writing import commit_tree
 from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 
 
@@ -57,6 +58,39 @@ def test_what_was_committed_is_read_back(repository: GitRepository) -> None:
     assert repository.read_blob(first, ".gitbot.yaml") == b"c\n"
     assert repository.read_blob(first, "missing") is None
     assert repository.commit("main").message == "write intents/prod/a.yaml, .gitbot.yaml"
+
+
+def test_only_a_mirror_of_gitbots_own_is_fetched_into(bare: Path, tmp_path: Path) -> None:
+    mirror(bare, tmp_path / "mirror").fetch()
+    own = tmp_path / "own.git"
+    own.mkdir()
+    git = Git(own)
+    git.run(["init", "--bare", "--quiet", "--initial-branch=main"])
+    tree = git.run(["write-tree"]).decode().strip()
+    kept = commit_tree(git, tree, parents=(), message="kept", name="n", email="e", time=1)
+    git.run(["update-ref", "refs/heads/kept", kept])
+    with pytest.raises(RepositoryError, match="not a mirror that gitbot made"):
+        mirror(bare, own)
+    assert git.run(["rev-parse", "refs/heads/kept"]).decode().strip() == kept
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR",
+        "GIT_NAMESPACE", "GIT_QUARANTINE_PATH", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_PREFIX",
+        "GIT_CONFIG_PARAMETERS", "GIT_EXEC_PATH", "GIT_SHALLOW_FILE", "GIT_SSH_COMMAND",
+    ],
+)  # fmt: skip
+def test_no_process_inherits_what_a_hook_set(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.setenv(name, str(other))
+    written = commit(mirror(bare, tmp_path / "mirror"), {"a": b"1"})
+    assert Git(bare).run(["rev-parse", "refs/heads/main"]).decode().strip() == written
+    assert list(other.iterdir()) == []
 
 
 def test_same_commit_twice_has_the_same_id(bare: Path, tmp_path: Path) -> None:
@@ -146,7 +180,7 @@ def test_history_follows_first_parents(repository: GitRepository) -> None:
      "a.lock", ".hidden", "a//b", "@"],
 )  # fmt: skip
 def test_no_rev_becomes_an_option(repository: GitRepository, rev: str) -> None:
-    with pytest.raises(RepositoryError, match="is no branch, tag or full commit id"):
+    with pytest.raises(RepositoryError, match="is not a branch, tag or full commit id"):
         repository.resolve(rev)
 
 
@@ -250,6 +284,61 @@ def test_a_pull_request_that_cannot_be_fetched_keeps_nobody_from_the_branches(
         fresh.merge_trees(main, bad)
 
 
+def a_refused_branch(bare: Path, base: str, name: str) -> None:
+    """A branch whose commit Git does not take over (fsck)."""
+    git = Git(bare)
+    tree = git.run(["rev-parse", f"{base}^{{tree}}"]).decode("ascii").strip()
+    text = f"tree {tree}\nauthor a <a@b>1 +0000\ncommitter a <a@b>1 +0000\n\nx\n"
+    making = ["hash-object", "-t", "commit", "-w", "--literally", "--stdin"]
+    bad = git.run(making, stdin=text.encode("ascii")).decode("ascii").strip()
+    ref = bare / "refs" / "heads" / name
+    ref.parent.mkdir(parents=True, exist_ok=True)
+    ref.write_text(f"{bad}\n", encoding="ascii")
+
+
+@pytest.mark.parametrize("only", [(), ("main", "gitbot/*")], ids=["all", "named"])
+def test_a_branch_that_git_refuses_stops_nobody(
+    repository: GitRepository, bare: Path, tmp_path: Path, only: tuple[str, ...]
+) -> None:
+    main = commit(repository, {"a": b"1\n"})
+    ledger = commit(repository, {"entry": b"1\n"}, branch="gitbot/ledger")
+    a_refused_branch(bare, main, "gitbot/evil")
+    fresh = GitRepository.clone(str(bare), tmp_path / "fresh", only=only)
+    assert fresh.resolve("main") == main
+    assert fresh.resolve("gitbot/ledger") == ledger
+    with pytest.raises(RepositoryError, match=r"branch gitbot/evil .* cannot be fetched"):
+        fresh.resolve("gitbot/evil")
+    (bare / "refs" / "heads" / "gitbot" / "evil").unlink()
+    fresh.fetch()
+    assert fresh.resolve("gitbot/evil") is None
+
+
+def test_a_refused_ledger_is_an_error_and_never_an_empty_ledger(
+    repository: GitRepository, bare: Path, tmp_path: Path
+) -> None:
+    main = commit(repository, {"a": b"1\n"})
+    a_refused_branch(bare, main, "gitbot/ledger")
+    fresh = GitRepository.clone(str(bare), tmp_path / "fresh", only=("main", "gitbot/*"))
+    assert fresh.resolve("main") == main
+    with pytest.raises(RepositoryError, match="cannot be fetched"):
+        GitLedgerStore(fresh).read()
+
+
+def test_only_the_branches_that_are_named_are_mirrored(
+    repository: GitRepository, bare: Path, tmp_path: Path
+) -> None:
+    commit(repository, {"a": b"1\n"})
+    person = commit(repository, {"a": b"2\n"}, branch="person")
+    plan = commit(repository, {"a": b"3\n"}, branch="gitbot/plan")
+    a_refused_branch(bare, person, "evil")
+    fresh = GitRepository.clone(str(bare), tmp_path / "fresh", only=("main", "gitbot/*"))
+    assert fresh.resolve("gitbot/plan") == plan
+    assert fresh.resolve("person") is None
+    assert fresh.resolve("evil") is None
+    fresh.fetch_commit(person)
+    assert fresh.resolve(person) == person
+
+
 @pytest.mark.parametrize("look", [0.25, 0.001])
 def test_a_pull_request_that_brings_too_much_is_refused_and_leaves_nothing(
     repository: GitRepository,
@@ -264,14 +353,14 @@ def test_a_pull_request_that_brings_too_much_is_refused_and_leaves_nothing(
     fresh.fetch()
     before = bounded.size_of_packs(tmp_path / "fresh")
     monkeypatch.setattr(bounded, "_LOOK", look)
-    monkeypatch.setattr(git_repository, "_ONE_PULL", Bound(seconds=60, bytes=1024 * 1024))
+    monkeypatch.setattr(git_repository, "ONE_HEAD", CommandBound(seconds=60, bytes=1024 * 1024))
     for _ in range(2):
         with pytest.raises(RepositoryError, match="it brings more than 1 MiB"):
             fresh.fetch_commit(head)
         assert fresh.resolve(head) is None
         assert fresh.resolve("main") == main
     assert bounded.size_of_packs(tmp_path / "fresh") < before + 64 * 1024
-    monkeypatch.setattr(git_repository, "_ONE_PULL", Bound(seconds=60, bytes=8 * 1024 * 1024))
+    monkeypatch.setattr(git_repository, "ONE_HEAD", CommandBound(seconds=60, bytes=8 * 1024 * 1024))
     fresh.fetch_commit(head)
     assert fresh.resolve(head) == head
 
@@ -321,7 +410,7 @@ def test_who_brings_too_much_is_not_merged(
     bad = a_commit(git, a_tree(git, f"100644 blob {much}\tnew"), main, branch="bad")
     alone = a_commit(git, a_tree(git, f"100644 blob {small}\tnew"), branch="alone")
     repository.fetch()
-    monkeypatch.setattr(incoming, "MAX_NEW_BYTES", 4000)
+    monkeypatch.setattr(objects, "MAX_NEW_BYTES", 4000)
     assert repository.merge_trees(main, fine) is not None
     with pytest.raises(RepositoryError, match="brings 5000 bytes"):
         repository.merge_trees(main, bad)
@@ -400,7 +489,7 @@ def test_a_fetch_that_hangs_ends_with_all_its_processes(tmp_path: Path) -> None:
         start_new_session=True,
     ) as process:
         with pytest.raises(RepositoryError, match="it takes more than 1 seconds"):
-            bounded.communicate_within(process, tmp_path, Bound(seconds=1, bytes=1))
+            bounded.communicate_within(process, tmp_path, CommandBound(seconds=1, bytes=1))
         assert process.stdout is not None
         assert process.stdout.read() == b""  # nobody holds the other end any more
     assert list(packs.iterdir()) == []

@@ -14,22 +14,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gitbot.adapters.clock import SystemClock
+from gitbot.kubernetes.objects import KubernetesObject, labels_of, with_value
 from gitbot.kubevirt import names
-from gitbot.kubevirt.admission import admit_instance
-from gitbot.kubevirt.boot import BootTimes, reconcile_boot
-from gitbot.kubevirt.edits import with_value
-from gitbot.kubevirt.launcher_pod import controller_of
-from gitbot.kubevirt.owners import VM_FINALIZER
-from gitbot.kubevirt.phases import with_phase
-from gitbot.kubevirt.reconcile import VMI, Update
+from gitbot.kubevirt.launcher_pod import owner_reference
 from gitbot.kubevirt.target_pod import source_pod
-from gitbot.kubevirt.verdicts import Admitted
-from gitbot.model.objects import KubernetesObject, labels_of
+from gitbot.kubevirt.webhook_answers import Admitted
 from gitbot.simulation.api import CONTROLLER
 from gitbot.simulation.building import ZONE, guest, machine, node
 from gitbot.simulation.controllers.instances import with_guest_facts
+from gitbot.simulation.kubevirt.boot import BootTimes, reconcile_boot
+from gitbot.simulation.kubevirt.owners import VM_FINALIZER
+from gitbot.simulation.kubevirt.phases import with_phase
+from gitbot.simulation.kubevirt.reconcile import VMI, Update
 from gitbot.simulation.resources import BY_KIND
 from tests.controlplane.kubevirt.connection import Connection, path_of
+from tests.virt_api.instances import admit_instance
 
 TIER, GROUP = "example.com/tier", "example.com/group"
 HOSTNAME = "kubernetes.io/hostname"
@@ -211,7 +210,7 @@ def _settled(vm: KubernetesObject, settings: KubernetesObject, home: str) -> dic
             "namespace": vm["metadata"]["namespace"],
             "labels": {**labels_of(template), names.NODE_NAME: home},
             "finalizers": [VM_FINALIZER],
-            "ownerReferences": [controller_of(vm)],
+            "ownerReferences": [owner_reference(vm)],
         },
         "spec": template["spec"],
     }

@@ -7,19 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.files import ShippedTexts
 from gitbot.adapters.forges.local import LocalForge
 from gitbot.adapters.git.ledger import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.adapters.kubernetes.cluster import KubernetesCluster
-from gitbot.constraints.replay import replay
 from gitbot.model.plan import Move
-from gitbot.model.plan_json import read_plan
 from gitbot.ports.forge import MergeMethod, PullRequest, PullState
+from gitbot.published import read_plan
+from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.apply import ApplyResult, apply
-from gitbot.workflows.base import read_base
+from gitbot.workflows.check import PublishResult, publish
 from gitbot.workflows.propose import ProposeResult, propose
-from gitbot.workflows.publish import PublishResult, publish
 from gitbot.workflows.shell import Progress, Shell
 
 LONGEST_SLEEP = 2.0  # seconds: nothing here takes longer; each look reads migrations or more
@@ -53,16 +51,7 @@ class LiveLoop:
             ledger_store=GitLedgerStore(repository),
             cluster=KubernetesCluster(kubeconfig=str(kubeconfig), name=name),
             clock=clock,
-            templates=ShippedTexts(),
-            read_base=lambda commit: read_base(
-                repository=repository,
-                commit=commit,
-                base_branch="main",
-                cluster=name,
-                texts=ShippedTexts(),
-                replay=replay,
-                now=clock.now,
-            ),
+            read_base=base_branch(repository, name="main", cluster=name).at,
             progress=self._tell,
         )
 
@@ -121,7 +110,7 @@ class LiveLoop:
 
     def publish(self, number: int) -> PublishResult:
         """`gitbot check --pull-request N --publish`."""
-        return publish(self.shell, number=number, replay=replay)
+        return publish(self.shell, number=number)
 
     def apply(self) -> ApplyResult:
         """`gitbot apply`."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gitbot.cli.main import main
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.simulation.store import key_of
 from tests.controlplane.journal import Binding
 

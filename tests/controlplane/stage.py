@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from gitbot.model.objects import KubernetesObject, at
+from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.simulation.building import namespace
 from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.scenes import NAMESPACE, application, cache, database, jumpbox_machine, nodes
 from tests.controlplane import build
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.kubevirt.connection import Connection, path_of
@@ -19,6 +18,7 @@ from tests.controlplane.kubevirt.controllers import QUICK
 from tests.controlplane.kubevirt.installation import KubeVirt
 from tests.controlplane.plane import ControlPlane, control_plane
 from tests.controlplane.waiting import eventually
+from tests.doubles.customapp import NAMESPACE, application, cache, database, jumpbox_machine, nodes
 
 VMIS = path_of(BY_KIND["VirtualMachineInstance"], NAMESPACE)
 VMS = 7

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.model.objects import at
+from gitbot.kubernetes.objects import at
 from gitbot.simulation.building import namespace as namespace_object
 from gitbot.simulation.resources import BY_KIND
-from gitbot.simulation.scenes import NAMESPACE, database, jumpbox_machine, nodes
 from tests.contracts.kubernetes_api.conftest import Kubectl
 from tests.contracts.kubernetes_api.test_customapp_by_hand import (
     DATABASES,
@@ -30,6 +29,7 @@ from tests.controlplane.kubevirt.installation import KubeVirt, put
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.predictions import surprises
 from tests.controlplane.waiting import eventually
+from tests.doubles.customapp import NAMESPACE, database, jumpbox_machine, nodes
 
 pytestmark = [
     pytest.mark.controlplane,

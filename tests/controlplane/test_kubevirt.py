@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from gitbot.kubernetes.objects import at, condition_of, labels_of
 from gitbot.kubevirt import names
-from gitbot.model.objects import at, condition_of, labels_of
 from gitbot.simulation.building import guest, instance_replica_set
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from gitbot.kubernetes.objects import annotations_of, at, labels_of
 from gitbot.kubevirt import names
-from gitbot.model.objects import annotations_of, at, labels_of
 from gitbot.simulation.resources import BY_KIND
 from tests.controlplane import crowd as crowds
 from tests.controlplane.crowd import GROUP, TIER, Crowd
@@ -146,7 +146,7 @@ class Campaign:
         text = text.replace("VMS", f"[{', '.join(wanted)}]") + self._target()
         pull = self.loop.open(f"{name}.yaml", text, branch=name)
         check = self.loop.publish(pull.number).check
-        if check.fails() or check.review is None or not check.review.plan.moves:
+        if check.fails() or check.judged is None or not check.judged.plan.moves:
             self.loop.forge.close_pull(pull.number)
             return False
         self.loop.merge(pull.number)

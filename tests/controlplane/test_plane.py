@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gitbot.model.objects import at, condition_of
-from gitbot.simulation.building import ZONE, deployment, node
+from gitbot.kubernetes.objects import at, condition_of
+from gitbot.simulation.building import ZONE, node
 from gitbot.simulation.status import ApiError
 from tests.controlplane.waiting import eventually
+from tests.doubles.workloads import deployment
 
 if TYPE_CHECKING:
     from tests.controlplane.fixtures import UserMaker

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.kubevirt import names
-from gitbot.model.objects import KubernetesObject, at
 from gitbot.simulation.building import ZONE
 from tests.controlplane.desk import Desk
 from tests.controlplane.kubevirt.installation import put

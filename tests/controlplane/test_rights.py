@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from gitbot.adapters.kubernetes.diagnosis import ClusterQuestions
 from gitbot.adapters.kubernetes.transport import Transport
-from gitbot.model.objects import at
+from gitbot.kubernetes.objects import at
 from gitbot.simulation.building import node
 from tests.controlplane import account
 from tests.controlplane.waiting import eventually
@@ -51,6 +52,7 @@ def _has_everything(questions: ClusterQuestions) -> bool:
 
 
 LABEL = "placement.gitbot.dev/window"
+OWNER = {"apiVersion": "v1", "kind": "Node", "name": "other", "uid": "0"}
 PATCHES: list[tuple[dict[str, Any], bool]] = [
     ({"spec": {"unschedulable": True}}, True),
     ({"metadata": {"labels": {LABEL: "firmware"}}}, True),
@@ -59,26 +61,51 @@ PATCHES: list[tuple[dict[str, Any], bool]] = [
     ({"metadata": {"labels": {"kubernetes.io/hostname": "another"}}}, False),
     ({"metadata": {"labels": {"kubernetes.io/hostname": None}}}, False),
     ({"metadata": {"annotations": {"note": "x"}}}, False),
+    ({"metadata": {"finalizers": ["example.org/kept"]}}, False),
+    ({"metadata": {"ownerReferences": [OWNER]}}, False),
     ({"spec": {"taints": [{"key": "gitbot", "effect": "NoExecute"}]}}, False),
+    ({"spec": {"providerID": "cloud://1"}}, False),
+    ({"spec": {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]}}, False),
+    ({"spec": {"externalID": "1"}}, False),
 ]
+JOB = "github:repo:acme/placement:environment:gitbot-prod"  # a user of GitHub's OpenID Connect
+JOBS_RIGHTS = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "gitbot-job"},
+    "roleRef": {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "ClusterRole",
+        "name": "gitbot-cordon",
+    },
+    "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": JOB}],
+}
 
 
+@pytest.mark.parametrize("user", [account.user_of(account.MOVER), JOB], ids=["mover", "job"])
 def test_of_a_node_only_what_a_maintenance_needs_may_change(
-    installed: ControlPlane, admin: Connection, kubelets: Kubelets, tmp_path: Path
+    installed: ControlPlane, admin: Connection, kubelets: Kubelets, user: str
 ) -> None:
-    kubelets.add(node("guarded"))
-    mover = transport(installed, admin, tmp_path, account.MOVER)
+    name = f"guarded-{'job' if user == JOB else 'mover'}"
+    path = f"/api/v1/nodes/{name}"
+    kubelets.add(node(name))
+    if user == JOB:
+        bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+        admin.request("POST", bindings, JOBS_RIGHTS)
+    mover = admin.acting_as(user)
 
     def patch(body: dict[str, Any]) -> int:
-        path, kind = "/api/v1/nodes/guarded", "application/merge-patch+json"
-        return mover.write("PATCH", path, body, content_type=kind).status
+        kind = "application/merge-patch+json"
+        return mover.answer("PATCH", path, body, content_type=kind).code
+
+    probes = itertools.count()  # a patch that changes nothing is let in, policy or not
 
     def in_force() -> bool:  # rights and policies each take effect a moment after they were made
-        allowed, refused = PATCHES[0][0], {"metadata": {"labels": {"probe": "x"}}}
+        allowed, refused = PATCHES[0][0], {"metadata": {"labels": {"probe": f"x{next(probes)}"}}}
         return patch(allowed) == 200 and patch(refused) in (403, 422)
 
     eventually(in_force)
     assert [(body, patch(body) == 200) for body, _ in PATCHES] == PATCHES
-    found = admin.request("GET", "/api/v1/nodes/guarded")
+    found = admin.request("GET", path)
     assert "team" not in at(found, "metadata", "labels")
     assert at(found, "spec", "unschedulable") is True

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gitbot.kubevirt.new_migration import new_migration
-from gitbot.model.objects import KubernetesObject, at
+from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.simulation.building import guest, machine
+from gitbot.simulation.kubevirt.new_migration import new_migration
 from gitbot.simulation.resources import BY_KIND
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.installation import put

@@ -12,8 +12,8 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from gitbot.cli.init import command
-from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
+from gitbot.cli.init import init
+from gitbot.documents import read_kubernetes_yaml
 from tests.docs.blocks import Block, blocks
 from tests.docs.scratch import ROOT
 
@@ -29,7 +29,7 @@ def block(language: str, words: str) -> Block:
 def test_self_hosted_runners_get_the_jobs_that_reach_the_cluster(tmp_path: Path) -> None:
     typed = shlex.split(block("sh", "--runs-on").text)
     assert typed[:3] == ["gitbot", "init", "."]
-    result = CliRunner().invoke(command, [str(tmp_path), *typed[3:]], standalone_mode=False)
+    result = CliRunner().invoke(init, [str(tmp_path), *typed[3:]], standalone_mode=False)
     assert result.exception is None
     runs_on = {}
     for path in (tmp_path / ".github" / "workflows").iterdir():

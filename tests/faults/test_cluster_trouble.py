@@ -7,17 +7,22 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.replay import replay
 from gitbot.errors import ClusterForbidden, ClusterRefused, GitbotError
+from gitbot.kubernetes.objects import KubernetesObject, condition_of
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.ledger_json import verify
-from gitbot.model.objects import KubernetesObject
-from gitbot.simulation.faults import Crash, Effect, Fault, FaultyPort, scripted, seeded
+from gitbot.published.ledger_lines import verify
 from gitbot.simulation.port import SimulatedPort
-from gitbot.workflows.apply import apply
-from gitbot.workflows.hold import hold, resume
+from gitbot.workflows.apply import apply, hold, resume
+from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
-from gitbot.workflows.publish import publish
+from tests.doubles.ledger import moves_of
+from tests.doubles.trouble import (
+    fail_next_migration,
+    lose_node,
+    restart_machine,
+    return_node,
+)
+from tests.faults.faulty_port import Crash, Effect, Fault, FaultyPort, scripted, seeded
 from tests.unit.workflows.story import HEAD, REQUEST, RULE, Story
 
 KIND = "VirtualMachineInstanceMigration"
@@ -44,7 +49,7 @@ def approved(**files: Any) -> Story:
     """The jumpbox on kni-worker is to go to kni-worker5, shown and merged."""
     story = Story.begin(**files)
     pull = story.open(jump=REQUEST)
-    publish(story.shell, number=pull.number, replay=replay)
+    publish(story.shell, number=pull.number)
     story.merge(pull.number)
     return story
 
@@ -69,8 +74,8 @@ def migrations(story: Story) -> list[str]:
 
 def last(story: Story) -> tuple[str, str]:
     """State and reason of the newest line about the jumpbox's move."""
-    entry = story.store.read().of(f"requests/iberia/{JUMP}.jsonl")[-1]
-    return entry.state, entry.reason
+    event = moves_of(story.store.read(), f"requests/iberia/{JUMP}.jsonl")[-1]
+    return event.state, event.reason
 
 
 def to_rest(story: Story) -> None:
@@ -127,15 +132,15 @@ def test_through_a_storm_of_faults_it_comes_to_the_same_end(seed: int) -> None:
     assert story.where()["jumpbox"] == "kni-worker5"
     assert story.databases() == ["kni-worker2", "kni-worker4", "kni-worker6"]
     assert len(migrations(story)) == 2
-    assert not verify(story.store.read().entries)
+    assert not verify(story.store.read().events)
 
 
 def test_a_migration_of_somebody_else_is_waited_for_and_no_attempt_is_lost() -> None:
     story = approved()
     story.port = TroubledPort(story, lambda: story.cluster.apply([foreign("other")]))
     assert apply(story.shell).states == {"succeeded": 1}
-    entries = story.store.read().of(f"requests/iberia/{JUMP}.jsonl")
-    assert {entry.attempt for entry in entries if entry.state != "approved"} == {1}
+    events = moves_of(story.store.read(), f"requests/iberia/{JUMP}.jsonl")
+    assert {event.attempt for event in events if event.state != "approved"} == {1}
     assert story.where()["jumpbox"] == "kni-worker5"
 
 
@@ -173,14 +178,14 @@ def test_a_vm_restarted_before_the_create_is_never_said_to_have_moved() -> None:
     story = approved()
 
     def restart() -> None:
-        story.cluster.restart_machine("jumpbox", "customapp")
+        restart_machine(story.cluster, "jumpbox", "customapp")
         story.cluster.settle()
 
     story.port = TroubledPort(story, restart)
     to_rest(story)
     state, reason = last(story)
     assert state in {"obsolete", "withdrawn"}
-    assert "started anew" in reason
+    assert "restarted" in reason
 
 
 def test_a_vm_restarted_in_flight_is_not_chased() -> None:
@@ -191,12 +196,12 @@ def test_a_vm_restarted_in_flight_is_not_chased() -> None:
             self, migration: KubernetesObject, *, dry_run: bool = False
         ) -> KubernetesObject:
             stored = super().create_migration(migration, dry_run=dry_run)
-            self.cluster.restart_machine("jumpbox", "customapp")
+            restart_machine(self.cluster, "jumpbox", "customapp")
             return stored
 
     story.port = RestartingPort(story.cluster)
     to_rest(story)
-    assert last(story) == ("obsolete", "the VM was started anew")
+    assert last(story) == ("obsolete", "the VM was restarted")
     assert story.where()["jumpbox"] == "kni-worker"
     assert migrations(story) == []
 
@@ -210,7 +215,7 @@ def cordoned(story: Story) -> None:
 
 
 def lost(story: Story) -> None:
-    story.cluster.lose_node("kni-worker5")
+    lose_node(story.cluster, "kni-worker5")
     story.port.sleep(120)
 
 
@@ -241,6 +246,28 @@ def test_what_no_longer_keeps_the_law_is_held(change: Callable[[Story], None]) -
     assert apply(story.shell).did_nothing
 
 
+def test_a_move_away_from_a_silent_node_waits_until_the_node_answers() -> None:
+    story = approved()
+    lose_node(story.cluster, "kni-worker")
+    story.port.sleep(120)
+    result = apply(story.shell)
+    reason = f"Ready is Unknown since {since(story, 'kni-worker')} (NodeStatusUnknown)"
+    assert (result.created, [item.reason for item in result.waiting]) == (
+        0,
+        [f"its node kni-worker does not answer: {reason}"],
+    )
+    return_node(story.cluster, "kni-worker", rebooted=False)
+    to_rest(story)
+    assert story.where()["jumpbox"] == "kni-worker5"
+
+
+def since(story: Story, node: str) -> str:
+    (found,) = (item for item in story.cluster.list("Node") if item["metadata"]["name"] == node)
+    ready = condition_of(found, "Ready")
+    assert ready is not None
+    return str(ready["lastTransitionTime"])
+
+
 def test_a_target_that_is_cordoned_in_flight_fails_the_move_and_nothing_else() -> None:
     story = approved()
     story.port = TroubledPort(story, lambda: cordoned(story))
@@ -254,13 +281,13 @@ def test_failures_open_the_circuit_until_somebody_resumes() -> None:
     for number in range(1, 4):
         request = REQUEST.replace("name: jump,", f"name: jump{number},")
         pull = story.open(f"work{number}", **{f"jump{number}": request})
-        publish(story.shell, number=pull.number, replay=replay)
+        publish(story.shell, number=pull.number)
         story.merge(pull.number)
-        story.cluster.fail_next_migration("jumpbox", "customapp", reason="no luck")
+        fail_next_migration(story.cluster, "jumpbox", "customapp", reason="no luck")
         assert apply(story.shell).states == {"failed": 1}
         story.cluster.settle()
     pull = story.open("last", jump=REQUEST)
-    publish(story.shell, number=pull.number, replay=replay)
+    publish(story.shell, number=pull.number)
     story.merge(pull.number)
     stopped = apply(story.shell)
     assert stopped.created == 0

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from gitbot.errors import ClusterError, GitbotError
-from gitbot.model.ledger import Entry
-from gitbot.model.ledger_json import verify
+from gitbot.model.events import KnownEvent
+from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply
+from tests.doubles.ledger import moves_of
 from tests.unit.workflows.doubles import Stage, a_move, a_plan
 
 
@@ -37,8 +38,8 @@ def a_stage(*, fails: tuple[str, ...] = ()) -> Stage:
 def end_of(stage: Stage) -> tuple[object, ...]:
     """The end state, the creates, and the last state of every move."""
     last = {
-        entry.move: (entry.state, entry.landed, entry.attempt)
-        for entry in stage.store.read().of("requests/prod/request/db/one.jsonl")
+        event.move: (event.state, event.landed, event.attempt)
+        for event in moves_of(stage.store.read(), "requests/prod/request/db/one.jsonl")
     }
     return stage.cluster.where(), sorted(stage.cluster.creates()), last
 
@@ -90,7 +91,7 @@ def test_killed_at_every_point_it_comes_to_the_same_end(fails: tuple[str, ...]) 
         install(stage, KillAt(number))
         assert run_to_the_end(stage) == 1, number
         assert end_of(stage) == expected, f"killed at point {number}"
-        assert not verify(stage.store.read().entries)
+        assert not verify(stage.store.read().events)
 
 
 @pytest.mark.parametrize("lost", [1, 2, 4])
@@ -133,7 +134,7 @@ def test_two_runs_at_once_make_each_effect_once() -> None:
     run_to_the_end(expected)
     busy: list[bool] = []
 
-    def meanwhile(_: tuple[Entry, ...]) -> None:
+    def meanwhile(_: tuple[KnownEvent, ...]) -> None:
         if len(busy) < 3:
             busy.append(True)
             stage.store.before_append = lambda _: None
@@ -144,7 +145,7 @@ def test_two_runs_at_once_make_each_effect_once() -> None:
     run_to_the_end(stage)
     assert len(busy) == 3
     assert end_of(stage) == end_of(expected)
-    assert not verify(stage.store.read().entries)
+    assert not verify(stage.store.read().events)
 
 
 def test_a_paused_run_that_wakes_up_creates_nothing_twice() -> None:

@@ -9,17 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from gitbot.adapters.git.objects import commit_tree
 from gitbot.adapters.git.process import Git
-from gitbot.adapters.git.writing import commit_tree
-from gitbot.constraints.replay import replay
 from gitbot.errors import GitbotError, LedgerError, RepositoryError
 from gitbot.ports.forge import MergeMethod
-from gitbot.simulation.scenes import customapp
-from gitbot.workflows.apply import apply
-from gitbot.workflows.hold import hold, resume
+from gitbot.workflows.apply import apply, hold, resume
+from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
-from gitbot.workflows.publish import publish
-from gitbot.workflows.reconcile import reconcile
+from gitbot.workflows.watch import reconcile
+from tests.doubles.customapp import customapp
 from tests.scenarios.loop import Loop
 from tests.unit.workflows.story import CLUSTER, HEAD, REQUEST, RULE, Story, configuration
 
@@ -28,7 +26,7 @@ Edit = Callable[[Story, str], str]
 
 def show(story: Story, number: int) -> str:
     """`gitbot check --pull-request N --publish`; the digest that it showed."""
-    return publish(story.shell, number=number, replay=replay).digest
+    return publish(story.shell, number=number).digest
 
 
 def later_expiry(_: Story, text: str) -> str:
@@ -85,10 +83,10 @@ def test_a_finished_request_that_is_brought_back_is_a_finding_and_moves_nothing(
     assert apply(story.shell).states == {"succeeded": 1}
     story.commit(jump=None)
     again = story.open("again", jump=REQUEST)
-    result = publish(story.shell, number=again.number, replay=replay)
+    result = publish(story.shell, number=again.number)
     assert [item.code for item in result.check.all_findings] == ["intents/finished-name"]
-    assert result.check.review is not None
-    assert result.check.review.plan.moves == ()
+    assert result.check.judged is not None
+    assert result.check.judged.plan.moves == ()
     story.merge(again.number)
     assert apply(story.shell).created == 0
     assert propose(story.shell).concerns == ()
@@ -115,11 +113,11 @@ def test_what_a_pull_request_says_of_mode_and_limits_counts_after_its_merge_only
     )
     story.commit("work", **{".gitbot.yaml": wide})
     pull = story.open(jump=REQUEST)
-    result = publish(story.shell, number=pull.number, replay=replay)
-    assert result.check.settings is not None
-    assert result.check.problem is not None
-    assert result.check.settings.mode == "Observe"
-    assert result.check.problem.limits.parallel == 5
+    result = publish(story.shell, number=pull.number)
+    assert result.check.revision is not None
+    assert result.check.judged is not None
+    assert result.check.revision.settings.mode == "Observe"
+    assert result.check.judged.plan.limits.parallel == 5
 
 
 @pytest.mark.parametrize("method", list(MergeMethod))
@@ -263,7 +261,7 @@ def test_a_plan_on_a_snapshot_that_is_too_old_approves_nothing() -> None:
     pull = story.open(jump=REQUEST)
     old = story.port.snapshot()
     story.port.sleep(7200)
-    shown = publish(story.shell, number=pull.number, replay=replay, snapshot=old)
+    shown = publish(story.shell, number=pull.number, snapshot=old)
     assert "120 minutes old" in shown.check.all_findings[0].message
     story.merge(pull.number)
     assert apply(story.shell).created == 0

@@ -6,11 +6,13 @@ import pytest
 
 from gitbot.execution.state import fold_homes, fold_nodes
 from gitbot.execution.values import Maintenance, Terms
+from gitbot.model.request_id import OccurrenceId
 from gitbot.workflows.apply import apply
 from tests.faults.test_crashes import KillAt, Killed, install
 from tests.unit.workflows.doubles import Stage, a_move, a_plan
 
-DRAIN = "drain/fw/o1"
+OCCURRENCE = OccurrenceId(window="fw", id="o1")
+DRAIN = OCCURRENCE.drain
 
 
 def a_stage() -> Stage:
@@ -18,7 +20,7 @@ def a_stage() -> Stage:
     stage.base.terms_by_request[DRAIN] = Terms(
         window="fw",
         maintenance=Maintenance(
-            window="fw", occurrence="o1", nodes=("a", "b"), cordon=True, done="Rebooted"
+            occurrence=OCCURRENCE, nodes=("a", "b"), cordon=True, done="Rebooted"
         ),
     )
     stage.approve(
@@ -51,12 +53,12 @@ def run_to_the_end(stage: Stage) -> int:
 
 
 def nodes(stage: Stage) -> dict[str, str]:
-    found = fold_nodes(stage.store.read(), cluster="prod", window="fw", occurrence="o1")
+    found = fold_nodes(stage.store.read(), cluster="prod", occurrence=OCCURRENCE)
     return {name: str(node.state) for name, node in found.items()}
 
 
 def end_of(stage: Stage) -> tuple[object, ...]:
-    homes = fold_homes(stage.store.read(), cluster="prod", window="fw", occurrence="o1")
+    homes = fold_homes(stage.store.read(), cluster="prod", occurrence=OCCURRENCE)
     marks = {
         name: (
             bool(node["spec"].get("unschedulable")),

@@ -14,15 +14,19 @@ import pytest
 
 from gitbot.execution.requests import RequestState, fold_requests
 from gitbot.execution.state import fold_nodes
-from gitbot.model.ledger_json import verify
-from gitbot.model.objects import KubernetesObject, at
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at
+from gitbot.model.events import MoveEvent
+from gitbot.model.request_id import OccurrenceId
 from gitbot.ports.forge import MergeMethod, PullState
+from gitbot.published.ledger_lines import verify
 from gitbot.simulation.port import SimulatedPort
-from gitbot.simulation.rack import RACK, RackSize, rack
-from gitbot.testing.forge import MemoryForge
-from gitbot.testing.ledger import MemoryLedgerStore
-from gitbot.testing.repository import MemoryRepository
-from gitbot.workflows.reconcile import reconcile
+from gitbot.workflows.watch import reconcile
+from tests.doubles.forge import MemoryForge
+from tests.doubles.ledger import MemoryLedgerStore
+from tests.doubles.rack import RACK, RackSize, rack
+from tests.doubles.repository import MemoryRepository
+from tests.doubles.trouble import lose_node, return_node
 from tests.unit.workflows.story import HEAD, Story
 
 OPENS, CLOSES = 1_764_547_200 + 3600, 1_764_547_200 + 24 * 3600
@@ -116,9 +120,8 @@ def specs(story: Story) -> dict[str, Any]:
 
 
 def nodes(story: Story) -> dict[str, str]:
-    found = fold_nodes(
-        story.store.read(), cluster="rack", window="rack-one", occurrence="20251201T020000Z"
-    )
+    occurrence = OccurrenceId(window="rack-one", id="20251201T020000Z")
+    found = fold_nodes(story.store.read(), cluster="rack", occurrence=occurrence)
     return {name: str(node.state) for name, node in found.items()}
 
 
@@ -173,10 +176,10 @@ def test_a_rack_is_emptied_and_returned_through_a_storm() -> None:
         merge_all(story)
         ready = {name for name, state in nodes(story).items() if state == "ready"} - rebooted
         for name in sorted(ready):
-            story.cluster.lose_node(name)
+            lose_node(story.cluster, name)
         story.port.sleep(60)
         for name in sorted(ready):
-            story.cluster.return_node(name)
+            return_node(story.cluster, name)
         story.port.sleep(60)
         rebooted |= ready
     assert not port.trouble, "every trouble came"
@@ -184,11 +187,12 @@ def test_a_rack_is_emptied_and_returned_through_a_storm() -> None:
     assert len(port.names) == len(set(port.names))
     assert specs(story) == before
     ledger = story.store.read()
-    assert not verify(ledger.entries)
+    assert not verify(ledger.events)
     states = {name: record.state for name, record in fold_requests(ledger, "rack").items()}
     assert all(state is not RequestState.RUNNING for state in states.values()), states
-    created = [entry for entry in ledger.entries if entry.state == "created" and not entry.outcome]
-    assert {entry.migration.partition("/")[2] for entry in created} <= set(port.names)
+    moves = [event for event in ledger.requests("rack") if isinstance(event, MoveEvent)]
+    created = [move for move in moves if move.state == "created" and not move.outcome]
+    assert {NamespacedName.parse(move.migration).name for move in created} <= set(port.names)
     marks = [
         item["metadata"]["name"]
         for item in story.cluster.list("Node")

@@ -7,13 +7,15 @@ one name whoever creates it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gitbot.errors import GitbotError
 from gitbot.execution.values import Terms
 from gitbot.model.instants import Interval
-from gitbot.model.ledger_json import verify
 from gitbot.model.problem import Limits
+from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply
 from tests.faults.test_crashes import Killed, a_stage, end_of, install, run_to_the_end
 from tests.unit.workflows.doubles import Stage, a_move, a_plan
@@ -73,7 +75,7 @@ def test_a_whole_pass_of_another_executor_at_every_point(seconds: int) -> None:
         where, creates, last = end_of(stage)
         assert (where, creates) == end_of(expected)[:2], f"at point {number}"
         assert last == end_of(expected)[2], f"at point {number}"
-        assert not verify(stage.store.read().entries)
+        assert not verify(stage.store.read().events)
 
 
 @pytest.mark.parametrize(("slots", "pause"), [(3, 0), (1, 25), (2, 25)])
@@ -84,7 +86,7 @@ def test_caps_hold_over_both(slots: int, pause: int) -> None:
 
     def stage_of_many() -> tuple[Stage, list[int]]:
         stage = Stage.of(nodes={"a": "east", "c": "west"}, vms=dict.fromkeys(names, "a"))
-        stage.base.limits, stage.cluster.seconds = limits, 90
+        stage.base, stage.cluster.seconds = replace(stage.base, limits=limits), 90
         for number, name in enumerate(names):
             request = f"request/db/{name}"
             opens = stage.clock.present + 20 * (6 - number)  # later ones open earlier

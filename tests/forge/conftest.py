@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.forge import description
-from tests.unit.testing.github.scene import Scene
+from tests.unit.doubles.github.scene import Scene
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from typing import Any
 
 import jsonschema_rs
 
-from gitbot.testing.github.calls import Answer
-from gitbot.testing.github.service import Exchange
+from tests.doubles.github.calls import Answer
+from tests.doubles.github.service import Exchange
 from tests.forge import npm
 
 NAME = "@octokit/openapi"

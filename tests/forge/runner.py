@@ -19,8 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gitbot.testing.github import GitHub, Server
-from gitbot.testing.github.state import JSON, Job, Repository, WorkflowRun
+from tests.doubles.github import GitHub, Server
+from tests.doubles.github.state import JSON, Job, Repository, WorkflowRun
 
 ACT = Path(sys.executable).with_name("act")
 HERE = Path(__file__).parent

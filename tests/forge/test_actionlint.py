@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gitbot.adapters.files import ShippedTexts
-from gitbot.cli.init_github import GitHubChoices, workflow_files
+from gitbot.cli.init import GitHubChoices, workflow_files
 from tests.forge import npm
 
 pytestmark = [pytest.mark.forge, pytest.mark.xdist_group("npm")]

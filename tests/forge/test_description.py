@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.testing.github.calls import Answer, Request
-from gitbot.testing.github.routes import ROUTES
-from gitbot.testing.github.service import NOBODY, Exchange
+from tests.doubles.github.calls import Answer, Request
+from tests.doubles.github.routes import ROUTES
+from tests.doubles.github.service import NOBODY, Exchange
 from tests.forge import description
-from tests.unit.testing.github.test_actions import *  # noqa: F403 - the same tests, watched
-from tests.unit.testing.github.test_checks import *  # noqa: F403 - the same tests, watched
-from tests.unit.testing.github.test_faults import *  # noqa: F403 - the same tests, watched
-from tests.unit.testing.github.test_protection import *  # noqa: F403 - the same tests, watched
-from tests.unit.testing.github.test_pulls import *  # noqa: F403 - the same tests, watched
+from tests.unit.doubles.github.test_actions import *  # noqa: F403 - the same tests, watched
+from tests.unit.doubles.github.test_checks import *  # noqa: F403 - the same tests, watched
+from tests.unit.doubles.github.test_faults import *  # noqa: F403 - the same tests, watched
+from tests.unit.doubles.github.test_protection import *  # noqa: F403 - the same tests, watched
+from tests.unit.doubles.github.test_pulls import *  # noqa: F403 - the same tests, watched
 
 pytestmark = pytest.mark.forge
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.forge import description
 from tests.forge.certificate import tls_context
-from tests.unit.testing.github.scene import REPOSITORY, Scene
+from tests.unit.doubles.github.scene import REPOSITORY, Scene
 
 pytestmark = pytest.mark.forge
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.cli.demo_texts import request
+from gitbot.cli.demo_story import request
 from gitbot.simulation.http.kubeconfig import write_kubeconfig
-from gitbot.testing.github import Server
 from tests.docs.blocks import blocks
 from tests.docs.scratch import ROOT, Scratch
+from tests.doubles.github import Server
 from tests.forge import runner
 from tests.forge.certificate import tls_context
 from tests.forge.world import REPOSITORY, World, add_app, add_people, empty_world

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gitbot.cli.demo_texts import request
-from gitbot.testing.github.queue import enable_auto_merge, enqueue
+from gitbot.cli.demo_story import request
+from tests.doubles.github.queue import enable_auto_merge, enqueue
 from tests.forge import runner
 from tests.forge.world import FOLDER, REPOSITORY, World, world
 

@@ -12,21 +12,20 @@ from gitbot.adapters.files import ShippedTexts
 from gitbot.adapters.forges.github.opening import open_github
 from gitbot.adapters.git.ledger import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.constraints.replay import replay
 from gitbot.ports.forge import CheckState, PullRequest
 from gitbot.reports.html import html
 from gitbot.simulation.port import SimulatedPort
-from gitbot.simulation.rack import rack
-from gitbot.testing.github import GitHub, Server
-from gitbot.workflows.base import read_base
+from gitbot.wiring.workspace import base_branch
+from gitbot.workflows.check import PublishResult, publish
 from gitbot.workflows.propose import propose
-from gitbot.workflows.publish import PublishResult, publish
 from gitbot.workflows.shell import Shell
+from tests.doubles.github import GitHub, Server
+from tests.doubles.rack import rack
 from tests.forge import description
 from tests.scenarios.clusters import START
 from tests.scenarios.loop import CONFIGURATION
 from tests.scenarios.rack.story import RULE, WINDOW
-from tests.unit.testing.github.scene import REPOSITORY
+from tests.unit.doubles.github.scene import REPOSITORY
 
 pytestmark = [pytest.mark.forge, pytest.mark.timeout(900), pytest.mark.xdist_group("rack")]
 RIGHTS = {
@@ -73,7 +72,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rack]:
         commit(shell, "main", {f"intents/rack/{name}": text for name, text in files.items()})
         propose(shell)
         (drain,) = shell.forge.list_pulls()
-        asked = publish(shell, number=person_asks(github, shell), replay=replay)
+        asked = publish(shell, number=person_asks(github, shell))
         yield Rack(github=github, shell=shell, drain=drain, asked=asked)
     assert watcher.wrong == []
 
@@ -89,7 +88,6 @@ def opened(github: GitHub, server: Server, port: SimulatedPort, folder: Path) ->
         branch="main", expected=None, time=port.now(), message="Start",
         files={".gitbot.yaml": CONFIGURATION.replace("CLUSTER", "rack").encode()},
     )  # fmt: skip
-    texts = ShippedTexts()
     return Shell(
         cluster_name="rack",
         base_branch="main",
@@ -98,11 +96,7 @@ def opened(github: GitHub, server: Server, port: SimulatedPort, folder: Path) ->
         ledger_store=GitLedgerStore(repository),
         cluster=port,
         clock=port,
-        templates=texts,
-        read_base=lambda commit: read_base(
-            repository=repository, commit=commit, base_branch="main", cluster="rack",
-            texts=texts, replay=replay, now=port.now,
-        ),
+        read_base=base_branch(repository, name="main", cluster="rack").at,
     )  # fmt: skip
 
 
@@ -164,7 +158,7 @@ def test_every_unknown_vm_is_annotated_on_its_line(made: Rack) -> None:
 
 def test_publishing_again_writes_nothing(made: Rack) -> None:
     before = len(made.github.journal)
-    again = publish(made.shell, number=made.asked.pull.number, replay=replay)
+    again = publish(made.shell, number=made.asked.pull.number)
     assert not again.wrote
     written = [
         exchange.request.path

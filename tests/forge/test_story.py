@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.cli.demo_texts import RULE, request
+from gitbot.cli.demo_story import RULE, request
 from tests.forge import runner
 from tests.forge.world import FOLDER, World, world
 
@@ -104,7 +104,7 @@ def a_request_is_corrected_reviewed_merged_and_carried_out(made: World) -> None:
 def a_healing_is_proposed_merged_and_carried_out(made: World) -> None:
     tick(made)
     number, title = bots(made)
-    assert title.startswith("heal-zoneantiaffinity-customapp-mssql2016")
+    assert title.startswith("Heal customapp/mssql2016: move 1 VM")
     assert len(made.comments(number)) <= 1
     made.merge(number)
     made.run()
@@ -122,7 +122,7 @@ def a_node_is_emptied_in_its_window_and_filled_again(made: World) -> None:
     made.run()
     tick(made)
     drain, title = bots(made)
-    assert title.startswith("drain-firmware-20261121t220000z")
+    assert title.startswith("Empty ")
     made.merge(drain)
     made.run()
     assert made.instances() == homes
@@ -137,7 +137,7 @@ def a_node_is_emptied_in_its_window_and_filled_again(made: World) -> None:
     tick(made)
     tick(made)
     back, title = bots(made)
-    assert title.startswith("return-firmware-20261121t220000z")
+    assert title.startswith("Bring ")
     made.merge(back)
     made.run()
     assert made.instances() == homes

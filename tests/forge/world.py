@@ -19,15 +19,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from gitbot.adapters.files import ShippedTexts
-from gitbot.cli.demo_texts import CONFIGURATION
-from gitbot.cli.init_github import GitHubChoices, workflow_files
-from gitbot.model.objects import at, labels_of
+from gitbot.cli.demo_story import CONFIGURATION
+from gitbot.cli.init import GitHubChoices, workflow_files
+from gitbot.kubernetes.objects import at, labels_of
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http.kubeconfig import write_kubeconfig
 from gitbot.simulation.http.server import Face
-from gitbot.simulation.scenes import customapp
-from gitbot.testing.github import GitHub, Server
-from gitbot.testing.github.state import Environment
+from tests.doubles.customapp import customapp
+from tests.doubles.github import GitHub, Server
+from tests.doubles.github.state import Environment
 from tests.forge.clock import ClockServer, WorldClock
 from tests.forge.runner import ROOT, Ran, Runner
 
@@ -310,9 +310,13 @@ def _install_app(made: World) -> None:
 
 
 def _program(folder: Path) -> None:
-    """A program called gitbot, which is gitbot on the clock of the story."""
+    """A program called gitbot, which is gitbot on the story's clock, and a python3 for actions.
+
+    The machine's own python3 may be a shell script that looks for one.
+    """
     program = folder / "bin" / "gitbot"
     program.parent.mkdir(parents=True)
     start = f'PYTHONPATH="{ROOT}" exec "{sys.executable}" -P -m tests.forge.virtual_gitbot "$@"'
     program.write_text(f"#!/bin/sh\n{start}\n")
     program.chmod(0o755)
+    (program.parent / "python3").symlink_to(Path(sys.executable).resolve())

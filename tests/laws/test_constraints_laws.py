@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitbot.constraints.instances import Instances
-from gitbot.constraints.rule_check import envelope
+from gitbot.constraints.rule_check import seen
 from gitbot.constraints.transit import Transit
 from gitbot.constraints.world import World
 from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.constraint import worsened
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject
 from gitbot.model.pod import Pod
 from gitbot.model.problem import Pin, Target
 from gitbot.snapshot import from_objects, read_snapshot, write_snapshot
@@ -230,7 +230,7 @@ def test_a_place_given_up_never_worsens_a_zone_rule(
         for given_up in nodes:
             after = rule.breaches({**occupancy, vm: nodes - {given_up}})
             assert worsened(before, after) == ()
-    assert {breach.key for breach in before} == set(envelope(rule, occupancy, {}))
+    assert {breach.key for breach in before} == set(seen(rule, occupancy))
 
 
 @settings(max_examples=30, deadline=None)

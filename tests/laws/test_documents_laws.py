@@ -7,9 +7,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitbot.documents import Budget, key_path, read_documents, write_document, write_documents
-from gitbot.documents.decoding import value_at
-from gitbot.documents.text import refused_in
+from gitbot.documents import (
+    Budget,
+    key_path,
+    read_documents,
+    refused_in,
+    value_at,
+    write_document,
+    write_documents,
+)
 
 texts = st.text(max_size=30).filter(lambda text: refused_in(text) is None)
 scalars = st.one_of(st.none(), st.booleans(), st.integers(-(10**18) + 1, 10**18 - 1), texts)
@@ -86,12 +92,11 @@ def test_every_value_stands_where_its_position_says(value: dict[str, Any]) -> No
     text = write_document(value)
     (document,), _ = read_documents(text.encode(), "f")
     lines = text.split("\n")
-    for path, place in document.positions.values.items():
-        scalar = document.positions.scalar(path)
-        if scalar is not None and scalar.text and not scalar.quoted:
-            assert lines[place.line - 1][place.column - 1 :].startswith(scalar.text), key_path(path)
-    for path, place in document.positions.keys.items():
-        key = str(path[-1])
+    for path, plain in document.positions.plain.items():
+        place = document.positions.value(path)
+        assert lines[place.line - 1][place.column - 1 :].startswith(plain), key_path(path)
+    for path in document.positions.keys:
+        key, place = str(path[-1]), document.positions.key(path)
         rest = lines[place.line - 1][place.column - 1 :]
         assert rest.startswith((key, '"')), key_path(path)
         assert value_at(value, path[:-1]) is not None

@@ -11,11 +11,10 @@ import jsonschema  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gitbot.documents import Path as KeyPath
 from gitbot.documents import read_documents, write_document
-from gitbot.documents.positions import Path as KeyPath
 from gitbot.intents import IntentSet, read_intents
-from gitbot.intents.registry import KINDS
-from gitbot.intents.schema import json_schema
+from gitbot.intents.registry import KINDS, json_schema
 from gitbot.model.findings import Finding, has_errors
 from gitbot.settings import ClusterSettings, Settings
 
@@ -138,7 +137,8 @@ def test_every_error_stands_at_a_place_of_the_document(
     document, path = case
     text = write_document(document)
     ((made,), _) = read_documents(text.encode(), "a.yaml")
-    places = {*made.positions.values.values(), *made.positions.keys.values()}
+    positions = made.positions
+    places = {*map(positions.value, positions.values), *map(positions.key, positions.keys)}
     intents, findings = read(document)
     assert intents.intents or has_errors(findings)
     for finding in findings:

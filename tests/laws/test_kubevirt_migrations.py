@@ -9,13 +9,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gitbot.kubernetes.objects import annotations_of, at, name_of
+from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.eviction import admit_eviction
-from gitbot.kubevirt.handler import HandlerTimes
-from gitbot.kubevirt.limits import is_final, is_running
-from gitbot.kubevirt.pods import active_pods
-from gitbot.kubevirt.reconcile import MIGRATION, VMI, Update
-from gitbot.model.objects import annotations_of, at, name_of
-from tests.unit.kubevirt.cluster import Cluster, Object
+from gitbot.kubevirt.limits import is_running
+from gitbot.simulation.kubevirt.handler import HandlerTimes
+from gitbot.simulation.kubevirt.launchers import active_pods
+from gitbot.simulation.kubevirt.reconcile import MIGRATION, VMI
+from tests.unit.simulation.kubevirt.cluster import Cluster, Object
 
 NODES = ("n1", "n2", "n3")
 SPEC: Object = {
@@ -121,8 +122,7 @@ def evict(made: Watched, vmi: Object) -> None:
     for pod in active_pods(made, vmi):
         verdict: Any = admit_eviction(pod, vmi=vmi, kubevirt=made.list("KubeVirt")[0])
         for effect in verdict.effects:
-            assert isinstance(effect, Update)
-            made.replace(dict(effect.object))
+            made.replace(dict(effect))
         return
 
 

@@ -3,74 +3,123 @@
 from __future__ import annotations
 
 import string
-from dataclasses import replace
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gitbot.execution.requests import fold_requests
-from gitbot.model.ledger import Entry, Ledger, MoveState
-from gitbot.model.ledger_json import append_lines, chain, decode_line, encode_entry, read_files
+from gitbot.model.events import (
+    ConcernChanged,
+    ConcernState,
+    KnownEvent,
+    MoveApproved,
+    MoveChanged,
+    MoveState,
+    MoveTerms,
+    NodeChanged,
+    NodeFacts,
+    NodeState,
+    PlanShown,
+    ProposalFile,
+    Shown,
+    StopLifted,
+    StopSet,
+)
+from gitbot.model.ledger import Ledger
+from gitbot.published.ledger_lines import append_lines, chain, decode_line, encode_event, read_files
 
 TEXT = st.text(max_size=12)
 NAME = st.text(string.ascii_lowercase, min_size=1, max_size=6)
-DATA = st.dictionaries(NAME, st.integers() | TEXT | st.lists(st.integers(), max_size=3), max_size=3)
-ENTRIES = st.builds(
-    Entry,
-    file=st.sampled_from(["requests/prod/request/a/b.jsonl", "hold.jsonl", "pulls/1.jsonl"]),
-    time=st.integers(0, 4_000_000_000),
-    cluster=TEXT,
-    state=TEXT,
-    request=TEXT,
-    vm=TEXT,
-    move=st.integers(0, 9),
-    attempt=st.integers(0, 3),
-    reason=TEXT,
-    note=TEXT,
-    approvers=st.lists(NAME, max_size=2).map(tuple),
-    seconds=st.integers(0, 10_000),
-    data=DATA,
-)
+NUMBER = st.integers(0, 9)
+TIME = st.integers(0, 4_000_000_000)
+FILE = "requests/prod/request/a/b.jsonl"
+SPANS = st.lists(st.tuples(TIME, TIME), max_size=2).map(tuple)
+TERMS = st.builds(MoveTerms, allowed=SPANS, wave=NUMBER, attempts=NUMBER)
+STATES = [state for state in MoveState if state not in (MoveState.OBSERVED, MoveState.APPROVED)]
 MOVES = st.builds(
-    Entry,
-    file=st.just("requests/prod/request/a/b.jsonl"),
-    time=st.integers(0, 100),
-    state=st.sampled_from([str(state) for state in MoveState if state is not MoveState.OBSERVED]),
+    MoveChanged,
+    file=st.just(FILE),
+    time=TIME,
+    state=st.sampled_from(STATES),
     request=st.just("request/a/b"),
     vm=st.sampled_from(["a/x", "a/y"]),
     move=st.integers(1, 4),
     attempt=st.integers(0, 2),
+    reason=TEXT,
+    note=TEXT,
+    approvers=st.lists(NAME, max_size=2).map(tuple),
+    seconds=st.integers(0, 10_000),
+)
+APPROVED = st.builds(
+    MoveApproved,
+    file=st.just(FILE),
+    time=TIME,
+    request=st.just("request/a/b"),
+    vm=st.sampled_from(["a/x", "a/y"]),
+    move=st.integers(1, 4),
+    terms=TERMS,
+)
+NODE_FACTS = st.builds(
+    NodeFacts, node=NAME, boot_id=st.none() | TEXT, cordoned=st.none() | st.booleans()
+)
+EVENTS: st.SearchStrategy[KnownEvent] = st.one_of(
+    MOVES,
+    APPROVED,
+    st.builds(
+        NodeChanged,
+        file=st.just("nodes/prod/w/o.jsonl"),
+        time=TIME,
+        cluster=TEXT,
+        state=st.sampled_from(NodeState),
+        facts=NODE_FACTS,
+    ),
+    st.builds(
+        ConcernChanged,
+        file=st.just("concerns/prod/heal.jsonl"),
+        time=TIME,
+        state=st.sampled_from(ConcernState),
+        digest=TEXT,
+        proposal=st.none() | st.builds(ProposalFile, file=TEXT),
+    ),
+    st.builds(
+        PlanShown, file=st.just("pulls/1.jsonl"), time=TIME, digest=TEXT, shown=st.builds(Shown)
+    ),
+    st.builds(StopSet, file=st.just("hold.jsonl"), time=TIME, reason=TEXT),
+    st.builds(StopLifted, file=st.just("hold.jsonl"), time=TIME, author=TEXT),
 )
 
 
-@given(ENTRIES)
-def test_decode_of_encode_is_the_entry(entry: Entry) -> None:
-    assert decode_line(encode_entry(entry), file=entry.file, number=1) == entry
+@given(EVENTS)
+def test_decode_of_encode_is_the_event(event: KnownEvent) -> None:
+    assert decode_line(encode_event(event), file=event.file, number=1) == event
 
 
-@given(st.lists(ENTRIES, max_size=6))
-def test_files_read_back_in_order(entries: list[Entry]) -> None:
-    linked = chain(None, entries)
+@given(st.lists(EVENTS, max_size=6))
+def test_files_read_back_in_order(events: list[KnownEvent]) -> None:
+    linked = chain(None, events)
     files: dict[str, bytes] = {}
-    for entry in linked:
-        files[entry.file] = append_lines(files.get(entry.file, b""), [entry])
+    for event in linked:
+        files[event.file] = append_lines(files.get(event.file, b""), [event])
     assert read_files(files) == linked
 
 
-@given(st.lists(MOVES, max_size=12), st.integers(0, 12))
-def test_a_fold_of_a_longer_ledger_agrees_on_its_beginning(entries: list[Entry], at: int) -> None:
+@given(st.lists(MOVES | APPROVED, max_size=12), st.integers(0, 12))
+def test_a_fold_of_a_longer_ledger_agrees_on_its_beginning(
+    events: list[KnownEvent], at: int
+) -> None:
     """Replaying is idempotent: the same lines give the same records, however they were read."""
-    whole = fold_requests(Ledger(entries=tuple(entries)), "prod")
-    again = fold_requests(Ledger(entries=tuple(replace(entry) for entry in entries)), "prod")
-    assert whole == again
-    begin = fold_requests(Ledger(entries=tuple(entries[:at])), "prod")
+    whole = fold_requests(Ledger(events=tuple(events)), "prod")
+    copies = tuple(msgspec.structs.replace(event) for event in events)
+    assert whole == fold_requests(Ledger(events=copies), "prod")
+    begin = fold_requests(Ledger(events=tuple(events[:at])), "prod")
     for name, record in begin.items():
         assert set(record.moves) <= set(whole[name].moves)
 
 
-@given(st.lists(MOVES, max_size=12))
-def test_a_request_is_finished_exactly_when_all_its_moves_are(entries: list[Entry]) -> None:
-    for record in fold_requests(Ledger(entries=tuple(entries)), "prod").values():
+@given(st.lists(MOVES | APPROVED, max_size=12))
+def test_a_request_is_finished_exactly_when_all_its_moves_are(events: list[KnownEvent]) -> None:
+    for record in fold_requests(Ledger(events=tuple(events)), "prod").values():
         assert record.finished == all(move.final for move in record.moves.values())
         open_states = {"approved", "held", "running"}
         assert (str(record.state) in open_states) == (not record.finished)

@@ -14,7 +14,7 @@ from gitbot.model.cluster import KINDS
 from gitbot.snapshot import from_objects
 from gitbot.snapshot.pages import KindReader
 from gitbot.snapshot.rows import Rows
-from gitbot.snapshot.value import from_rows
+from gitbot.snapshot.value import from_sorted
 from tests.bench.api_cluster import pages
 from tests.bench.peers import official_client
 from tests.laws.test_snapshot_file import QUICK, objects
@@ -50,7 +50,7 @@ def test_rows_are_the_objects_that_were_sent(
         cut = data.draw(st.integers(0, len(items)))
         if kind != "ConfigMap":
             rows[kind] = rows_of(kind, [page_of(items[:cut]), page_of(items[cut:])])
-    read = from_rows("c", rows, 7)
+    read = from_sorted("c", rows, 7)
     kept = {kind: items for kind, items in whole.objects.items() if kind != "ConfigMap"}
     assert dict(read.objects) == kept
     assert read.digest == from_objects("c", [o for items in kept.values() for o in items], 7).digest
@@ -61,7 +61,7 @@ def test_no_field_that_a_rule_can_refer_to_is_lost_beside_typed_objects() -> Non
         "Node": list(pages("Node", 40, nodes=40, seed=3)),
         "Pod": list(pages("Pod", 300, nodes=40, seed=3)),
     }
-    read = from_rows("c", {kind: rows_of(kind, found) for kind, found in texts.items()}, 7)
+    read = from_sorted("c", {kind: rows_of(kind, found) for kind, found in texts.items()}, 7)
     api = official_client.client()
     typed = official_client.deserialise(
         api, ((kind, text) for kind, found in texts.items() for text in found)

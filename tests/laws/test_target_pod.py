@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gitbot.constraints.explanation import Explainer
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.snapshot import read_snapshot
 from tests.unit.constraints.builders import ZONE, machine, node, zones
 

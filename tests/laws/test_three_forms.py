@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitbot.constraints.world import World
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import at, name_of
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import at, name_of
 from gitbot.model.pod import Pod
 from gitbot.snapshot import read_snapshot
 from tests.scheduling.scenarios import scenario

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from gitbot.constraints.instances import Instances
+from gitbot.constraints.own_terms import own_rules
 from gitbot.constraints.placement_rule import placement_rules
 from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.names import IntentRef
-from gitbot.model.objects import KubernetesObject
 from gitbot.model.problem import (
     EmptyNodes,
     Goal,
@@ -23,7 +24,7 @@ from gitbot.model.problem import (
     ReturnHome,
     Target,
 )
-from gitbot.testing.problems import HOSTNAME, ZONE, named, node, problem, request, vm
+from tests.doubles.problems import HOSTNAME, ZONE, named, node, problem, request, vm
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 KEYS = {"zone": ZONE, "host": HOSTNAME}
@@ -198,7 +199,7 @@ def problem_of(case: Tiny) -> PlacementProblem:
     bare = problem(objects)
     instances = Instances(bare.snapshot)
     rules = tuple(_constraint(instances, rule) for rule in case.rules)
-    return replace(bare, rules=rules, goals=_goals(case, rules))
+    return replace(bare, rules=(*rules, *own_rules(bare.snapshot)), goals=_goals(case, rules))
 
 
 def _constraint(instances: Instances, rule: TinyRule) -> RuleConstraint:

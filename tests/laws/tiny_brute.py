@@ -8,74 +8,40 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from gitbot.model.plan import PlacementPlan
-from gitbot.planner import make_plan
-from tests.laws.tiny import State, Tiny, TinyRule, problem_of
+from tests.laws.tiny import State, Tiny, TinyRule
 
 Cost = tuple[int, int]
 """Moves, then GiB moved."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """A plan beside what can be reached: undone things, moves and GiB of both."""
-
-    case: Tiny
-    undone: int
-    moves: int
-    memory: int
-    least_undone: int
-    least_moves: int
-    least_memory: int
-
-    @property
-    def as_much_as_can_be(self) -> bool:
-        """Whether nothing was called impossible that can be done."""
-        return self.undone <= self.least_undone
-
-    @property
-    def fewest(self) -> bool:
-        """Whether it was done with the fewest moves."""
-        return self.as_much_as_can_be and self.moves <= self.least_moves
-
-    @property
-    def lightest(self) -> bool:
-        """Whether, of the plans with the fewest moves, it moves the least memory."""
-        return self.fewest and self.memory <= self.least_memory
-
-
-def compare(case: Tiny) -> Result:
-    """Plan a case, walk the plan in every order, and compare with the best there is."""
-    plan = make_plan(problem_of(case))
-    brute = Brute(case)
-    end = brute.walk(plan)
-    undone, (moves, memory) = brute.best()
-    return Result(
-        case=case,
-        undone=brute.undone(end),
-        moves=len(plan.moves),
-        memory=sum(move.memory_bytes for move in plan.moves) // 1024**3,
-        least_undone=undone,
-        least_moves=moves,
-        least_memory=memory,
-    )
-
-
 class Brute:
     """All that can be known of a tiny problem by trying everything."""
 
-    def __init__(self, case: Tiny) -> None:
+    def __init__(self, case: Tiny, *, own: bool = False) -> None:
+        """`own`: what VMs' own podAffinity asks for is law as well while they run."""
         self.case = case
+        self.law = [(rule, self._members(rule)) for rule in case.rules if rule.required]
+        if own:
+            self.law += [
+                (TinyRule(shape="near", app=item.app, domain=item.beside, required=True), [number])
+                for number, item in enumerate(case.vms)
+                if item.beside
+            ]
         self.closed = frozenset(case.goal_nodes if case.kind in ("empty", "leave") else ())
         self.begun = self.closed  # nodes that are no target now
 
     # what is lawful
 
-    def breaches(self, rule: TinyRule, places: Sequence[frozenset[int]]) -> dict[object, int]:
+    def _members(self, rule: TinyRule) -> list[int]:
+        return [number for number, item in enumerate(self.case.vms) if item.app == rule.app]
+
+    def breaches(
+        self, rule: TinyRule, places: Sequence[frozenset[int]], members: Sequence[int] | None = None
+    ) -> dict[object, int]:
         """Amount by domain (or VM) of one rule; `places` are the nodes that each VM holds."""
-        vms = [number for number, item in enumerate(self.case.vms) if item.app == rule.app]
+        vms = self._members(rule) if members is None else members
         match rule.shape:
             case "most":
                 counts = self._counts(vms, rule.domain, places)
@@ -136,12 +102,11 @@ class Brute:
 
     def worse(self, before: Sequence[frozenset[int]], after: Sequence[frozenset[int]]) -> bool:
         """Whether a required rule has a new or a larger breach."""
-        for rule in self.case.rules:
-            if rule.required:
-                old = self.breaches(rule, before)
-                new = self.breaches(rule, after)
-                if any(amount > old.get(key, 0) for key, amount in new.items()):
-                    return True
+        for rule, members in self.law:
+            old = self.breaches(rule, before, members)
+            new = self.breaches(rule, after, members)
+            if any(amount > old.get(key, 0) for key, amount in new.items()):
+                return True
         return False
 
     def fits(self, places: Sequence[frozenset[int]], mover: int, target: int) -> bool:

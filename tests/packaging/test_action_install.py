@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
+from gitbot.documents import read_kubernetes_yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ACTION = ROOT / ".github" / "actions" / "gitbot"

@@ -11,7 +11,7 @@ from pathlib import Path
 from gitbot.documents import write_documents
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.port import SimulatedPort
-from gitbot.simulation.scenes import customapp
+from tests.doubles.customapp import customapp
 from tests.scenarios.small_clusters import SMALL, flat
 
 HERE = Path(__file__).resolve().parent

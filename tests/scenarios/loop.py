@@ -11,25 +11,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from gitbot.adapters.files import ShippedTexts
 from gitbot.adapters.forges.local import LocalForge
 from gitbot.adapters.git.ledger import GitLedgerStore
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.constraints.replay import replay
+from gitbot.kubernetes.objects import at, name_of
 from gitbot.model.canonical import canonical_json
+from gitbot.model.events import LedgerEvent
 from gitbot.model.instants import format_instant
-from gitbot.model.ledger import Entry
-from gitbot.model.objects import at, name_of
-from gitbot.model.plan_json import read_plan
 from gitbot.ports.forge import MergeMethod, PullRequest
+from gitbot.published import read_plan
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.port import SimulatedPort
+from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.apply import ApplyResult, apply
-from gitbot.workflows.base import read_base
+from gitbot.workflows.check import PublishResult, publish
 from gitbot.workflows.propose import ProposeResult, propose
-from gitbot.workflows.publish import PublishResult, publish
-from gitbot.workflows.reconcile import ReconcileResult, reconcile
 from gitbot.workflows.shell import Progress, Shell
+from gitbot.workflows.watch import ReconcileResult, reconcile
 
 T = TypeVar("T")
 READS = ("get", "list")
@@ -97,16 +95,7 @@ class Loop:
             ledger_store=GitLedgerStore(repository),
             cluster=port,
             clock=port,
-            templates=ShippedTexts(),
-            read_base=lambda commit: read_base(
-                repository=repository,
-                commit=commit,
-                base_branch="main",
-                cluster=cluster.name,
-                texts=ShippedTexts(),
-                replay=replay,
-                now=port.now,
-            ),
+            read_base=base_branch(repository, name="main", cluster=cluster.name).at,
             progress=lambda progress: lines.append(_told(progress)),
         )
         return cls(
@@ -164,9 +153,9 @@ class Loop:
 
     def publish(self, number: int) -> PublishResult:
         """`gitbot check --pull-request N --publish`."""
-        result = publish(self.shell, number=number, replay=replay)
+        result = publish(self.shell, number=number)
         verdict = "refused" if result.check.fails() else "ready"
-        plan = result.check.review.plan if result.check.review else None
+        plan = result.check.judged.plan if result.check.judged else None
         moves = len(plan.moves) if plan else 0
         self.say(f"check of #{number}: {verdict}, {moves} moves")
         return result
@@ -226,9 +215,9 @@ class Loop:
         ]
         return [str(move.vm.namespaced_name) for move in plan.moves]
 
-    def entries(self) -> tuple[Entry, ...]:
-        """The ledger's entries."""
-        return self.shell.ledger_store.read().entries
+    def events(self) -> tuple[LedgerEvent, ...]:
+        """The ledger's events."""
+        return self.shell.ledger_store.read().events
 
     def end(self) -> str:
         """The story as text; the VM and VMI specs are byte for byte those of the start."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from gitbot.model.objects import KubernetesObject
-from gitbot.testing.problems import node, pod, vm
+from gitbot.kubernetes.objects import KubernetesObject
+from tests.doubles.problems import node, pod, vm
 
 Objects = Iterable[KubernetesObject | tuple[KubernetesObject, ...]]
 HOSTNAME = "kubernetes.io/hostname"
@@ -178,6 +178,24 @@ def pair() -> Objects:
     ]
 
 
+def silent() -> Objects:
+    """The kubelet of node-a stopped posting, virt-handler of node-b is silent, node-c answers."""
+    lost = {
+        "type": "Ready",
+        "status": "Unknown",
+        "reason": "NodeStatusUnknown",
+        "lastTransitionTime": "2026-12-01T00:58:00Z",
+    }
+    return [
+        kubevirt(),
+        changed(node("node-a"), "status", "conditions", value=[lost]),
+        node("node-b", labels={"kubevirt.io/schedulable": "false"}),
+        node("node-c"),
+        vm("db", on="node-a"),
+        vm("web", on="node-b"),
+    ]
+
+
 def soft() -> Objects:
     """kni-worker is to be emptied; the only other node of the cluster is a fast one."""
     return [
@@ -275,6 +293,7 @@ SMALL: Mapping[str, Callable[[], Objects]] = {
     "b04_node_selector/without.yaml": lambda: ssd(both=False),
     "b05_affinity_weights/cluster.yaml": wish,
     "b06_a_fourth_replica/cluster.yaml": lambda: databases("node-a", "node-b", "node-c", "node-c"),
+    "b07_anchor_of_another/cluster.yaml": pair,
     "b07_pair_on_one_node/cluster.yaml": pair,
     "b08_hostname_key/cluster.yaml": lambda: databases("node-a", "node-b"),
     "b09_unlabelled_nodes/cluster.yaml": unlabelled,
@@ -286,6 +305,7 @@ SMALL: Mapping[str, Callable[[], Objects]] = {
     "b32_eleven_to_one_host/cluster.yaml": shop,
     "b34_preflight/cluster.yaml": preflight,
     "b43_eviction_strategies/cluster.yaml": strategies,
+    "b49_source_does_not_answer/cluster.yaml": silent,
     "b46_cpu_and_memory_weigh_the_same/equal.yaml": lambda: shares(20, 20, 20, 20),
     "b46_cpu_and_memory_weigh_the_same/less-memory.yaml": lambda: shares(20, 10, 20, 20),
     "b46_cpu_and_memory_weigh_the_same/crossed.yaml": lambda: shares(20, 10, 10, 20),

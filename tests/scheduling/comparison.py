@@ -10,8 +10,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from gitbot.constraints.explanation import Explainer, Explanation, explanation_json
-from gitbot.model.names import NamespacedName
+from gitbot.constraints.explanation import Explainer, Explanation
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.published import encoded, explanation_document
 from gitbot.snapshot import read_snapshot
 
 Object = dict[str, Any]
@@ -68,7 +69,7 @@ def _unstored(pod: Object) -> Object:
 def _compare(explanation: Explanation, verdict: Object) -> Iterator[str]:
     if verdict.get("error"):
         return
-    found = explanation_json(explanation)
+    (found,) = encoded(explanation_document([explanation], ""))["subjects"]
     if sorted(found["feasible"]) != sorted(verdict["feasible"]):
         yield f"feasible: found {found['feasible']}, expected {verdict['feasible']}"
     yield from _rejections(explanation, verdict)

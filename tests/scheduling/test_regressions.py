@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.names import NamespacedName
+from gitbot.kubernetes.names import NamespacedName
 from tests.controlplane import build
 from tests.scheduling.comparison import differences, explainer_of
 from tests.scheduling.regressions import REGRESSIONS, Regression

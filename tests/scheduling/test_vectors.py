@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.objects import name_of
+from gitbot.kubernetes.objects import name_of
 from tests.scheduling.comparison import differences, explainer_of
 from tests.scheduling.vectors import recorded
 

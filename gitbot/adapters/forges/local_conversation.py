@@ -1,4 +1,4 @@
-"""What is said on the local forge: comments, check runs and issues, as files of its state."""
+"""The local forge's comments, check runs and issues, as files of its state."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from gitbot.ports.forge import (
     CheckRun,
     CheckState,
     Comment,
+    CommitStatus,
     Issue,
+    PullRequest,
+    PullReview,
+    PullState,
     is_marked,
+    marked,
 )
 
 Files = Mapping[str, bytes]
 
 
 def comments(files: Files, number: int) -> tuple[Comment, ...]:
-    """Comments on a pull request, oldest first."""
     return tuple(Comment(**item) for item in _load(files, _comments_path(number)))
 
 
 def with_comment(
     files: Files, number: int, *, marker: str, body: str, account: str, now: int
 ) -> tuple[Comment, Files]:
-    """The account's one comment with the marker, and the files that change."""
     present = list(comments(files, number))
     mine = (
         i
@@ -36,7 +39,7 @@ def with_comment(
         if is_marked(item.body, marker) and item.author == account
     )
     place = next(mine, None)
-    text = body if is_marked(body, marker) else f"{marker}\n{body}"
+    text = marked(body, marker)
     if place is not None and present[place].body == text:
         return present[place], {}
     if place is None:
@@ -45,26 +48,23 @@ def with_comment(
         place = len(present) - 1
     else:
         present[place] = replace(present[place], body=text, edited=now)
-    return present[place], {_comments_path(number): _dump([asdict(item) for item in present])}
+    return present[place], {_comments_path(number): dump([asdict(item) for item in present])}
 
 
 def checks(files: Files, commit: str) -> tuple[CheckRun, ...]:
-    """The newest check run of each name."""
     return tuple(_check(item) for item in _load(files, _checks_path(commit)))
 
 
-def with_check(files: Files, commit: str, check: CheckRun, *, now: int) -> Files:
-    """The files that change for a check run; none where it stands already."""
+def with_check(files: Files, commit: str, check: CheckRun, *, now: int) -> tuple[bool, Files]:
     known = {item.name: item for item in checks(files, commit)}
     present = known.get(check.name)
     if present is not None and replace(present, time=0) == replace(check, time=0):
-        return {}
+        return False, {}
     known[check.name] = replace(check, time=now)
-    return {_checks_path(commit): _dump([asdict(known[name]) for name in sorted(known)])}
+    return True, {_checks_path(commit): dump([asdict(known[name]) for name in sorted(known)])}
 
 
 def issues(files: Files) -> tuple[Issue, ...]:
-    """Issues by number."""
     paths = sorted(path for path in files if path.startswith("issues/"))
     return tuple(Issue(**json.loads(files[path])) for path in paths)
 
@@ -72,9 +72,8 @@ def issues(files: Files) -> tuple[Issue, ...]:
 def with_issue(
     files: Files, *, marker: str, title: str, body: str, account: str, place: str
 ) -> tuple[Issue, Files]:
-    """The account's one issue with the marker, and the files that change."""
     present = issues(files)
-    text = body if is_marked(body, marker) else f"{marker}\n{body}"
+    text = marked(body, marker)
     mine = (item for item in present if is_marked(item.body, marker) and item.author == account)
     known = next(mine, None)
     if known is None:
@@ -85,7 +84,7 @@ def with_issue(
         issue = replace(known, title=title, body=text)
     if issue == known:
         return issue, {}
-    return issue, {f"issues/{issue.number:06d}.json": _dump(asdict(issue))}
+    return issue, {f"issues/{issue.number:06d}.json": dump(asdict(issue))}
 
 
 def _comments_path(number: int) -> str:
@@ -109,5 +108,27 @@ def _load(files: Files, path: str) -> list[dict[str, Any]]:
     return value
 
 
-def _dump(value: Any) -> bytes:
+def encode_pull(pull: PullRequest) -> bytes:
+    return dump(asdict(pull))
+
+
+def decode_pull(data: bytes) -> PullRequest:
+    value = json.loads(data)
+    value["state"] = PullState(value["state"])
+    value["labels"] = tuple(value["labels"])
+    value["reviews"] = tuple(PullReview(**review) for review in value["reviews"])
+    return PullRequest(**value)
+
+
+def encode_statuses(statuses: tuple[CommitStatus, ...]) -> bytes:
+    return dump([asdict(status) for status in statuses])
+
+
+def decode_statuses(data: bytes) -> tuple[CommitStatus, ...]:
+    return tuple(
+        CommitStatus(**{**item, "state": CheckState(item["state"])}) for item in json.loads(data)
+    )
+
+
+def dump(value: Any) -> bytes:
     return (json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.adapters.git.process import Git
-from gitbot.adapters.git.writing import commit_tree
+from gitbot.adapters.git import Git, commit_tree
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import MergeMethod, PullRequest
 
@@ -11,7 +10,7 @@ from gitbot.ports.forge import MergeMethod, PullRequest
 def merge_commit(
     git: Git, pull: PullRequest, *, base: str, method: MergeMethod, account: str, time: int
 ) -> str:
-    """The commit that the base branch shall point to after the merge. Nothing is moved yet."""
+    """The commit that the base branch should point to after the merge. Moves nothing."""
     writer = _CommitWriter(git, account, time)
     match method:
         case MergeMethod.MERGE:

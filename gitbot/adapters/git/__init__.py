@@ -1,1 +1,26 @@
 """The Repository port over Git; the only place that imports git."""
+
+from __future__ import annotations
+
+from gitbot.adapters.git.ledger import GitLedgerStore, read_ledger
+from gitbot.adapters.git.objects import commit_tree
+from gitbot.adapters.git.process import Access, Git, author_of, check_ref, is_commit_id, no_access
+from gitbot.adapters.git.repository import GitRepository
+from gitbot.adapters.git.state import RefState, move_ref
+from gitbot.adapters.git.tips import fetch_tips
+
+__all__ = [
+    "Access",
+    "Git",
+    "GitLedgerStore",
+    "GitRepository",
+    "RefState",
+    "author_of",
+    "check_ref",
+    "commit_tree",
+    "fetch_tips",
+    "is_commit_id",
+    "move_ref",
+    "no_access",
+    "read_ledger",
+]

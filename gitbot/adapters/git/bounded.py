@@ -1,4 +1,4 @@
-"""A Git command about what anybody may have pushed: it may take so long and bring so much."""
+"""A bounded Git command, for commits that anybody may have pushed."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """How many seconds a command may take, and how many bytes of packs it may bring."""
+class CommandBound:
+    """How many seconds a command may take, and how many bytes of packs it may fetch."""
 
     seconds: int
     bytes: int
 
 
 def communicate_within(
-    process: subprocess.Popen[bytes], directory: Path, bound: Bound
+    process: subprocess.Popen[bytes], directory: Path, bound: CommandBound
 ) -> tuple[bytes, bytes]:
-    """Output and errors of a process; RepositoryError where it goes beyond the bound.
+    """Output and errors of a process. Raises RepositoryError if it exceeds the bound.
 
-    `process` leads a process group of its own: a fetch is several processes, and those that
-    download go on when only the first one ends. `directory` is the bare repository it writes to.
+    `process` leads its own process group: a fetch is several processes, and those that download
+    continue if only the first one ends. `directory` is the bare repository it writes to.
     """
     limit = size_of_packs(directory) + bound.bytes
     try:
@@ -43,7 +43,7 @@ def communicate_within(
 
 
 def _communicate(
-    process: subprocess.Popen[bytes], directory: Path, bound: Bound, limit: int
+    process: subprocess.Popen[bytes], directory: Path, bound: CommandBound, limit: int
 ) -> tuple[bytes, bytes]:
     for _ in range(int(bound.seconds / _LOOK)):
         with suppress(subprocess.TimeoutExpired):
@@ -52,13 +52,13 @@ def _communicate(
     raise RepositoryError(f"it takes more than {bound.seconds} seconds")
 
 
-def _must_fit(directory: Path, bound: Bound, limit: int) -> None:
+def _must_fit(directory: Path, bound: CommandBound, limit: int) -> None:
     if size_of_packs(directory) > limit:
         raise RepositoryError(f"it brings more than {bound.bytes // _MIB} MiB")
 
 
 def read_within(process: subprocess.Popen[bytes], limit: int, seconds: int) -> bytes | None:
-    """What a process says, None where it is more than `limit` bytes; then the process is ended."""
+    """The output of a process, None above `limit` bytes. In that case the process is ended."""
     assert process.stdout is not None
     watch = threading.Timer(seconds, process.kill)
     watch.start()
@@ -75,7 +75,7 @@ def read_within(process: subprocess.Popen[bytes], limit: int, seconds: int) -> b
 
 
 def size_of_packs(directory: Path) -> int:
-    """The bytes that the packs of a bare repository take, unfinished ones too."""
+    """The bytes of a bare repository's packs, including unfinished ones."""
     total = 0
     with suppress(FileNotFoundError), os.scandir(directory / "objects" / "pack") as entries:
         for entry in entries:
@@ -85,7 +85,7 @@ def size_of_packs(directory: Path) -> int:
 
 
 def _end(process: subprocess.Popen[bytes], directory: Path) -> None:
-    """End all of a command, and remove what it left half written."""
+    """End the whole command, and remove its unfinished files."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gitbot.errors import LedgerError
-from gitbot.model.ledger import Entry, Ledger
-from gitbot.model.ledger_json import append_lines, chain, read_files
+from gitbot.model.events import KnownEvent
+from gitbot.model.ledger import Ledger
 from gitbot.ports.repository import Repository
+from gitbot.published.ledger_lines import append_lines, chain, line_value, read_files
 
 BRANCH = "gitbot/ledger"
 
@@ -15,8 +16,8 @@ BRANCH = "gitbot/ledger"
 class GitLedgerStore:
     """The LedgerStore port over a Repository.
 
-    It remembers the newest head that it saw: a branch that no longer holds it was rewritten, and
-    nothing is done on a rewritten ledger.
+    It remembers the newest head that it saw. A branch that does not contain this head was
+    rewritten, and gitbot does nothing on a rewritten ledger.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -26,7 +27,6 @@ class GitLedgerStore:
         self._files: dict[str, bytes] = {}  # the same as files
 
     def read(self) -> Ledger:
-        """The whole ledger, verified."""
         self._repository.fetch()
         head = self._repository.resolve(BRANCH) or ""
         if self._seen and (not head or not self._repository.is_ancestor(self._seen, head)):
@@ -41,10 +41,9 @@ class GitLedgerStore:
         return self._ledger
 
     def append(
-        self, ledger: Ledger, entries: tuple[Entry, ...], plans: Mapping[str, bytes]
+        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]
     ) -> Ledger:
-        """Add entries in one commit on top of `ledger`, compare-and-swap."""
-        linked = chain(ledger.entries[-1] if ledger.entries else None, entries)
+        linked = chain(ledger.events[-1] if ledger.events else None, events)
         new_plans = {key: data for key, data in plans.items() if key not in ledger.plans}
         if not linked and not new_plans:
             return ledger
@@ -52,25 +51,31 @@ class GitLedgerStore:
             f"plans/{key}.json": data for key, data in new_plans.items()
         }
         known = self._files if ledger.head == self._ledger.head else None
-        for path in sorted({entry.file for entry in linked}):
+        for path in sorted({event.file for event in linked}):
             present = append_lines(b"", ledger.of(path)) if known is None else known.get(path, b"")
-            added = (entry for entry in linked if entry.file == path)
+            added = (event for event in linked if event.file == path)
             files[path] = append_lines(present, added)
         head = self._repository.write_commit(
             branch=BRANCH,
             expected=ledger.head or None,
             files=files,
             message=_message(linked),
-            time=max((entry.time for entry in linked), default=0),
+            time=max((event.time for event in linked), default=0),
         )
         self._seen = head
         grown = Ledger(
-            entries=(*ledger.entries, *linked), plans={**ledger.plans, **new_plans}, head=head
+            events=(*ledger.events, *linked), plans={**ledger.plans, **new_plans}, head=head
         )
         if known is not None:
             known.update((path, data) for path, data in files.items() if data is not None)
             self._ledger = grown
         return grown
+
+
+def read_ledger(repository: Repository, branch: str) -> Ledger:
+    """The ledger on a branch as it is, without a fetch; empty if there is no such branch."""
+    head = repository.resolve(branch)
+    return _ledger(head, repository.read_tree(head)) if head else Ledger()
 
 
 def _ledger(head: str, files: Mapping[str, bytes]) -> Ledger:
@@ -79,18 +84,23 @@ def _ledger(head: str, files: Mapping[str, bytes]) -> Ledger:
         for path, data in files.items()
         if path.startswith("plans/")
     }
-    return Ledger(entries=read_files(files), plans=plans, head=head)
+    return Ledger(events=read_files(files), plans=plans, head=head)
 
 
-def _message(entries: tuple[Entry, ...]) -> str:
-    if not entries:
+def _message(events: tuple[KnownEvent, ...]) -> str:
+    if not events:
         return "Keep plans"
-    subjects = sorted({entry.request or entry.file for entry in entries})
+    subjects = sorted({_subject(event) for event in events})
     more = f" and {len(subjects) - 1} more" if len(subjects) > 1 else ""
-    lines = "\n".join(_line(entry) for entry in entries[:50])
+    lines = "\n".join(_line(event) for event in events[:50])
     return f"Record {subjects[0]}{more}\n\n{lines}"
 
 
-def _line(entry: Entry) -> str:
-    move = f" {entry.vm} {entry.source} -> {entry.to}" if entry.vm else ""
-    return f"{entry.seq} {entry.state} {entry.request or entry.file}{move}"
+def _subject(event: KnownEvent) -> str:
+    return str(line_value(event).get("request", event.file))
+
+
+def _line(event: KnownEvent) -> str:
+    line = line_value(event)
+    move = f" {line['vm']} {line.get('from', '')} -> {line.get('to', '')}" if "vm" in line else ""
+    return f"{event.seq} {event.state} {_subject(event)}{move}"

@@ -1,10 +1,15 @@
-"""Reading Git's objects: trees and blobs at a commit, never a checkout."""
+"""Reading and writing Git's objects, never a checkout; a commit is measured before we merge it.
+
+Trees may contain each other: a commit of a few hundred bytes can have ten million paths, and Git
+would walk all of them (a merge of one takes more than six gigabytes).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from gitbot.adapters.files import temporary_folder
 from gitbot.adapters.git.process import Git
 from gitbot.errors import RepositoryError
 
@@ -29,7 +34,7 @@ class TreeEntry:
 
 
 def list_tree(git: Git, rev: str, prefix: str) -> tuple[TreeEntry, ...]:
-    """All blobs below a prefix, sorted by path; entries that gitbot does not read are refused."""
+    """All blobs below a prefix, sorted by path. Refuses entries that gitbot does not read."""
     arguments = ["ls-tree", "-r", "-z", "-l", "--full-tree", rev]
     if prefix:
         arguments += ["--", prefix]
@@ -67,7 +72,6 @@ def _checked_path(raw: bytes) -> str:
 
 
 def read_blobs(git: Git, ids: tuple[str, ...]) -> Mapping[str, bytes]:
-    """Object id to content, by one `cat-file --batch`."""
     if not ids:
         return {}
     wanted = tuple(dict.fromkeys(ids))
@@ -83,3 +87,84 @@ def read_blobs(git: Git, ids: tuple[str, ...]) -> Mapping[str, bytes]:
         contents[identity] = output[end + 1 : end + 1 + size]
         offset = end + 1 + size + 1
     return contents
+
+
+MAX_CHANGES = 100_000  # paths
+MAX_NEW_BYTES = 256 * 1024 * 1024  # of all new contents together
+_LISTED = 200  # bytes of a listed change with a path of usual length
+
+
+def must_be_modest(git: Git, before: str, after: str) -> None:
+    """Raise RepositoryError if a commit changes too many paths, or adds too many bytes.
+
+    The list is a stream that we can end early: `git diff` collects everything before it prints.
+    """
+    listing = ["ls-tree", "-r", "-z", "--full-tree"]
+    known = git.run([*listing, before])
+    output = git.run_short([*listing, after], len(known) + MAX_CHANGES * _LISTED)
+    present = frozenset(known.split(b"\0"))
+    new = None if output is None else [it for it in output.split(b"\0") if it not in present]
+    if new is None or len(new) > MAX_CHANGES:
+        raise RepositoryError(
+            f"{after[:12]} changes more than {MAX_CHANGES} files",
+            hint="split it: gitbot merges in memory",
+        )
+    sizes = git.run(["cat-file", "--batch-check=%(objectsize)"], stdin=_blobs(new))
+    total = sum(int(line) for line in sizes.split() if line.isdigit())
+    if total > MAX_NEW_BYTES:
+        raise RepositoryError(
+            f"{after[:12]} brings {total} bytes",
+            hint=f"gitbot merges at most {MAX_NEW_BYTES} new bytes in memory",
+        )
+
+
+def _blobs(entries: list[bytes]) -> bytes:
+    """The ids of files among listed entries (mode, kind, id, tab, path), each once, in lines."""
+    heads = (entry.partition(b"\t")[0].split() for entry in entries)
+    found = dict.fromkeys(head[2] for head in heads if len(head) == 3 and head[1] == b"blob")
+    return b"".join(identity + b"\n" for identity in found)
+
+
+_REMOVED = "0 " + "0" * 40
+
+
+def write_tree(git: Git, base: str | None, files: Mapping[str, bytes | None]) -> str:
+    """The id of the tree of `base` (None: empty) with files replaced, added or (None) removed."""
+    with temporary_folder("index") as folder:
+        environment = {"GIT_INDEX_FILE": str(folder / "index")}
+        if base:
+            git.run(["read-tree", base], environment=environment)
+        lines = b"".join(_index_line(git, path, data) for path, data in sorted(files.items()))
+        git.run(["update-index", "-z", "--index-info"], stdin=lines, environment=environment)
+        return git.run(["write-tree"], environment=environment).decode("ascii").strip()
+
+
+def commit_tree(
+    git: Git,
+    tree: str,
+    *,
+    parents: tuple[str, ...],
+    message: str,
+    name: str,
+    email: str,
+    time: int,
+) -> str:
+    """Create a commit object without a ref. Same input, same id."""
+    who = {"NAME": name, "EMAIL": email, "DATE": f"@{time} +0000"}
+    environment = {
+        f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in who.items()
+    }
+    arguments = ["commit-tree", tree]
+    for parent in parents:
+        arguments += ["-p", parent]
+    output = git.run(
+        [*arguments, "-F", "-"], stdin=message.encode("utf-8"), environment=environment
+    )
+    return output.decode("ascii").strip()
+
+
+def _index_line(git: Git, path: str, data: bytes | None) -> bytes:
+    if data is None:
+        return f"{_REMOVED}\t{path}".encode() + b"\0"
+    blob = git.run(["hash-object", "-w", "--stdin"], stdin=data).decode("ascii").strip()
+    return f"100644 {blob}\t{path}".encode() + b"\0"

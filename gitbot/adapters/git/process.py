@@ -1,11 +1,12 @@
 """Git as a hardened child process, through GitPython's command wrapper.
 
-Every argument list is built from constants and checked names; nothing that a person wrote can
-become an option, a configuration key, a hook, a filter or another protocol.
+Every argument list is built from constants and checked names. No user's text can become an option,
+a configuration key, a hook, a filter or another protocol.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -16,12 +17,11 @@ from typing import Any
 
 import git
 
-from gitbot.adapters.git.bounded import Bound, communicate_within, read_within
+from gitbot.adapters.git.bounded import CommandBound, communicate_within, read_within
 from gitbot.errors import RepositoryError
+from gitbot.model.names import BAD_REF
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
-# git check-ref-format, a little stricter: no control characters, no option look-alikes.
-_BAD_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$|/\.|\.lock(/|$)|^@$")
 _TIMEOUT_SECONDS = 120
 _LAST_SECONDS = 2  # for Git to end when we are interrupted; a run that is ended has ten
 _PROTOCOLS = "file:https:ssh"
@@ -46,9 +46,9 @@ _CONFIGURATION = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How to get into a remote: configuration that may hold a secret, never printed.
+    """Configuration for access to a remote. It may contain a secret and is never printed.
 
-    It goes through the environment of the one process that talks, never through arguments.
+    It is passed through the environment of the one process that connects, never as arguments.
     """
 
     configuration: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -59,12 +59,12 @@ NO_ACCESS = Access()
 
 
 def no_access() -> Access:
-    """Whatever the machine itself may do: files, SSH keys."""
+    """No credentials: only what the machine itself may access (files, SSH keys)."""
     return NO_ACCESS
 
 
 def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
-    """Environment variables that take a person's and the system's Git configuration out."""
+    """Environment variables that exclude a user's and the system's Git configuration."""
     configuration = {**_CONFIGURATION, **access.configuration}
     environment = {
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -82,30 +82,46 @@ def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
 
 
 def is_commit_id(rev: str) -> bool:
-    """Whether the text is a full object id."""
     return bool(_COMMIT.fullmatch(rev))
 
 
 def check_ref(rev: str) -> str:
-    """The rev itself, if it is a full object id or a plain ref name; RepositoryError if not."""
-    if not rev or len(rev) > 250 or _BAD_REF.search(rev):
+    """The rev itself, if it is a full object id or a plain ref name. Raises RepositoryError."""
+    if not rev or len(rev) > 250 or re.search(BAD_REF, rev):
         raise RepositoryError(
-            f"{rev!r} is no branch, tag or full commit id",
+            f"{rev!r} is not a branch, tag or full commit id",
             hint="give a plain name such as main, or the 40 digits of a commit",
         )
     return rev
 
 
 class Git:
-    """Git commands in one repository directory. Output is bytes; failures are RepositoryError.
+    """Git commands on one Git directory. Output is bytes; failures are RepositoryError.
 
-    `access` is asked before each command that talks to a remote: a token may live an hour only.
+    Each process gets its Git directory explicitly and inherits no `GIT_*` variable: a hook sets
+    `GIT_DIR` and others, and every command would then work on the caller's repository. `access` is
+    called before each command that connects to a remote: a token may expire within an hour.
     """
 
-    def __init__(self, directory: Path, *, access: Callable[[], Access] = no_access) -> None:
-        self.directory = directory
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        folder: Path | None = None,
+        access: Callable[[], Access] = no_access,
+    ) -> None:
+        self.directory = directory.absolute()
+        self._folder = folder or directory  # where the process runs
         self._access = access
         self._environment = hardened_environment()
+
+    @classmethod
+    def of_work_tree(cls, folder: Path) -> Git:
+        """The repository whose work tree contains a folder, found as Git does: upwards."""
+        for root in (folder.absolute(), *folder.absolute().parents):
+            if (root / ".git").exists():  # a file in a linked work tree and in a submodule
+                return cls(root / ".git", folder=folder)
+        return cls(folder / ".git", folder=folder)
 
     def run(
         self,
@@ -115,7 +131,6 @@ class Git:
         environment: Mapping[str, str] | None = None,
         accept: tuple[int, ...] = (0,),
     ) -> bytes:
-        """Run `git <arguments>`; returns standard output. Other exit codes than `accept` raise."""
         return self.status(arguments, stdin=stdin, environment=environment, accept=accept)[1]
 
     def status(
@@ -126,22 +141,19 @@ class Git:
         environment: Mapping[str, str] | None = None,
         accept: tuple[int, ...] = (0,),
     ) -> tuple[int, bytes]:
-        """Run `git <arguments>`; returns exit code and standard output."""
         code, output, errors = self._call(arguments, stdin, environment)
         if code not in accept:
             said = errors.decode("utf-8", "replace").strip() or f"exit code {code}"
             raise RepositoryError(f"git {arguments[0]} failed in {self.directory}: {said}")
         return code, output
 
-    def attempt(
-        self, arguments: Sequence[str], *, environment: Mapping[str, str] | None = None
-    ) -> tuple[int, str]:
-        """Run a command whose failure decides something; returns exit code and its words."""
-        code, output, errors = self._call(arguments, None, environment)
+    def attempt(self, arguments: Sequence[str]) -> tuple[int, str]:
+        """Run a command whose failure is a valid result; returns exit code and output."""
+        code, output, errors = self._call(arguments, None, None)
         return code, (output + errors).decode("utf-8", "replace").strip()
 
-    def within(self, bound: Bound, arguments: Sequence[str]) -> None:
-        """Run a command that may take and bring only so much. Failures are RepositoryError."""
+    def within(self, bound: CommandBound, arguments: Sequence[str]) -> None:
+        """Run a command within a bound of time and bytes. Failures are RepositoryError."""
         access = self._access()
         known = replace(access, configuration={**access.configuration, **_ONE_PACK})
         wrapper = self._start(arguments, hardened_environment(known), start_new_session=True)
@@ -152,7 +164,6 @@ class Git:
             raise RepositoryError(said[:_SAID] or f"exit code {process.returncode}")
 
     def run_short(self, arguments: Sequence[str], limit: int) -> bytes | None:
-        """Standard output of a command, None where it is longer than `limit` bytes."""
         wrapper = self._start(arguments, self._environment)
         process = _process_of(wrapper)
         output = read_within(process, limit, _TIMEOUT_SECONDS)
@@ -186,10 +197,14 @@ class Git:
         return process.returncode, output, errors
 
     def _start(self, arguments: Sequence[str], environment: Mapping[str, str], **how: Any) -> Any:
-        """GitPython's wrapper of a process that was started."""
         try:
-            return git.Git(str(self.directory)).execute(
-                ["git", *arguments],
+            return git.Git(str(self._folder)).execute(
+                [
+                    *_without_inherited(environment),
+                    "git",
+                    f"--git-dir={self.directory}",
+                    *arguments,
+                ],
                 as_process=True,
                 env=environment,
                 istream=subprocess.PIPE,
@@ -202,10 +217,41 @@ class Git:
             ) from error
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End Git, whose own end takes its children and unfinished files along, before we go on.
+def author_of(folder: Path) -> tuple[str, str]:
+    """Name and email with which a person commits here; "" for what Git does not know."""
+    return _own(folder, "user.name", "GIT_AUTHOR_NAME"), _own(
+        folder, "user.email", "GIT_AUTHOR_EMAIL"
+    )
 
-    Whoever is interrupted removes the directory that Git is writing into.
+
+def _own(folder: Path, key: str, variable: str) -> str:
+    if given := os.environ.get(variable, ""):
+        return given
+    own = os.environ.get("GIT_CONFIG_GLOBAL") or str(Path.home() / ".gitconfig")
+    try:
+        found = Git.of_work_tree(folder).run(
+            ["config", "--get", key], environment={"GIT_CONFIG_GLOBAL": own}, accept=(0, 1)
+        )
+    except RepositoryError:
+        return ""
+    return found.decode("utf-8", "replace").strip()
+
+
+def _without_inherited(environment: Mapping[str, str]) -> list[str]:
+    """The program prefix that removes the `GIT_*` variables of our own process.
+
+    GitPython adds to the inherited environment and cannot remove from it.
+    """
+    inherited = sorted(
+        name for name in os.environ if name.startswith("GIT_") and name not in environment
+    )
+    return ["env", *(word for name in inherited for word in ("-u", name))] if inherited else []
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End Git and wait for it, so that it removes its children and unfinished files first.
+
+    An interrupted caller removes the directory that Git writes into.
     """
     process.terminate()
     try:

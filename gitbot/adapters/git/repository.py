@@ -2,60 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from gitbot.adapters.git.bounded import Bound, size_of_packs
-from gitbot.adapters.git.incoming import must_be_modest
-from gitbot.adapters.git.objects import list_tree, read_blobs
+from gitbot.adapters.git.bounded import size_of_packs
+from gitbot.adapters.git.branches import FETCH, MIRROR, ONE_HEAD, Branches, not_answered
+from gitbot.adapters.git.objects import (
+    commit_tree,
+    list_tree,
+    must_be_modest,
+    read_blobs,
+    write_tree,
+)
 from gitbot.adapters.git.process import Access, Git, check_ref, is_commit_id, no_access
-from gitbot.adapters.git.writing import commit_tree, write_tree
 from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 from gitbot.ports.repository import Commit
 
 _TREES_KEPT = 64  # listings remembered; a pass looks at a handful of commits again and again
 _ANSWERS_KEPT = 4096  # answers about commits by their ids, which never change
-_BRANCHES = "+refs/heads/*:refs/heads/*"
-_ONE_PULL = Bound(seconds=60, bytes=128 * 1024 * 1024)
 _ALL_PULLS = 512 * 1024 * 1024  # bytes of heads that nothing refers to, before they are dropped
-_FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
-_NO_ANSWER = (  # Git's words where a remote is not there or does not let us in
-    "could not resolve",
-    "unable to access",
-    "could not read",
-    "connection ",
-    "timed out",
-    "authentication failed",
-    "permission denied",
-    "rpc failed",
-    "hung up",
-    "early eof",
-    "unexpected disconnect",
-    "returned error",
-    "does not appear to be a git repository",
-)
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
 
 class GitRepository:
-    """Branches of one remote, mirrored into a bare repository of gitbot's own.
+    """Branches of one remote, mirrored into gitbot's own bare repository.
 
-    `name` and `email` sign the commits that gitbot makes. The directory may be thrown away at any
-    time: nothing lives in it that the remote does not have.
+    `name` and `email` sign gitbot's commits. The directory may be deleted at any time: it contains
+    nothing that the remote does not have.
     """
 
     def __init__(
-        self,
-        directory: Path,
-        *,
-        remote: str,
-        name: str,
-        email: str,
-        access: Callable[[], Access] = no_access,
+        self, git: Git, *, remote: str, name: str, email: str, only: Sequence[str] = ()
     ) -> None:
-        self._git = Git(directory, access=access)
+        self._git = git
         self._remote = remote
+        self._branches = Branches(git, remote, only)
         self._identity = {"name": name, "email": email}
         self._pulled = 0  # bytes of pull request heads
         self._refs: dict[str, str] = {}  # full ref name to commit id, as of the last fetch or push
@@ -75,40 +57,44 @@ class GitRepository:
         name: str = "gitbot",
         email: str = "gitbot@placement.gitbot.dev",
         access: Callable[[], Access] = no_access,
+        only: Sequence[str] = (),
     ) -> GitRepository:
-        """Make (or take over) the bare mirror in `directory` and fetch. `remote`: path or URL.
+        """Create or reuse the bare mirror in `directory`, and fetch. `remote`: path or URL.
 
-        `access` says how to get into the remote.
+        `access` gives access to the remote, `only` names the branches (see Branches). Raises
+        RepositoryError if `directory` contains anything but a mirror that this function created.
         """
         if remote.startswith("-"):
-            raise RepositoryError(f"{remote!r} is no repository")
+            raise RepositoryError(f"{remote!r} is not a repository")
         directory.mkdir(parents=True, exist_ok=True)
-        git = Git(directory)
-        if not (directory / "HEAD").exists():
-            git.run(["init", "--bare", "--quiet", "--template=", "."])
-        repository = cls(directory, remote=remote, name=name, email=email, access=access)
+        if not any(directory.iterdir()):
+            Git(directory).run(["init", "--bare", "--quiet", "--template="])
+            (directory / MIRROR).touch()
+        git = Git(directory, access=access)
+        repository = cls(git, remote=remote, name=name, email=email, only=only)
         repository.fetch()
         return repository
 
+    @classmethod
+    def of_work_tree(cls, root: Path) -> GitRepository:
+        return cls(Git.of_work_tree(root), remote=str(root), name="", email="")
+
     def fetch(self) -> None:
-        """Bring all branches up to date; heads of pull requests come by fetch_commit only."""
-        self._git.run([*_FETCH, "--prune", "--end-of-options", self._remote, _BRANCHES])
-        listed = self._git.run(["for-each-ref", "--format=%(refname) %(objectname)"])
-        self._refs = dict(line.split(" ", 1) for line in listed.decode("utf-8").splitlines())
+        """Update the branches. Heads of pull requests come from fetch_commit only."""
+        self._refs = self._branches.fetch()
         self._known.update(
             commit for ref, commit in self._refs.items() if ref.startswith("refs/heads/")
         )
 
     def fetch_commit(self, commit: str) -> None:
-        """Bring one commit that may be on no branch. RepositoryError where it cannot be had.
+        """Fetch one commit that may be on no branch. Raises RepositoryError if that fails.
 
-        UnreachableError where the remote cannot be reached, at the second try either.
-
-        Anybody may open a pull request, from a fork as large as they like, with objects that Git
-        refuses: its head comes alone, in a minute and 128 MiB at most.
+        Raises UnreachableError if the remote cannot be reached twice. Anybody may open a pull
+        request, from a fork of any size, with objects that Git refuses. So we fetch only its head,
+        within a minute and 128 MiB.
         """
         if not is_commit_id(commit):
-            raise RepositoryError(f"{commit!r} is no full commit id")
+            raise RepositoryError(f"{commit!r} is not a full commit id")
         if self.resolve(commit) is not None:
             return
         if self._pulled > _ALL_PULLS:
@@ -121,24 +107,24 @@ class GitRepository:
     def _fetch_one(self, commit: str) -> None:
         before = size_of_packs(self._git.directory)
         try:
-            self._git.within(_ONE_PULL, [*_FETCH, "--end-of-options", self._remote, commit])
+            self._git.within(ONE_HEAD, [*FETCH, "--end-of-options", self._remote, commit])
         except RepositoryError as error:
             if size_of_packs(self._git.directory) > before:
                 self._drop_pulls()
-            if any(words in error.message.lower() for words in _NO_ANSWER):
-                raise UnreachableError(error.message, hint=error.hint) from error
+            if (unreachable := not_answered(error)) is not None:
+                raise unreachable from error
             raise
         self._pulled += max(0, size_of_packs(self._git.directory) - before)
 
     def _drop_pulls(self) -> None:
-        """Keep what branches hold, and nothing else."""
         self._git.run(["repack", "-a", "-d", "--quiet"])
         self._known.clear()
         self._pulled = 0
 
     def resolve(self, rev: str) -> str | None:
-        """The commit id of a branch, tag or id."""
         check_ref(rev)
+        if (reason := self._branches.refused.get(f"refs/heads/{rev}")) is not None:
+            raise RepositoryError(f"branch {rev} of {self._remote} cannot be fetched: {reason}")
         known = self._refs.get(f"refs/heads/{rev}") or self._refs.get(rev)
         if known is not None:
             return known
@@ -157,14 +143,12 @@ class GitRepository:
         return None
 
     def commit(self, rev: str) -> Commit:
-        """One commit."""
         output = self._git.run(
             ["log", "-1", "--no-show-signature", f"--format={_FORMAT}", self._must(rev), "--"]
         )
         return _parse_commit(output)
 
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
-        """Whether one commit is reachable from the other."""
         if ancestor == descendant:
             return self.resolve(ancestor) is not None
         return self._reaches(self._must(ancestor), self._must(descendant))
@@ -176,14 +160,12 @@ class GitRepository:
         return code == 0
 
     def merge_base(self, left: str, right: str) -> str | None:
-        """The best common ancestor."""
         code, output = self._git.status(
             ["merge-base", self._must(left), self._must(right)], accept=(0, 1)
         )
         return output.decode("ascii").strip() if code == 0 else None
 
     def read_tree(self, rev: str, prefix: str = "") -> Mapping[str, bytes]:
-        """Path to content below a prefix."""
         identity = self._must(rev, tree=True)
         found = self._trees.get((identity, prefix))
         if found is None:
@@ -196,11 +178,9 @@ class GitRepository:
         return found
 
     def read_blob(self, rev: str, path: str) -> bytes | None:
-        """One file, None where there is none."""
         return self.read_tree(rev, path).get(path)
 
     def merge_trees(self, base: str, head: str) -> str | None:
-        """The tree of merging head into base, made in memory; None on a conflict in the text."""
         common = self.merge_base(base, head)
         if common is None:
             raise RepositoryError(f"{head[:12]} and {base[:12]} have no commit in common")
@@ -212,7 +192,6 @@ class GitRepository:
         return output.decode("ascii").split()[0] if code == 0 else None
 
     def introduced_by(self, branch: str, path: str) -> str | None:
-        """The first-parent commit that last added the path."""
         return self._added(self._must(branch), path)
 
     def _ask_added(self, commit: str, path: str) -> str | None:
@@ -234,7 +213,6 @@ class GitRepository:
         return output.decode("ascii").strip() or None
 
     def log(self, branch: str, *, path: str = "", limit: int = 0) -> tuple[Commit, ...]:
-        """First-parent history, newest first."""
         arguments = ["log", "--first-parent", "-z", f"--format={_FORMAT}"]
         if limit:
             arguments.append(f"--max-count={limit}")
@@ -258,7 +236,6 @@ class GitRepository:
         parents: tuple[str, ...] | None = None,
         orphan: bool = False,
     ) -> str:
-        """Commit on top of `expected` and push by compare-and-swap."""
         check_ref(branch)
         below = None if orphan else expected or next(iter(parents or ()), None)
         tree = write_tree(self._git, below, files)
@@ -271,13 +248,12 @@ class GitRepository:
         return commit
 
     def delete_branch(self, branch: str, *, expected: str) -> None:
-        """Delete a remote branch that still is at `expected`."""
         self._push(branch, "", expected)
 
     def rehearse_push(self, branch: str) -> None:
-        """Ask the remote whether this account may push, and push nothing. RepositoryError if not.
+        """Check with the remote whether this account may push, without pushing.
 
-        Rules about single branches are not asked: they are looked at when something is pushed.
+        Raises RepositoryError if not. Rules about single branches are checked only by a real push.
         """
         check_ref(branch)
         tip = self.resolve(branch) or next(iter(self._refs.values()), None)

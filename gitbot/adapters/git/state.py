@@ -1,23 +1,22 @@
 """A small tree of files on one ref of a bare repository, changed by compare-and-swap.
 
-The local forge keeps its pull requests so: everything stays inside Git, every change is one
-commit, and two writers cannot both win.
+The local forge stores its pull requests this way: everything is in Git, every change is one commit,
+and two writers cannot both win.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gitbot.adapters.git.objects import list_tree, read_blobs
+from gitbot.adapters.git.objects import commit_tree, list_tree, read_blobs, write_tree
 from gitbot.adapters.git.process import Git
-from gitbot.adapters.git.writing import commit_tree, write_tree
 from gitbot.errors import ConflictError, RepositoryError
 
 _ZERO = "0" * 40
 
 
 class RefState:
-    """Files on one ref. `read` gives the tip with its files, `write` moves it if it still is."""
+    """Files on one ref. `read` returns the tip with its files, `write` moves an unchanged tip."""
 
     def __init__(self, git: Git, ref: str) -> None:
         self._git = git
@@ -25,7 +24,7 @@ class RefState:
         self._seen: tuple[str, Mapping[str, bytes]] = ("", {})
 
     def read(self) -> tuple[str, Mapping[str, bytes]]:
-        """The tip ("" where the ref does not exist) and all files."""
+        """The tip ("" if the ref does not exist) and all files."""
         code, output = self._git.status(
             ["rev-parse", "--verify", "--quiet", self._ref], accept=(0, 1)
         )
@@ -40,7 +39,6 @@ class RefState:
         return self._seen
 
     def write(self, tip: str, files: Mapping[str, bytes], *, message: str, time: int) -> str:
-        """Add or replace files on top of `tip`. Raises ConflictError where the ref moved."""
         tree = write_tree(self._git, tip or None, files)
         identity = commit_tree(
             self._git,

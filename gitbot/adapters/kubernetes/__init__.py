@@ -1,1 +1,13 @@
 """The Cluster port over the Kubernetes API; the only place that imports kubernetes."""
+
+from __future__ import annotations
+
+from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.diagnosis import ClusterQuestions
+from gitbot.adapters.kubernetes.transport import Transport
+
+__all__ = [
+    "ClusterQuestions",
+    "KubernetesCluster",
+    "Transport",
+]

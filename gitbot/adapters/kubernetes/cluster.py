@@ -9,15 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitbot.adapters.kubernetes.reading import list_all, read_cluster
-from gitbot.adapters.kubernetes.refusals import refuse
-from gitbot.adapters.kubernetes.transport import Answer, Transport
+from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport, refuse
 from gitbot.errors import Bug, ClusterError, ClusterForbidden, OutcomeUnknown, SnapshotError
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, name_of, uid_of
-from gitbot.snapshot.decode import decode_events, decode_object
-from gitbot.snapshot.resources import EVENTS, RESOURCES, Resource
-from gitbot.snapshot.value import HOLD_NAME
+from gitbot.snapshot import EVENTS, HOLD_NAME, RESOURCES, KindReader, Resource, decode_object
 
 LABEL_PREFIX = "placement.gitbot.dev/"
 _MIGRATIONS = RESOURCES["VirtualMachineInstanceMigration"]
@@ -29,9 +26,9 @@ _STRICT = {"fieldValidation": "Strict", "fieldManager": "gitbot"}
 
 
 class KubernetesCluster:
-    """Implements ports.cluster.Cluster. `name` is the context's name where none is given.
+    """Implements ports.cluster.Cluster. Without `name`, the context's name is used.
 
-    Reads kubeconfig and the environment when it is made; raises ClusterError where they lead to no
+    The constructor reads kubeconfig and the environment; it raises ClusterError if they name no
     cluster.
     """
 
@@ -44,40 +41,26 @@ class KubernetesCluster:
         transport: Transport | None = None,
     ) -> None:
         self._transport = transport or Transport(kubeconfig=kubeconfig, context=context)
-        self._name = name or self._transport.context
-
-    @property
-    def name(self) -> str:
-        """The cluster's name in the configuration."""
-        return self._name
+        self.name = name or self._transport.context
 
     # Reading
 
     def snapshot(self) -> ClusterSnapshot:
-        """A complete consistent read. Raises SnapshotError rather than return a part."""
-        return read_cluster(self._transport, self._name)
+        return read_cluster(self._transport, self.name)
 
     def server_time(self) -> int:
-        """The API server's clock (Date header), seconds UTC."""
-        date = self._transport.read("/version").date
-        if date is None:
-            raise ClusterError("the API server sent no Date header, so its clock is not known")
-        return date
+        return self._transport.read("/version").date
 
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
-        """One VirtualMachineInstanceMigration, None where there is none."""
         return self._get(_MIGRATIONS, name)
 
     def list_migrations(self) -> tuple[KubernetesObject, ...]:
-        """All VirtualMachineInstanceMigrations of all namespaces, sorted."""
-        return tuple(sorted(list_all(self._transport, _MIGRATIONS), key=name_of))
+        return list_all(self._transport, _MIGRATIONS)
 
     def get_instance(self, name: NamespacedName) -> KubernetesObject | None:
-        """One VirtualMachineInstance, None where there is none."""
         return self._get(_INSTANCES, name)
 
     def list_events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
-        """The Events about the VMI or VMIM of that name, oldest first; empty where forbidden."""
         answer = self._transport.read(
             EVENTS.path(namespace=name.namespace),
             {"fieldSelector": f"involvedObject.name={name.name}", "limit": "500"},
@@ -88,12 +71,12 @@ class KubernetesCluster:
             except ClusterForbidden:
                 return ()
         about = {_MIGRATIONS.kind, _INSTANCES.kind}
-        events = decode_events(answer.body)
-        found = (event for event in events if at(event, "involvedObject", "kind") in about)
+        events = KindReader(EVENTS.kind)
+        events.add(answer.body)
+        found = (event for event in events.rows() if at(event, "involvedObject", "kind") in about)
         return tuple(sorted(found, key=_event_order))
 
     def hold_flag(self) -> str | None:
-        """The reason in ConfigMap gitbot/gitbot-hold; None if absent. Unreadable raises."""
         flag = self._get(_CONFIG_MAPS, HOLD_NAME)
         return None if flag is None else str(at(flag, "data", "reason", default=""))
 
@@ -111,7 +94,6 @@ class KubernetesCluster:
     def create_migration(
         self, migration: KubernetesObject, *, dry_run: bool = False
     ) -> KubernetesObject:
-        """Create a VMIM with fieldValidation=Strict; returns it as stored. Never repeated."""
         if migration.get("kind") != _MIGRATIONS.kind:
             raise Bug(f"BUG: create_migration with a {migration.get('kind')}")
         name = name_of(migration)
@@ -126,22 +108,18 @@ class KubernetesCluster:
         return _stored(answer, name)
 
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
-        """Delete (cancel) a VMIM if it still has that UID; False where it is gone."""
         return self._delete(_MIGRATIONS, name, {"preconditions": {"uid": uid}})
 
     def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
-        """Set or remove (None) labels below placement.gitbot.dev/ on a node."""
         foreign = sorted(key for key in labels if not key.startswith(LABEL_PREFIX))
         if foreign:
             raise Bug(f"BUG: labels {foreign} are not below {LABEL_PREFIX}")
         self._patch_node(node, {"metadata": {"labels": dict(labels)}})
 
     def set_unschedulable(self, node: str, unschedulable: bool) -> None:
-        """Cordon or uncordon a node (cordon: Gitbot only)."""
         self._patch_node(node, {"spec": {"unschedulable": unschedulable or None}})
 
     def set_hold_flag(self, reason: str | None) -> None:
-        """Create (or update) or remove that ConfigMap."""
         if reason is None:
             self._delete(_CONFIG_MAPS, HOLD_NAME, {})
             return
@@ -179,16 +157,16 @@ class KubernetesCluster:
 
     def _write(
         self, method: str, path: str, body: Mapping[str, Any], kind: str = "application/json"
-    ) -> Answer:
+    ) -> HttpAnswer:
         return self._transport.write(method, path, body, query=_STRICT, content_type=kind)
 
 
-def _stored(answer: Answer, name: NamespacedName) -> KubernetesObject:
+def _stored(answer: HttpAnswer, name: NamespacedName) -> KubernetesObject:
     try:
         stored = decode_object(_MIGRATIONS.kind, answer.body)
     except SnapshotError as error:
         raise OutcomeUnknown(
-            f"VMIM {name} was accepted, but the answer is torn: {error}",
+            f"VMIM {name} was accepted, but the answer is damaged: {error}",
             hint="read the object before anything else",
         ) from error
     if not name_of(stored).name or not uid_of(stored):

@@ -1,7 +1,7 @@
-"""What an account may do in a cluster, and what the cluster's KubeVirt understands: for doctor.
+"""What an account may do in a cluster, and what the cluster's KubeVirt supports: for doctor.
 
-Only questions: SelfSubjectAccessReviews, which every account may ask about itself, and the OpenAPI
-document of kubevirt.io, which every account may read. Nothing is created.
+It only asks: SelfSubjectAccessReviews, which every account may create about itself, and the OpenAPI
+document of kubevirt.io, which every account may read. It creates nothing.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitbot.adapters.kubernetes.transport import Transport
-from gitbot.errors import ClusterError
-from gitbot.snapshot.resources import EVENTS, LISTED, RESOURCES
-from gitbot.snapshot.value import HOLD_NAME
+from gitbot.errors import ClusterError, ClusterForbidden
+from gitbot.snapshot import EVENTS, HOLD_NAME, LISTED, RESOURCES
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _OPENAPI = "/openapi/v3/apis/kubevirt.io/v1"
@@ -22,7 +21,7 @@ _MIGRATION = "VirtualMachineInstanceMigration"
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Right:
-    """A verb on a resource; `namespace` "" asks for all of them, `name` "" for all objects."""
+    """A verb on a resource; `namespace` "" means all of them, `name` "" all objects."""
 
     group: str
     resource: str
@@ -77,18 +76,23 @@ GROUPS: dict[str, tuple[Right, ...]] = {
 }
 
 
+_WHO_GIVES_REVIEWS = (
+    "everybody may ask by default: a cluster administrator (who may bind cluster roles) binds "
+    "ClusterRole system:basic-user to group system:authenticated again"
+)
+
+
 class ClusterQuestions:
-    """The questions to one cluster. Every method raises ClusterError where none is answered."""
+    """The questions to one cluster. Every method raises ClusterError without an answer."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
 
     def missing(self, group: str) -> tuple[str, ...]:
-        """Those of a group of rights (read, stop-flag, move, nodes) that the account lacks."""
+        """The rights of a group (read, stop-flag, move, nodes) that the account lacks."""
         return tuple(str(right) for right in GROUPS[group] if not self._may(right))
 
     def excess(self) -> tuple[str, ...]:
-        """Rights that gitbot never uses and the account has."""
         return tuple(str(right) for right in NEVER_USED if self._may(right))
 
     def _may(self, right: Right) -> bool:
@@ -107,10 +111,11 @@ class ClusterQuestions:
         answer = self._transport.write("POST", _REVIEWS, review)
         status = _object(answer.body).get("status")
         if answer.status not in (200, 201) or not isinstance(status, dict):
-            raise ClusterError(
-                f"the cluster does not say whether the account may {right}: {answer.status}",
-                hint="kubectl auth can-i --list shows what it may",
-            )
+            said = _object(answer.body).get("message") or "no message"
+            message = f"the cluster does not say whether the account may {right}: {answer.status}"
+            if answer.status == 403:
+                raise ClusterForbidden(f"{message}: {said}", hint=_WHO_GIVES_REVIEWS)
+            raise ClusterError(message, hint="kubectl auth can-i --list shows what it may")
         return status.get("allowed") is True
 
     def pins(self) -> bool:

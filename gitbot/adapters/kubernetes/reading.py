@@ -6,22 +6,17 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gitbot.adapters.kubernetes.refusals import refuse
-from gitbot.adapters.kubernetes.transport import Answer, Transport
+from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport, refuse, refuse_path
 from gitbot.errors import ClusterError, SnapshotError
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.objects import KubernetesObject
-from gitbot.snapshot.decode import decode_page
-from gitbot.snapshot.pages import KindReader, PageEnd
-from gitbot.snapshot.resources import LISTED, Resource
-from gitbot.snapshot.rows import Rows
-from gitbot.snapshot.value import from_rows
+from gitbot.snapshot import LISTED, KindReader, PageEnd, Resource, Rows, from_sorted
 
 PAGE = 200
 """Objects asked for at once: of the largest, nodes with their images, about 5 MB."""
 
 RESTARTS = 3
-"""How often a read starts from scratch where the server has forgotten its resourceVersion."""
+"""How often a read starts from scratch if the server has forgotten its resourceVersion."""
 
 _UNFINISHED = "status.phase!=Succeeded,status.phase!=Failed"
 
@@ -31,9 +26,7 @@ class _Gone(Exception):
 
 
 @dataclass(kw_only=True)
-class _Reading:
-    """What one attempt has read so far."""
-
+class _Attempt:
     resource_version: str = ""
     taken_at: int = 0
     rows: dict[str, Rows] = field(default_factory=dict)
@@ -43,7 +36,7 @@ def read_cluster(transport: Transport, name: str) -> ClusterSnapshot:
     """The snapshot of a whole cluster.
 
     The first list is a consistent read; the others ask for the same resourceVersion. Raises
-    SnapshotError rather than return a part, ClusterForbidden where a right is missing.
+    SnapshotError instead of returning a part, ClusterForbidden if a right is missing.
     """
     version = _kubernetes_version(transport)
     served = _served(transport)
@@ -53,7 +46,7 @@ def read_cluster(transport: Transport, name: str) -> ClusterSnapshot:
             reading = _read_all(transport, chosen)
         except _Gone:
             continue
-        return from_rows(
+        return from_sorted(
             name,
             reading.rows,
             reading.taken_at,
@@ -67,28 +60,19 @@ def read_cluster(transport: Transport, name: str) -> ClusterSnapshot:
     )
 
 
-def list_all(
-    transport: Transport, resource: Resource, version: str = ""
-) -> tuple[KubernetesObject, ...]:
-    """All objects of one resource, pruned, in the server's order."""
+def list_all(transport: Transport, resource: Resource) -> tuple[KubernetesObject, ...]:
     for _ in range(RESTARTS):
-        found: list[KubernetesObject] = []
-
-        def take(body: bytes, found: list[KubernetesObject] = found) -> PageEnd:
-            page = decode_page(resource.kind, body)
-            found.extend(page.objects)
-            return PageEnd(token=page.token, resource_version=page.resource_version)
-
+        kind = KindReader(resource.kind)
         try:
-            _list(transport, resource, version, _Reading(), take)
+            _list(transport, resource, "", _Attempt(), kind.add)
         except _Gone:
             continue
-        return tuple(found)
+        return tuple(kind.rows())
     raise SnapshotError(f"the list of {resource.kind} expired {RESTARTS} times while it was read")
 
 
-def _read_all(transport: Transport, chosen: dict[str, str]) -> _Reading:
-    reading = _Reading()
+def _read_all(transport: Transport, chosen: dict[str, str]) -> _Attempt:
+    reading = _Attempt()
     # nodes first: a small list that fixes the resourceVersion of all others
     for resource in sorted(LISTED, key=lambda each: each.kind != "Node"):
         version = chosen[resource.kind]
@@ -103,10 +87,9 @@ def _list(
     transport: Transport,
     resource: Resource,
     version: str,
-    reading: _Reading,
+    reading: _Attempt,
     take: Callable[[bytes], PageEnd],
 ) -> None:
-    """Give every page of a list to `take`."""
     query = {"limit": str(PAGE)}
     if resource.kind == "Pod":
         query["fieldSelector"] = _UNFINISHED
@@ -120,28 +103,23 @@ def _list(
         page = take(answer.body)
         if not reading.resource_version:
             reading.resource_version = page.resource_version
-            reading.taken_at = _date(answer)
+            reading.taken_at = answer.date
         if not page.token:
             return
         del answer  # one page at a time is held
         answer = transport.read(path, query | {"continue": page.token})
 
 
-def _check(answer: Answer, resource: Resource) -> None:
+def _check(answer: HttpAnswer, resource: Resource) -> None:
     if answer.status == 410:
         raise _Gone
     if answer.status != 200:
         refuse(answer, resource, "list")
 
 
-def _date(answer: Answer) -> int:
-    if answer.date is None:
-        raise ClusterError("the API server sent no Date header, so its clock is not known")
-    return answer.date
-
-
 def _kubernetes_version(transport: Transport) -> str:
     answer = transport.read("/version")
+    refuse_path(answer, "/version")
     try:
         return str(json.loads(answer.body)["gitVersion"])
     except (ValueError, KeyError, TypeError):
@@ -153,17 +131,18 @@ def _kubernetes_version(transport: Transport) -> str:
 def _served(transport: Transport) -> dict[str, list[str]]:
     """API group to the versions that the cluster serves."""
     answer = transport.read("/apis")
+    refuse_path(answer, "/apis")
     try:
         return {
             group["name"]: [version["version"] for version in group["versions"]]
             for group in json.loads(answer.body)["groups"]
         }
     except (ValueError, KeyError, TypeError):
-        raise ClusterError(f"/apis: answer {answer.status} is no list of API groups") from None
+        raise ClusterError(f"/apis: answer {answer.status} is not a list of API groups") from None
 
 
 def _version(resource: Resource, served: dict[str, list[str]]) -> str:
-    """The version to read a resource in; "" where an optional one is not served."""
+    """The version in which to read a resource; "" if an optional one is not served."""
     if not resource.group:
         return resource.versions[0]
     versions = served.get(resource.group, [])

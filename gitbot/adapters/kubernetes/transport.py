@@ -1,22 +1,24 @@
 """The official client as an authenticated transport, and nothing more.
 
-Its configuration brings kubeconfig, contexts, exec plugins, client certificates and the
+Its configuration provides kubeconfig, contexts, exec plugins, client certificates and the
 in-cluster account; its typed models are never imported. Every request has a timeout, reads are
 repeated within a budget, writes are sent once.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlencode
 
-from gitbot.errors import ClusterError, OutcomeUnknown
+from gitbot.errors import ClusterError, ClusterForbidden, ClusterRefused, OutcomeUnknown
+from gitbot.snapshot import Resource
 
 CONNECT_SECONDS = 10
 READ_SECONDS = 60
@@ -30,20 +32,21 @@ _ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """One HTTP answer, read to its end."""
+class HttpAnswer:
+    """One complete HTTP answer."""
 
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def date(self) -> int | None:
-        """The server's clock in seconds UTC, None where it did not say."""
+    def date(self) -> int:
+        """The server's clock in seconds UTC. Raises ClusterError if the answer has no Date."""
         try:
             return int(parsedate_to_datetime(self.headers.get("date", "")).timestamp())
         except ValueError:
-            return None
+            message = "the API server sent no Date header, so its clock is not known"
+            raise ClusterError(message) from None
 
 
 class Transport:
@@ -60,15 +63,13 @@ class Transport:
         self._sleep = sleep
         self._client, self.context = _connect(kubeconfig, context)
 
-    def read(self, path: str, query: Mapping[str, str] | None = None) -> Answer:
-        """GET, repeated while the server is busy or unreachable; any final answer is returned."""
+    def read(self, path: str, query: Mapping[str, str] | None = None) -> HttpAnswer:
+        """GET, repeated while the server is busy or unreachable. Returns any final answer."""
         reason = ""
         for pause in (*PAUSES, None):
             try:
                 answer = self._send("GET", path, query or {})
-            except _Unsent as error:
-                reason = str(error)
-            except _Lost as error:
+            except (_Unsent, _Lost) as error:
                 reason = str(error)
             else:
                 if answer.status not in _BUSY or pause is None:
@@ -90,8 +91,8 @@ class Transport:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
-    ) -> Answer:
-        """Send one write, once. Raises OutcomeUnknown where it may have been carried out."""
+    ) -> HttpAnswer:
+        """Send one write, once. Raises OutcomeUnknown if the server may have carried it out."""
         try:
             answer = self._send(method, path, query or {}, body, content_type)
         except _Unsent as error:
@@ -117,7 +118,7 @@ class Transport:
         query: Mapping[str, str],
         body: Mapping[str, Any] | None = None,
         content_type: str = "",
-    ) -> Answer:
+    ) -> HttpAnswer:
         answer = self._send_once(method, path, query, body, content_type)
         if answer.status != 401:
             return answer
@@ -138,7 +139,7 @@ class Transport:
         query: Mapping[str, str],
         body: Mapping[str, Any] | None,
         content_type: str,
-    ) -> Answer:
+    ) -> HttpAnswer:
         import urllib3  # noqa: PLC0415 - comes with the client, as late as the client
         from kubernetes.client.exceptions import ApiException  # noqa: PLC0415
         from kubernetes.config import ConfigException  # noqa: PLC0415
@@ -168,7 +169,7 @@ class Transport:
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise _Lost(_short(error)) from error
         names = {key.lower(): str(value) for key, value in response.headers.items()}
-        return Answer(status=response.status, body=data, headers=names)
+        return HttpAnswer(status=response.status, body=data, headers=names)
 
 
 class _Unsent(Exception):
@@ -176,7 +177,7 @@ class _Unsent(Exception):
 
 
 class _Lost(Exception):
-    """The request may have reached the server; its answer did not come back whole."""
+    """The request may have reached the server, but its answer is missing or incomplete."""
 
 
 def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
@@ -209,7 +210,6 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
 
 
 def _check_context(config: Any, file: str, context: str) -> None:
-    """Name the contexts that there are where the wanted one is not among them."""
     names = sorted(str(item["name"]) for item in config.list_kube_config_contexts(file)[0])
     if context not in names:
         raise ClusterError(
@@ -219,7 +219,7 @@ def _check_context(config: Any, file: str, context: str) -> None:
 
 
 def _kubeconfig_file(kubeconfig: str) -> str:
-    """The kubeconfig to read; "" for the account of the pod that gitbot runs in."""
+    """The kubeconfig to read; "" for the account of gitbot's own pod."""
     given = kubeconfig or os.environ.get("KUBECONFIG", "")
     if given:
         return given
@@ -228,10 +228,65 @@ def _kubeconfig_file(kubeconfig: str) -> str:
     return "" if inside and not default.exists() else str(default)
 
 
-def _retry_after(answer: Answer) -> float:
+def _retry_after(answer: HttpAnswer) -> float:
     text = answer.headers.get("retry-after", "")
     return float(min(int(text), MAX_RETRY_AFTER)) if text.isdecimal() else 0.0
 
 
 def _short(error: Exception) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+def refuse(answer: HttpAnswer, resource: Resource, verb: str) -> NoReturn:
+    reason, message = _status(answer)
+    what = f"{verb} {resource.plural}{'.' + resource.group if resource.group else ''}"
+    if answer.status == 403 and (verb in _READS or _is_rbac(message)):
+        raise ClusterForbidden(
+            f"not allowed to {what}: {message}", hint=f"grant {resource.rbac_rule(verb)}"
+        )
+    if answer.status == 404 and verb == "list":
+        raise ClusterError(
+            f"the cluster does not serve {resource.kind} ({resource.api_version})",
+            hint=_missing_hint(resource),
+        )
+    if answer.status == 429:
+        raise ClusterError(f"cannot {what}: the API server is busy: {message}")
+    if 400 <= answer.status < 500:
+        raise ClusterRefused(
+            f"cannot {what}: {message}", code=answer.status, reason=reason or "Unknown"
+        )
+    raise ClusterError(f"cannot {what}: answer {answer.status}: {message}")
+
+
+def refuse_path(answer: HttpAnswer, path: str) -> None:
+    """Raise what the server says about a path that every account may read, unless it is 200."""
+    if answer.status == 200:
+        return
+    message = f"cannot read {path}: answer {answer.status}: {_status(answer)[1]}"
+    if answer.status == 403:
+        hint = "bind ClusterRole system:public-info-viewer and system:discovery to this account"
+        raise ClusterForbidden(message, hint=hint)
+    raise ClusterError(message)
+
+
+_READS = frozenset({"get", "list"})
+
+
+def _is_rbac(message: str) -> bool:
+    """Whether a refusal is about RBAC. Admission plugins and webhooks answer 403 as well."""
+    return " cannot " in message and " resource " in message
+
+
+def _status(answer: HttpAnswer) -> tuple[str, str]:
+    try:
+        status = json.loads(answer.body)
+        return str(status.get("reason") or ""), str(status.get("message") or "no message")
+    except (ValueError, AttributeError):
+        text = answer.body[:200].decode("utf-8", "replace")
+        return "", " ".join(text.split()) or "no message"
+
+
+def _missing_hint(resource: Resource) -> str:
+    if resource.group.endswith("kubevirt.io"):
+        return "install KubeVirt, or choose the cluster that has it"
+    return "gitbot needs Kubernetes 1.30 or newer"

@@ -1,12 +1,12 @@
-"""Intents to rules and goals on one cluster at one moment, with findings that need both.
+"""Intents to rules and goals on one cluster at one instant, with findings that need both.
 
-Pure: the past of requests, homes and reservations come in as values. The only part of this room
-that knows constraints.
+Pure: the history of requests, homes and reservations are arguments. Only this part of the room
+knows constraints.
 """
 
 from gitbot.intents.compile.drains import Opening, compile_drain, opening_of
 from gitbot.intents.compile.freezes import compile_freezes
-from gitbot.intents.compile.heals import compile_heal, heal_id
+from gitbot.intents.compile.heals import compile_heal
 from gitbot.intents.compile.past import NO_PAST, Past
 from gitbot.intents.compile.problem import (
     build_problem,
@@ -31,7 +31,6 @@ __all__ = [
     "compile_rules",
     "drain_time",
     "effective_limits",
-    "heal_id",
     "opening_of",
     "openings",
     "request_id",

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from gitbot.constraints.instances import Instances
-from gitbot.documents.positions import Path
+from gitbot.documents import Path
 from gitbot.intents.compile.nodes import chosen_nodes
 from gitbot.intents.compile.past import NO_PAST, Past
-from gitbot.intents.compile.saying import warning
+from gitbot.intents.compile.saying import error, warning
 from gitbot.intents.compile.times import drain_occurrence, drain_time
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
@@ -17,6 +17,8 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.instants import Interval
 from gitbot.model.problem import ALWAYS, EmptyNodes, Request
+from gitbot.model.request_id import OccurrenceId
+from gitbot.model.words import first_of
 
 UNMERGED = "unmerged"
 """Stands for the occurrence of a window without schedule before a commit has merged it."""
@@ -33,13 +35,7 @@ class Opening:
 
     @property
     def drain(self) -> str:
-        """The ledger id of its drain."""
-        return f"drain/{self.window}/{self.id}"
-
-    @property
-    def homecoming(self) -> str:
-        """The ledger id of its return."""
-        return f"return/{self.window}/{self.id}"
+        return OccurrenceId(window=self.window, id=self.id).drain
 
 
 def opening_of(
@@ -53,8 +49,8 @@ def opening_of(
 ) -> Opening | None:
     """The occurrence with that id, else the one that is open or comes next.
 
-    `commit` is the commit that merged the window, whose first 12 digits name the occurrence of a
-    window without schedule. None where the window does not exist, or has no (such) occurrence.
+    `commit` is the commit that merged the window. Its first 12 digits name the occurrence of a
+    window without schedule. None if the window does not exist, or has no such occurrence.
     """
     intent = intents.find("MaintenanceWindow", window)
     if intent is None or not isinstance(intent.spec, MaintenanceWindowSpec):
@@ -81,10 +77,10 @@ def compile_drain(
     past: Past = NO_PAST,
     done: Collection[str] = (),
 ) -> tuple[EmptyNodes | None, tuple[Finding, ...]]:
-    """The goal of draining one occurrence of a window; None where there is nothing to drain.
+    """The goal of draining one occurrence of a window; None if there is nothing to drain.
 
-    `done` are nodes that this occurrence has drained and given back. Without `occurrence` the one
-    that is open or comes next; see `opening_of`.
+    `done` are nodes that this occurrence has drained and given back. Without `occurrence`, the one
+    that is open or comes next is used; see `opening_of`.
     """
     instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     intent = intents.find("MaintenanceWindow", window)
@@ -100,6 +96,7 @@ def compile_drain(
     nodes, findings = chosen_nodes(intent, spec.nodes, instances)
     todo = tuple(node for node in nodes if node not in done)
     findings = (*findings, *_cordons(intent, spec, todo, instances))
+    findings = (*findings, *_over(intent, spec, opening.drain, past))
     if not todo or opening.drain in past.finished:
         return None, tuple(sorted(findings, key=sort_key))
     request = Request(
@@ -114,27 +111,44 @@ def compile_drain(
         max_nodes_at_once=spec.drain.max_nodes_at_once,
         block=spec.drain.not_migratable == "BlockNode",
         cordoned_by_gitbot=spec.drain.cordon == "Gitbot",
+        away=spec.drain.reboot,
+        ordered=spec.drain.order is not None,
     )
     return goal, tuple(sorted(findings, key=sort_key))
+
+
+def _over(intent: Intent, spec: MaintenanceWindowSpec, drain: str, past: Past) -> Iterator[Finding]:
+    """An occurrence that has ended stands in a window that says something else since."""
+    known, cancelled = past.started.get(drain, ""), drain in past.cancelled
+    if drain not in past.finished or known == intent.spec_digest or not (known or cancelled):
+        return
+    ended = "was cancelled" if cancelled else "has run and is finished"
+    if spec.schedule is not None and spec.schedule.recurrence:
+        words, hint = "; the window counts again from its next opening", "or give it another name"
+        yield warning(
+            intent, ("spec", "schedule"), "finished-window", f"{drain} {ended}{words}", hint
+        )
+        return
+    hint = "give it another name or start"
+    say = error if known else warning
+    yield say(intent, ("metadata", "name"), "finished-window", f"{drain} {ended}", hint)
 
 
 def _cordons(
     intent: Intent, spec: MaintenanceWindowSpec, nodes: tuple[str, ...], instances: Instances
 ) -> Iterator[Finding]:
-    """With cordon External an open node fills again while it is emptied."""
+    """With cordon External, an open node fills again while it is emptied."""
     if spec.drain.cordon == "Gitbot":
         return
     known = instances.domains.nodes
     still_open = [node for node in nodes if not known[node].unschedulable]
     if still_open:
         path: Path = ("spec", "drain", "cordon")
-        listed = ", ".join(still_open[:8])
-        more = f" and {len(still_open) - 8} more" if len(still_open) > 8 else ""
         verb = "is" if len(still_open) == 1 else "are"
         yield warning(
             intent,
             path,
             "not-cordoned",
-            f"{listed}{more} {verb} not cordoned: new pods may land while VMs leave",
+            f"{first_of(still_open, 8)} {verb} not cordoned: new pods may land while VMs leave",
             "cordon before the drain starts, or write drain.cordon: Gitbot",
         )

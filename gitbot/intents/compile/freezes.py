@@ -7,11 +7,11 @@ from gitbot.intents.compile.labels import machine_label_findings
 from gitbot.intents.compile.times import openings
 from gitbot.intents.intent import IntentSet
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, sort_key
-from gitbot.model.names import NamespacedName
 from gitbot.model.problem import Freeze
-from gitbot.model.selectors import LabelSelector
 
 
 def compile_freezes(
@@ -21,7 +21,7 @@ def compile_freezes(
     now: int,
     zone: str | None = None,
 ) -> tuple[tuple[Freeze, ...], tuple[Finding, ...]]:
-    """Freezes that are still to come or open, for the VMs of the snapshot, in order of refs."""
+    """Freezes that are open or to come, for the VMs of the snapshot, in order of refs."""
     instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     freezes: list[Freeze] = []
     findings: list[Finding] = []
@@ -40,10 +40,5 @@ def compile_freezes(
 
 
 def _frozen(spec: FreezeWindowSpec, instances: Instances) -> frozenset[NamespacedName]:
-    wanted = LabelSelector.of(spec.selector.plain() if spec.selector is not None else {})
-    spaces = spec.namespaces
-    return frozenset(
-        name
-        for name, item in instances.items()
-        if (spaces is None or name.namespace in spaces) and wanted.matches(item.labels)
-    )
+    wanted = LabelMatcher.of(spec.selector.plain() if spec.selector is not None else {})
+    return frozenset(instances.by_label.matching(wanted, spec.namespaces))

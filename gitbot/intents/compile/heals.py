@@ -14,11 +14,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import HealRule, Request
-
-
-def heal_id(ref: IntentRef) -> str:
-    """The id of a rule's healing before approval adds 12 digits of its digest."""
-    return f"heal/{ref.namespace}/{ref.kind}/{ref.name}"
+from gitbot.model.request_id import HealId
 
 
 def compile_heal(
@@ -30,9 +26,9 @@ def compile_heal(
 ) -> tuple[HealRule, ...]:
     """A goal for each rule that is breached now and whose `heal` is not Report, in order of refs.
 
-    `rules` as `compile_rules` gives them; breaches of preferred terms alone heal nothing, unless
+    `rules` come from `compile_rules`. Breaches of preferred terms alone start no healing, unless
     the rule as a whole is a wish (enforcement Preferred). A rule whose topology key is on no node
-    has no healing.
+    cannot be healed.
     """
     instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     occupancy = instances.occupancy()
@@ -43,14 +39,10 @@ def compile_heal(
         if not isinstance(spec, ZoneAntiAffinitySpec | PlacementRuleSpec) or spec.heal == "Report":
             continue
         counts = rule.required or spec.enforcement == "Preferred"
-        if _has_no_domains(rule):
+        if isinstance(rule, ZoneAntiAffinity) and not rule.domains.values(rule.topology_key):
             continue  # no move can heal that; compile_rules says what is wrong with the key
         if counts and rule.ref not in goals and rule.breaches(occupancy):
-            name = heal_id(rule.ref)
+            name = str(HealId.of(rule.ref))
             request = Request(id=name, intent=rule.ref, first_move=past.next_move(name))
             goals[rule.ref] = HealRule(request=request, rule=rule.ref)
     return tuple(goals[ref] for ref in sorted(goals))
-
-
-def _has_no_domains(rule: RuleConstraint) -> bool:
-    return isinstance(rule, ZoneAntiAffinity) and not rule.domains.values(rule.topology_key)

@@ -1,17 +1,17 @@
-"""Selectors over VMs, and the labels that people look at in the wrong place."""
+"""Selectors over VMs, and labels that people set in the wrong place."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from gitbot.constraints.instances import Instances
-from gitbot.documents.positions import Path
+from gitbot.documents import Path
 from gitbot.intents.compile.saying import warning
 from gitbot.intents.intent import Intent
+from gitbot.kubernetes.objects import Json
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.findings import Finding
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import Json, labels_of
-from gitbot.model.selectors import LabelSelector
+from gitbot.model.words import first_of
 
 _SHOWN = 5
 
@@ -19,32 +19,21 @@ _SHOWN = 5
 def machine_label_findings(
     intent: Intent, path: Path, selector: Json, instances: Instances
 ) -> Iterator[Finding]:
-    """A warning where VirtualMachine objects carry the labels and their VMIs do not, or reversed.
+    """A warning if VirtualMachine objects carry the labels and their VMIs do not, or reversed.
 
-    Selectors read the VMI (the VM's template where there is none), never the VM object's own
-    labels, which KubeVirt does not pass on.
+    Selectors read the VMI (the VM's template if there is no VMI), never the VM object's own labels,
+    which KubeVirt does not copy.
     """
-    wanted = LabelSelector.of(selector)
+    wanted = LabelMatcher.of(selector)
     namespace = intent.ref.namespace
-    fooled = [
-        name
-        for name, item in sorted(instances.items())
-        if item.vm is not None
-        and (not namespace or name.namespace == namespace)
-        and wanted.matches(labels_of(item.vm))
-        and not wanted.matches(item.labels)
-    ]
+    found = instances.by_machine_label.matching(wanted, (namespace,) if namespace else None)
+    fooled = sorted(name for name in found if not wanted.matches(instances[name].labels))
     if fooled:
         yield warning(
             intent,
             path,
             "vm-labels",
-            f"{_listed(fooled)} carry these labels as VirtualMachine objects only; the selector "
-            "reads the labels of their VMIs and does not select them",
+            f"{first_of(fooled, _SHOWN)} carry these labels as VirtualMachine objects only; the "
+            "selector reads the labels of their VMIs and does not select them",
             "put the labels into spec.template.metadata.labels of the VM",
         )
-
-
-def _listed(names: list[NamespacedName]) -> str:
-    shown = ", ".join(str(name) for name in names[:_SHOWN])
-    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gitbot.constraints.instances import Instances
-from gitbot.documents.positions import Path
-from gitbot.documents.words import nearest
+from gitbot.documents import Path
 from gitbot.intents.compile.saying import error, warning
 from gitbot.intents.fields import ZONE_KEY
 from gitbot.intents.intent import Intent
 from gitbot.intents.kinds.maintenance_window import NodesSpec
 from gitbot.intents.kinds.migration_request import TargetSpec
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.model.findings import Finding
-from gitbot.model.names import NamespacedName
 from gitbot.model.problem import Target
-from gitbot.model.selectors import LabelSelector
+from gitbot.model.words import first_of, nearest
 
 _TARGET: Path = ("spec", "target")
 _SHOWN = 5
 
 
 def missing_node(intent: Intent, path: Path, node: str, instances: Instances) -> Iterator[Finding]:
-    """An error where the cluster has no such node."""
     nodes = instances.domains.nodes
     if node not in nodes:
         near = nearest(node, sorted(nodes))
@@ -45,7 +44,7 @@ def chosen_nodes(
         )
     else:
         assert spec.selector is not None, "BUG: a window whose nodes nothing names"
-        wanted = LabelSelector.of(spec.selector.plain())
+        wanted = LabelMatcher.of(spec.selector.plain())
         found = [name for name, node in nodes.items() if wanted.matches(node.labels)]
         if not found:
             path: Path = ("spec", "nodes", "selector")
@@ -55,7 +54,7 @@ def chosen_nodes(
 
 
 def target_of(spec: TargetSpec | None) -> Target:
-    """The target of a request; without one anywhere but where the VM is."""
+    """The target of a request; without one, any node but the VM's own."""
     if spec is None:
         return Target()
     if spec.node is not None:
@@ -68,7 +67,6 @@ def target_of(spec: TargetSpec | None) -> Target:
 def target_errors(
     intent: Intent, spec: TargetSpec | None, instances: Instances
 ) -> Iterator[Finding]:
-    """An error where no node of the cluster is what a target means."""
     if spec is None:
         return
     if spec.node is not None:
@@ -92,7 +90,7 @@ def target_errors(
 def already_there(
     intent: Intent, vms: tuple[NamespacedName, ...], target: Target, instances: Instances
 ) -> Iterator[Finding]:
-    """A warning about VMs that are on a node of the target: nothing moves them."""
+    """A warning about VMs that are on a node of the target and so do not move."""
     if target.anywhere:
         return
     nodes = instances.domains.nodes
@@ -106,7 +104,6 @@ def already_there(
         and wanted <= node.labels.items()
     ]
     if there:
-        listed = ", ".join(f"{vm.name} on {instances[vm].node}" for vm in there[:_SHOWN])
-        more = f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else ""
-        message = f"already where the request wants them: {listed}{more}; they stay"
+        listed = first_of([f"{vm.name} on {instances[vm].node}" for vm in there], _SHOWN)
+        message = f"already where the request wants them: {listed}; they stay"
         yield warning(intent, _TARGET, "already-there", message)

@@ -1,4 +1,4 @@
-"""What is known of requests from before: folded from the ledger by whoever compiles."""
+"""The history of requests, folded from the ledger by the caller."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
-    """The past of requests, by ledger id.
+    """The history of requests, by ledger id.
 
-    `finished` never fire again; `started` maps ids whose moves have begun (finished ones included)
-    to the digest of the spec that was approved, "" where it is not known; `highest_moves` are the
-    highest move numbers so far.
+    `finished` never run again; `started` maps ids whose moves have begun (finished ones included)
+    to the digest of the approved spec, "" if unknown; `highest_moves` are the highest move numbers
+    so far; `cancelled` are those of `finished` that a person cancelled.
     """
 
     finished: frozenset[str] = frozenset()
     started: Mapping[str, str] = field(default_factory=dict)
+    cancelled: frozenset[str] = frozenset()
     highest_moves: Mapping[str, int] = field(default_factory=dict)
 
     def next_move(self, request: str) -> int:
-        """The next free move number of a request."""
         return self.highest_moves.get(request, 0) + 1
 
 

@@ -1,11 +1,11 @@
-"""Everything that decides a plan, put together as one PlacementProblem."""
+"""Everything that decides a plan, combined into one PlacementProblem."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Protocol
 
 from gitbot.constraints.instances import Instances
+from gitbot.constraints.own_terms import own_rules
 from gitbot.intents.compile.drains import compile_drain
 from gitbot.intents.compile.freezes import compile_freezes
 from gitbot.intents.compile.heals import compile_heal
@@ -20,37 +20,7 @@ from gitbot.model.constraint import RuleConstraint
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import Goal, Limits, PlacementProblem, Reservation
-
-
-class LimitsView(Protocol):
-    """Limits of the configuration."""
-
-    @property
-    def value(self) -> Limits:
-        """As the planner takes them."""
-
-
-class ClusterView(Protocol):
-    """A cluster of the configuration."""
-
-    @property
-    def time_zone(self) -> str | None:
-        """The zone of schedules that name none."""
-
-    @property
-    def limits(self) -> LimitsView:
-        """How many migrations may run at once."""
-
-
-class SettingsView(Protocol):
-    """What a problem needs of the configuration."""
-
-    @property
-    def bandwidth(self) -> int:
-        """Bytes a second."""
-
-    def cluster(self, name: str) -> ClusterView | None:
-        """The cluster of that name."""
+from gitbot.settings import Settings
 
 
 def compile_goals(
@@ -61,12 +31,11 @@ def compile_goals(
     now: int,
     zone: str | None = None,
     past: Past = NO_PAST,
-    commits: Mapping[str, str] | None = None,
 ) -> tuple[tuple[Goal, ...], tuple[Finding, ...]]:
     """Everything that the intents want now: requests, the current or next drains, healings.
 
-    In this order, each sorted by id. `commits` maps windows without schedule to the commits that
-    merged them. For previews; a workflow compiles the goals of one concern at a time.
+    In this order, each sorted by id. For previews; a workflow compiles the goals of one concern
+    at a time.
     """
     instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     requests, found = compile_requests(intents, instances, now=now, zone=zone, past=past)
@@ -74,9 +43,8 @@ def compile_goals(
     goals: list[Goal] = list(requests)
     for intent, _ in intents.maintenance_windows:
         window = intent.ref.name
-        commit = (commits or {}).get(window, "")
         drain, found = compile_drain(
-            intents, instances, window=window, now=now, zone=zone, commit=commit, past=past
+            intents, instances, window=window, now=now, zone=zone, past=past
         )
         findings += found
         if drain is not None:
@@ -88,7 +56,7 @@ def compile_goals(
 def build_problem(
     *,
     cluster: str,
-    settings: SettingsView,
+    settings: Settings,
     intents: IntentSet,
     snapshot: ClusterSnapshot,
     goals: Iterable[Goal],
@@ -99,9 +67,9 @@ def build_problem(
 ) -> tuple[PlacementProblem, tuple[Finding, ...]]:
     """The problem, and the findings about rules and freezes.
 
-    Limits are the smaller of the configuration's and the KubeVirt object's. The digests that go
-    into the plan are those of its goals' intents, of the windows that its requests name, and of
-    all rules: what else stands in the repository does not change what was reviewed.
+    Limits are the smaller of the configuration's and the KubeVirt object's. The plan's digests
+    cover its goals' intents, the windows that its requests name, and all rules: other files in the
+    repository do not change what was reviewed.
     """
     instances = instances or Instances.of(snapshot)
     configured = settings.cluster(cluster)
@@ -113,7 +81,7 @@ def build_problem(
         cluster=cluster,
         now=now,
         snapshot=snapshot,
-        rules=rules,
+        rules=(*rules, *own_rules(snapshot)),
         goals=wanted,
         limits=effective_limits(
             configured.limits.value if configured is not None else Limits(), snapshot
@@ -131,7 +99,7 @@ def build_problem(
 def effective_limits(configured: Limits, snapshot: ClusterSnapshot) -> Limits:
     """The smaller of the configuration's limits and those of the KubeVirt object.
 
-    KubeVirt 1.9 allows 5 migrations in the cluster and 2 out of one node where it says nothing.
+    KubeVirt 1.9 allows 5 migrations in the cluster and 2 out of one node by default.
     """
     parallel, outbound = limits_of(next(iter(snapshot.of("KubeVirt")), {}))
     return Limits(

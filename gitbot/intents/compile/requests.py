@@ -1,4 +1,4 @@
-"""MigrationRequests to goals: which VMs, where to, when; and what the cluster says to that."""
+"""MigrationRequests to goals: which VMs, where to, when, and findings about the cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from gitbot.calendar import Occurrence, occurrence_words
 from gitbot.constraints.instances import Instances
-from gitbot.documents.positions import Path
+from gitbot.documents import Path
 from gitbot.intents.compile.nodes import already_there, target_errors, target_of
 from gitbot.intents.compile.past import NO_PAST, Past
 from gitbot.intents.compile.saying import error
@@ -19,11 +19,11 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.instants import Interval, compact_instant, format_instant
 from gitbot.model.problem import MoveVms, Request
+from gitbot.model.request_id import MigrationRequestId
 
 
-def request_id(namespace: str, name: str) -> str:
-    """The ledger id of a MigrationRequest."""
-    return f"request/{namespace}/{name}"
+def request_id(intent: Intent) -> str:
+    return str(MigrationRequestId.of(intent.ref))
 
 
 def compile_requests(
@@ -38,15 +38,14 @@ def compile_requests(
     """A goal for each MigrationRequest that is not finished, sorted by ledger id.
 
     `only` names ledger ids; `zone` is the cluster's time zone. Unknown VMs stay in the goal, so
-    that the plan holds them by name; a request that cannot mean anything on this cluster (its
-    target does not exist, it selects nothing or too much, its time is over) has findings and no
-    goal.
+    that the plan holds them by name. A request that is impossible on this cluster (its target does
+    not exist, it selects nothing or too much, its time is over) has findings and no goal.
     """
     instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     goals: list[MoveVms] = []
     findings: list[Finding] = []
     for intent, spec in intents.migration_requests:
-        request = request_id(intent.ref.namespace, intent.ref.name)
+        request = request_id(intent)
         if only is not None and request not in only:
             continue
         findings += _history(intent, request, past)
@@ -76,7 +75,7 @@ def allowed_for(
 ) -> tuple[Interval, ...]:
     """When a request may run: its own interval inside the openings of its window.
 
-    Never where it names a window that does not exist.
+    Empty if it names a window that does not exist.
     """
     window = _window(intents, spec)
     if spec.window is not None and window is None:
@@ -99,7 +98,7 @@ def _history(intent: Intent, request: str, past: Past) -> Iterator[Finding]:
             intent,
             ("metadata", "name"),
             "finished-name",
-            f"{request} has run and is finished for ever, under another spec",
+            f"{request} has run and is finished, under another spec",
             "a request runs once; give this one a new name",
         )
     else:

@@ -1,34 +1,34 @@
-"""Standing rules of intents to rule constraints, and what the cluster makes of them."""
+"""Standing rules of intents to rule constraints, and what they mean on the cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import chain
 
 from gitbot.constraints.domains import key_advice
 from gitbot.constraints.instances import Instances
+from gitbot.constraints.made import LastMade
 from gitbot.constraints.placement_rule import placement_rules
 from gitbot.constraints.zone_anti_affinity import (
     ZoneAntiAffinity,
     select_vms,
     zone_anti_affinity,
 )
-from gitbot.documents.positions import Path
+from gitbot.documents import Path
 from gitbot.intents.affinity import PodAffinity
 from gitbot.intents.compile.labels import machine_label_findings
 from gitbot.intents.compile.saying import error, warning
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
 from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import Json
 from gitbot.kubevirt.names import SCHEDULABLE
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.findings import Finding, sort_key
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import Json
+from gitbot.model.names import LIMIT_HARD_ANTI_AFFINITY
 from gitbot.model.scheduling import HOSTNAME
-
-LIMIT_HARD_ANTI_AFFINITY = "LimitPodHardAntiAffinityTopology"
-"""The admission plugin that allows required anti-affinity by hostname only."""
 
 
 def compile_rules(
@@ -41,22 +41,41 @@ def compile_rules(
 
     `assume_plugins` are admission plugins that the cluster is known to run. A PlacementRule gives
     one constraint for its required terms and one for its preferred ones, under the same ref.
-    Findings are about what is written and what the cluster has: topology keys, domains, labels;
-    breaches are the planner's and the report's business.
+    Findings compare the text with the cluster: topology keys, domains, labels. The planner and the
+    report handle breaches.
     """
     instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
+    rules, findings = _last(instances)(intents)
+    if LIMIT_HARD_ANTI_AFFINITY not in assume_plugins:
+        return rules, findings
+    refused = (_plugin_findings(*each) for each in intents.zone_anti_affinities)
+    return rules, tuple(sorted(chain(findings, *refused), key=sort_key))
+
+
+_Compiled = tuple[tuple[RuleConstraint, ...], tuple[Finding, ...]]
+
+
+def _compiled(intents: IntentSet, instances: Instances) -> _Compiled:
     rules: list[RuleConstraint] = []
     findings: list[Finding] = []
+    keys = _Keys(instances)
     for intent, zone_spec in intents.zone_anti_affinities:
         rule = _zone_rule(intent, zone_spec, instances)
         rules.append(rule)
-        findings += _zone_findings(intent, zone_spec, rule, instances, assume_plugins)
+        findings += _zone_findings(intent, zone_spec, rule, instances, keys)
     for intent, rule_spec in intents.placement_rules:
         rules += _placement_rules(intent, rule_spec, instances)
         members = select_vms(instances, intent.ref.namespace, rule_spec.selector.plain())
-        findings += _placement_findings(intent, rule_spec, members, instances)
+        findings += _placement_findings(intent, rule_spec, members, instances, keys)
     rules.sort(key=lambda each: (each.ref, not each.required))
     return tuple(rules), tuple(sorted(findings, key=sort_key))
+
+
+# One run asks for goals, for the problem and for previews: the same texts on the same VMs give the
+# same rules.
+_last = LastMade[Instances, LastMade[IntentSet, _Compiled]](
+    lambda instances, _: LastMade(lambda intents, _: _compiled(intents, instances))
+)
 
 
 def _zone_rule(
@@ -91,7 +110,7 @@ def _placement_rules(
 
 
 def _spread(constraint: Json, selector: Json) -> Json:
-    """Without a labelSelector the VMs of the rule are counted."""
+    """Without a labelSelector the VMs of the rule count."""
     return {"labelSelector": selector, **constraint}
 
 
@@ -100,14 +119,14 @@ def _zone_findings(
     spec: ZoneAntiAffinitySpec,
     rule: ZoneAntiAffinity,
     instances: Instances,
-    assume_plugins: Collection[str],
+    keys: _Keys,
 ) -> Iterator[Finding]:
     selector: Path = ("spec", "selector")
     yield from _members_findings(intent, selector, rule.members)
     yield from machine_label_findings(intent, selector, spec.selector.plain(), instances)
     written = "topologyKey" in spec.plain()
     path: Path = ("spec", "topologyKey") if written else ("spec",)
-    yield from _key_findings(intent, path, spec.topology_key, instances)
+    yield from keys.findings(intent, path, spec.topology_key)
     if instances.domains.column(spec.topology_key):
         yield from _homeless(intent, path, spec.topology_key, rule, instances)
         shortage = rule.shortage()
@@ -115,8 +134,10 @@ def _zone_findings(
             say = error if rule.required else warning
             hint = "raise maxPerDomain, select fewer VMs, or add a domain"
             yield say(intent, selector, "too-few-domains", shortage, hint)
-    hard = spec.admission == "Render" and spec.topology_key != HOSTNAME
-    if hard and LIMIT_HARD_ANTI_AFFINITY in assume_plugins:
+
+
+def _plugin_findings(intent: Intent, spec: ZoneAntiAffinitySpec) -> Iterator[Finding]:
+    if spec.admission == "Render" and spec.topology_key != HOSTNAME:
         yield error(
             intent,
             ("spec", "admission"),
@@ -132,12 +153,13 @@ def _placement_findings(
     spec: PlacementRuleSpec,
     members: frozenset[NamespacedName],
     instances: Instances,
+    keys: _Keys,
 ) -> Iterator[Finding]:
     selector: Path = ("spec", "selector")
     yield from _members_findings(intent, selector, members)
     yield from machine_label_findings(intent, selector, spec.selector.plain(), instances)
     for path, key in _topology_keys(spec):
-        yield from _key_findings(intent, path, key, instances)
+        yield from keys.findings(intent, path, key)
 
 
 def _topology_keys(spec: PlacementRuleSpec) -> Iterator[tuple[Path, str]]:
@@ -171,27 +193,35 @@ def _members_findings(
         )
 
 
-def _key_findings(intent: Intent, path: Path, key: str, instances: Instances) -> Iterator[Finding]:
-    """A key that no node has is an error; one that is old, or on some nodes only, a warning."""
-    domains = instances.domains
-    for line in key_advice(domains, key, among=_nodes_for_vms(instances)):
-        message, _, hint = line.partition("; ")
-        if line.startswith(f"{key} is deprecated"):
-            yield warning(intent, path, "deprecated-topology-key", message, hint)
-        elif domains.column(key):
-            hint = "label them, or the rule does not see what runs there"
-            yield warning(intent, path, "partial-topology-key", message, hint)
-        else:
-            yield error(
-                intent, path, "unknown-topology-key", message, hint or "see the node labels"
-            )
+class _Keys:
+    """What is wrong with topology keys on a cluster, found out once for each key."""
+
+    def __init__(self, instances: Instances) -> None:
+        self._domains = instances.domains
+        self._among = _nodes_for_vms(instances)
+        self._advice: dict[str, tuple[str, ...]] = {}
+
+    def findings(self, intent: Intent, path: Path, key: str) -> Iterator[Finding]:
+        """A key that no node has is an error; an old key, or one on some nodes only, a warning."""
+        if key not in self._advice:
+            self._advice[key] = key_advice(self._domains, key, among=self._among)
+        for line in self._advice[key]:
+            message, _, hint = line.partition("; ")
+            if line.startswith(f"{key} is deprecated"):
+                yield warning(intent, path, "deprecated-topology-key", message, hint)
+            elif self._domains.column(key):
+                hint = "label them, or the rule does not see what runs there"
+                yield warning(intent, path, "partial-topology-key", message, hint)
+            else:
+                hint = hint or "see the node labels"
+                yield error(intent, path, "unknown-topology-key", message, hint)
 
 
 def _nodes_for_vms(instances: Instances) -> frozenset[str] | None:
-    """The nodes on which VMs run or could run; None where no node tells.
+    """The nodes on which VMs run or could run; None if no node tells.
 
-    KubeVirt labels each node on which it runs, with "false" while none can start there. Without
-    the label (a control plane, say) no VM comes, and what a rule does not see there is nothing.
+    KubeVirt labels each node on which it runs, with "false" while none can start there. Nodes
+    without the label (a control plane, for example) never get VMs, so rules may ignore them.
     """
     nodes = instances.domains.nodes.items()
     able = {name for name, node in nodes if SCHEDULABLE in node.labels}
@@ -204,9 +234,10 @@ def _homeless(
 ) -> Iterator[Finding]:
     """Members on nodes without the key: the rule cannot be judged there."""
     column = instances.domains.column(key)
-    for vm, nodes in sorted(instances.occupancy().items()):
-        lost = sorted(node for node in nodes if node not in column)
-        if vm in rule.members and lost:
+    occupancy = instances.occupancy()
+    for vm in sorted(rule.members & occupancy.keys()):
+        lost = sorted(node for node in occupancy[vm] if node not in column)
+        if lost:
             say = error if rule.required else warning
             yield say(
                 intent,

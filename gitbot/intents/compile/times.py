@@ -19,7 +19,7 @@ MAX_OPENINGS = 100
 def openings(
     schedule: ScheduleSpec | None, *, zone: str | None, now: int, until: int = FOREVER
 ) -> tuple[Interval, ...]:
-    """When a schedule is open from now on; always where there is no schedule."""
+    """When a schedule is open from now on; always open without a schedule."""
     if schedule is None:
         return ALWAYS
     before = min(until, now + HORIZON)
@@ -35,7 +35,7 @@ def drain_occurrence(
 ) -> Occurrence | None:
     """The occurrence of a scheduled window with that id, else the one that is open or comes next.
 
-    An occurrence that is over is found by its id only while its end is less than HORIZON ago.
+    An ended occurrence is found by its id only while its end is less than HORIZON ago.
     """
     if window.schedule is None:
         return None
@@ -60,9 +60,9 @@ def request_time(
     zone: str | None,
     now: int,
 ) -> tuple[Interval, ...]:
-    """[notBefore, deadline) inside the openings of its window; empty where there is no such time.
+    """[notBefore, deadline) inside the openings of its window; may be empty.
 
-    Openings that are over before `now` are left out.
+    Openings that ended before `now` are left out.
     """
     start = request.not_before if request.not_before is not None else 0
     end = request.deadline if request.deadline is not None else FOREVER
@@ -75,5 +75,4 @@ def request_time(
 
 
 def left(times: tuple[Interval, ...], now: int) -> tuple[Interval, ...]:
-    """What of these times is still to come."""
     return intersect(times, (Interval(start=now, end=FOREVER),)) if times else ()

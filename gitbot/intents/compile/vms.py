@@ -1,4 +1,4 @@
-"""Which VMs a MigrationRequest means on this cluster, and what is wrong with that."""
+"""Which VMs a MigrationRequest names on this cluster, and findings about them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from typing import Any
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.zone_anti_affinity import select_vms
-from gitbot.documents.positions import Path
-from gitbot.documents.words import nearest
+from gitbot.documents import Path
 from gitbot.intents.compile.labels import machine_label_findings
 from gitbot.intents.compile.nodes import missing_node
 from gitbot.intents.compile.saying import error, warning
 from gitbot.intents.intent import Intent
 from gitbot.intents.kinds.migration_request import VmsSpec
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import at
+from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.model.findings import Finding
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import at
+from gitbot.model.words import nearest
 
 _VMS: Path = ("spec", "vms")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The VMs of a request, sorted; empty where the findings say why it means none."""
+    """The VMs of a request, sorted; empty if the findings say why."""
 
     vms: tuple[NamespacedName, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -33,7 +34,7 @@ class Chosen:
 def choose_vms(intent: Intent, spec: VmsSpec, instances: Instances) -> Chosen:
     """Resolve names, selector or onNode in the request's namespace.
 
-    Names that are not there stay chosen, so that the plan holds them by name.
+    Unknown names stay chosen, so that the plan holds them by name.
     """
     namespace = intent.ref.namespace
     if spec.names is not None:
@@ -53,12 +54,12 @@ def choose_vms(intent: Intent, spec: VmsSpec, instances: Instances) -> Chosen:
 def _unknown(
     intent: Intent, path: Path, vm: NamespacedName, instances: Instances
 ) -> Iterator[Finding]:
-    """What is wrong with a name: ended, stopped, in another namespace, or nowhere."""
     item = instances.get(vm)
     if item is not None and item.vmi is not None:
-        phase = at(item.vmi, "status", "phase", default="")
-        if phase in ("Succeeded", "Failed"):
-            message = f"VMI {vm} has ended (phase {phase}), so there is nothing to migrate"
+        if is_final(item.vmi):
+            message = (
+                f"VMI {vm} has ended (phase {phase_of(item.vmi)}), so there is nothing to migrate"
+            )
             yield error(intent, path, "vm-ended", message, "start the VM first")
         return
     if item is not None:
@@ -82,11 +83,7 @@ def _on_node(intent: Intent, node: str, instances: Instances) -> Chosen:
     path: Path = (*_VMS, "onNode")
     missing = tuple(missing_node(intent, path, node, instances))
     namespace = intent.ref.namespace
-    found = tuple(
-        name
-        for name, item in sorted(instances.items())
-        if item.node == node and name.namespace == namespace
-    )
+    found = tuple(name for name in instances.on_node.get(node, ()) if name.namespace == namespace)
     if missing or found:
         return Chosen(vms=() if missing else found, findings=missing)
     message = f"no VM of namespace {namespace} runs on {node}: nothing to do"

@@ -1,15 +1,16 @@
-"""FreezeWindow: nothing of gitbot's moves here; freeze wins over every window."""
+"""FreezeWindow: gitbot moves nothing here. A freeze overrides every window."""
 
 from pydantic import Field
 
-from gitbot.documents.decoding import Report
-from gitbot.intents.fields import Namespace, Text, Value, names
+from gitbot.documents import Report
+from gitbot.documents.fields import Text, Value
+from gitbot.intents.fields import Namespace, names
 from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.selectors import NOT_EMPTY, LabelSelector, check_repetition, check_selector
 
 
 class FreezeWindowSpec(Value):
-    """Which VMs stay where they are, and when. Absent parts limit nothing."""
+    """Which VMs stay where they are, and when. Absent fields do not restrict."""
 
     selector: LabelSelector | None = Field(
         default=None,
@@ -20,11 +21,10 @@ class FreezeWindowSpec(Value):
     schedule: ScheduleSpec | None = Field(
         default=None, description="When; absent: from merge until the file is removed."
     )
-    reason: Text | None = Field(default=None, description="Why, shown where something waits.")
+    reason: Text | None = Field(default=None, description="Why, shown with everything that waits.")
 
 
 def check(report: Report) -> None:
-    """The rules of meaning that no field's type can hold."""
     check_selector(report, ("spec", "selector"))
     check_repetition(report, ("spec", "namespaces"))
     check_repetition(report, ("spec", "schedule", "exclude"))

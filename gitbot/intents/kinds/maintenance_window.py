@@ -1,12 +1,12 @@
-"""MaintenanceWindow: nodes leave service and come back; without nodes, a change window only."""
+"""MaintenanceWindow: nodes leave service and return. Without nodes, it is only a change window."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gitbot.documents.decoding import Report, value_at
-from gitbot.intents.exclusive import exactly_one
-from gitbot.intents.fields import DurationOrZero, Name, Value, names
+from gitbot.documents import Report, value_at
+from gitbot.documents.fields import DurationOrZero, Value
+from gitbot.intents.fields import Name, exactly_one, names
 from gitbot.intents.schedules import ScheduleSpec
 from gitbot.intents.selectors import (
     NOT_EMPTY,
@@ -36,7 +36,12 @@ class DrainSpec(Value):
     max_nodes_at_once: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=1, description="Nodes at once on their way from draining to returned."
     )
-    order: Literal["ByZone"] = Field(default="ByZone", description="In which order.")
+    order: Literal["ByZone"] | None = Field(
+        default=None, description="In which order; absent: the planner may choose another."
+    )
+    reboot: DurationOrZero = Field(
+        default=0, description="A node is back, and takes VMs, this long after it is empty."
+    )
     cordon: Literal["External", "Gitbot"] = Field(
         default="External",
         description="Who cordons. Gitbot: before the first move, and uncordons when done holds.",
@@ -77,7 +82,6 @@ class MaintenanceWindowSpec(Value):
 
 
 def check(report: Report) -> None:
-    """The rules of meaning that no field's type can hold."""
     exactly_one(report, ("spec", "nodes"), NODES)
     check_selector(report, ("spec", "nodes", "selector"))
     check_repetition(report, ("spec", "nodes", "names"))

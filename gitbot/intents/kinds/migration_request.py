@@ -1,20 +1,22 @@
-"""MigrationRequest: move these VMs once, for ever."""
+"""MigrationRequest: move these VMs exactly once."""
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gitbot.documents.decoding import Report, value_at
-from gitbot.documents.formats import instant
-from gitbot.intents.exclusive import exactly_one
-from gitbot.intents.fields import Instant, IntentName, Labels, Name, Text, Value, ZoneName, names
+from gitbot.calendar import instant
+from gitbot.documents import Report, value_at
+from gitbot.documents.fields import Text, Value
+from gitbot.intents.fields import Instant, IntentName, Labels, Name, ZoneName, exactly_one, names
 from gitbot.intents.selectors import (
     NOT_EMPTY,
     LabelSelector,
     check_repetition,
     check_selector,
 )
-from gitbot.model.pin import Pin
+from gitbot.model.findings import Finding
+from gitbot.model.problem import Pin
 
 VMS = ("names", "selector", "onNode")
 TARGETS = ("node", "zone", "nodeSelector")
@@ -49,7 +51,7 @@ class TargetSpec(Value):
 
 
 class MigrationRequestSpec(Value):
-    """A one-off request. It runs once, for ever, under its name."""
+    """A one-off request. It runs exactly once under its name."""
 
     vms: VmsSpec = Field(
         description="Which VMs of the namespace.",
@@ -70,7 +72,10 @@ class MigrationRequestSpec(Value):
     )
     reason: Literal[
         "Maintenance", "Troubleshooting", "NodeValidation", "LoadProfile", "Habit", "Other"
-    ] = Field(default="Other", description="Why, for the record.")
+    ] = Field(
+        default="Other",
+        description="Why, for the record. After NodeValidation gitbot proposes the way home.",
+    )
     note: Text | None = Field(default=None, description="Why, in words.")
     not_before: Instant | None = Field(
         default=None, description="Earliest start, in quotes, with offset or Z."
@@ -87,7 +92,7 @@ class MigrationRequestSpec(Value):
 
     @property
     def effective_pin(self) -> Pin:
-        """The pin, or its default by the target."""
+        """The pin, or the target's default."""
         if self.pin is not None:
             return Pin(self.pin)
         if self.target is None:
@@ -97,8 +102,16 @@ class MigrationRequestSpec(Value):
         return Pin.ZONE if self.target.zone is not None else Pin.NONE
 
 
+_OFFLINE = frozenset(
+    {"allowrestart", "restart", "mode", "offline", "online", "live", "cold", "force", "shutdown"}
+)
+_NEVER_RESTARTS = (
+    "remove it: gitbot migrates live and never restarts a VM; where only a restart helps the plan "
+    "says so, and the VM's owner does it: virtctl restart NAME"
+)
+
+
 def check(report: Report) -> None:
-    """The rules of meaning that no field's type can hold."""
     exactly_one(report, ("spec", "vms"), VMS)
     exactly_one(report, ("spec", "target"), TARGETS)
     check_selector(report, ("spec", "vms", "selector"))
@@ -112,6 +125,15 @@ def check(report: Report) -> None:
             "remove it",
         )
     _check_times(report)
+    report.findings[:] = [_without_restart(finding) for finding in report.findings]
+
+
+def _without_restart(finding: Finding) -> Finding:
+    """What to do instead, for wishes that other tools grant by a restart."""
+    words = finding.key_path.rpartition(".")[2].lower()
+    if not finding.code.endswith("/unknown-field") or words not in _OFFLINE:
+        return finding
+    return replace(finding, hint=_NEVER_RESTARTS)
 
 
 def _check_times(report: Report) -> None:

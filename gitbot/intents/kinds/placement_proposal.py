@@ -4,18 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gitbot.documents.decoding import Report
-from gitbot.intents.fields import (
-    UNIQUE,
-    Digest,
-    Instant,
-    IntentName,
-    Labels,
-    Name,
-    Namespace,
-    Text,
-    Value,
-)
+from gitbot.documents import Report
+from gitbot.documents.fields import Text, Value
+from gitbot.intents.fields import UNIQUE, Digest, Instant, IntentName, Labels, Name, Namespace
 from gitbot.intents.selectors import check_repetition
 
 Count = Annotated[int, Field(ge=0, le=10**9)]
@@ -43,7 +34,7 @@ class ProposedPlace(Value):
     """A node and its zone."""
 
     node: Name = Field(description="Name of the node.")
-    zone: str = Field(default="", max_length=63, description="Its zone, empty where it has none.")
+    zone: str = Field(default="", max_length=63, description="Its zone, empty if it has none.")
 
 
 class ProposedMove(Value):
@@ -85,7 +76,6 @@ class PlacementProposalSpec(Value):
 
 
 def check(report: Report) -> None:
-    """The rules of meaning that no field's type can hold."""
     moves = report.document.value.get("spec", {})
     items = moves.get("moves") if isinstance(moves, dict) else None
     for index in range(len(items) if isinstance(items, list) else 0):

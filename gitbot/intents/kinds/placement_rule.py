@@ -2,10 +2,11 @@
 
 from pydantic import ConfigDict, Field
 
-from gitbot.documents.decoding import Report, value_at
+from gitbot.documents import Report, value_at
+from gitbot.documents.fields import Value
 from gitbot.intents.affinity import NodeAffinity, PodAffinity, TopologySpread
 from gitbot.intents.affinity_checks import check_affinity, check_node_affinity, check_spread
-from gitbot.intents.fields import Enforcement, Heal, Value
+from gitbot.intents.fields import Enforcement, Heal
 from gitbot.intents.selectors import NOT_EMPTY, LabelSelector, check_selector
 
 PARTS = ("nodeAffinity", "affinity", "antiAffinity", "topologySpread")
@@ -47,7 +48,6 @@ class PlacementRuleSpec(Value):
 
 
 def check(report: Report) -> None:
-    """The rules of meaning that no field's type can hold."""
     check_selector(report, ("spec", "selector"))
     spec = value_at(report.document.value, ("spec",))
     if isinstance(spec, dict) and not any(part in spec for part in PARTS):

@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from gitbot.documents.decoding import Report, value_at
-from gitbot.intents.fields import ZONE_KEY, Enforcement, Heal, LabelKey, Value
+from gitbot.documents import Report, value_at
+from gitbot.documents.fields import Value
+from gitbot.intents.fields import ZONE_KEY, Enforcement, Heal, LabelKey
 from gitbot.intents.selectors import NOT_EMPTY, LabelSelector, check_selector
 
 
@@ -48,7 +49,6 @@ class ZoneAntiAffinitySpec(Value):
 
 
 def check(report: Report) -> None:
-    """The rules of meaning that no field's type can hold."""
     check_selector(report, ("spec", "selector"))
     value = report.document.value
     if value_at(value, ("spec", "admission")) != "Render":

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from gitbot.kubevirt.evacuation import reconcile_evacuation
-from gitbot.kubevirt.limits import is_final
-from gitbot.kubevirt.reconcile import MIGRATION, VMI
-from gitbot.model.objects import KubernetesObject, at
-from gitbot.simulation.controllers.reconciled import StoreView, Writer
-from gitbot.simulation.store import Change, Key, Store, controller_of
+from gitbot.kubernetes.objects import KubernetesObject, at
+from gitbot.kubernetes.phases import is_final
+from gitbot.simulation.controllers.reconciled import Reconciler
+from gitbot.simulation.controllers.workloads import owner_key
+from gitbot.simulation.kubevirt.evacuation import reconcile_evacuation
+from gitbot.simulation.kubevirt.reconcile import MIGRATION, VMI
+from gitbot.simulation.store import Change, Key
 
 
-class Evacuations:
-    """Its keys are nodes; only those with a marked VMI or a taint are looked at."""
+class Evacuations(Reconciler):
+    """Its keys are nodes; it looks only at those with a marked VMI or a taint."""
 
     kinds = frozenset({MIGRATION, VMI, "Node", "Pod"})
-
-    def __init__(
-        self, *, store: Store, view: StoreView, writer: Writer, now: Callable[[], int]
-    ) -> None:
-        self._store = store
-        self._view = view
-        self._writer = writer
-        self._now = now
 
     def touched(self, change: Change) -> Iterable[Key]:
         """The node, or the node of a VMI that waits for its evacuation."""
@@ -33,15 +26,12 @@ class Evacuations:
             case "VirtualMachineInstance":
                 return self._node_of(change.new)
             case "Pod":
-                owner = controller_of(change.new)
-                if owner is None or owner["kind"] != VMI:
-                    return []
-                name = owner["name"]
+                keys = owner_key(change, VMI)
             case _:
-                if change.type != "DELETED" and not is_final(change.new):
-                    return []
+                ended = change.type == "DELETED" or is_final(change.new)
                 name = at(change.new, "spec", "vmiName", default="")
-        return self._node_of(self._store.find(VMI, (change.key[0], name)))
+                keys = [(change.key[0], name)] if ended else []
+        return [node for key in keys for node in self._node_of(self._store.find(VMI, key))]
 
     def _node_of(self, vmi: KubernetesObject | None) -> list[Key]:
         node = at(vmi, "status", "nodeName", default="")
@@ -52,11 +42,10 @@ class Evacuations:
         return [("", node)] if marked or (found is not None and _has_taints(found)) else []
 
     def reconcile(self, key: Key) -> int | None:
-        """One pass over one node."""
         node = self._store.find("Node", key)
         if node is None:
             return None
-        return self._writer.carry_out(key, reconcile_evacuation(self._view, node, self._now()))
+        return self._writer.carry_out(key, reconcile_evacuation(self._view, node))
 
 
 def _has_taints(node: KubernetesObject) -> bool:

@@ -1,4 +1,4 @@
-"""Garbage collection: what a deleted owner leaves behind goes too (background propagation)."""
+"""Garbage collection: the dependents of a deleted owner go too (background propagation)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ OWNED_KINDS = tuple(resource.kind for resource in RESOURCES if resource.namespac
 
 
 class GarbageCollector:
-    """Deletes the dependents of deleted owners, and what is in deleted namespaces.
+    """Deletes the dependents of deleted owners, and everything in deleted namespaces.
 
-    What is created for an owner after that one was deleted (its controller had not heard of it
-    yet) goes as well, as Kubernetes' collector does with owners that are absent.
+    An object that is created for an already deleted owner (its controller had not noticed yet) goes
+    as well, as with Kubernetes' collector and absent owners.
 
     Its key is ("", UID of the owner) or (name of the namespace, "").
     """

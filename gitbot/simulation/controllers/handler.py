@@ -1,40 +1,39 @@
-"""virt-handler on every node: room kubevirt plays it, the dials say how long it takes."""
+"""virt-handler on every node: room kubevirt plays it, the dials decide how long it takes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gitbot.kubevirt.handler import HandlerTimes, reconcile_handler
-from gitbot.kubevirt.limits import estimate_seconds
-from gitbot.kubevirt.reconcile import MIGRATION, VMI
-from gitbot.model.objects import Json, KubernetesObject, at
-from gitbot.model.quantities import whole
+from gitbot.kubernetes.objects import Json, KubernetesObject, at
+from gitbot.kubernetes.quantities import whole
 from gitbot.simulation.controllers.kubelet import is_ready
-from gitbot.simulation.controllers.reconciled import StoreView, Writer
+from gitbot.simulation.controllers.reconciled import Reconciler, StoreView, Writer
+from gitbot.simulation.controllers.workloads import owner_key
 from gitbot.simulation.dials import Dials
-from gitbot.simulation.store import Change, Key, Store, controller_of
+from gitbot.simulation.kubevirt.handler import HandlerTimes, reconcile_handler
+from gitbot.simulation.kubevirt.reconcile import MIGRATION, VMI
+from gitbot.simulation.store import Change, Key, Store
 
 
 class Failures:
-    """Migrations that are to fail: how often, and why, for each VMI."""
+    """Migrations that shall fail: how often, and why, for each VMI."""
 
     def __init__(self) -> None:
         self._waiting: dict[Key, list[str]] = {}
         self._given: dict[str, str] = {}
 
     def add(self, vmi: Key, reason: str) -> None:
-        """Let the next memory copy of a VMI fail."""
         self._waiting.setdefault(vmi, []).append(reason)
 
     def of(self, vmi: Key, migration_uid: str) -> str:
-        """The reason why this migration fails, "" where it does not."""
+        """Why this migration fails; "" if it does not."""
         if migration_uid not in self._given:
             reasons = self._waiting.get(vmi)
             self._given[migration_uid] = reasons.pop(0) if reasons else ""
         return self._given[migration_uid]
 
 
-class Handler:
+class NodeHandler(Reconciler):
     """Both virt-handlers of every migration, source and target."""
 
     kinds = frozenset({MIGRATION, VMI, "Pod"})
@@ -49,28 +48,21 @@ class Handler:
         dials: Callable[[], Dials],
         failures: Failures,
     ) -> None:
-        self._store = store
-        self._view = view
-        self._writer = writer
-        self._now = now
+        super().__init__(store=store, view=view, writer=writer, now=now)
         self._dials = dials
         self._failures = failures
 
     def touched(self, change: Change) -> Iterable[Key]:
-        """A VMI with a migration state that changed, or whose migration or pod did."""
-        key = change.key
+        """A VMI if its migration state changed, or its migration or pod did."""
+        keys = [change.key]
         if change.kind == MIGRATION:
-            key = (key[0], at(change.new, "spec", "vmiName", default=""))
+            keys = [(change.key[0], at(change.new, "spec", "vmiName", default=""))]
         elif change.kind == "Pod":
-            owner = controller_of(change.new)
-            if owner is None or owner["kind"] != VMI:
-                return []
-            key = (key[0], owner["name"])
-        vmi = self._store.find(VMI, key)
-        return [key] if at(vmi, "status", "migrationState") is not None else []
+            keys = owner_key(change, VMI)
+        found = ((key, self._store.find(VMI, key)) for key in keys)
+        return [key for key, vmi in found if at(vmi, "status", "migrationState") is not None]
 
     def reconcile(self, key: Key) -> int | None:
-        """One step of the handlers of one VMI."""
         vmi = self._store.find(VMI, key)
         if vmi is None:
             return None
@@ -100,8 +92,16 @@ class Handler:
 
 
 def _memory(vmi: KubernetesObject) -> int:
-    """Guest memory in bytes."""
     text = at(vmi, "status", "memory", "guestCurrent") or at(
         vmi, "spec", "domain", "resources", "requests", "memory", default="1Gi"
     )
     return whole(text)
+
+
+def estimate_seconds(memory_bytes: int, bandwidth: int) -> int:
+    """Seconds of a memory copy at `bandwidth` bytes a second, at least one.
+
+    Assumes that every byte of guest memory crosses the network exactly once. A guest that writes
+    faster than that needs longer; KubeVirt gives up after completionTimeoutPerGiB.
+    """
+    return max(1, -(-memory_bytes // max(1, bandwidth)))

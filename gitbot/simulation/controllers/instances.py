@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gitbot.kubevirt.boot import BootTimes, reconcile_boot
-from gitbot.kubevirt.instances import reconcile_instance
-from gitbot.kubevirt.reconcile import VMI
-from gitbot.model.objects import KubernetesObject, annotations_of, at
-from gitbot.simulation.controllers.reconciled import StoreView, Writer
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at
+from gitbot.simulation.controllers.reconciled import Reconciler, StoreView, Writer
 from gitbot.simulation.controllers.workloads import owner_key
 from gitbot.simulation.dials import Dials
+from gitbot.simulation.kubevirt.boot import BootTimes, reconcile_boot
+from gitbot.simulation.kubevirt.instances import reconcile_instance
+from gitbot.simulation.kubevirt.reconcile import VMI
 from gitbot.simulation.store import Change, Key, Store
 
 NOT_MIGRATABLE = "simulation.gitbot.dev/not-migratable"  # annotation: reason of LiveMigratable
@@ -22,7 +22,7 @@ _NOT_SHARED = (
 )
 
 
-class Instances:
+class InstanceController(Reconciler):
     """Launcher pods, phases, boots and ends of VMIs."""
 
     kinds = frozenset({VMI, "Pod"})
@@ -36,10 +36,7 @@ class Instances:
         now: Callable[[], int],
         dials: Callable[[], Dials],
     ) -> None:
-        self._store = store
-        self._view = view
-        self._writer = writer
-        self._now = now
+        super().__init__(store=store, view=view, writer=writer, now=now)
         self._dials = dials
 
     def touched(self, change: Change) -> Iterable[Key]:
@@ -49,7 +46,6 @@ class Instances:
         return owner_key(change, VMI)
 
     def reconcile(self, key: Key) -> int | None:
-        """One pass over one VMI."""
         vmi = self._store.find(VMI, key)
         if vmi is None:
             return None
@@ -64,7 +60,7 @@ class Instances:
 
 
 def with_guest_facts(vmi: KubernetesObject) -> dict[str, Any]:
-    """The VMI with what virt-handler reports of the guest: machine, CPUs, memory."""
+    """The VMI with the guest's facts from virt-handler: machine, CPUs, memory."""
     guest = at(vmi, "spec", "domain", "memory", "guest") or at(
         vmi, "spec", "domain", "resources", "requests", "memory", default="1Gi"
     )
@@ -79,7 +75,7 @@ def with_guest_facts(vmi: KubernetesObject) -> dict[str, Any]:
 
 
 def boot_times(vmi: KubernetesObject, dials: Dials) -> BootTimes:
-    """How the guest boots; the annotation NOT_MIGRATABLE or a dial make it unmovable."""
+    """How the guest boots; the annotation NOT_MIGRATABLE or a dial prevent its migration."""
     reason = annotations_of(vmi).get(NOT_MIGRATABLE)
     if dials.live_migratable and reason is None:
         return BootTimes(boot=dials.boot)

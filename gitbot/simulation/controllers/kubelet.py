@@ -1,13 +1,13 @@
-"""The kubelets: bound pods start, deleted pods stop. What happens inside a VM is virt-handler's."""
+"""The kubelets: bound pods start, deleted pods stop. virt-handler does what is inside a VM."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
 from gitbot.model.canonical import short_digest
 from gitbot.model.instants import format_instant, parse_instant
-from gitbot.model.objects import KubernetesObject, at, condition_of
 from gitbot.simulation.dials import Dials
 from gitbot.simulation.store import Change, Key, Store
 
@@ -15,7 +15,7 @@ KINDS = frozenset({"Node", "Pod"})
 
 
 class Kubelet:
-    """All kubelets of the cluster. A node whose Ready condition is not True has none."""
+    """All kubelets of the cluster. A node without a True Ready condition has none."""
 
     kinds = KINDS
 
@@ -35,7 +35,7 @@ class Kubelet:
         return [(pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in pods]
 
     def reconcile(self, key: Key) -> int | None:
-        """Start or stop one pod when its time has come."""
+        """Start or stop one pod when it is due."""
         pod = self._store.find("Pod", key)
         if pod is None or not _needs_kubelet(pod):
             return None
@@ -48,7 +48,7 @@ class Kubelet:
 
     def _start(self, pod: KubernetesObject) -> int | None:
         scheduled = condition_of(pod, "PodScheduled") or {}
-        created = pod["metadata"]["creationTimestamp"]  # of a pod that was born with a node
+        created = pod["metadata"]["creationTimestamp"]  # for a pod that came with its node
         since = parse_instant(scheduled.get("lastTransitionTime", created))
         left = since + self._dials().pod_start - self._now()
         if left > 0:
@@ -74,18 +74,16 @@ def _needs_kubelet(pod: KubernetesObject) -> bool:
 
 
 def is_ready(node: KubernetesObject | None) -> bool:
-    """Whether a node's Ready condition is True."""
     ready = condition_of(node, "Ready") if node is not None else None
     return ready is not None and ready.get("status") == "True"
 
 
 def _digest(image: str) -> str:
-    """A made-up digest of an image, as a container runtime tells it."""
+    """A made-up digest of an image, in a container runtime's form."""
     return image if "@sha256:" in image else f"{image}@sha256:{short_digest(image, 64)}"
 
 
 def running_status(pod: KubernetesObject, now: int) -> dict[str, Any]:
-    """The status of a pod whose containers have started."""
     text = format_instant(now)
     scheduled = condition_of(pod, "PodScheduled")
     kept = [scheduled] if scheduled else []

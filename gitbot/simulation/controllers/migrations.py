@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gitbot.kubevirt.limits import by_priority, is_final, phase_of
-from gitbot.kubevirt.migration_controller import reconcile_migration
-from gitbot.kubevirt.reconcile import MIGRATION, MIGRATIONS_OF_VMI, UNFINISHED, VMI
-from gitbot.kubevirt.target_creation import QUOTA_CONDITION
-from gitbot.model.objects import condition_of
-from gitbot.simulation.controllers.reconciled import StoreView, Writer
-from gitbot.simulation.store import Change, Key, Store, controller_of, key_of
+from gitbot.kubernetes.objects import KubernetesObject, condition_of
+from gitbot.kubernetes.phases import is_final, phase_of
+from gitbot.kubevirt.limits import priority_of
+from gitbot.simulation.controllers.reconciled import Reconciler, StoreView, Writer
+from gitbot.simulation.controllers.workloads import owner_key
+from gitbot.simulation.kubevirt.migration_controller import reconcile_migration
+from gitbot.simulation.kubevirt.reconcile import MIGRATION, MIGRATIONS_OF_VMI, UNFINISHED, VMI
+from gitbot.simulation.kubevirt.target_creation import QUOTA_CONDITION
+from gitbot.simulation.store import Change, Key, Store, key_of
 
 
-class Migrations:
+class Migrations(Reconciler):
     """Reconciles VirtualMachineInstanceMigrations.
 
-    `waits_for` says of each migration why nothing goes on: what virt-controller writes at most in
-    its own log.
+    `waits_for` has the reason why a migration does not go on; virt-controller writes it at most
+    into its own log.
     """
 
     kinds = frozenset({MIGRATION, VMI, "Pod", "ResourceQuota"})
@@ -25,14 +27,11 @@ class Migrations:
     def __init__(
         self, *, store: Store, view: StoreView, writer: Writer, now: Callable[[], int]
     ) -> None:
-        self._store = store
-        self._view = view
-        self._writer = writer
-        self._now = now
+        super().__init__(store=store, view=view, writer=writer, now=now)
         self.waits_for: dict[Key, str] = {}
 
     def touched(self, change: Change) -> Iterable[Key]:
-        """The migration; the migrations of a changed VMI or pod; the queue when a slot is free."""
+        """The migration; the migrations of a changed VMI or pod; the queue if a slot is free."""
         if change.kind == MIGRATION:
             return [change.key, *self._queue(change)] if change.type != "DELETED" else []
         if change.kind == VMI:
@@ -40,10 +39,7 @@ class Migrations:
         if change.kind == "ResourceQuota":
             waiting = self._view.list(MIGRATION, change.key[0])
             return [key_of(item) for item in waiting if condition_of(item, QUOTA_CONDITION)]
-        owner = controller_of(change.new)
-        if owner is None or owner["kind"] != VMI:
-            return []
-        return self._of_vmi((change.key[0], owner["name"]))
+        return [key for vmi in owner_key(change, VMI) for key in self._of_vmi(vmi)]
 
     def _of_vmi(self, vmi: Key) -> list[Key]:
         return [key_of(item) for item in self._view.select(MIGRATIONS_OF_VMI, "/".join(vmi))]
@@ -57,7 +53,6 @@ class Migrations:
         return [key_of(item) for item in by_priority(waiting)]
 
     def reconcile(self, key: Key) -> int | None:
-        """One pass over one migration."""
         migration = self._store.find(MIGRATION, key)
         if migration is None:
             self.waits_for.pop(key, None)
@@ -71,3 +66,8 @@ class Migrations:
             self.waits_for[key] = why
 
         return note
+
+
+def by_priority(pending: Iterable[KubernetesObject]) -> tuple[KubernetesObject, ...]:
+    """KubeVirt does not order equal priorities; here they keep the given order."""
+    return tuple(sorted(pending, key=lambda migration: -priority_of(migration)))

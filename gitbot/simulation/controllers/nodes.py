@@ -1,4 +1,4 @@
-"""Node lifecycle: cordon taints, lost heartbeats, eviction by taint, and the way back.
+"""Node lifecycle: cordon taints, lost heartbeats, eviction by taint, and recovery.
 
 Times and taints: k8s.io/kubernetes pkg/controller/nodelifecycle and tainteviction.
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from gitbot.kubernetes.objects import KubernetesObject, at
+from gitbot.kubernetes.phases import is_final
 from gitbot.model.canonical import short_digest
 from gitbot.model.instants import format_instant
-from gitbot.model.objects import KubernetesObject, at
 from gitbot.simulation.api import Api
 from gitbot.simulation.dials import Dials
 from gitbot.simulation.store import Change, Key, Store, key_of
@@ -20,7 +21,7 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
 class Nodes:
-    """Writes taints and readiness. A node named to `lose` is silent until `give_back`."""
+    """Writes taints and readiness. A node passed to `lose` is silent until `give_back`."""
 
     kinds = frozenset({"Node"})
 
@@ -34,11 +35,9 @@ class Nodes:
         self._lost: dict[str, int] = {}  # node -> when its heartbeats ended
 
     def touched(self, change: Change) -> Iterable[Key]:
-        """The node itself."""
         return [change.key] if change.type != "DELETED" else []
 
     def lose(self, name: str) -> None:
-        """The node's heartbeats end now."""
         self._store.get("Node", ("", name))
         self._lost.setdefault(name, self._now())
 
@@ -133,8 +132,6 @@ class Nodes:
         for pod in self._store.indexed("Pod", "node", name):
             if "deletionTimestamp" in pod["metadata"]:
                 self._store.delete("Pod", key_of(pod), grace=0)
-            elif at(pod, "spec", "restartPolicy") == "Never" and (
-                at(pod, "status", "phase") not in ("Succeeded", "Failed")
-            ):
+            elif at(pod, "spec", "restartPolicy") == "Never" and not is_final(pod):
                 status = {**pod["status"], "phase": "Failed", "reason": "NodeRebooted"}
                 self._store.replace({**pod, "status": status})

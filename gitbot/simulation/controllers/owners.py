@@ -1,25 +1,25 @@
-"""What keeps VMIs in being: VirtualMachines, VMI replica sets, pools. Room kubevirt decides."""
+"""Owners keep VMIs running: VirtualMachines, VMI replica sets, pools. Room kubevirt decides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gitbot.kubevirt.owners import (
+from gitbot.kubernetes.objects import KubernetesObject, at
+from gitbot.simulation.controllers.reconciled import Reconciler, StoreView, Writer
+from gitbot.simulation.controllers.workloads import owner_key
+from gitbot.simulation.kubevirt.owners import (
     VM_FINALIZER,
     reconcile_pool,
     reconcile_replica_set,
     reconcile_virtual_machine,
 )
-from gitbot.kubevirt.reconcile import VMI, Reconciled, View
-from gitbot.model.objects import KubernetesObject, at
-from gitbot.simulation.controllers.reconciled import StoreView, Writer
-from gitbot.simulation.controllers.workloads import owner_key
+from gitbot.simulation.kubevirt.reconcile import VMI, ObjectView, Reconciled
 from gitbot.simulation.store import Change, Key, Store, with_metadata
 
-Reconcile = Callable[[View, KubernetesObject, int], Reconciled]
+Reconcile = Callable[[ObjectView, KubernetesObject, int], Reconciled]
 
 
-class Owners:
+class Owners(Reconciler):
     """One kind of owner; `owned` is the kind whose changes wake it."""
 
     def __init__(
@@ -34,15 +34,11 @@ class Owners:
         now: Callable[[], int],
     ) -> None:
         self.kinds = frozenset({kind, owned})
+        super().__init__(store=store, view=view, writer=writer, now=now)
         self._kind = kind
         self._reconcile = reconcile
-        self._store = store
-        self._view = view
-        self._writer = writer
-        self._now = now
 
     def owns(self, kind: str) -> bool:
-        """Whether this is the controller of that kind."""
         return kind == self._kind
 
     def touched(self, change: Change) -> Iterable[Key]:
@@ -50,7 +46,6 @@ class Owners:
         return [change.key] if change.kind == self._kind else owner_key(change, self._kind)
 
     def reconcile(self, key: Key) -> int | None:
-        """One pass over one owner."""
         owner = self._store.find(self._kind, key)
         if owner is None:
             self._release(key)
@@ -58,7 +53,7 @@ class Owners:
         return self._writer.carry_out(key, self._reconcile(self._view, owner, self._now()))
 
     def _release(self, key: Key) -> None:
-        """Let go of the VMI of a VirtualMachine that is gone: nobody else takes this finalizer."""
+        """Remove the finalizer of a VMI whose VirtualMachine is gone: no other controller does."""
         vmi = self._store.find(VMI, key) if self._kind == "VirtualMachine" else None
         finalizers = at(vmi, "metadata", "finalizers", default=[])
         if vmi is not None and VM_FINALIZER in finalizers:
@@ -69,7 +64,6 @@ class Owners:
 def owners(
     *, store: Store, view: StoreView, writer: Callable[[], Writer], now: Callable[[], int]
 ) -> tuple[Owners, ...]:
-    """The controllers of all kinds of owners."""
     kinds: tuple[tuple[str, str, Reconcile], ...] = (
         ("VirtualMachinePool", "VirtualMachine", reconcile_pool),
         ("VirtualMachine", VMI, reconcile_virtual_machine),

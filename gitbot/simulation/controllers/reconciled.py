@@ -6,7 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from gitbot.kubevirt.reconcile import (
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.simulation.api import CONTROLLER, Api, WriteOptions
+from gitbot.simulation.events import Recorder
+from gitbot.simulation.kubevirt.reconcile import (
     INDEXES,
     Create,
     Delete,
@@ -16,16 +20,12 @@ from gitbot.kubevirt.reconcile import (
     Update,
     Write,
 )
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject
-from gitbot.simulation.api import CONTROLLER, Api, Asked
-from gitbot.simulation.events import Recorder
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Indexer, Store
 
 FIRST_RETRY = 1  # seconds; doubles with each refusal, as virt-controller's rate limiter does
 LAST_RETRY = 960
-_ASKED = Asked(user=CONTROLLER, validation="Ignore")
+_ASKED = WriteOptions(user=CONTROLLER, validation="Ignore")
 
 
 class StoreView:
@@ -37,15 +37,12 @@ class StoreView:
             store.add_index(index.kind, index.name, _indexer(index))
 
     def get(self, kind: str, name: NamespacedName) -> KubernetesObject | None:
-        """One object, None where there is none."""
         return self._store.find(kind, (name.namespace, name.name))
 
     def list(self, kind: str, namespace: str = "") -> Sequence[KubernetesObject]:
-        """All objects of a kind, of one namespace where one is given; sorted by name."""
         return tuple(self._store.all(kind, namespace))
 
     def select(self, index: Index, value: str) -> Sequence[KubernetesObject]:
-        """The objects of `index.kind` whose key is that value, sorted by (namespace, name)."""
         return self._store.indexed(index.kind, index.name, value)
 
 
@@ -55,6 +52,18 @@ def _indexer(index: Index) -> Indexer:
         return [value] if value else []
 
     return values
+
+
+class Reconciler:
+    """The base of loops that run KubeVirt's reconcilers: what they read, and who writes."""
+
+    def __init__(
+        self, *, store: Store, view: StoreView, writer: Writer, now: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._view = view
+        self._writer = writer
+        self._now = now
 
 
 class Writer:
@@ -71,9 +80,9 @@ class Writer:
         answer: Reconciled,
         waits: Callable[[str], None] = lambda _: None,
     ) -> int | None:
-        """Returns after how many seconds to ask again, None for "when something changes".
+        """Returns the seconds until the next call, None for "when something changes".
 
-        `waits` hears why nothing goes on after a refusal.
+        `waits` gets the reason if a refusal stops the writes.
         """
         for write in answer.writes:
             try:

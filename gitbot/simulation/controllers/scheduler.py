@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
+from gitbot.kubernetes.phases import is_final
 from gitbot.model.instants import format_instant
-from gitbot.model.objects import KubernetesObject, at, labels_of
 from gitbot.simulation.events import Recorder
 from gitbot.simulation.store import Change, Key, Store, with_metadata
 
@@ -24,17 +25,17 @@ class Choice:
 
 
 class Placement(Protocol):
-    """Scheduling truth, kept up to date with the store."""
+    """Scheduling decisions, kept up to date with the store."""
 
     def changed(self, change: Change) -> None:
-        """Take note of a change of a node, pod or whatever scheduling refers to."""
+        """Take note of a change of a node, a pod or anything else that affects scheduling."""
 
     def choose(self, pod: KubernetesObject) -> Choice:
         """The best node for a pod."""
 
 
 class Scheduler:
-    """Binds pods; pods that fit nowhere are tried again when something changed that may help."""
+    """Binds pods; a pod that fits nowhere is tried again after a change that may help."""
 
     kinds = KINDS
 
@@ -48,7 +49,7 @@ class Scheduler:
         self._waiting: dict[Key, None] = {}
 
     def touched(self, change: Change) -> Iterable[Key]:
-        """A pending pod itself; every waiting pod when a node opens or a pod goes or moves."""
+        """A pending pod itself; every waiting pod if a node opens or a pod goes or moves."""
         self._placement.changed(change)
         keys: list[Key] = []
         if change.kind == "Pod" and change.type != "DELETED" and is_pending(change.new):
@@ -61,7 +62,6 @@ class Scheduler:
         return keys
 
     def reconcile(self, key: Key) -> int | None:
-        """Try one pod."""
         pod = self._store.find("Pod", key)
         if pod is None or not is_pending(pod):
             self._waiting.pop(key, None)
@@ -101,7 +101,7 @@ class Scheduler:
             self._events.record(pod, reason="FailedScheduling", message=message, warning=True)
 
     def _condition(self, pod: KubernetesObject, wanted: dict[str, Any]) -> dict[str, Any]:
-        """The condition with its transition time: kept while the status stays the same."""
+        """The condition with its transition time, which stays while the status is the same."""
         for old in at(pod, "status", "conditions", default=[]):
             if old["type"] == wanted["type"] and old["status"] == wanted["status"]:
                 return {**wanted, "lastTransitionTime": old["lastTransitionTime"]}
@@ -109,7 +109,6 @@ class Scheduler:
 
 
 def is_pending(pod: KubernetesObject) -> bool:
-    """Whether a pod waits for a node."""
     return (
         not at(pod, "spec", "nodeName")
         and "deletionTimestamp" not in pod["metadata"]
@@ -129,8 +128,5 @@ def _may_help(change: Change) -> bool:
     return (
         at(before, "spec", "nodeName") != at(after, "spec", "nodeName")
         or labels_of(before) != labels_of(after)
-        or (
-            at(before, "status", "phase") != at(after, "status", "phase")
-            and at(after, "status", "phase") in ("Succeeded", "Failed")
-        )
+        or (at(before, "status", "phase") != at(after, "status", "phase") and is_final(after))
     )

@@ -1,31 +1,20 @@
-"""Deployments and ReplicaSets: they replace pods that are deleted or ended."""
+"""Deployments and ReplicaSets: they replace deleted and finished pods."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of
+from gitbot.kubernetes.phases import is_final
+from gitbot.kubevirt.launcher_pod import owner_reference
 from gitbot.model.canonical import digest
 from gitbot.model.instants import format_instant
-from gitbot.model.objects import KubernetesObject, at, condition_of, labels_of
 from gitbot.simulation.api import Api
 from gitbot.simulation.store import Change, Key, Store, controller_of, key_of, with_metadata
 
 
-def owner_reference(owner: KubernetesObject) -> dict[str, Any]:
-    """The owner reference that makes `owner` the controller of an object."""
-    return {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": owner["metadata"]["name"],
-        "uid": owner["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
 def owner_key(change: Change, kind: str) -> list[Key]:
-    """The key of the controller of a changed object, if it is of that kind."""
     owner = controller_of(change.new)
     if owner is None or owner["kind"] != kind:
         return []
@@ -138,15 +127,14 @@ class ReplicaSets:
         return owner_key(change, "ReplicaSet")
 
     def reconcile(self, key: Key) -> int | None:
-        """Create what is missing, delete what is too much, write the status."""
+        """Create missing pods, delete surplus ones, write the status."""
         owner = self._store.find("ReplicaSet", key)
         if owner is None or "deletionTimestamp" in owner["metadata"]:
             return None
         pods = [
             pod
             for pod in self._store.indexed("Pod", "owner", owner["metadata"]["uid"])
-            if "deletionTimestamp" not in pod["metadata"]
-            and at(pod, "status", "phase") not in ("Succeeded", "Failed")
+            if "deletionTimestamp" not in pod["metadata"] and not is_final(pod)
         ]
         replicas = owner["spec"].get("replicas", 1)
         for _ in range(replicas - len(pods)):

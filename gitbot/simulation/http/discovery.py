@@ -1,11 +1,11 @@
-"""Discovery documents: what kubectl asks before it asks anything else."""
+"""Discovery documents: the first requests of kubectl."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from gitbot.simulation.resources import RESOURCES, Resource
+from gitbot.simulation.resources import RESOURCES, ServedResource
 
 VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 VERSION = {
@@ -53,7 +53,7 @@ def group_document(group: str) -> dict[str, Any]:
     }
 
 
-def _of(group: str, version: str) -> list[Resource]:
+def _of(group: str, version: str) -> list[ServedResource]:
     found = [item for item in RESOURCES if (item.group, item.version) == (group, version)]
     return sorted(found, key=lambda item: item.plural)
 
@@ -69,7 +69,7 @@ def resource_list(group: str, version: str) -> dict[str, Any]:
     }
 
 
-def _entries(resource: Resource) -> Iterable[dict[str, Any]]:
+def _entries(resource: ServedResource) -> Iterable[dict[str, Any]]:
     entry: dict[str, Any] = {
         "name": resource.plural,
         "singularName": resource.singular,
@@ -89,7 +89,7 @@ def _entries(resource: Resource) -> Iterable[dict[str, Any]]:
         yield {**_sub(resource, "eviction"), **eviction}
 
 
-def _sub(resource: Resource, name: str) -> dict[str, Any]:
+def _sub(resource: ServedResource, name: str) -> dict[str, Any]:
     return {
         "name": f"{resource.plural}/{name}",
         "singularName": "",
@@ -122,7 +122,7 @@ def _aggregated_group(group: str) -> dict[str, Any]:
     return {"metadata": {"name": group} if group else {}, "versions": versions}
 
 
-def _aggregated_resource(resource: Resource) -> dict[str, Any]:
+def _aggregated_resource(resource: ServedResource) -> dict[str, Any]:
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     subresources: list[dict[str, Any]] = []
     if resource.status:

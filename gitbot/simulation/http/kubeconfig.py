@@ -1,4 +1,4 @@
-"""A kubeconfig that leads to the HTTP face."""
+"""A kubeconfig for the HTTP face."""
 
 from __future__ import annotations
 

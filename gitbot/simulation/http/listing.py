@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.simulation.http.routes import Route
 from gitbot.simulation.http.tables import partial, table
-from gitbot.simulation.resources import Resource
+from gitbot.simulation.resources import ServedResource
 from gitbot.simulation.selectors import Match, field_match, label_match
 from gitbot.simulation.status import ApiError, bad_request, gone, wrong_options
 from gitbot.simulation.store import Store
@@ -25,14 +25,13 @@ _KEPT_PAGES = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """How the client wants to see objects."""
+    """The form in which the client wants objects."""
 
     form: Form
     include: str = "Metadata"
 
 
 def wanted_of(accept: str, query: Query) -> Wanted:
-    """The form that an Accept header asks for."""
     form: Form = "objects"
     first = accept.split(",", maxsplit=1)[0]
     if "as=Table" in first:
@@ -59,7 +58,7 @@ def matcher(route: Route, query: Query) -> Match:
 
 
 class Pages:
-    """What is left of lists that were cut by `limit`: each stays as it was at its first page."""
+    """The rest of lists that were cut by `limit`: each keeps the state of its first page."""
 
     def __init__(self) -> None:
         self._rest: OrderedDict[int, tuple[str, tuple[KubernetesObject, ...]]] = OrderedDict()
@@ -68,7 +67,7 @@ class Pages:
     def cut(
         self, version: str, objects: Sequence[KubernetesObject], limit: int
     ) -> tuple[tuple[KubernetesObject, ...], str]:
-        """The first `limit` objects, and the token for the others ("" where there are none)."""
+        """The first `limit` objects, and the token for the others ("" if there are none)."""
         if not limit or len(objects) <= limit:
             return tuple(objects), ""
         self._next += 1
@@ -94,14 +93,13 @@ class Pages:
         return self._rest[page]
 
     def forget(self) -> None:
-        """Let every token be too old."""
+        """Let every token expire."""
         self._rest.clear()
 
 
 def list_answer(
     *, store: Store, pages: Pages, route: Route, query: Query, wanted: Wanted, now: int
 ) -> dict[str, Any]:
-    """The body of a list request."""
     limit = _limit(query)
     if query.get("continue"):
         version, objects = pages.resume(query["continue"])
@@ -126,7 +124,7 @@ def list_answer(
 
 
 def _list(
-    resource: Resource,
+    resource: ServedResource,
     objects: Sequence[KubernetesObject],
     metadata: Mapping[str, Any],
     wanted: Wanted,
@@ -164,7 +162,7 @@ def one_answer(obj: KubernetesObject, wanted: Wanted, now: int) -> Mapping[str, 
 
 
 def shaper(wanted: Wanted, now: Callable[[], int]) -> Callable[[KubernetesObject], Any]:
-    """The same for the events of one watch: only the first table carries its head."""
+    """The same for the events of one watch: only the first table has column definitions."""
     headed = True
 
     def shape(obj: KubernetesObject) -> Any:
@@ -189,7 +187,7 @@ def shaper(wanted: Wanted, now: Callable[[], int]) -> Callable[[KubernetesObject
 def _version(store: Store, query: Query) -> int:
     """The version to list at: the one asked for with resourceVersionMatch=Exact, else the latest.
 
-    Raises 504 for a version that is not there yet, as the API server does after its wait.
+    Raises 504 for a future version, as the API server does after its wait.
     """
     text, match = query.get("resourceVersion") or "", query.get("resourceVersionMatch") or ""
     if match and not text:
@@ -215,7 +213,7 @@ def _version(store: Store, query: Query) -> int:
 
 
 def _limit(query: Query) -> int:
-    """The `limit` of a list, 0 for none; a negative one is none."""
+    """The `limit` of a list, 0 for none; a negative one counts as none."""
     text = query.get("limit") or "0"
     try:
         return max(int(text), 0)

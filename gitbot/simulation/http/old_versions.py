@@ -1,4 +1,4 @@
-"""Older versions of KubeVirt's API: served as the present one, with a warning.
+"""Older versions of KubeVirt's API: served like the present one, with a warning.
 
 Source: KubeVirt 1.9.0, pkg/virt-operator/resource/generate/components/crds.go.
 """
@@ -13,17 +13,14 @@ WARNING = f"{_OLD} is now deprecated and will be removed in a future release."
 
 
 def is_old(path: str) -> bool:
-    """Whether a path names an older version."""
     return path.startswith(f"/apis/{_OLD}/")
 
 
 def present_path(path: str) -> str:
-    """The same path in the present version."""
     return path.replace(f"/apis/{_OLD}/", f"/apis/{_NOW}/", 1)
 
 
 def present_body(body: Any) -> Any:
-    """An object in the present version."""
     if isinstance(body, Mapping) and body.get("apiVersion") == _OLD:
         return {**body, "apiVersion": _NOW}
     return body

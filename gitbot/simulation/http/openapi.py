@@ -1,11 +1,11 @@
-"""OpenAPI v3, as little as `kubectl create`, `apply` and `explain` need."""
+"""OpenAPI v3, only as much as `kubectl create`, `apply` and `explain` need."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gitbot.simulation.http.discovery import group_versions
-from gitbot.simulation.resources import RESOURCES, Resource
+from gitbot.simulation.resources import RESOURCES, ServedResource
 from gitbot.simulation.schemas import schema_of
 
 
@@ -32,21 +32,21 @@ def document(group: str, version: str) -> dict[str, Any]:
     }
 
 
-def _schema_name(resource: Resource) -> str:
+def _schema_name(resource: ServedResource) -> str:
     reverse = ".".join(reversed(resource.group.split("."))) or "io.k8s.api.core"
     return f"{reverse}.{resource.version}.{resource.kind}"
 
 
-def _gvk(resource: Resource) -> dict[str, str]:
+def _gvk(resource: ServedResource) -> dict[str, str]:
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
-def _schema(resource: Resource) -> dict[str, Any]:
+def _schema(resource: ServedResource) -> dict[str, Any]:
     schema = dict(schema_of(resource.kind))
     return {**schema, "x-kubernetes-group-version-kind": [_gvk(resource)]}
 
 
-def _paths(resource: Resource) -> dict[str, Any]:
+def _paths(resource: ServedResource) -> dict[str, Any]:
     root = f"/apis/{resource.group}/{resource.version}" if resource.group else "/api/v1"
     inside = "/namespaces/{namespace}" if resource.namespaced else ""
     collection = f"{root}{inside}/{resource.plural}"
@@ -58,7 +58,7 @@ def _paths(resource: Resource) -> dict[str, Any]:
     }
 
 
-def _operation(resource: Resource, action: str) -> dict[str, Any]:
+def _operation(resource: ServedResource, action: str) -> dict[str, Any]:
     names = ["pretty", "dryRun", "fieldManager", "fieldValidation"]
     parameters = [
         {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gitbot.simulation.api import Asked, FieldValidation
+from gitbot.simulation.api import FieldValidation, WriteOptions
 from gitbot.simulation.http.routes import Route
 from gitbot.simulation.status import bad_request, wrong_options
 
@@ -13,7 +13,7 @@ _KINDS = {"POST": "CreateOptions", "PUT": "UpdateOptions", "PATCH": "PatchOption
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
-def asked_of(method: str, query: Mapping[str, str], user: str) -> Asked:
+def asked_of(method: str, query: Mapping[str, str], user: str) -> WriteOptions:
     """Dry run, field validation and user; raises 422 for values that do not exist."""
     kind = _KINDS.get(method, "DeleteOptions")
     validation = query.get("fieldValidation") or "Warn"
@@ -24,7 +24,7 @@ def asked_of(method: str, query: Mapping[str, str], user: str) -> Asked:
     if dry_run not in ("", "All"):
         _unsupported(kind, "dryRun", f'["{dry_run}"]', '"All"')
     chosen: FieldValidation = validation  # type: ignore[assignment]
-    return Asked(user=user, dry_run=dry_run == "All", validation=chosen)
+    return WriteOptions(user=user, dry_run=dry_run == "All", validation=chosen)
 
 
 def _unsupported(kind: str, field: str, found: str, supported: str) -> None:
@@ -33,7 +33,6 @@ def _unsupported(kind: str, field: str, found: str, supported: str) -> None:
 
 
 def delete_options(query: Mapping[str, str], body: Any) -> dict[str, Any]:
-    """The DeleteOptions of body and query."""
     options = dict(body) if isinstance(body, Mapping) else {}
     if query.get("gracePeriodSeconds"):
         options.setdefault("gracePeriodSeconds", int(query["gracePeriodSeconds"]))
@@ -47,10 +46,10 @@ def delete_options(query: Mapping[str, str], body: Any) -> dict[str, Any]:
 
 
 def completed(body: Any, route: Route) -> dict[str, Any]:
-    """The body with apiVersion, kind and namespace, which clients may leave out; raises 400."""
+    """The body with apiVersion, kind and namespace, which clients may omit; raises 400."""
     kind, version = route.resource.kind, route.resource.api_version
     if not isinstance(body, Mapping):
-        why = "unexpected end of JSON input" if body is None else "it is no JSON object"
+        why = "unexpected end of JSON input" if body is None else "it is not a JSON object"
         raise bad_request(
             f"the object provided is unrecognized (must be of type {kind}): couldn't get "
             f"version/kind; json parse error: {why}"

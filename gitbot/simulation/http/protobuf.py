@@ -1,4 +1,4 @@
-"""Kubernetes' protobuf, as far as kubectl sends it: `create configmap`, `create namespace`, evict.
+"""The part of Kubernetes' protobuf that kubectl sends: create configmap or namespace, evict.
 
 The envelope is k8s.io/apimachinery runtime.Unknown after four magic bytes; field numbers are those
 of k8s.io/api generated.proto. Answers may stay JSON, which every client accepts as well.
@@ -60,7 +60,7 @@ _UNKNOWN = Message(fields={1: ("typeMeta", _TYPE_META), 2: ("raw", _BYTES)})
 
 
 def decode(data: bytes) -> dict[str, Any]:
-    """The object as plain data. Raises 400 where it is torn, 415 for a kind that is not known."""
+    """The object as plain data. Raises 400 if it is malformed, 415 for an unknown kind."""
     if not data.startswith(MAGIC):
         raise bad_request("a protobuf body must start with the bytes k8s\\0")
     try:
@@ -76,7 +76,7 @@ def decode(data: bytes) -> dict[str, Any]:
             )
         return {**meta, **_read(envelope.get("raw", b""), KINDS[kind])}
     except (IndexError, UnicodeDecodeError) as error:
-        raise bad_request(f"the protobuf body is torn: {error}") from error
+        raise bad_request(f"the protobuf body is damaged: {error}") from error
 
 
 def _read(data: bytes, message: Message) -> dict[str, Any]:

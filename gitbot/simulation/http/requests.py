@@ -36,8 +36,8 @@ REVIEWS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """A decoded HTTP request. `body` is plain data, None where there is none."""
+class HttpRequest:
+    """A decoded HTTP request. `body` is plain data, None if there is none."""
 
     method: str
     path: str
@@ -59,14 +59,13 @@ class Response:
 
 
 class Handler:
-    """Answers requests, watches excepted. Call it under the lock of the face."""
+    """Answers all requests except watches. Call it under the lock of the face."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self._cluster = cluster
         self.pages = Pages()
 
-    def answer(self, request: Request) -> Response:
-        """The response; refusals become a Status body."""
+    def answer(self, request: HttpRequest) -> Response:
         try:
             if is_old(request.path):
                 return self._old(request)
@@ -81,12 +80,12 @@ class Handler:
             broken = ApiError(message, code=500, reason="InternalError")
             return Response(code=500, body=broken.status())
 
-    def _old(self, request: Request) -> Response:
+    def _old(self, request: HttpRequest) -> Response:
         path, body = present_path(request.path), present_body(request.body)
         response = self._on_resource(replace(request, path=path, body=body))
         return replace(response, warnings=(*response.warnings, WARNING))
 
-    def _fixed(self, request: Request) -> Response | None:
+    def _fixed(self, request: HttpRequest) -> Response | None:
         parts = request.path.strip("/").split("/")
         if parts[-1] in REVIEWS and request.method == "POST":
             return Response(code=201, body=_review(parts[-1], request))
@@ -113,15 +112,15 @@ class Handler:
                 return Response(code=200, body=openapi.document(group, version))
         return None
 
-    def _on_resource(self, request: Request) -> Response:
+    def _on_resource(self, request: HttpRequest) -> Response:
         route = find_route(request.path)
         try:
             return self._dispatch(request, route)
-        finally:  # a refused eviction leaves its mark all the same
+        finally:  # a refused eviction still leaves its mark
             if request.method != "GET":
                 self._cluster.engine.run_ready()
 
-    def _dispatch(self, request: Request, route: Route) -> Response:
+    def _dispatch(self, request: HttpRequest, route: Route) -> Response:
         match (request.method, bool(route.name), route.subresource):
             case ("GET", False, ""):
                 return self._list(request, route)
@@ -145,7 +144,7 @@ class Handler:
             reason="MethodNotAllowed",
         )
 
-    def _list(self, request: Request, route: Route) -> Response:
+    def _list(self, request: HttpRequest, route: Route) -> Response:
         wanted = wanted_of(request.accept, request.query)
         body = list_answer(
             store=self._cluster.store,
@@ -157,12 +156,12 @@ class Handler:
         )
         return Response(code=200, body=body)
 
-    def _get(self, request: Request, route: Route) -> Response:
+    def _get(self, request: HttpRequest, route: Route) -> Response:
         obj = self._cluster.store.get(route.resource.kind, route.key)
         wanted = wanted_of(request.accept, request.query)
         return Response(code=200, body=one_answer(obj, wanted, self._cluster.now()))
 
-    def _create(self, request: Request, route: Route) -> Response:
+    def _create(self, request: HttpRequest, route: Route) -> Response:
         body = completed(request.body, route)
         if body["metadata"].get("resourceVersion"):
             message = "resourceVersion should not be set on objects to be created"
@@ -174,7 +173,7 @@ class Handler:
         )
         return self._written(request, 201, answer.object, answer.warnings)
 
-    def _update(self, request: Request, route: Route) -> Response:
+    def _update(self, request: HttpRequest, route: Route) -> Response:
         body = completed(request.body, route)
         if body["metadata"].get("name") != route.name:
             raise another_name(body["metadata"].get("name"), route.name)
@@ -186,7 +185,7 @@ class Handler:
         )
         return self._written(request, 200, answer.object, answer.warnings)
 
-    def _patch(self, request: Request, route: Route) -> Response:
+    def _patch(self, request: HttpRequest, route: Route) -> Response:
         how = _PATCH_TYPES.get(request.content_type.split(";")[0].strip())
         custom = route.resource.custom
         if how is None or (how == "strategic" and custom):
@@ -204,7 +203,7 @@ class Handler:
         )
         return self._written(request, 200 if existed else 201, answer.object, answer.warnings)
 
-    def _delete(self, request: Request, route: Route) -> Response:
+    def _delete(self, request: HttpRequest, route: Route) -> Response:
         options = delete_options(request.query, request.body)
         kind = route.resource.kind
         last = self._cluster.api.delete(
@@ -224,7 +223,7 @@ class Handler:
         }
         return Response(code=200, body=_success(details))
 
-    def _delete_collection(self, request: Request, route: Route) -> Response:
+    def _delete_collection(self, request: HttpRequest, route: Route) -> Response:
         listed = list_answer(
             store=self._cluster.store,
             pages=Pages(),
@@ -245,7 +244,7 @@ class Handler:
             )
         return Response(code=200, body=listed)
 
-    def _evict(self, request: Request, route: Route) -> Response:
+    def _evict(self, request: HttpRequest, route: Route) -> Response:
         named = ((request.body or {}).get("metadata") or {}).get("name")
         if named not in (None, "", route.name):
             raise bad_request("name in URL does not match name in Eviction object")
@@ -257,7 +256,7 @@ class Handler:
         return Response(code=201, body=_success({}))
 
     def _written(
-        self, request: Request, code: int, obj: Any, warnings: tuple[str, ...]
+        self, request: HttpRequest, code: int, obj: Any, warnings: tuple[str, ...]
     ) -> Response:
         wanted = wanted_of(request.accept, request.query)
         body = one_answer(obj, wanted, self._cluster.now())
@@ -269,7 +268,7 @@ def _success(details: Mapping[str, Any]) -> dict[str, Any]:
     return {**status, "details": dict(details)} if details else {**status, "code": 201}
 
 
-def _groups(request: Request, *, core: bool) -> Response:
+def _groups(request: HttpRequest, *, core: bool) -> Response:
     if "as=APIGroupDiscoveryList" in request.accept and "v=v2;" in request.accept + ";":
         media = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
         return Response(code=200, body=discovery.aggregated(core=core), content_type=media)
@@ -286,7 +285,7 @@ def _resources(group: str, version: str) -> Response:
     raise unknown_path()
 
 
-def _review(kind: str, request: Request) -> dict[str, Any]:
+def _review(kind: str, request: HttpRequest) -> dict[str, Any]:
     if kind == "selfsubjectreviews":
         status: dict[str, Any] = {"userInfo": {"username": request.user, "groups": []}}
     elif kind == "selfsubjectrulesreviews":

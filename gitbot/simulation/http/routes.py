@@ -1,11 +1,11 @@
-"""Paths of the Kubernetes API: which resource, namespace, object and subresource they name."""
+"""Paths of the Kubernetes API: the resource, namespace, object and subresource that they name."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from gitbot.simulation.resources import BY_PATH, Resource
+from gitbot.simulation.resources import BY_PATH, ServedResource
 from gitbot.simulation.status import ApiError
 
 
@@ -13,19 +13,18 @@ from gitbot.simulation.status import ApiError
 class Route:
     """A path of one resource; `name` is "" for a collection."""
 
-    resource: Resource
+    resource: ServedResource
     namespace: str = ""
     name: str = ""
     subresource: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
-        """Namespace and name."""
         return (self.namespace, self.name)
 
 
 class UnknownGroup(Exception):
-    """A path outside everything that is served: kube-apiserver answers it in plain text."""
+    """A path outside all served groups: kube-apiserver answers it in plain text."""
 
 
 def unknown_path() -> ApiError:
@@ -64,6 +63,6 @@ def find_route(path: str) -> Route:
     return Route(resource=resource, namespace=namespace, name=name, subresource=subresource)
 
 
-def _subresources(resource: Resource) -> tuple[str, ...]:
+def _subresources(resource: ServedResource) -> tuple[str, ...]:
     status = ("status",) if resource.status else ()
     return ("", *status, "eviction") if resource.kind == "Pod" else ("", *status)

@@ -24,11 +24,10 @@ class Runner:
         self.failure: BaseException | None = None
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; raises what made it fail."""
+        """End the thread; raises its error if it failed."""
         self._stopping.set()
         self._thread.join()
         if self.failure is not None:

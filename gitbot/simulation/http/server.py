@@ -14,19 +14,19 @@ from gitbot.simulation.api import ADMIN
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http import protobuf
 from gitbot.simulation.http.listing import wanted_of
-from gitbot.simulation.http.requests import REVIEWS, Handler, Request, Response
+from gitbot.simulation.http.requests import REVIEWS, Handler, HttpRequest, Response
 from gitbot.simulation.http.routes import UnknownGroup, find_route
 from gitbot.simulation.http.watching import Watch
 from gitbot.simulation.status import ApiError, bad_request
 from gitbot.simulation.store import Change
 
-LAST_WORDS = 2  # real seconds that open watches have to end by themselves
+LAST_WORDS = 2  # real seconds in which open watches may end by themselves
 
 
 class Face:
     """One simulated cluster on a TCP port of 127.0.0.1.
 
-    `lock` guards the cluster: whoever advances its clock beside the server holds it meanwhile.
+    `lock` guards the cluster: hold it to advance the clock while the server runs.
     """
 
     def __init__(self, cluster: SimulatedCluster, port: int = 0) -> None:
@@ -48,11 +48,9 @@ class Face:
 
     @property
     def url(self) -> str:
-        """`http://127.0.0.1:<port>`."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def start(self) -> None:
-        """Serve in a thread."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -117,7 +115,7 @@ class _Server(ThreadingHTTPServer):
                 continue  # the client was faster
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no error; anything else is the base class's business."""
+        """A client that disconnects is not an error; the base class handles the rest."""
         if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
 
@@ -128,12 +126,12 @@ class _Connection(BaseHTTPRequestHandler):
     server: _Server
 
     def date_time_string(self, timestamp: float | None = None) -> str:
-        """The Date header tells the cluster's clock."""
+        """The Date header shows the cluster's clock."""
         moment = self.server.face.cluster.now() if timestamp is None else timestamp
         return formatdate(moment, usegmt=True)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """Stay quiet."""
+        ...
 
     def do_GET(self) -> None:
         """Serve a read, or stream a watch."""
@@ -149,7 +147,7 @@ class _Connection(BaseHTTPRequestHandler):
                 self._watch(request)
                 return
         except UnknownGroup:
-            pass  # the handler knows what to say
+            pass  # the handler answers it
         except ApiError as refusal:
             self._send(Response(code=refusal.code, body=refusal.status()))
             return
@@ -158,12 +156,12 @@ class _Connection(BaseHTTPRequestHandler):
             data = _encode(response)
         self._send(response, data)
 
-    def _decode(self) -> Request:
+    def _decode(self) -> HttpRequest:
         parts = urlsplit(self.path)
         length = int(self.headers.get("Content-Length") or 0)
         raw = self.rfile.read(length) if length else b""
         content_type = self.headers.get("Content-Type") or ""
-        return Request(
+        return HttpRequest(
             method=self.command,
             path=parts.path,
             query=dict(parse_qsl(parts.query, keep_blank_values=True)),
@@ -184,7 +182,7 @@ class _Connection(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _watch(self, request: Request) -> None:
+    def _watch(self, request: HttpRequest) -> None:
         face = self.server.face
         watch = Watch(
             store=face.cluster.store,
@@ -224,12 +222,12 @@ class _Connection(BaseHTTPRequestHandler):
             self.wfile.flush()
 
 
-def _is_watch(request: Request) -> bool:
+def _is_watch(request: HttpRequest) -> bool:
     return request.query.get("watch") in ("true", "1") and request.path.startswith("/api")
 
 
 def _is_review(path: str) -> bool:
-    """Reviews come as protobuf from kubectl; the answer needs nothing from them."""
+    """Reviews come as protobuf from kubectl; the answer does not need their content."""
     return path.rsplit("/", 1)[-1] in REVIEWS
 
 
@@ -253,4 +251,4 @@ def _body(raw: bytes, content_type: str) -> Any:
     try:
         return json.loads(raw)
     except ValueError:
-        raise bad_request("the body of the request is no valid JSON") from None
+        raise bad_request("the body of the request is not valid JSON") from None

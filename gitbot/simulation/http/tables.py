@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of
+from gitbot.kubernetes.phases import is_final
 from gitbot.model.instants import parse_instant
-from gitbot.model.objects import KubernetesObject, at, condition_of, labels_of
 
 Cell = Callable[[KubernetesObject, int], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column; `priority` 1 is shown by `-o wide` only. `cell` gets the object and now."""
+    """One column; only `-o wide` shows those of `priority` 1. `cell` gets the object and now."""
 
     name: str
     cell: Cell
@@ -109,7 +110,7 @@ def _readiness_gates(pod: KubernetesObject, _: int) -> str:
 
 
 def _pod_ready(pod: KubernetesObject, _: int) -> str:
-    ended = at(pod, "status", "phase") in ("Succeeded", "Failed")
+    ended = is_final(pod)
     statuses = [] if ended else at(pod, "status", "containerStatuses", default=[])
     ready = sum(1 for status in statuses if status.get("ready"))
     return f"{ready}/{len(at(pod, 'spec', 'containers', default=[]))}"
@@ -229,7 +230,7 @@ def table(
 ) -> dict[str, Any]:
     """A meta.k8s.io/v1 Table; `include` is Metadata, Object or None, as clients ask for."""
     columns = COLUMNS.get(kind, (_AGE,))
-    named = kind != "Event"  # Events are told by their object, not by their name
+    named = kind != "Event"  # Events are known by their object, not by their name
     definitions = [{"name": "Name", "type": "string", "format": "name", "priority": 0}]
     definitions = definitions if named else []
     definitions += [
@@ -264,7 +265,6 @@ def _included(obj: KubernetesObject, include: str) -> dict[str, Any]:
 
 
 def partial(obj: KubernetesObject) -> dict[str, Any]:
-    """PartialObjectMetadata of an object."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.simulation.http.listing import Query, Wanted, matcher, shaper
 from gitbot.simulation.http.routes import Route
 from gitbot.simulation.http.tables import partial
@@ -14,7 +14,7 @@ from gitbot.simulation.selectors import Match
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Change, Store
 
-SLICE = 0.25  # real seconds of one wait: how soon a stop is noticed
+SLICE = 0.25  # real seconds of one wait: the delay until a stop is noticed
 BOOKMARK_SLICES = 40
 _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
@@ -47,7 +47,7 @@ class Watch:
         self._version = 0
 
     def start(self) -> list[dict[str, Any]]:
-        """The events that the client gets at once. Call it under the lock; raises 410."""
+        """The client's first events, sent at once. Call it under the lock; raises 410."""
         sent = self._query.get("resourceVersion") or "0"
         initial = self._query.get("sendInitialEvents") == "true"
         if sent not in ("", "0") and not initial:

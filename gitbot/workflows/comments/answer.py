@@ -1,51 +1,41 @@
-"""Answer one comment: who said it, may they, what does it mean, do it once, say what came of it.
+"""Answers one comment: checks who wrote it, understands it, carries it out once, reports back.
 
-The event is a hint only: author, text and rights are read from the forge. Nothing here reaches the
-cluster; what has to be done there is left to the pass that is started then.
+The event is only a hint: author, text and rights are read from the forge. Nothing here reaches the
+cluster; the pass that is started afterwards does what has to be done there.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
 from gitbot.errors import GitbotError
-from gitbot.execution.values import Replay
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.names import NamespacedName
-from gitbot.ports.forge import Comment, Forge, is_marked
-from gitbot.reports import inert
+from gitbot.ports.forge import Comment, Forge
+from gitbot.published import CommandOutcome, Verb
+from gitbot.reports import cut_markdown, inert
+from gitbot.workflows.ask import StatusResult
 from gitbot.workflows.comments.grammar import (
     MEANINGS,
+    USAGE,
     Command,
     Misunderstood,
-    Verb,
     parse,
-    usage,
 )
 from gitbot.workflows.comments.verbs import Done, do
+from gitbot.workflows.feedback import own_comment
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.status import StatusResult
 
-MAX_AGE = 86_400  # seconds after which a comment is no order any more
+MAX_AGE = 86_400  # seconds after which a comment is too old to obey
 MAX_ANSWER = 60_000  # characters of an answer's text
-
-
-class Outcome(StrEnum):
-    """What became of a comment."""
-
-    DONE = "done"
-    FAILED = "failed"
-    REFUSED = "refused"  # no right, too old, edited
-    MISUNDERSTOOD = "misunderstood"
-    IGNORED = "ignored"  # not for gitbot, its own, or answered before
+_CUT = "\n\nCut here: the command line has all."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """How values are said in plain text, line by line."""
+    """How to print values as plain text, line by line."""
 
     status: Callable[[StatusResult], str]
     explain: Callable[[ClusterSnapshot, NamespacedName], str]
@@ -53,60 +43,61 @@ class Texts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentResult:
-    """What became of one comment. `start_pass`: somebody should start a pass now."""
+    """What came of one comment. `start_pass`: the caller should start a pass now."""
 
     number: int
     comment: int
-    outcome: Outcome
+    outcome: CommandOutcome
     verb: str = ""
     text: str = ""
     start_pass: bool = False
 
 
-def answer(
-    shells: tuple[Shell, ...], *, number: int, comment: int, texts: Texts, replay: Replay
-) -> CommentResult:
+def answer(shells: tuple[Shell, ...], *, number: int, comment: int, texts: Texts) -> CommentResult:
     """Read, judge and carry out one comment on a pull request or issue; answer it once.
 
-    `shells` are those of all clusters, at least one. Raises GitbotError where the forge or the
-    ledger cannot be read; what a command itself cannot do is in its answer.
+    `shells` has one for each cluster, at least one. Raises GitbotError if the forge or the ledger
+    cannot be read; the failure of a command is part of its answer.
     """
     forge = shells[0].forge
     said = forge.get_comment(number, comment)
     command = parse(said.body)
-    result = CommentResult(number=number, comment=comment, outcome=Outcome.IGNORED)
-    if command is None or said.author == forge.bot or _is_answered(forge, number, comment):
+    result = CommentResult(number=number, comment=comment, outcome=CommandOutcome.IGNORED)
+    if command is None or said.author == forge.bot:
+        return result
+    if own_comment(forge, number, marker(f"answer:{comment}")):
         return result
     refusal = _refusal(forge, said, now=shells[0].clock.now())
     if refusal:
-        _say(forge, number, f"refused:{_slug(said.author)}", refusal)
-        return _as(result, Outcome.REFUSED, refusal)
+        slug = re.sub("[^0-9A-Za-z]+", "-", said.author)
+        _say(forge, number, f"refused:{slug}", refusal)
+        return replace(result, outcome=CommandOutcome.REFUSED, text=refusal)
     if isinstance(command, Misunderstood):
         text = f"{command.reason}.\n\n{help_text()}"
         _say(forge, number, "help", text)
-        return _as(result, Outcome.MISUNDERSTOOD, text)
+        return replace(result, outcome=CommandOutcome.MISUNDERSTOOD, text=text)
+    result = replace(result, verb=str(command.verb))
     chosen = [item for item in shells if command.cluster in ("", item.cluster_name)]
     if not chosen:
         known = ", ".join(inert.code(item.cluster_name) for item in shells)
         text = f"there is no cluster {inert.code(command.cluster)}, but {known}"
         _say(forge, number, f"answer:{comment}", text)
-        return _as(result, Outcome.FAILED, text, command)
-    done = [_do(shell, command, said, number, texts=texts, replay=replay) for shell in chosen]
+        return replace(result, outcome=CommandOutcome.FAILED, text=text)
+    done = [_do(shell, command, said, number, texts=texts) for shell in chosen]
     text = "\n\n".join(
         _part(shell, item, several=len(shells) > 1)
         for shell, item in zip(chosen, done, strict=True)
     )
-    whole = help_text() if command.verb is Verb.HELP else _cut(text)
+    whole = help_text() if command.verb is Verb.HELP else cut_markdown(text, MAX_ANSWER, _CUT)
     _say(forge, number, f"answer:{comment}", whole)
-    enough = all if command.verb in (Verb.HOLD, Verb.CANCEL) else any  # a stop is whole or failed
-    outcome = Outcome.DONE if enough(item.ok for item in done) else Outcome.FAILED
+    enough = all if command.verb in (Verb.HOLD, Verb.CANCEL) else any  # all stop or it fails
+    outcome = CommandOutcome.DONE if enough(item.ok for item in done) else CommandOutcome.FAILED
     start = any(item.start_pass for item in done)
-    return _as(result, outcome, whole, command, start_pass=start)
+    return replace(result, outcome=outcome, text=whole, start_pass=start)
 
 
 def help_text() -> str:
-    """All commands with their meanings."""
-    rows = [f"| `{usage(verb)}` | {MEANINGS[verb]} |" for verb in Verb]
+    rows = [f"| `{USAGE[verb]}` | {MEANINGS[verb]} |" for verb in Verb]
     table = "\n".join(["| command | what it does |", "|---|---|", *rows])
     return (
         f"{table}\n\nIn the first line of a comment, by people who may write to this repository. "
@@ -114,16 +105,8 @@ def help_text() -> str:
     )
 
 
-def _is_answered(forge: Forge, number: int, comment: int) -> bool:
-    mark = marker(f"answer:{comment}")
-    return any(
-        is_marked(item.body, mark) and item.author == forge.bot
-        for item in forge.list_comments(number)
-    )
-
-
 def _refusal(forge: Forge, said: Comment, *, now: int) -> str:
-    """Why what was said is not obeyed; "" where it is."""
+    """Why the comment is not obeyed; "" if it is."""
     if not forge.can_write(said.author):
         return (
             f"{inert.code(said.author)} may not tell gitbot what to do here: that needs the right "
@@ -132,13 +115,11 @@ def _refusal(forge: Forge, said: Comment, *, now: int) -> str:
     if said.edited:
         return "an edited comment is not obeyed: write a new one"
     if now - said.time > MAX_AGE:
-        return "this was said more than a day ago: say it again"
+        return "the comment is more than a day old: write it again"
     return ""
 
 
-def _do(
-    shell: Shell, command: Command, said: Comment, number: int, *, texts: Texts, replay: Replay
-) -> Done:
+def _do(shell: Shell, command: Command, said: Comment, number: int, *, texts: Texts) -> Done:
     try:
         return do(
             shell,
@@ -148,7 +129,6 @@ def _do(
             number=number,
             status=texts.status,
             explain=texts.explain,
-            replay=replay,
         )
     except GitbotError as error:
         return Done(ok=False, text=f"not done: {inert.markdown(str(error))}")
@@ -156,49 +136,14 @@ def _do(
 
 def _part(shell: Shell, done: Done, *, several: bool) -> str:
     head = f"**{inert.markdown(shell.cluster_name)}**: " if several else ""
-    fenced = f"\n\n{_fence(done.lines)}" if done.lines else ""
+    fenced = f"\n\n{inert.fence(done.lines, 'text')}" if done.lines else ""
     return f"{head}{done.text}{fenced}"
 
 
-def _fence(text: str) -> str:
-    runs = re.findall("`+", text)
-    fence = "`" * max(3, 1 + max(map(len, runs), default=0))
-    return f"{fence}text\n{inert.lines(text.rstrip())}\n{fence}"
-
-
-def _cut(text: str) -> str:
-    if len(text) <= MAX_ANSWER:
-        return text
-    return f"{text[:MAX_ANSWER].rpartition(chr(10))[0]}\n```\n\nCut here: the command line has all."
-
-
 def marker(about: str) -> str:
-    """The hidden line by which an answer is found again."""
     return f"<!-- gitbot:{about} -->"
-
-
-def _slug(author: str) -> str:
-    return re.sub("[^0-9A-Za-z]+", "-", author)
 
 
 def _say(forge: Forge, number: int, about: str, text: str) -> None:
     mark = marker(about)
     forge.upsert_comment(number, marker=mark, body=f"{mark}\n{text}\n")
-
-
-def _as(
-    result: CommentResult,
-    outcome: Outcome,
-    text: str,
-    command: Command | None = None,
-    *,
-    start_pass: bool = False,
-) -> CommentResult:
-    return CommentResult(
-        number=result.number,
-        comment=result.comment,
-        outcome=outcome,
-        verb=str(command.verb) if command else "",
-        text=text,
-        start_pass=start_pass,
-    )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 
-from gitbot.model.names import NamespacedName
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.published import Verb
 
-MAX_LINE = 300  # characters of a command; longer is no command
+MAX_LINE = 300  # characters of a command; a longer line is not a command
 _OPENERS = ("/gitbot", "gitbot")
-# names as Kubernetes has them; ids as the ledger has them
+# names as in Kubernetes; ids as in the ledger
 _NAME = r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
 _VM = re.compile(rf"(?:vm/)?(?:({_NAME})/)?({_NAME})")
 _NODE = re.compile(_NAME)
@@ -18,43 +18,33 @@ _CLUSTER = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _REQUEST = re.compile(r"(?:request|drain|return|heal)(?:/[A-Za-z0-9][A-Za-z0-9._-]{0,252}){1,4}")
 
 
-class Verb(StrEnum):
-    """Everything that a comment can ask for."""
-
-    PLAN = "plan"
-    STATUS = "status"
-    EXPLAIN = "explain"
-    HOLD = "hold"
-    RESUME = "resume"
-    CANCEL = "cancel"
-    APPLY = "apply"
-    RETURNED = "returned"
-    HELP = "help"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command. `cluster` "" means all; the other fields are set where the verb takes them."""
+    """One command. `cluster` "" means all; the other fields are set if the verb takes them.
+
+    `why` is a person's own text on one line, for the record: printable characters only.
+    """
 
     verb: Verb
     cluster: str = ""
     vm: NamespacedName | None = None
     request: str = ""
     node: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misunderstood:
-    """What was addressed to gitbot and is no command; `reason` quotes none of it."""
+    """A text addressed to gitbot that is not a command; `reason` quotes none of it."""
 
     reason: str
 
 
 def parse(body: str) -> Command | Misunderstood | None:
-    """The command of a comment; None where it does not begin with `/gitbot`, or `gitbot VERB`.
+    """The command of a comment; None if it does not begin with `/gitbot`, or `gitbot VERB`.
 
-    The first line alone is the command; what follows is for people. A namespace "" in `vm` means
-    that the comment named none.
+    Only the first line is the command; the rest is for people. A namespace "" in `vm` means that
+    the comment named none.
     """
     line = body.lstrip("\ufeff \t\r\n").split("\n", 1)[0].strip()
     words = line.split()
@@ -72,12 +62,18 @@ def parse(body: str) -> Command | Misunderstood | None:
     verb = next((item for item in Verb if item == words[0].lower()), None)
     if verb is None:  # without the slash it may be a sentence about gitbot
         return Misunderstood(reason="there is no such command") if is_asked else None
-    # who stops in haste may say why in the same line: it stops all the same
-    return _with_name(verb, [] if stops else words[1:], cluster)
+    if stops:  # a person who stops in haste may give the reason in the same line
+        return Command(verb=verb, cluster=cluster, why=_printable(" ".join(words[1:])))
+    return _with_name(verb, words[1:], cluster)
+
+
+def _printable(text: str) -> str:
+    """No control or bidi character, and no more than a line."""
+    return "".join(letter for letter in text if letter.isprintable())[:MAX_LINE]
 
 
 def _without_cluster(words: list[str]) -> tuple[list[str], str | None]:
-    """The words without `--cluster NAME`; None where no good name follows."""
+    """The words without `--cluster NAME`; None if no valid name follows."""
     if "--cluster" not in words:
         return words, ""
     place = words.index("--cluster")
@@ -96,15 +92,15 @@ def _with_name(verb: Verb, names: list[str], cluster: str) -> Command | Misunder
         case Verb.RETURNED, [name] if _NODE.fullmatch(name):
             return Command(verb=verb, cluster=cluster, node=name)
         case ((Verb.EXPLAIN | Verb.CANCEL | Verb.RETURNED), _):
-            return Misunderstood(reason=f"{verb} takes one name: {_USAGE[verb]}")
+            return Misunderstood(reason=f"{verb} takes one name: {USAGE[verb]}")
         case _, []:
             return Command(verb=verb, cluster=cluster)
         case Verb.STATUS, _:
-            return Misunderstood(reason=f"status takes the id of a request: {_USAGE[verb]}")
+            return Misunderstood(reason=f"status takes the id of a request: {USAGE[verb]}")
     return Misunderstood(reason=f"{verb} takes no further words")
 
 
-_USAGE: dict[Verb, str] = {
+USAGE: dict[Verb, str] = {
     Verb.PLAN: "/gitbot plan",
     Verb.STATUS: "/gitbot status [REQUEST]",
     Verb.EXPLAIN: "/gitbot explain [NAMESPACE/]VM",
@@ -120,14 +116,9 @@ MEANINGS: dict[Verb, str] = {
     Verb.STATUS: "what runs, what waits and for what, what failed",
     Verb.EXPLAIN: "where the VM could run, and why not elsewhere",
     Verb.HOLD: "stop everything, now",
-    Verb.RESUME: "take the stop flag away",
-    Verb.CANCEL: "end one request for ever",
+    Verb.RESUME: "remove the stop flag",
+    Verb.CANCEL: "end one request permanently",
     Verb.APPLY: "start a pass, on a merged pull request",
     Verb.RETURNED: "say that a node is back from its maintenance",
     Verb.HELP: "this list",
 }
-
-
-def usage(verb: Verb) -> str:
-    """How a verb is written."""
-    return _USAGE[verb]

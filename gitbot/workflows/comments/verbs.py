@@ -1,4 +1,4 @@
-"""What each verb does on one cluster: the same workflows as on the command line."""
+"""Carries out each verb on one cluster, with the same workflows as the command line."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from gitbot.errors import GitbotError, UsageError
-from gitbot.execution.values import Replay
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.instants import format_instant
-from gitbot.model.names import NamespacedName
 from gitbot.ports.forge import PullState
+from gitbot.published import Verb
 from gitbot.reports import inert
-from gitbot.workflows.comments.grammar import Command, Verb
-from gitbot.workflows.hold import hold, note_cancelled, resume_ledger, returned
-from gitbot.workflows.publish import publish
+from gitbot.workflows.apply import hold, note_cancelled, resume_ledger, returned
+from gitbot.workflows.ask import StatusResult, status
+from gitbot.workflows.check import publish
+from gitbot.workflows.comments.grammar import Command
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.status import StatusResult, status
 
 IN_CLUSTER = "kubectl -n gitbot delete configmap gitbot-hold"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What came of a command on one cluster: Markdown `text`, and plain `lines` below it."""
+    """The result of a command on one cluster: Markdown `text`, and plain `lines` below it."""
 
     text: str
     lines: str = ""
@@ -41,19 +41,19 @@ def do(
     number: int,
     status: Callable[[StatusResult], str],
     explain: Callable[[ClusterSnapshot, NamespacedName], str],
-    replay: Replay,
 ) -> Done:
-    """Carry out one command. GitbotError where it cannot be."""
+    """Carry out one command. Raises GitbotError if it fails."""
     why = f"comment on {number}"
     match command.verb:
         case Verb.PLAN:
-            return _plan(shell, number, replay)
+            return _plan(shell, number)
         case Verb.STATUS:
             return _status(shell, command.request, status)
         case Verb.EXPLAIN:
             return _explain(shell, command.vm, explain)
         case Verb.HOLD:
-            return _hold(shell, reason=why, by=by)
+            said = f"{command.why} ({why})" if command.why else why
+            return _hold(shell, reason=said, by=by)
         case Verb.RESUME:
             return _resume(shell, reason=why, by=by, said_at=said_at)
         case Verb.CANCEL:
@@ -63,8 +63,8 @@ def do(
         case Verb.APPLY:
             return _apply(shell, number)
         case Verb.RETURNED:
-            window, occurrence = returned(shell, node=command.node, by=by)
-            place = inert.code(f"{window}/{occurrence}")
+            occurrence = returned(shell, node=command.node, by=by)
+            place = inert.code(str(occurrence))
             return Done(text=f"{inert.code(command.node)} is back ({place})", start_pass=True)
         case Verb.HELP:
             return Done(text="")
@@ -72,8 +72,8 @@ def do(
             assert_never(command.verb)
 
 
-def _plan(shell: Shell, number: int, replay: Replay) -> Done:
-    result = publish(shell, number=number, replay=replay, snapshot=shell.cluster.snapshot())
+def _plan(shell: Shell, number: int) -> Done:
+    result = publish(shell, number=number, snapshot=shell.cluster.snapshot())
     diff = result.check.diff
     words = diff.counts if diff is not None else "nothing was planned"
     if not result.wrote:
@@ -110,10 +110,10 @@ def _hold(shell: Shell, *, reason: str, by: str) -> Done:
 
 def _resume(shell: Shell, *, reason: str, by: str, said_at: int) -> Done:
     was_set = resume_ledger(shell, reason=reason, by=by, said_at=said_at)
-    words = "the stop flag is taken away" if was_set else "no stop flag was set"
+    words = "the stop flag is removed" if was_set else "no stop flag was set"
     return Done(
         text=f"{words} in the ledger. One in the cluster is not seen from here: "
-        f"{inert.code(IN_CLUSTER)} or `gitbot resume` takes it away",
+        f"{inert.code(IN_CLUSTER)} or `gitbot resume` removes it",
         start_pass=was_set,
     )
 
@@ -122,7 +122,7 @@ def _apply(shell: Shell, number: int) -> Done:
     try:
         pull = shell.forge.get_pull(number)
     except GitbotError as error:
-        raise UsageError("this is no pull request", hint="say it on a merged one") from error
+        raise UsageError("this is not a pull request", hint="write it on a merged one") from error
     match pull.state:
         case PullState.OPEN:
             return Done(text="merge first: a merge is what approves the plan")

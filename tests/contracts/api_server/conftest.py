@@ -9,10 +9,10 @@ import pytest
 from gitbot.simulation.building import kubevirt
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http import Face, write_kubeconfig
-from gitbot.simulation.schemas import before_1_6
 from tests.contracts.api_server.faces import ApiFace, Real, Simulated, simulated_cluster
 from tests.contracts.api_server.kubevirt_face import KubeVirtFace
 from tests.controlplane.kubevirt.connection import Connection
+from tests.doubles.old_kubevirt import before_1_6
 
 if TYPE_CHECKING:
     from tests.controlplane.kubevirt.installation import KubeVirt

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from gitbot.kubevirt.new_migration import new_migration
-from gitbot.model.objects import at
+from gitbot.kubernetes.objects import at
 from gitbot.simulation.building import ZONE, guest, machine, node
+from gitbot.simulation.kubevirt.new_migration import new_migration
 from tests.contracts.api_server.faces import ApiFace, Object
 
 GROUP = "kubevirt.io"

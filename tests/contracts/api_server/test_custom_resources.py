@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.objects import at
+from gitbot.kubernetes.objects import at
 from gitbot.simulation.building import guest, machine
 from tests.contracts.api_server.faces import TABLE, Object
 from tests.contracts.api_server.kubevirt_face import (

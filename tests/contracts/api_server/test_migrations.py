@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.objects import at, labels_of
+from gitbot.kubernetes.objects import at, labels_of
 from gitbot.simulation.building import ZONE
 from tests.contracts.api_server.faces import JSON_PATCH
 from tests.contracts.api_server.kubevirt_face import (

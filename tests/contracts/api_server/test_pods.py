@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.objects import at, condition_of, labels_of
-from gitbot.simulation.building import ZONE, deployment, node
+from gitbot.kubernetes.objects import at, condition_of, labels_of
+from gitbot.simulation.building import ZONE, node
 from tests.contracts.api_server.faces import ApiFace, Object, pod
+from tests.doubles.workloads import deployment
 
 APPS, POLICY = "apps", "policy"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from tests.contracts.api_server.faces import TABLE, ApiFace, config_map
 
@@ -12,13 +13,17 @@ def _version(face: ApiFace) -> str:
     return str(listed["metadata"]["resourceVersion"])
 
 
-def _told(face: ApiFace, **query: str) -> list[tuple[str, str]]:
-    events = face.events(face.path("configmaps"), **query)
+def _events(face: ApiFace, **query: str) -> list[tuple[str, dict[str, Any]]]:
+    """The events of config maps, but for the one that Kubernetes puts into each namespace."""
     return [
-        (kind, obj["metadata"]["name"])
-        for kind, obj in events
+        (kind, obj)
+        for kind, obj in face.events(face.path("configmaps"), **query)
         if obj["metadata"].get("name") != "kube-root-ca.crt"
     ]
+
+
+def _told(face: ApiFace, **query: str) -> list[tuple[str, str]]:
+    return [(kind, obj["metadata"]["name"]) for kind, obj in _events(face, **query)]
 
 
 def test_every_change_is_told_in_order(face: ApiFace) -> None:
@@ -40,8 +45,7 @@ def test_versions_grow_and_a_deletion_has_its_own(face: ApiFace) -> None:
     made = face.create(config_map("a"))
     face.answer("DELETE", face.path("configmaps", "a"))
     found = [
-        int(obj["metadata"]["resourceVersion"])
-        for _, obj in face.events(face.path("configmaps"), resourceVersion=version)
+        int(obj["metadata"]["resourceVersion"]) for _, obj in _events(face, resourceVersion=version)
     ]
     assert len(found) == 2
     assert int(version) < found[0] < found[1]

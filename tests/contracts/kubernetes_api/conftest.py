@@ -13,7 +13,7 @@ import pytest
 
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.http import Face, Runner, write_kubeconfig
-from gitbot.simulation.scenes import customapp
+from tests.doubles.customapp import customapp
 
 FACTOR = 20
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.scenes import application, cache, customapp, database
 from tests.contracts.kubernetes_api.conftest import Kubectl
+from tests.doubles.customapp import application, cache, customapp, database
 
 HIGH = ["kni-worker2", "kni-worker4", "kni-worker6"]
 SLOW = ["kni-worker", "kni-worker3", "kni-worker5"]

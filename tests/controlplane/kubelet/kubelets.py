@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
 from gitbot.model.instants import parse_instant
-from gitbot.model.objects import KubernetesObject, at, condition_of
 from gitbot.simulation.status import ApiError
 from tests.controlplane.kubelet import statuses
 from tests.controlplane.kubelet.leases import Heartbeats

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.simulation.status import ApiError
 from tests.controlplane.kubevirt.connection import Connection
 

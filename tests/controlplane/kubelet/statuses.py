@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
 from gitbot.model.instants import format_instant
-from gitbot.model.objects import KubernetesObject, at, condition_of
 from gitbot.simulation.controllers.kubelet import running_status
 
 PRESSURES = {

@@ -15,7 +15,7 @@ from kubernetes import config as config_module
 from kubernetes.client.api_client import ApiClient
 from kubernetes.client.configuration import Configuration
 
-from gitbot.simulation.resources import Resource
+from gitbot.simulation.resources import ServedResource
 from gitbot.simulation.status import ApiError
 
 CONNECT_SECONDS = 5.0
@@ -36,7 +36,9 @@ class Answer:
     headers: Mapping[str, str]
 
 
-def path_of(resource: Resource, namespace: str = "", name: str = "", subresource: str = "") -> str:
+def path_of(
+    resource: ServedResource, namespace: str = "", name: str = "", subresource: str = ""
+) -> str:
     """The path of a collection, an object or a subresource of it."""
     parts = ["apis", resource.group] if resource.group else ["api"]
     parts.append(resource.version)

@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.simulation.api import CONTROLLER
 from gitbot.simulation.clock import VirtualClock
 from gitbot.simulation.controllers.evacuations import Evacuations
-from gitbot.simulation.controllers.handler import Failures, Handler
-from gitbot.simulation.controllers.instances import Instances
+from gitbot.simulation.controllers.handler import Failures, NodeHandler
+from gitbot.simulation.controllers.instances import InstanceController
 from gitbot.simulation.controllers.kubelet import Kubelet
 from gitbot.simulation.controllers.migrations import Migrations
 from gitbot.simulation.controllers.owners import owners
 from gitbot.simulation.controllers.reconciled import StoreView, Writer
 from gitbot.simulation.dials import Dials
-from gitbot.simulation.engine import Controller, Engine
+from gitbot.simulation.engine import Controller, ControllerLoop
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Change, key_of
@@ -109,7 +109,7 @@ class Follower:
             self._stop.wait(_PAUSE)
 
 
-class LiveEngine(Engine):
+class LiveEngine(ControllerLoop):
     """An engine that hears the news between any two keys, so that nothing waits behind a queue."""
 
     hear: Callable[[], None] = staticmethod(lambda: None)
@@ -207,12 +207,12 @@ class VirtualControllers:
         played = (Kubelet(store=store, now=now, dials=dials),) if kubelet else ()
         return (
             *owners(store=store, view=view, writer=writer, now=now)[1:],  # no pools here
-            Instances(store=store, view=view, writer=writer(), now=now, dials=dials),
+            InstanceController(store=store, view=view, writer=writer(), now=now, dials=dials),
             Evacuations(store=store, view=view, writer=writer(), now=now),
             Migrations(store=store, view=view, writer=writer(), now=now),
             Readiness(store=store, view=view, writer=writer(), now=now),
             *played,
-            Handler(
+            NodeHandler(
                 store=store,
                 view=view,
                 writer=writer(),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gitbot.simulation.resources import BY_KIND, Resource
+from gitbot.simulation.resources import BY_KIND, ServedResource
 from gitbot.simulation.schemas import SCHEMAS
 
 KINDS = (
@@ -72,7 +72,7 @@ def definitions(*, before_1_6: bool = False) -> tuple[dict[str, Any], ...]:
     return tuple(_definition(BY_KIND[kind], before_1_6=before_1_6) for kind in KINDS)
 
 
-def _definition(resource: Resource, *, before_1_6: bool) -> dict[str, Any]:
+def _definition(resource: ServedResource, *, before_1_6: bool) -> dict[str, Any]:
     schema = _schema(resource.kind)
     if before_1_6 and resource.kind == MIGRATION:
         for name in SINCE_1_6:
@@ -106,7 +106,7 @@ def _definition(resource: Resource, *, before_1_6: bool) -> dict[str, Any]:
     }
 
 
-def _subresources(resource: Resource) -> dict[str, Any]:
+def _subresources(resource: ServedResource) -> dict[str, Any]:
     found: dict[str, Any] = {"status": {}} if resource.status else {}
     if resource.kind == "VirtualMachineInstanceReplicaSet":
         found["scale"] = dict(_SCALE)

@@ -12,12 +12,13 @@ import queue
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from gitbot.model.objects import KubernetesObject
-from gitbot.simulation.api import Answer, Api, Asked
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.simulation.api import Answer, Api, WriteOptions
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Change, Key, Store, key_of, version_of, with_metadata
 from tests.controlplane.kubevirt.connection import Connection, path_of
+from tests.doubles.no_admission import NoAdmission
 
 _STATUS_WRITERS = frozenset({"Pod", "Node"})  # what kubelets write is always the status
 
@@ -160,18 +161,18 @@ class RemoteApi(Api):
     """The writes of controllers, made on the server behind a mirror."""
 
     def __init__(self, mirror: Mirror) -> None:
-        super().__init__(mirror)
+        super().__init__(mirror, NoAdmission())
         self._mirror = mirror
 
     def create(
-        self, obj: KubernetesObject, *, namespace: str = "", asked: Asked | None = None
+        self, obj: KubernetesObject, *, namespace: str = "", asked: WriteOptions | None = None
     ) -> Answer:
         """POST."""
         del namespace, asked
         return Answer(object=self._mirror.create(obj))
 
     def update(
-        self, obj: KubernetesObject, *, subresource: str = "", asked: Asked | None = None
+        self, obj: KubernetesObject, *, subresource: str = "", asked: WriteOptions | None = None
     ) -> Answer:
         """PUT."""
         del asked
@@ -183,7 +184,7 @@ class RemoteApi(Api):
         key: Key,
         *,
         options: Mapping[str, Any] | None = None,
-        asked: Asked | None = None,
+        asked: WriteOptions | None = None,
     ) -> KubernetesObject:
         """DELETE; returns what was known of the object."""
         del asked

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from gitbot.kubevirt.edits import with_condition
-from gitbot.kubevirt.limits import phase_of
-from gitbot.kubevirt.pods import current_pod, is_deleting, is_down
-from gitbot.kubevirt.reconcile import VMI, Reconciled, Update
-from gitbot.model.objects import condition_of
+from gitbot.kubernetes.objects import condition_of
+from gitbot.kubernetes.phases import is_final, phase_of
+from gitbot.kubevirt.pods import is_deleting
 from gitbot.simulation.controllers.reconciled import StoreView, Writer
 from gitbot.simulation.controllers.workloads import owner_key
+from gitbot.simulation.kubevirt.conditions import with_condition
+from gitbot.simulation.kubevirt.launchers import current_pod
+from gitbot.simulation.kubevirt.reconcile import VMI, Reconciled, Update
 from gitbot.simulation.store import Change, Key, Store
 
 GATE = "kubevirt.io/virtual-machine-unpaused"
@@ -43,7 +44,7 @@ class Readiness:
         """Write the condition where it is not what it should be."""
         vmi = self._store.find(VMI, key)
         pod = current_pod(self._view, vmi) if vmi is not None else None
-        if vmi is None or pod is None or is_down(pod) or is_deleting(pod):
+        if vmi is None or pod is None or is_final(pod) or is_deleting(pod):
             return None
         paused = (condition_of(vmi, "Paused") or {}).get("status") == "True"
         wanted = "True" if phase_of(vmi) == "Running" and not paused else "False"

@@ -13,22 +13,22 @@ from typing import Any
 import pytest
 
 from gitbot.adapters.clock import SystemClock
-from gitbot.kubevirt.new_migration import new_migration
-from gitbot.model.objects import at
+from gitbot.kubernetes.objects import at
 from gitbot.simulation.building import kubevirt, namespace
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.controllers.evacuations import Evacuations
-from gitbot.simulation.controllers.handler import Handler
-from gitbot.simulation.controllers.instances import Instances
+from gitbot.simulation.controllers.handler import NodeHandler
+from gitbot.simulation.controllers.instances import InstanceController
 from gitbot.simulation.controllers.migrations import Migrations
 from gitbot.simulation.controllers.owners import Owners
-from gitbot.simulation.engine import Engine
+from gitbot.simulation.engine import ControllerLoop
 from gitbot.simulation.http import Face, Runner, write_kubeconfig
-from gitbot.simulation.scenes import database, nodes
+from gitbot.simulation.kubevirt.new_migration import new_migration
 from tests.controlplane.kubevirt.connection import Connection
 from tests.controlplane.kubevirt.controllers import VirtualControllers
+from tests.doubles.customapp import database, nodes
 
-KUBEVIRT = (Evacuations, Handler, Instances, Migrations, Owners)
+KUBEVIRT = (Evacuations, NodeHandler, InstanceController, Migrations, Owners)
 BASE = "/apis/kubevirt.io/v1/namespaces/customapp"
 PATIENCE = 30
 
@@ -38,7 +38,7 @@ def without_kubevirt() -> SimulatedCluster:
     cluster = SimulatedCluster(start_time=SystemClock().now(), name="plain")
     kept = [item for item in cluster.engine._controllers if not isinstance(item, KUBEVIRT)]
     cluster.store.listeners.remove(cluster.engine._on_change)
-    cluster.engine = Engine(store=cluster.store, clock=cluster.clock, controllers=kept)
+    cluster.engine = ControllerLoop(store=cluster.store, clock=cluster.clock, controllers=kept)
     cluster.set_dials(pod_start=0, pod_stop=0)
     cluster.load([kubevirt(evictionStrategy="LiveMigrate")])
     cluster.apply([*nodes(), namespace("customapp")])

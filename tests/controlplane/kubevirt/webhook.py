@@ -17,18 +17,19 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at
 from gitbot.kubevirt import names
-from gitbot.kubevirt.admission import admit_instance, admit_instance_update, admit_migration
+from gitbot.kubevirt.admission import admit_migration
 from gitbot.kubevirt.eviction import admit_eviction
-from gitbot.kubevirt.reconcile import Update
-from gitbot.kubevirt.verdicts import Admitted, Refused, Verdict
-from gitbot.model.objects import KubernetesObject, annotations_of, at
+from gitbot.kubevirt.webhook_answers import Admitted, Refused, WebhookAnswer
+from gitbot.simulation.kubevirt.instance_admission import admit_instance_update
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import controller_of
 from tests.controlplane.certificates import Authority
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.policies import ACCOUNTS, FOREIGN
+from tests.virt_api.instances import admit_instance
 
 APISERVER = ACCOUNTS[0]
 _DENIED = " denied the request: "
@@ -161,7 +162,7 @@ class _Judge:
             return _answer(self._migration(request))
         return self._instance(request)
 
-    def _migration(self, request: Mapping[str, Any]) -> Verdict:
+    def _migration(self, request: Mapping[str, Any]) -> WebhookAnswer:
         migration, namespace = request["object"], request["namespace"]
         name = str(at(migration, "spec", "vmiName", default=""))
         selector = {"labelSelector": f"{names.VMI_NAME}={name}"}
@@ -207,8 +208,8 @@ class _Judge:
             owner=parent,
         )
         for effect in verdict.effects:
-            if isinstance(effect, Update) and not dry_run:
-                self._write(effect.object)
+            if not dry_run:
+                self._write(effect)
         return _answer(verdict)
 
     def _write(self, obj: KubernetesObject) -> None:
@@ -232,7 +233,7 @@ class _Judge:
         return found[0] if found else {"metadata": {"namespace": "kubevirt"}}
 
 
-def _answer(verdict: Verdict) -> dict[str, Any]:
+def _answer(verdict: WebhookAnswer) -> dict[str, Any]:
     if isinstance(verdict, Admitted):
         return {"allowed": True, "warnings": list(verdict.warnings)}
     text = verdict.message.partition(_DENIED)[2] or verdict.message

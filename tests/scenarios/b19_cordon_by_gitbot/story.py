@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitbot.model.objects import at
-from gitbot.simulation.scenes import customapp
+from gitbot.kubernetes.objects import at
+from tests.doubles.customapp import customapp
+from tests.doubles.trouble import fail_next_migration, lose_node, return_node
 from tests.scenarios.clusters import START
 from tests.scenarios.loop import Loop
 
@@ -33,7 +34,7 @@ def story(folder: Path) -> str:
     loop.propose()
     (pull,) = loop.forge.list_pulls()
     loop.merge(pull.number)
-    loop.cluster.fail_next_migration("jumpbox", "customapp", reason="the target host gave up")
+    fail_next_migration(loop.cluster, "jumpbox", "customapp", reason="the target host gave up")
     loop.apply()
     loop.say(f"after the failure: cordoned {cordoned(loop)}, {loop.where('jumpbox')}")
     loop.propose()
@@ -42,9 +43,9 @@ def story(folder: Path) -> str:
         loop.merge(proposal.number)
     loop.apply()
     loop.say(f"emptied: cordoned {cordoned(loop)}, {loop.where('jumpbox')}")
-    loop.cluster.lose_node("kni-worker")
+    lose_node(loop.cluster, "kni-worker")
     loop.port.sleep(60)
-    loop.cluster.return_node("kni-worker")
+    return_node(loop.cluster, "kni-worker")
     loop.cluster.settle()
     loop.apply()
     loop.say(f"after the reboot: cordoned {cordoned(loop)}")

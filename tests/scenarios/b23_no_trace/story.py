@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gitbot.simulation.scenes import customapp
+from tests.doubles.customapp import customapp
 from tests.scenarios.b21_once_for_ever.story import REQUEST, foreign
 from tests.scenarios.clusters import START
 from tests.scenarios.loop import Loop

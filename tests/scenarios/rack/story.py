@@ -7,11 +7,18 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from gitbot.model.instants import format_instant
-from gitbot.model.ledger import Entry
-from gitbot.model.objects import at, labels_of
+from gitbot.kubernetes.objects import at, labels_of
+from gitbot.model.events import LedgerEvent, NodeChanged, NodeState
 from gitbot.ports.forge import PullRequest, PullState
-from gitbot.simulation.rack import RackSize, rack
+from gitbot.published.ledger_lines import line_value
+from tests.doubles.rack import RackSize, rack
+from tests.doubles.trouble import (
+    evict_instance,
+    fail_next_migration,
+    lose_node,
+    restart_machine,
+    return_node,
+)
 from tests.scenarios.clusters import START
 from tests.scenarios.loop import Loop
 from tests.scenarios.rack.watch import Watch
@@ -73,7 +80,7 @@ def story(folder: Path, size: RackSize | None = None) -> dict[str, str]:
     return {
         "comment.md": comment,
         "return.md": f"{back.body}\n{_comment(loop, back)}",
-        "ledger.txt": "".join(_line(entry) for entry in loop.entries()),
+        "ledger.txt": "".join(_line(event) for event in loop.events()),
         "story.txt": _shortened(loop.end()),
     }
 
@@ -95,10 +102,10 @@ def _plan_troubles(loop: Loop) -> tuple[str, ...]:
     order = loop.planned(DRAIN)
     failing, evicted, again, early = order[0], order[2], order[7], order[90]
     cluster, start = loop.cluster, loop.port.now()
-    cluster.fail_next_migration(*_pair(failing), reason="the guest dirties memory too fast")
-    cluster.at(start + 100, lambda: cluster.restart_machine(*_pair(early)))
+    fail_next_migration(cluster, *_pair(failing), reason="the guest dirties memory too fast")
+    cluster.at(start + 100, lambda: restart_machine(cluster, *_pair(early)))
     cluster.at(start + 160, lambda: _evict(loop, evicted))
-    cluster.at(start + 200, lambda: cluster.restart_machine(*_pair(again)))
+    cluster.at(start + 200, lambda: restart_machine(cluster, *_pair(again)))
     loop.say(f"the first migration of {failing} will fail")
     loop.say(f"{early} will restart before its turn, {again} after it was moved")
     loop.say(f"{evicted} will be evacuated by somebody else after it was moved")
@@ -111,7 +118,7 @@ def _pair(vm: str) -> tuple[str, str]:
 
 
 def _evict(loop: Loop, vm: str) -> None:
-    loop.cluster.evict_instance(*_pair(vm))
+    evict_instance(loop.cluster, *_pair(vm))
 
 
 def _until_quiet(loop: Loop) -> None:
@@ -121,10 +128,10 @@ def _until_quiet(loop: Loop) -> None:
         ready = _ready(loop)
         loop.port.sleep(60)
         for node in ready:
-            loop.cluster.lose_node(node)
+            lose_node(loop.cluster, node)
         loop.port.sleep(240)
         for node in ready:
-            loop.cluster.return_node(node)
+            return_node(loop.cluster, node)
         if ready:
             loop.say(f"rebooted: {', '.join(ready)}")
         elif result.did_nothing:
@@ -183,9 +190,9 @@ def _nothing_is_left(loop: Loop, nodes: list[str]) -> None:
     assert loop.apply().did_nothing
     assert loop.shell.ledger_store.read().head == before
     returned = {
-        entry.data["node"]
-        for entry in loop.entries()
-        if entry.file.startswith("nodes/") and entry.state == "returned"
+        event.facts.node
+        for event in loop.events()
+        if isinstance(event, NodeChanged) and event.state is NodeState.RETURNED
     }
     assert returned == set(nodes)
 
@@ -202,12 +209,14 @@ def _limits_were_kept(loop: Loop, watch: Watch) -> None:
     )
 
 
-def _line(entry: Entry) -> str:
-    place = f" {entry.source} -> {entry.landed or entry.to}" if entry.vm and entry.to else ""
-    node = f" {entry.data['node']}" if "node" in entry.data else ""
-    reason = f" ({entry.reason})" if entry.reason else ""
-    what = entry.vm or entry.file
-    return f"{entry.seq} {format_instant(entry.time)} {entry.state} {what}{node}{place}{reason}\n"
+def _line(event: LedgerEvent) -> str:
+    line = line_value(event)
+    ends = line.get("landed") or line.get("to", "")
+    place = f" {line.get('from', '')} -> {ends}" if "vm" in line and ends else ""
+    node = f" {event.facts.node}" if isinstance(event, NodeChanged) else ""
+    reason = f" ({line['reason']})" if "reason" in line else ""
+    what = line.get("vm", event.file)
+    return f"{event.seq} {line['time']} {event.state} {what}{node}{place}{reason}\n"
 
 
 def _shortened(told: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gitbot.execution.facts import is_own, is_ready, phase_of, vm_of
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, name_of
+from gitbot.execution.facts import is_own, is_ready, vm_of
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubernetes.phases import phase_of
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.store import Change
 

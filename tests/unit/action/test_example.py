@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
+from gitbot.documents import read_kubernetes_yaml
 from tests.unit.action.stage import ROOT, Runner
 
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"

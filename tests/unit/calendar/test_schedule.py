@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
+
 import pytest
 
-from gitbot.calendar import Schedule, current_or_next, occurrences, opening_words
+from gitbot.calendar import Schedule, current_or_next, occurrence_words, occurrences
+from gitbot.calendar import duration as seconds_of
 from gitbot.model.instants import FOREVER, format_instant, parse_instant
 
 
 def schedule(start: str, duration: str = "PT1H", rule: str = "", *exclude: str) -> Schedule:
     return Schedule(
-        start=start,
+        start=datetime.fromisoformat(start),
         time_zone="Europe/Madrid",
-        duration=duration,
+        duration=seconds_of(duration),
         recurrence=rule,
-        exclude=exclude,
+        exclude=tuple(map(date.fromisoformat, exclude)),
     )
 
 
@@ -132,10 +135,11 @@ def test_which_occurrences_fall_into_a_time(after: int, before: int, count: int)
     ],
 )
 def test_openings_in_words(now: int, words: str) -> None:
-    assert opening_words(WEEKLY, now=now) == words
+    occurrence = current_or_next(WEEKLY, now=now)
+    assert occurrence is not None
+    assert occurrence_words(occurrence, WEEKLY.time_zone, now=now) == words
 
 
 def test_a_schedule_that_is_over() -> None:
     once = schedule("2026-12-06T22:00")
-    assert opening_words(once, now=FIRST + 3_600) == "never opens again"
     assert current_or_next(once, now=FIRST + 3_600) is None

@@ -20,7 +20,7 @@ NOTHING = "nothing to do: everything approved is done, or waits"
         (ApplyResult(stop="held by hand"), [NOTHING, "stopped: held by hand"]),
         (
             ApplyResult(entries=1, created=1, in_flight=1),
-            ["1 under way; run again to follow them"],
+            ["1 running; run again to follow them"],
         ),
     ],
 )

@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import click
@@ -21,8 +22,9 @@ from gitbot.cli.options import ClusterAccess
 from gitbot.cli.pulls import clock_of
 from gitbot.documents import write_documents
 from gitbot.errors import SnapshotError, UsageError
+from gitbot.intents import read_intents
 from gitbot.model.instants import parse_instant
-from gitbot.model.plan_schema import plan_schema
+from gitbot.published import schema_of
 from gitbot.snapshot import from_objects, write_snapshot
 from tests.unit.workflows.test_check import CONFIGURATION, IMPOSSIBLE, OBJECTS, REQUEST, RULE
 
@@ -76,13 +78,28 @@ def test_plan_of_the_working_tree(run: Run) -> None:
 @pytest.mark.parametrize("command", ["plan", "check"])
 def test_machine_forms(run: Run, command: str) -> None:
     document = json.loads(run(command, "-o", "json").stdout)
-    jsonschema.validate(document, plan_schema())
+    jsonschema.validate(document, schema_of("PlacementPlan"))
     assert document["inputs"]["snapshot"]["takenAt"] == NOW
     assert run(command, "-o", "yaml").stdout.startswith("apiVersion: placement.gitbot.dev/v1alpha1")
     assert run(command, "-o", "markdown").stdout.startswith("<!-- gitbot:plan:iberia -->\n✅")
     assert json.loads(run(command, "-o", "sarif").stdout)["runs"][0]["results"] == []
     assert ET.fromstring(run(command, "-o", "junit").stdout).get("failures") == "0"
     assert run(command, "-o", "github").stdout == ""
+
+
+@pytest.mark.parametrize("command", ["plan", "check", "render"])
+def test_intents_are_read_once_a_run(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    readings: list[str] = []
+
+    def counted(files: Any, settings: Any, cluster: str) -> Any:
+        readings.append(cluster)
+        return read_intents(files, settings, cluster)
+
+    monkeypatch.setattr("gitbot.workflows.revision.read_intents", counted)
+    assert run(command).return_value == 0
+    assert readings == ["iberia"]
 
 
 def test_a_hold_exits_1_in_every_form(run: Run, folder: Path) -> None:

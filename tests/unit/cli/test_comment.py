@@ -18,9 +18,9 @@ from gitbot.cli import comment
 from gitbot.errors import UsageError
 from gitbot.execution.state import stop_flag
 from gitbot.simulation.port import SimulatedPort
-from gitbot.simulation.scenes import customapp
 from gitbot.snapshot import write_snapshot
-from gitbot.workflows.reconcile import SNAPSHOT_FILE, snapshot_branch
+from gitbot.workflows.snapshots import SNAPSHOT_FILE, snapshot_branch
+from tests.doubles.customapp import customapp
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, configuration
 
 
@@ -81,7 +81,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 def obey(*arguments: str) -> Result:
     return CliRunner().invoke(
-        comment.command, list(arguments), catch_exceptions=False, standalone_mode=False
+        comment.comment, list(arguments), catch_exceptions=False, standalone_mode=False
     )
 
 
@@ -133,7 +133,7 @@ def test_a_command_that_cannot_be_carried_out_ends_with_1(place: Place) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(None, "which comment is meant"), ("", "cannot be read"), ("{}", "no event about a comment")],
+    [(None, "which comment is meant"), ("", "cannot be read"), ("{}", "not an event about")],
 )
 def test_an_event_that_says_nothing_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, message: str

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
-from gitbot.cli.doctor import command
+from gitbot.cli.doctor import doctor
 from gitbot.cli.schema import schema_of
 from gitbot.errors import (
     ClusterError,
@@ -34,7 +35,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(
-        command, list(arguments), standalone_mode=False, catch_exceptions=False
+        doctor, list(arguments), standalone_mode=False, catch_exceptions=False
     )
 
 
@@ -69,6 +70,10 @@ def test_the_document_is_what_its_schema_says(arguments: tuple[str, ...]) -> Non
     document = json.loads(run(*arguments, "-o", "json").stdout)
     jsonschema.validate(document, schema_of("Diagnosis"))
     assert all(check["fix"] for check in document["checks"] if check["outcome"] != "pass")
+    again = yaml.safe_load(run(*arguments, "-o", "yaml").stdout)
+    assert [item["name"] for item in again["checks"]] == [
+        item["name"] for item in document["checks"]
+    ]
 
 
 def test_a_broken_configuration_on_the_base_is_said(clone: Path) -> None:
@@ -120,7 +125,7 @@ def test_without_a_configuration_there_is_a_table_all_the_same(
         (ConflictError("moved"), "make `git fetch` work here"),
         (ForgeError("502"), "check forge.repository, "),
         (ClusterError("timed out"), "make `kubectl get nodes` work "),
-        (LedgerError("torn"), "run `gitbot ledger verify`"),
+        (LedgerError("damaged"), "run `gitbot ledger verify`"),
         (InvalidInput("wrong"), "correct what the message names"),
         (UsageError("no such cluster"), "put right what the message names"),
     ],

@@ -36,7 +36,7 @@ main()
 """
 REMOVING = """
 import os, signal, sys
-from gitbot.adapters.temporary import temporary_folder
+from gitbot.adapters.files import temporary_folder
 signals = [signal.SIGINT]
 def watch(event, _):
     if event == "shutil.rmtree" and signals:

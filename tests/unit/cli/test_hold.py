@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
-from gitbot import wiring
+from gitbot.adapters.late import LateCluster
 from gitbot.cli import hold, resume
 from gitbot.errors import ClusterError, GitbotError, RepositoryError
 from gitbot.execution.state import stop_flag
 from gitbot.ports.cluster import Cluster
-from gitbot.wiring import LateCluster
+from gitbot.wiring import workspace
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.shell import Shell
 from tests.unit.workflows.doubles import Stage, a_move, a_plan
@@ -41,7 +41,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, shell: Shell | None, cluster: Cluster
         del where
         if shell is None:
             raise RepositoryError("git fetch failed")
-        late = cast("Cluster", LateCluster("prod", lambda: cluster or no_kubeconfig()))
+        late = LateCluster("prod", lambda: cluster or no_kubeconfig())
         yield replace(shell, cluster=late)
 
     monkeypatch.setattr(hold, "running", opened)
@@ -59,7 +59,7 @@ def test_without_the_remote_the_cluster_is_held(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve(monkeypatch, None, stage.cluster)
-    result = call(hold.command, "--reason", "smoke")
+    result = call(hold.hold, "--reason", "smoke")
     assert result.return_value == 0
     assert result.stdout == "stopped (flag set in cluster): smoke\n"
     assert result.stderr == "warning: not set in the ledger: git fetch failed\n"
@@ -71,7 +71,7 @@ def test_without_the_cluster_the_ledger_is_held(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve(monkeypatch, stage.shell, None)
-    result = call(hold.command, "--reason", "smoke")
+    result = call(hold.hold, "--reason", "smoke")
     assert result.return_value == 0
     assert result.stdout == "stopped (flag set in ledger): smoke\n"
     assert "warning: not set in the cluster: no kubeconfig\n" in result.stderr
@@ -83,7 +83,7 @@ def test_without_the_cluster_the_ledger_is_held(
 def test_with_neither_it_fails_and_says_both(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(monkeypatch, None, None)
     with pytest.raises(GitbotError) as caught:
-        call(hold.command)
+        call(hold.hold)
     assert caught.value.exit_code == 2
     assert str(caught.value).splitlines() == [
         "the stop flag is set nowhere",
@@ -107,14 +107,14 @@ def test_a_cluster_named_by_hand_is_held_without_a_configuration(
         opened.append(where)
         return stage.cluster
 
-    monkeypatch.setattr(wiring, "open_cluster", open_cluster)
-    result = call(hold.command, "--reason", "smoke", "--context", "prod-admin")
+    monkeypatch.setattr(workspace, "open_cluster", open_cluster)
+    result = call(hold.hold, "--reason", "smoke", "--context", "prod-admin")
     assert result.stdout == "stopped (flag set in cluster): smoke\n"
     assert "warning: not set in the ledger: " in result.stderr
     assert opened == [{"name": "prod-admin", "kubeconfig": "", "context": "prod-admin"}]
     assert stage.cluster.flag == "smoke (ann)"
     with pytest.raises(GitbotError, match="the stop flag is set nowhere"):
-        call(hold.command)
+        call(hold.hold)
 
 
 def test_what_runs_is_cancelled_without_the_remote(
@@ -123,7 +123,7 @@ def test_what_runs_is_cancelled_without_the_remote(
     stage.cluster.stuck = {"one"}
     apply(stage.shell, max_runtime=7)
     serve(monkeypatch, None, stage.cluster)
-    assert "deleted: " in call(hold.command, "--cancel-running").stdout
+    assert "deleted: " in call(hold.hold, "--cancel-running").stdout
     assert stage.cluster.list_migrations() == ()
 
 
@@ -131,7 +131,7 @@ def test_what_could_not_be_cancelled_is_not_clean(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve(monkeypatch, stage.shell, None)
-    result = call(hold.command, "--cancel-running")
+    result = call(hold.hold, "--cancel-running")
     assert result.return_value == 2
     assert "what runs was not cancelled in the cluster: no kubeconfig" in result.stderr
 
@@ -140,10 +140,10 @@ def test_resume_without_the_cluster_takes_nothing_away(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve(monkeypatch, stage.shell, stage.cluster)
-    call(hold.command)
+    call(hold.hold)
     serve(monkeypatch, stage.shell, None)
     with pytest.raises(GitbotError, match=r"not resumed, .*: no kubeconfig"):
-        call(resume.command)
+        call(resume.resume)
     assert stop_flag(stage.store.read(), "prod")
     assert stage.cluster.flag is not None
 
@@ -153,14 +153,14 @@ def test_a_half_resume_says_what_remains(stage: Stage, monkeypatch: pytest.Monke
         raise RepositoryError("push refused")
 
     serve(monkeypatch, stage.shell, stage.cluster)
-    call(hold.command)
+    call(hold.hold)
     before: Callable[..., None] = stage.store.before_append
     stage.store.before_append = refuse
     with pytest.raises(GitbotError, match=r"half resumed: .* in the ledger remains: push refused"):
-        call(resume.command)
+        call(resume.resume)
     assert stop_flag(stage.store.read(), "prod")
     stage.store.before_append = before
-    assert call(resume.command).stdout == "resumed by ann\n"
+    assert call(resume.resume).stdout == "resumed by ann\n"
     assert apply(stage.shell).created == 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from gitbot.cli.init import command
+from gitbot.cli.init import init
 from gitbot.cli.linting import lint
 from gitbot.documents import read_documents
 from gitbot.errors import UsageError
@@ -22,7 +22,7 @@ GITHUB = (
 
 
 def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(command, list(arguments), standalone_mode=False)
+    result = CliRunner().invoke(init, list(arguments), standalone_mode=False)
     if result.exception is not None:
         raise result.exception
     return result
@@ -86,7 +86,7 @@ def test_the_paths_written_are_printed(tmp_path: Path) -> None:
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine\n")
-    with pytest.raises(UsageError, match=r"README\.md is there already"):
+    with pytest.raises(UsageError, match=r"README\.md is there already; rename it"):
         run(str(tmp_path))
     assert tree(tmp_path) == {"README.md": b"mine\n"}
 

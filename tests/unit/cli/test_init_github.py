@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from gitbot.adapters.files import ShippedTexts
-from gitbot.cli.init_github import GitHubChoices, check_choices, workflow_files
-from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
+from gitbot.cli.init import GitHubChoices, check_choices, workflow_files
+from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import UsageError
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

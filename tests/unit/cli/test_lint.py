@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gitbot.cli import lint_files as tree
-from gitbot.cli.init import command as init
-from gitbot.cli.lint import command as lint
+from gitbot.cli.init import init
+from gitbot.cli.lint import lint
 from gitbot.cli.linting import lint as lint_files
 from gitbot.errors import GitbotError, RepositoryError, UsageError
 
@@ -166,7 +166,7 @@ ERRORS: list[tuple[list[str], type[GitbotError], str]] = [
     ([".."], UsageError, "there is no .gitbot.yaml in"),
     (["README.md", "/"], UsageError, "is not in the repository"),
     (["--rev", "main"], RepositoryError, "there is no commit 'main'"),
-    (["--rev=--output=x"], RepositoryError, "is no branch, tag or full commit id"),
+    (["--rev=--output=x"], RepositoryError, "is not a branch, tag or full commit id"),
 ]
 
 

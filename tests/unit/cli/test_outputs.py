@@ -15,7 +15,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from gitbot.cli import apply, ledger, propose, reconcile, status
+from gitbot.cli import apply, get, ledger, propose, reconcile, status
 from gitbot.cli.main import COMMANDS, cli
 from gitbot.cli.schema import schema_of
 from gitbot.documents import write_documents
@@ -201,7 +201,7 @@ def test_commands_that_change_the_world(monkeypatch: pytest.MonkeyPatch) -> None
         del where
         yield story.shell
 
-    for module in (apply, ledger, propose, reconcile, status):
+    for module in (apply, get, ledger, propose, reconcile, status):
         monkeypatch.setattr(module, "running", opened)
 
     def kind(*arguments: str) -> str:
@@ -209,6 +209,7 @@ def test_commands_that_change_the_world(monkeypatch: pytest.MonkeyPatch) -> None
 
     assert kind("propose") == "ProposeResult"
     assert kind("status") == "Status"
+    assert kind("get", "requests") == "Listing"
     for pull in story.pulls():
         story.merge(pull.number)
     assert kind("apply") == "ApplyResult"
@@ -219,7 +220,7 @@ def test_commands_that_change_the_world(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_no_command_with_json_is_forgotten() -> None:
     here = {command[0] for command, _, _ in ASKING} | {"policy test", "ledger show"}
-    here |= {"propose", "status", "apply", "reconcile", "comment", "doctor"}
+    here |= {"propose", "status", "get", "apply", "reconcile", "comment", "doctor"}
     assert set(_with_json()) == here
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 import click
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from gitbot.cli import (
@@ -27,18 +28,19 @@ from gitbot.cli import (
 )
 from gitbot.cli.schema import schema_of
 from gitbot.workflows.shell import Shell
-from tests.unit.workflows.story import REQUEST, RULE, Story
+from tests.doubles.ledger import of_newer_gitbot
+from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
 
 COMMANDS: dict[str, click.Command] = {
-    "apply": apply.command,
-    "cancel": cancel.command,
-    "hold": hold.command,
-    "ledger": ledger.command,
-    "propose": propose.command,
-    "reconcile": reconcile.command,
-    "resume": resume.command,
-    "returned": returned.command,
-    "status": status.command,
+    "apply": apply.apply,
+    "cancel": cancel.cancel,
+    "hold": hold.hold,
+    "ledger": ledger.ledger,
+    "propose": propose.propose,
+    "reconcile": reconcile.reconcile,
+    "resume": resume.resume,
+    "returned": returned.returned,
+    "status": status.status,
 }
 Run = Callable[..., Result]
 
@@ -97,7 +99,7 @@ def test_json_comes_with_its_kind(story: Story, run: Run) -> None:
 
 
 def test_status_says_what_waits_and_what_to_type(story: Story, run: Run) -> None:
-    assert run("status").stdout == "nothing is under way, and nothing waits\n"
+    assert run("status").stdout == "nothing is running, and nothing waits\n"
     run("propose")
     assert "pull request 1 is open" in run("status").stdout
     story.merge()
@@ -123,7 +125,27 @@ def test_the_ledger_answers_who_moved_what(story: Story, run: Run) -> None:
     jsonschema.validate(document, schema_of("LedgerEntryList"))
     items = document["items"]
     assert {item["merger"] for item in items} == {"bob"}
+    assert yaml.safe_load(run("ledger", "show", "-o", "yaml", "--by", "bob").stdout) == document
+    assert run("ledger", "show", "-n", "nowhere").stdout == "no entry\n"
+    everywhere = run("ledger", "show").stdout
+    assert run("ledger", "show", "-n", "customapp").stdout == everywhere
+    assert run("ledger", "show", "-n", "nowhere", "-A").stdout == everywhere
     assert run("ledger", "verify").stdout.endswith("1 plan: whole\n")
+
+
+def test_the_ledger_shows_what_a_newer_gitbot_wrote(story: Story, run: Run) -> None:
+    run("propose")
+    ledger = story.store.ledger
+    file = f"requests/{CLUSTER}/request/db/one.jsonl"
+    story.store.ledger = of_newer_gitbot(ledger, file=file, cluster=CLUSTER, time=0)
+    newest = run("ledger", "show").stdout.splitlines()[-1]
+    assert newest.split()[:3] == ["1970-01-01T00:00:00Z", "paused?", file]
+    document = json.loads(run("ledger", "show", "-o", "json").stdout)
+    jsonschema.validate(document, schema_of("LedgerEntryList"))
+    assert document["items"][-1]["state"] == "paused"
+    assert "stopped: a newer gitbot wrote to the ledger" in run("status").stdout
+    assert "stopped: a newer gitbot wrote to the ledger" in run("apply").stdout
+    assert "nothing is proposed: a newer gitbot" in run("propose").stderr
 
 
 def test_cancel_ends_a_request(story: Story, run: Run) -> None:

@@ -12,7 +12,8 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner, Result
 
-from gitbot.cli.schema import SCHEMAS, command, schema_of
+from gitbot.cli.schema import SCHEMAS, schema_of
+from gitbot.cli.schema import schema as schema_command
 from gitbot.errors import UsageError
 from gitbot.intents.registry import KINDS
 
@@ -20,7 +21,7 @@ WRITTEN = sorted([*KINDS, "Configuration"])
 
 
 def run(*arguments: str) -> Result:
-    result = CliRunner().invoke(command, list(arguments), standalone_mode=False)
+    result = CliRunner().invoke(schema_command, list(arguments), standalone_mode=False)
     if result.exception is not None:
         raise result.exception
     return result

@@ -20,7 +20,7 @@ from gitbot.cli.options import (
     now_option,
     output_option,
 )
-from gitbot.cli.snapshot import command
+from gitbot.cli.snapshot import snapshot
 from gitbot.errors import ClusterError, SnapshotError, UsageError
 from gitbot.snapshot import read_snapshot
 
@@ -38,7 +38,7 @@ def files(tmp_path: Path) -> list[str]:
 
 
 def run(*arguments: str, stdin: bytes = b"") -> Result:
-    return CliRunner().invoke(command, arguments, input=stdin)
+    return CliRunner().invoke(snapshot, arguments, input=stdin)
 
 
 def test_files_become_one_file(files: list[str], tmp_path: Path) -> None:

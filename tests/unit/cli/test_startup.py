@@ -1,11 +1,15 @@
-"""Start-up: --version and --help import nothing heavy."""
+"""Start-up: --version and --help import nothing heavy, and lint only what reads intents."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from gitbot.cli.init import init
 
 HEAVY = ("kubernetes", "github", "git", "pydantic", "numpy", "yaml", "jinja2", "requests")
 PROBE = """
@@ -30,6 +34,43 @@ def test_nothing_heavy_is_imported(argument: str) -> None:
     assert "gitbot" in done.stdout
 
 
+NO_WORK_OF_LINT = tuple(name for name in HEAVY if name not in {"pydantic", "yaml"})
+BAD = """
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: MigrationRequest
+metadata: {name: move, namespace: customapp}
+spec: {vms: {names: [db-1]}, attemps: 2}
+"""
+
+
+@pytest.mark.parametrize("findings", [False, True])
+@pytest.mark.parametrize("output", ["text", "json", "sarif", "junit", "github"])
+def test_lint_loads_no_numpy_and_no_client(tmp_path: Path, output: str, *, findings: bool) -> None:
+    assert CliRunner().invoke(init, [str(tmp_path)]).exit_code == 0
+    if findings:
+        (tmp_path / "intents/prod/bad.yaml").write_text(BAD)
+    code = f"""
+import sys
+from gitbot.cli.main import main
+try:
+    main(["lint", "--output", {output!r}])
+except SystemExit as ended:
+    assert ended.code == {int(findings)}, ended.code
+loaded = {{name.partition(".")[0] for name in sys.modules}}
+assert "pydantic" in loaded, "nothing was read"
+print("heavy:", sorted(loaded & set({NO_WORK_OF_LINT!r})), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert "heavy: []" in done.stderr
+
+
 def test_output_that_cannot_be_written_is_no_bug() -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device, not a file
         done = subprocess.run(
@@ -41,17 +82,31 @@ def test_output_that_cannot_be_written_is_no_bug() -> None:
             timeout=60,
         )
     assert done.returncode == 2
-    assert done.stderr.startswith("error: what was said could not be written")
+    assert done.stderr.startswith("error: the output could not be written")
 
 
 def test_the_cycle_collector_runs_in_a_command_and_no_plugin_reads_along() -> None:
     code = (
         "import gc, os, sys; from gitbot.__main__ import main; from gitbot.cli import version; "
-        "version.command.callback = lambda **_: print("
-        "gc.isenabled(), gc.get_freeze_count() > 0, os.environ['PYDANTIC_DISABLE_PLUGINS']); "
+        "version.version.callback = lambda **_: print("
+        "gc.isenabled(), gc.get_freeze_count() > 0, gc.get_threshold()[0], "
+        "os.environ['PYDANTIC_DISABLE_PLUGINS']); "
         "sys.argv = ['gitbot', 'version']; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    assert done.stdout == "True True __all__\n"
+    assert done.stdout == "True True 20000 __all__\n"
+
+
+def test_a_pyyaml_without_libyaml_is_an_error_in_words(tmp_path: Path) -> None:
+    (tmp_path / ".gitbot.yaml").write_text("kind: Configuration\n")
+    program = (
+        "import sys; sys.modules['yaml._yaml'] = None; sys.argv = ['gitbot', 'lint']\n"
+        "from gitbot.__main__ import main; main()"
+    )
+    line = [sys.executable, "-c", program]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "was built without libyaml" in done.stderr
+    assert "bug" not in done.stderr

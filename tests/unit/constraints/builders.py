@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.names import IntentRef, NamespacedName
-from gitbot.model.objects import KubernetesObject, name_of
+from gitbot.model.names import IntentRef
 from gitbot.model.problem import PlacementProblem
 
 ZONE = "topology.kubernetes.io/zone"

@@ -10,7 +10,7 @@ import pytest
 from gitbot.constraints.kubevirt_target import target_of
 from gitbot.constraints.transit import Transit
 from gitbot.constraints.world import World
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.pod import Pod
 from gitbot.model.problem import Pin
 from tests.unit.constraints.builders import (

@@ -10,12 +10,12 @@ from gitbot.constraints.kubevirt_target import target_of
 from gitbot.constraints.quota import quotas_of
 from gitbot.constraints.world import World
 from gitbot.errors import SnapshotError
+from gitbot.kubernetes.quantities import milli, units_of, whole
+from gitbot.kubernetes.selectors import LabelMatcher, Requirement, parse_int64
 from gitbot.kubevirt.limits import limits_of
 from gitbot.model.node import Node
 from gitbot.model.pod import Pod
-from gitbot.model.quantities import milli, units_of, whole
 from gitbot.model.scheduling import HostPort, Taint, Toleration
-from gitbot.model.selectors import LabelSelector, Requirement, parse_int64
 from tests.unit.constraints.builders import machine, node, pod, snapshot, vm_name, zones
 
 
@@ -76,7 +76,7 @@ def test_amounts_that_no_int64_holds_are_the_schedulers(
     "text", ["", "Gi", "1 Gi", "1gi", "1_000", "0x10", "1e1000", "\u0661", "--1"]
 )
 def test_what_is_no_quantity_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no Kubernetes quantity"):
+    with pytest.raises(ValueError, match="is not a Kubernetes quantity"):
         whole(text)
 
 
@@ -123,13 +123,13 @@ def test_requirements(
 
 
 def test_selectors_of_nothing_and_of_everything() -> None:
-    assert not LabelSelector.of(None).matches({})
-    assert LabelSelector.of({}).matches({"a": "b"})
-    assert LabelSelector.of({}).everything
-    assert not LabelSelector.of(None).everything
+    assert not LabelMatcher.of(None).matches({})
+    assert LabelMatcher.of({}).matches({"a": "b"})
+    assert LabelMatcher.of({}).everything
+    assert not LabelMatcher.of(None).everything
     both = {"matchLabels": {"a": "1"}, "matchExpressions": [{"key": "b", "operator": "Exists"}]}
-    assert LabelSelector.of(both).matches({"a": "1", "b": ""})
-    assert not LabelSelector.of(both).matches({"a": "1"})
+    assert LabelMatcher.of(both).matches({"a": "1", "b": ""})
+    assert not LabelMatcher.of(both).matches({"a": "1"})
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner, Result
 
-from gitbot.cli.explain import command
-from gitbot.constraints.explanation import schema
+from gitbot.cli.explain import explain as explains
 from gitbot.errors import SnapshotError, UsageError
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.published import schema_of
 from tests.unit.constraints.builders import ZONE, machine, node, pod, zones
 
 APART = {
@@ -48,14 +48,17 @@ def scene(tmp_path: Path) -> str:
 def explain(scene: str, *arguments: str) -> Result:
     """Run the command; an error of gitbot is raised as it is."""
     return CliRunner().invoke(
-        command, [*arguments, "--snapshot", scene], catch_exceptions=False, standalone_mode=False
+        explains,
+        [*arguments, "--snapshot", scene],
+        catch_exceptions=False,
+        standalone_mode=False,
     )
 
 
 def subject(scene: str, *arguments: str) -> dict[str, Any]:
     result = explain(scene, *arguments, "-o", "json")
     document = json.loads(result.stdout)
-    jsonschema.validate(document, schema())
+    jsonschema.validate(document, schema_of("Explanation"))
     found: dict[str, Any] = document["subjects"][0]
     return found
 
@@ -133,8 +136,8 @@ def test_yaml_holds_the_same_document(scene: str) -> None:
         (("nodes/a-1",), "found 'nodes/a-1', expected vm/NAME, vmi/NAME or pod/NAME"),
         (("web-1", "--added-node-selector", "zone"), "found 'zone', expected KEY=VALUE"),
         (("customapp/web-1",), "or pod/NAME; -n NAME gives the namespace"),
-        (("web-1", "--added-node-selector", "a b=c"), "'a b=c' is no label: "),
-        (("web-1", "--added-node-selector", "a=c d"), "'a=c d' is no label: "),
+        (("web-1", "--added-node-selector", "a b=c"), "'a b=c' is not a label: "),
+        (("web-1", "--added-node-selector", "a=c d"), "'a=c d' is not a label: "),
         (
             ("web-1", "--added-node-selector", "a=b", "--added-node-selector", "a=c"),
             "found a twice, with b and c",
@@ -246,14 +249,14 @@ def test_what_was_not_taken_from_a_file_is_said_on_stderr(tmp_path: Path) -> Non
 def test_objects_come_from_standard_input_as_kubectl_prints_them(scene: str) -> None:
     piped = Path(scene).read_bytes()
     arguments = ["pod/waiting", "-n", "customapp", "--snapshot", "-"]
-    result = CliRunner().invoke(command, arguments, input=piped, standalone_mode=False)
+    result = CliRunner().invoke(explains, arguments, input=piped, standalone_mode=False)
     assert result.stdout == explain(scene, "pod/waiting", "-n", "customapp").stdout
     for text, options, message in (
         (b"", (), "standard input: found an empty file"),
         (piped, ("--snapshot", "-"), "standard input can be read once, found it given twice"),
     ):
         result = CliRunner().invoke(
-            command, [*arguments, *options], input=text, standalone_mode=False
+            explains, [*arguments, *options], input=text, standalone_mode=False
         )
         assert message in str(result.exception)
 

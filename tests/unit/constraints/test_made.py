@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+from gitbot.constraints.facts import FACT_KINDS, StandingFacts
 from gitbot.constraints.instances import Instances
-from gitbot.constraints.made import LastMade, Made
+from gitbot.constraints.made import LastMade, Made, Remade
 from gitbot.constraints.world import World
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.cluster import ClusterSnapshot
 from gitbot.snapshot import from_objects
 
 POD: KubernetesObject = {
@@ -20,16 +25,16 @@ NAME = NamespacedName(namespace="db", name="one")
 
 
 def test_the_last_is_made_once_and_another_anew() -> None:
-    asked: list[str] = []
+    before: list[tuple[list[str], str] | None] = []
 
-    def make(value: list[str]) -> str:
-        asked.append(value[0])
+    def make(value: list[str], last: tuple[list[str], str] | None) -> str:
+        before.append(last)
         return value[0]
 
     made = LastMade(make)
     first, second = ["x"], ["x"]
     assert [made(first), made(first), made(second), made(first)] == ["x"] * 4
-    assert len(asked) == 3, "equal values are not the same value"
+    assert before == [None, (first, "x"), (second, "x")], "equal values are not the same value"
 
 
 def test_many_are_remembered_up_to_a_number() -> None:
@@ -47,6 +52,22 @@ def test_many_are_remembered_up_to_a_number() -> None:
     assert asked == [0, 1, 2, 0]
 
 
+def test_a_row_of_the_very_same_values_is_made_once_while_it_keeps_coming() -> None:
+    asked: list[str] = []
+
+    def make(*parts: str) -> str:
+        asked.append("".join(parts))
+        return asked[-1]
+
+    made = Remade(make)
+    one, two = "one", "two"
+    assert made([(one,), (one, two)]) == ["one", "onetwo"]
+    assert made([(one, two), (two,)]) == ["onetwo", "two"]
+    assert asked == ["one", "onetwo", "two"]
+    assert made([(one,)]) == ["one"]
+    assert asked[3:] == ["one"], "it was not among the last ones"
+
+
 def test_two_worlds_of_one_snapshot_change_apart() -> None:
     snapshot = from_objects("prod", [NODE, POD], 0)
     first, second = World.of(snapshot), World.of(snapshot)
@@ -56,6 +77,43 @@ def test_two_worlds_of_one_snapshot_change_apart() -> None:
     for other in (second, World.of(snapshot)):
         assert other.node_of(NAME) == "a"
         assert not other.unschedulable("a")
+
+
+def _pod(name: str, node: str, cpu: str) -> KubernetesObject:
+    requests = {"requests": {"cpu": cpu}}
+    return {
+        **POD,
+        "metadata": {"namespace": "db", "name": name, "labels": {"app": name}},
+        "spec": {"nodeName": node, "containers": [{"name": "c", "resources": requests}]},
+    }
+
+
+def test_a_world_made_from_the_last_one_answers_as_one_made_from_nothing() -> None:
+    room = {"status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}}}
+    nodes = [{**NODE, "metadata": {"name": name}, **room} for name in ("a", "b")]
+    first = from_objects("prod", [*nodes, *(_pod(f"p{n}", "a", "100m") for n in range(12))], 0)
+    facts = World.of(first).state.facts
+    new = [_pod("p1", "b", "300m"), _pod("q", "b", "1")]  # p0 went, p1 moved, q came
+    pods = (*first.of("Pod")[2:], *from_objects("prod", new, 1).of("Pod"))
+    followed = World.of(replace(first, objects={**first.objects, "Pod": pods}))
+    fresh = World.of(from_objects("prod", [*nodes, *pods], 1))
+    for node in ("a", "b"):
+        assert followed.pods_on(node) == fresh.pods_on(node)
+        assert followed.free(node) == fresh.free(node)
+    assert followed.state.facts is facts
+    assert fresh.state.facts is not facts, "the nodes are others"
+
+
+def test_the_facts_are_made_of_the_kinds_that_are_looked_at_for_a_change() -> None:
+    asked: set[str] = set()
+
+    class Listening(dict[str, tuple[KubernetesObject, ...]]):
+        def get(self, kind: str, default: Any = None) -> Any:
+            asked.add(kind)
+            return super().get(kind, default)
+
+    StandingFacts(ClusterSnapshot(cluster="prod", taken_at=0, objects=Listening()))
+    assert asked == set(FACT_KINDS)
 
 
 def test_instances_are_made_once_of_a_snapshot() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from gitbot.constraints.explanation import Explainer
 from gitbot.constraints.prediction_checks import nodes_looked_for
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject
-from gitbot.model.plan import Outcome
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.diagnosis import Outcome
 from tests.unit.constraints.builders import node, pod, snapshot
 
 NEW = NamespacedName(namespace="customapp", name="new")

@@ -8,8 +8,8 @@ import pytest
 
 from gitbot.constraints.explanation import Explainer
 from gitbot.constraints.transit import Transit
-from gitbot.model.objects import KubernetesObject
-from gitbot.model.plan import Outcome
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.diagnosis import Outcome
 from gitbot.model.problem import Pin
 from tests.unit.constraints.builders import machine, problem, snapshot, vm_name, zones
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from gitbot.cli.explain import SCORERS, command
+from gitbot.cli.explain import SCORERS
+from gitbot.cli.explain import explain as explains
 from gitbot.constraints.beta_distribution import (
     largest_deviation,
     probability_of_moments,
@@ -27,8 +28,8 @@ from gitbot.constraints.trimaran import (
     target_load_packing,
 )
 from gitbot.errors import SnapshotError, UsageError
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject
 from tests.unit.constraints.builders import node, pod, snapshot
 
 NEW = NamespacedName(namespace="customapp", name="new")
@@ -229,7 +230,7 @@ def explain(tmp_path: Path, *arguments: str) -> Any:
     metrics.write_text(json.dumps(report(a_1=measures(cpu_avg=12.5))))
     called = ["pod/new", "--snapshot", str(cluster), *arguments]
     called = [str(metrics) if item == "METRICS" else item for item in called]
-    return CliRunner().invoke(command, called, catch_exceptions=False, standalone_mode=False)
+    return CliRunner().invoke(explains, called, catch_exceptions=False, standalone_mode=False)
 
 
 def test_the_command_takes_scorers_and_a_file_with_metrics(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from gitbot.constraints.verdicts import NodeVerdict
 from gitbot.constraints.world import World
-from gitbot.model.objects import name_of
+from gitbot.kubernetes.objects import name_of
 from gitbot.model.pod import Pod
 from tests.unit.constraints.recordings import recorded, scenario_snapshot
 

@@ -11,9 +11,9 @@ from gitbot.constraints.instances import Instances
 from gitbot.constraints.placement_rule import placement_rules
 from gitbot.constraints.replay import replay
 from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.instants import Interval
 from gitbot.model.names import IntentRef
-from gitbot.model.objects import KubernetesObject, name_of
 from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef, Wave
 from gitbot.model.problem import (
     Freeze,
@@ -147,6 +147,26 @@ def test_two_moves_of_one_wave_need_room_for_both_and_later_waves_do_not() -> No
     assert codes(found, first, replace(second, wave=1)) == []
 
 
+def test_a_move_has_the_room_that_the_moves_it_waits_for_have_left() -> None:
+    """Whatever else has ended: the planned times promise nothing."""
+    nodes = [*zones("a", "b", per_zone=1, memory="3Gi"), *zones("c", per_zone=1, memory="3Gi")]
+    scene = [*nodes, *machine("db-1", "a-1"), *machine("db-2", "b-1")]
+    found = problem(*scene, goals=(goal("db-1", "db-2"),))
+    first = move("db-1", "a-1", "c-1", after=())
+    second = move("db-2", "b-1", "a-1", number=2, wave=1, after=(first.ref,))
+    assert codes(found, first, second) == []
+    assert codes(found, first, replace(second, after=())) == ["not-schedulable"]
+    assert codes(found, first, replace(second, starts=30)) == ["order"]
+
+
+def test_a_vm_moves_again_only_after_its_first_move() -> None:
+    found = problem(*SCENE, goals=(goal("db-1"),))
+    first = move("db-1", "a-1", "c-1", after=())
+    second = move("db-1", "c-1", "c-2", number=2, wave=1, after=(first.ref,))
+    assert codes(found, first, second) == []
+    assert codes(found, first, replace(second, after=())) == ["duplicate-move"]
+
+
 def test_a_swap_in_one_wave_breaks_the_rule_while_both_pods_stand() -> None:
     scene = [*zones("a", "b"), *machine("db-1", "a-1"), *machine("db-2", "b-1")]
     found = problem(*scene, goals=(goal("db-1", "db-2"),), rules=(apart(*scene),))
@@ -192,6 +212,37 @@ def test_company_that_leaves_first_is_seen_in_any_order_of_completion() -> None:
     assert codes(found, both[0]) == ["rule-worsened"]
     assert codes(found, both[1]) == ["rule-worsened"]
     assert codes(found, move("db-1", "a-1", "a-2")) == []
+
+
+def test_a_breach_that_one_move_heals_is_not_brought_back_by_the_next() -> None:
+    """Two VMs in zone b, one in c, none in a: one may go to a, the other to c only before that."""
+    scene = [*zones("a", "b", "c"), *machine("db-1", "b-1"), *machine("db-2", "b-2")]
+    scene += machine("db-3", "c-1")
+    even = placement_rules(
+        Instances(snapshot(*scene)),
+        ref=rule_ref("even", "PlacementRule"),
+        namespace="customapp",
+        selector=DB,
+        topology_spread=[
+            {
+                "maxSkew": 1,
+                "topologyKey": ZONE,
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": DB,
+            }
+        ],
+    )
+    found = problem(*scene, goals=(goal("db-1", "db-2"),), rules=even)
+    heals, shifts = move("db-1", "b-1", "a-1"), move("db-2", "b-2", "c-2", number=2)
+    assert codes(found, heals) == codes(found, shifts) == []
+    for first, second in ((heals, shifts), (shifts, heals)):
+        assert codes(found, replace(first, after=()), replace(second, after=(), wave=1)) == [
+            "rule-worsened"
+        ]
+    waits = replace(heals, after=(shifts.ref,), wave=1)
+    assert codes(found, replace(shifts, after=()), waits) == []
+    waits = replace(shifts, after=(heals.ref,), wave=1)
+    assert codes(found, replace(heals, after=()), waits) == ["rule-worsened"]
 
 
 @pytest.mark.parametrize(

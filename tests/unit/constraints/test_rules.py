@@ -9,10 +9,10 @@ import pytest
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.placement_rule import PlacementRule, placement_rules
-from gitbot.constraints.rule_check import envelope, exceeding
+from gitbot.constraints.rule_check import gained
 from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity, zone_anti_affinity
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.constraint import Occupancy
-from gitbot.model.objects import KubernetesObject
 from tests.unit.constraints.builders import (
     HOSTNAME,
     ZONE,
@@ -103,7 +103,9 @@ def test_breaches_of_a_zone_rule(
 def test_a_zone_rule_speaks_of_zones_and_names() -> None:
     rule = zone_rule()
     (breach,) = rule.breaches(places(db_1="a-1", db_2="a-2"))
-    assert breach.message == "zone a holds 2 of at most 1: db-1 on a-1, db-2 on a-2"
+    assert breach.message == (
+        "zone a holds 2 of at most 1: db-1 on a-1, db-2 on a-2; zone b and zone c hold none"
+    )
     assert breach.vms == (vm_name("db-1"), vm_name("db-2"))
     occupancy = places(db_1="a-1", db_2="b-1")
     assert rule.explain(vm_name("db-2"), "a-2", occupancy) == "zone a already holds db-1 on a-1"
@@ -294,22 +296,34 @@ def test_schedule_anyway_is_a_wish_and_node_affinity_narrows_the_domains() -> No
     assert [said(rule, places(web_1="a-1", web_2="a-2")) for rule in hard] == [[]]
 
 
-def test_an_envelope_sees_what_is_left_when_company_leaves_first() -> None:
+def test_moves_beside_each_other_see_what_is_left_when_company_leaves_first() -> None:
     (rule,) = rules(scene("web-1", "db-1"), affinity={REQUIRED: [term(DB)]})
-    resting = places(web_1="a-1", db_1="a-2")
-    flying = places(web_1="a-1+b-1", db_1="a-2+b-2")
-    moves = {vm_name("web-1"): ("a-1", "b-1"), vm_name("db-1"): ("a-2", "b-2")}
+    resting, flying = places(web_1="a-1", db_1="a-2"), places(web_1="a-1+b-1", db_1="a-2+b-2")
+    moves = [(vm_name("web-1"), "a-1", "b-1"), (vm_name("db-1"), "a-2", "b-2")]
     assert rule.breaches(flying) == ()
-    (worse,) = exceeding(envelope(rule, resting, {}), envelope(rule, flying, moves))
+    (worse,) = gained(rule, resting, moves)
     assert worse.key == "affinity:customapp/web-1"
-    zone = zone_rule()
-    assert exceeding(envelope(zone, resting, {}), envelope(zone, flying, moves)) == ()
+    assert gained(zone_rule(), resting, moves) == ()
+
+
+def test_a_move_may_not_bring_back_what_the_move_beside_it_has_healed() -> None:
+    (rule,) = rules(scene("web-1", "web-2", "web-3"), topology_spread=spread())
+    resting = places(web_1="b-1", web_2="b-2", web_3="c-1")  # none in zone a
+    heals, shifts = (vm_name("web-1"), "b-1", "a-1"), (vm_name("web-2"), "b-2", "c-2")
+    assert rule.breaches(resting)
+    assert gained(rule, resting, [heals]) == gained(rule, resting, [shifts]) == ()
+    for moves in ([heals, shifts], [shifts, heals]):
+        (worse,) = gained(rule, resting, moves)
+        assert worse.key == "spread[0]"
+        assert gained(rule, resting, moves, lambda stages: stages == (0, 0)) == ()
 
 
 def test_many_moves_of_one_rule_are_judged_without_all_combinations() -> None:
     names = [f"web-{number}" for number in range(1, 9)]
     (rule,) = rules(scene(*names), topology_spread=spread(maxSkew=3))
-    held = {vm_name(name): frozenset({"a-1", "b-1"}) for name in names}
-    moves = {vm_name(name): ("a-1", "b-1") for name in names}
-    found = envelope(rule, held, moves)
-    assert found["spread[0]"].amount == 5  # all eight in one zone, and none elsewhere
+    resting = {vm_name(name): frozenset({"a-1"}) for name in names[:4]}
+    resting |= {vm_name(name): frozenset({"b-1"}) for name in names[4:]}
+    moves = [(vm_name(name), "b-1", "a-1") for name in names[4:]]
+    moves += [(vm_name(name), "a-1", "a-2") for name in names[:4]]
+    (worse,) = gained(rule, resting, moves)
+    assert worse.amount == 5  # all eight in one zone, and none elsewhere

@@ -15,9 +15,9 @@ from gitbot.constraints.placement_rule import placement_rules
 from gitbot.constraints.transit import Transit
 from gitbot.constraints.world import World
 from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.diagnosis import Outcome
 from gitbot.model.node import Node
-from gitbot.model.objects import KubernetesObject
-from gitbot.model.plan import Outcome
 from gitbot.model.pod import Pod
 from gitbot.model.problem import Pin, Target
 from tests.unit.constraints.builders import (

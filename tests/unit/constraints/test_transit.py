@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from gitbot.constraints.instances import Instances
-from gitbot.constraints.transit import NodeOption, Transit
+from gitbot.constraints.landing import NodeOption
+from gitbot.constraints.transit import Transit
 from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
 from gitbot.errors import Bug
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.problem import Pin, Reservation, Target
 from tests.unit.constraints.builders import (
     CPU_LABEL,

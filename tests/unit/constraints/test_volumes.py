@@ -9,7 +9,7 @@ import pytest
 
 from gitbot.constraints.verdicts import Judgement
 from gitbot.constraints.world import World
-from gitbot.model.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.pod import Pod
 from tests.unit.constraints.builders import HOSTNAME, ZONE, node, pod, snapshot, zones
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from gitbot.cli.reconcile import command
-from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
+from gitbot.cli.reconcile import reconcile
+from gitbot.documents import read_kubernetes_yaml
 from gitbot.settings import read_settings
 from gitbot.workflows.approvals import concern_branch
-from gitbot.workflows.reconcile import snapshot_branch
+from gitbot.workflows.snapshots import snapshot_branch
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 KUBECTL = Path(sys.executable).parent / "kubectl"
@@ -66,8 +66,8 @@ def test_the_pod_is_restricted_and_never_doubled() -> None:
 def test_its_arguments_are_those_of_the_command() -> None:
     (container,) = one("Deployment")["spec"]["template"]["spec"]["containers"]
     name, *arguments = container["args"]
-    assert name == command.name
-    parsed = command.make_context(name, list(arguments)).params
+    assert name == reconcile.name
+    parsed = reconcile.make_context(name, list(arguments)).params
     assert parsed["watch"] is True
     probes = (container["livenessProbe"], container["readinessProbe"])
     assert all(parsed["health_file"] in " ".join(probe["exec"]["command"]) for probe in probes)

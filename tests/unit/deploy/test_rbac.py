@@ -12,8 +12,8 @@ import pytest
 
 from gitbot.adapters.kubernetes.cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.transport import Transport
-from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
-from gitbot.model.names import NamespacedName
+from gitbot.documents import read_kubernetes_yaml
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.simulation.http import kubeconfig_text
 from gitbot.snapshot.resources import LISTED
 from tests.contracts.cluster_scene import migration

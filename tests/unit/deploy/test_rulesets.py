@@ -11,9 +11,9 @@ import pytest
 from gitbot.adapters.git.process import Access
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ConflictError, RepositoryError
-from tests.unit.testing.github.conftest import scene  # noqa: F401 - the fixture
-from tests.unit.testing.github.scene import REPOSITORY, Scene
-from tests.unit.testing.github.test_protection import installed, signed
+from tests.unit.doubles.github.conftest import scene  # noqa: F401 - the fixture
+from tests.unit.doubles.github.scene import REPOSITORY, Scene
+from tests.unit.doubles.github.test_protection import installed, signed
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "github"
 

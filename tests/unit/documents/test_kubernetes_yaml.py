@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml
+from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import InvalidInput
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.documents.scalars import Refused, resolve
+from gitbot.documents.scalars import RefusedScalar, resolve
 
 READ = [
     ("", None),
@@ -71,5 +71,5 @@ def test_read(text: str, value: object) -> None:
 @pytest.mark.parametrize(("text", "code", "hint"), REFUSED)
 def test_refused(text: str, code: str, hint: str) -> None:
     found = resolve(text)
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedScalar)
     assert (found.code, found.hint) == (code, hint)

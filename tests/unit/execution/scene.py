@@ -17,13 +17,16 @@ from gitbot.execution.values import (
     View,
 )
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.events import LedgerEvent, MoveEvent, NodeChanged
 from gitbot.model.findings import Finding, Severity
-from gitbot.model.ledger import Entry, Ledger
+from gitbot.model.ledger import Ledger
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef
 from gitbot.model.problem import Limits, Pin, PlacementProblem
+from gitbot.model.request_id import OccurrenceId
 
 NOW = 1_800_000_000
+OCCURRENCE = OccurrenceId(window="fw", id="o1")
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
 
@@ -117,7 +120,7 @@ class World:
     def drain(self, *moves: Move, **fields: Any) -> None:
         """Approve a drain of the nodes that the moves leave."""
         nodes = tuple(dict.fromkeys(item.source.node for item in moves))
-        maintenance: dict[str, Any] = {"window": "fw", "occurrence": "o1", "nodes": nodes}
+        maintenance: dict[str, Any] = {"occurrence": OCCURRENCE, "nodes": nodes}
         self.approve(
             *moves,
             request="drain/fw/o1",
@@ -143,8 +146,8 @@ class World:
             "replay": self.replay,
         }
         self.last = next_steps(View(**{**view, **self.view}))
-        self.ledger = replace(self.ledger, entries=(*self.ledger.entries, *self.last.entries))
-        return [line(entry) for entry in self.last.entries if entry.state not in ("home", "window")]
+        self.ledger = replace(self.ledger, events=(*self.ledger.events, *self.last.events))
+        return [line(event) for event in self.last.events if event.state not in ("home", "window")]
 
     def replay(self, problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
         del problem
@@ -157,7 +160,7 @@ class World:
         """The creates of the last step happened; their VMIMs are in this phase now."""
         for effect in self.last.effects:
             if isinstance(effect, CreateMigration):
-                name = effect.entry.migration.partition("/")[2]
+                name = effect.event.migration.partition("/")[2]
                 self.migrations[name] = migration(name, effect.move.vm.name, phase, **status)
 
     def land(self, vm: str, on: str) -> None:
@@ -180,17 +183,17 @@ class World:
         """Why moves wait, by number."""
         return {item.move: item.reason for item in self.last.waiting}
 
-    def entry(self, state: str) -> Entry:
-        """The newest line of a state."""
-        return next(item for item in reversed(self.ledger.entries) if item.state == state)
+    def event(self, state: str) -> Any:
+        """The newest event of a state."""
+        return next(item for item in reversed(self.ledger.events) if item.state == state)
 
 
-def line(entry: Entry) -> str:
-    if entry.move:
-        return f"{entry.move} {entry.state}"
-    if "node" in entry.data:
-        return f"{entry.data['node']} {entry.state}"
-    return f"{entry.file.rpartition('/')[2]} {entry.state}"
+def line(event: LedgerEvent) -> str:
+    if isinstance(event, MoveEvent):
+        return f"{event.move} {event.state}"
+    if isinstance(event, NodeChanged):
+        return f"{event.facts.node} {event.state}"
+    return f"{event.file.rpartition('/')[2]} {event.state}"
 
 
 def words(effect: Any) -> str:

@@ -13,15 +13,17 @@ from gitbot.execution.approval import (
     ReviewFact,
     decide,
 )
-from gitbot.execution.state import PullRecord
 from gitbot.execution.values import Approval
+from gitbot.model.events import PlanShown, Shown
+from gitbot.model.instants import format_instant
 
 HEAD = "a" * 40
 OLD = "b" * 40
 
 
-def shown(digest: str, time: int, *, head: str = HEAD, expires_at: int = 1_000) -> PullRecord:
-    return PullRecord(head=head, base="c" * 40, digest=digest, expires_at=expires_at, time=time)
+def shown(digest: str, time: int, *, head: str = HEAD, expires_at: int = 1_000) -> PlanShown:
+    told = Shown(head=head, base="c" * 40, expires_at=format_instant(expires_at))
+    return PlanShown(file="pulls/7.jsonl", time=time, pull_request=7, digest=digest, shown=told)
 
 
 def review(reviewer: str, time: int, **fields: object) -> ReviewFact:
@@ -29,7 +31,7 @@ def review(reviewer: str, time: int, **fields: object) -> ReviewFact:
     return ReviewFact(reviewer=reviewer, time=time, **{**known, **fields})  # type: ignore[arg-type]
 
 
-def pull(*records: PullRecord, **fields: object) -> MergedPull:
+def pull(*records: PlanShown, **fields: object) -> MergedPull:
     plain = MergedPull(
         number=7,
         author="ann",

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from gitbot.execution.values import BreakerLimits
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.instants import Interval
-from gitbot.model.names import IntentRef, NamespacedName
-from gitbot.model.plan import Move
+from gitbot.model.names import IntentRef
+from gitbot.model.plan import Move, MoveRef
 from gitbot.model.problem import Freeze, Limits
 from tests.unit.execution.scene import NOW, World, instance, migration, move
 
@@ -37,7 +38,7 @@ def test_from_approved_to_succeeded(world: World) -> None:
     world.now += 42
     world.land("one", "c")
     assert world.step() == ["1 succeeded"]
-    last = world.entry("succeeded")
+    last = world.event("succeeded")
     assert (last.landed, last.seconds, last.attempt) == ("c", 42, 1)
     assert world.step() == []
     assert world.effects == []
@@ -63,7 +64,7 @@ def test_the_same_view_gives_the_same_steps(world: World) -> None:
             "restarted",
             lambda w: w.vms["one"]["metadata"].update(uid="new"),
             "obsolete",
-            "the VM was started anew since the plan was made",
+            "the VM was restarted since the plan was made",
         ),
         (
             "already there",
@@ -79,7 +80,7 @@ def test_moot_moves_end_as_obsolete(
     world.approve(move("one", "a", "c"))
     change(world)
     assert world.step() == ["1 approved", f"1 {state}"], name
-    assert world.entry(state).reason == reason
+    assert world.event(state).reason == reason
     assert world.effects == []
 
 
@@ -87,7 +88,7 @@ def test_a_request_follows_its_vm_to_another_node(world: World) -> None:
     world.approve(move("one", "a", "c"))
     world.vms["one"] = instance("one", "b")
     assert world.step() == ["1 approved", "1 intended"]
-    assert world.entry("intended").source == "b"
+    assert world.event("intended").source == "b"
 
 
 def test_a_healing_does_not(world: World) -> None:
@@ -153,6 +154,28 @@ def test_the_stop_flag_stops_everything(world: World) -> None:
     assert world.effects == []
 
 
+def test_a_move_waits_for_the_moves_that_it_names_and_for_no_wave(world: World) -> None:
+    first = MoveRef(request="request/db/one", id=1)
+    world.approve(
+        move("one", "a", "c"),
+        move("two", "a", "c", 2, wave=1, after=()),
+        move("three", "b", "c", 3, wave=1, after=(first,)),
+    )
+    world.step()
+    assert world.effects == ["create one", "create two"]
+    assert world.waits == {3: "move 1, which it waits for, is not over"}
+
+
+def test_a_move_waits_for_moves_of_other_requests_of_its_plan(world: World) -> None:
+    first = MoveRef(request="request/db/one", id=1)
+    fields: dict[str, Any] = {"request": "request/db/two", "after": (first,), "group": "other"}
+    world.approve(move("one", "a", "c"))
+    world.approve(move("three", "b", "c", 1, wave=1, **fields), request="request/db/two")
+    world.step()
+    assert world.effects == ["create one"]
+    assert "move 1 of request/db/one, which it waits for, is not over" in str(world.last.waiting)
+
+
 def test_waves_keep_their_order(world: World) -> None:
     world.approve(move("one", "a", "c"), move("three", "b", "c", 2, wave=1))
     world.step()
@@ -199,7 +222,7 @@ def test_a_vm_that_somebody_migrates_is_waited_for(world: World) -> None:
     world.migrations["evac"] = migration("evac", "one", "Running", own=False)
     world.approve(move("one", "a", "c"))
     assert world.step() == ["1 approved"]
-    assert world.waits == {1: "another migration of the VM is under way: evac"}
+    assert world.waits == {1: "another migration of the VM is running: evac"}
     assert world.last.waiting[0].retry
 
 
@@ -230,7 +253,7 @@ def test_a_newer_plan_takes_the_place_of_what_has_not_started(world: World) -> N
     assert world.step() == ["1 withdrawn", "2 approved", "2 intended"]
 
 
-# Once for ever
+# Exactly once
 
 
 def finished(world: World) -> None:
@@ -279,22 +302,22 @@ def test_a_failed_move_stops_its_group_alone(world: World) -> None:
     world.run("Running")
     world.set_phase("one", "Failed", migrationState={"failureReason": "no route"})
     assert world.step() == ["1 failed", "2 withdrawn", "3 intended"]
-    assert world.entry("failed").reason == "no route"
-    assert world.entry("withdrawn").reason == "move 1 of its group failed: no route"
+    assert world.event("failed").reason == "no route"
+    assert world.event("withdrawn").reason == "move 1 of its group failed: no route"
 
 
 def test_attempts_are_counted_and_pause(world: World) -> None:
     world.approve(move("one", "a", "c"), attempts=2)
     world.step()
-    first = world.entry("intended").migration
+    first = world.event("intended").migration
     world.run("Running")
     world.set_phase("one", "Failed")
     assert world.step() == ["1 failed"]
     assert world.last.waiting[0].until == NOW + 60
     world.now += 60
     assert world.step() == ["1 intended"]
-    assert world.entry("intended").attempt == 2
-    assert world.entry("intended").migration != first
+    assert world.event("intended").attempt == 2
+    assert world.event("intended").migration != first
 
 
 def test_an_unexpected_landing_fails_and_opens_the_circuit(world: World) -> None:
@@ -303,9 +326,9 @@ def test_an_unexpected_landing_fails_and_opens_the_circuit(world: World) -> None
     world.run("Running")
     world.land("one", "b")
     assert world.step() == ["1 failed", "hold.jsonl set"]
-    assert world.entry("failed").outcome == "unexpected-landing"
-    assert world.entry("set").reason == (
-        "circuit breaker: 1 VMs landed where nobody approved it (limit 1)"
+    assert world.event("failed").outcome == "unexpected-landing"
+    assert world.event("set").reason == (
+        "circuit breaker: 1 VMs landed on nodes that nobody approved (limit 1)"
     )
     assert world.effects == []
 
@@ -317,7 +340,7 @@ def test_the_breaker_counts_failures_since_the_last_resume(world: World) -> None
     world.run("Running")
     world.set_phase("one", "Failed")
     assert world.step() == ["1 failed", "hold.jsonl set"]
-    world.view["stop"] = world.entry("set").reason
+    world.view["stop"] = world.event("set").reason
     assert world.step() == []
 
 
@@ -330,7 +353,7 @@ def test_a_success_that_does_not_tell_where_yet_is_looked_at_again(world: World)
     assert world.step() == []
     world.set_phase("one", "Succeeded", migrationState={"targetNode": "c"})
     assert world.step() == ["1 succeeded"]
-    assert world.entry("succeeded").landed == "c"
+    assert world.event("succeeded").landed == "c"
 
 
 # VMIMs that are not there
@@ -339,10 +362,10 @@ def test_a_success_that_does_not_tell_where_yet_is_looked_at_again(world: World)
 def test_a_create_that_never_happened_is_made_under_the_same_name(world: World) -> None:
     world.approve(move("one", "a", "c"))
     world.step()
-    name = world.entry("intended").migration
+    name = world.event("intended").migration
     assert world.step() == []
     assert world.effects == ["create one"]
-    assert world.last.effects[0].entry.migration == name  # type: ignore[union-attr]
+    assert world.last.effects[0].event.migration == name  # type: ignore[union-attr]
 
 
 def test_a_create_that_never_happened_ends_with_the_window(world: World) -> None:
@@ -350,7 +373,7 @@ def test_a_create_that_never_happened_ends_with_the_window(world: World) -> None
     world.step()
     world.now += 120
     assert world.step() == ["1 expired"]
-    assert world.entry("expired").outcome == "never-created"
+    assert world.event("expired").outcome == "never-created"
 
 
 @pytest.mark.parametrize(
@@ -395,7 +418,7 @@ def test_a_pending_migration_is_deleted(
     world.step()
     world.now += 40 if outcome == "expiring" else 301
     assert world.step() == ["1 created"], name
-    assert world.entry("created").outcome == outcome
+    assert world.event("created").outcome == outcome
     assert world.effects == ["delete"]
     assert world.step() == []
     assert world.effects == ["delete"]
@@ -425,7 +448,7 @@ def test_foreign_moves_are_observed_once(world: World) -> None:
         migrationState={"sourceNode": "b", "targetNode": "c"},
     )
     assert world.step() == ["three.jsonl observed"]
-    seen = world.entry("observed")
+    seen = world.event("observed")
     assert (seen.source, seen.landed, seen.vm) == ("b", "c", "db/three")
     assert world.step() == []
 

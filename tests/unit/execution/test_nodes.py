@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gitbot.execution.state import NodeState, fold_homes, fold_nodes
+from gitbot.execution.state import fold_homes, fold_nodes
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.events import NodeChanged, NodeFacts, NodeState
 from gitbot.model.instants import Interval
-from gitbot.model.ledger import Entry
-from gitbot.model.names import NamespacedName
-from tests.unit.execution.scene import NOW, World, move
+from gitbot.model.ledger import node_file
+from tests.unit.execution.scene import NOW, OCCURRENCE, World, move
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def drain_moves() -> tuple[Any, ...]:
 
 
 def states(world: World) -> dict[str, str]:
-    nodes = fold_nodes(world.ledger, cluster="prod", window="fw", occurrence="o1")
+    nodes = fold_nodes(world.ledger, cluster="prod", occurrence=OCCURRENCE)
     return {name: str(node.state) for name, node in nodes.items()}
 
 
@@ -49,6 +51,21 @@ def test_a_node_drains_gets_ready_and_returns_before_the_next_begins(world: Worl
     assert states(world) == {"a": "returned", "b": "draining"}
 
 
+def test_a_move_to_a_node_of_the_window_waits_until_it_is_back(world: World) -> None:
+    back = move("two", "b", "a", 2, request="drain/fw/o1", group="b", wave=1, after=())
+    world.drain(drain_moves()[0], replace(back, after_return=True), max_nodes_at_once=2)
+    world.step()
+    assert world.effects == ["label a draining", "create one"]
+    assert world.waits == {2: "a must return first"}
+    finish(world, "one", "c")
+    world.step()
+    assert world.waits == {2: "a must return first"}
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    assert world.step() == ["a ready"]
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    assert world.step() == ["a returned", "b draining", "2 intended"]
+
+
 def test_two_at_once_where_the_window_allows_it(world: World) -> None:
     first, second = drain_moves()
     world.drain(first, move("two", "b", "c", 2, request="drain/fw/o1", group="b"),
@@ -59,14 +76,14 @@ def test_two_at_once_where_the_window_allows_it(world: World) -> None:
         "create one",
         "create two",
     ]
-    windows = [entry for entry in world.ledger.entries if entry.state == "window"]
+    windows = [event for event in world.ledger.events if event.state == "window"]
     assert len(windows) == 1, "the terms are noted once, however many nodes begin"
 
 
 def test_homes_are_remembered_at_the_first_move(world: World) -> None:
     world.drain(*drain_moves())
     world.step()
-    homes = fold_homes(world.ledger, cluster="prod", window="fw", occurrence="o1")
+    homes = fold_homes(world.ledger, cluster="prod", occurrence=OCCURRENCE)
     assert homes == {NamespacedName(namespace="db", name="one"): "a"}
 
 
@@ -82,8 +99,14 @@ def test_gitbot_cordons_first_and_uncordons_when_the_node_is_back(world: World, 
     if done == "Rebooted":
         world.nodes["a"]["status"]["nodeInfo"]["bootID"] = "second"
     else:
-        said = Entry(file="nodes/prod/fw/o1.jsonl", time=NOW, state="returned", data={"node": "a"})
-        world.ledger = type(world.ledger)(entries=(*world.ledger.entries, said))
+        said = NodeChanged(
+            file=node_file("prod", OCCURRENCE),
+            time=NOW,
+            state=NodeState.RETURNED,
+            request=OCCURRENCE.drain,
+            facts=NodeFacts(node="a"),
+        )
+        world.ledger = type(world.ledger)(events=(*world.ledger.events, said))
     world.step()
     assert "uncordon a" in world.effects
     world.nodes["a"]["spec"]["unschedulable"] = False
@@ -169,7 +192,7 @@ def test_an_empty_node_begins_when_the_window_opens(world: World) -> None:
 def _maintenance(nodes: tuple[str, ...]) -> Any:
     from gitbot.execution.values import Maintenance  # noqa: PLC0415
 
-    return Maintenance(window="fw", occurrence="o1", nodes=nodes, max_nodes_at_once=2)
+    return Maintenance(occurrence=OCCURRENCE, nodes=nodes, max_nodes_at_once=2)
 
 
 def test_the_states_have_the_words_of_the_ledger() -> None:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gitbot.intents import IntentSet, read_intents
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, has_errors
-from gitbot.model.objects import KubernetesObject
 from gitbot.settings import ClusterSettings, Settings
 from gitbot.snapshot import from_objects
-from gitbot.testing.problems import NOW, node, vm
+from tests.doubles.problems import NOW, node, vm
 
 FILE = "intents/prod/x.yaml"
 SETTINGS = Settings(clusters=(ClusterSettings(name="prod", time_zone="Europe/Madrid"),))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gitbot.intents.compile import Past, compile_requests
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.instants import FOREVER, Interval, parse_instant
-from gitbot.model.names import NamespacedName
 from gitbot.model.problem import Pin, Target
-from gitbot.testing.problems import NOW, ZONE
+from tests.doubles.problems import NOW, ZONE
 from tests.unit.intents.compile_scene import (
     FILE,
     intents_of,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gitbot.intents.compile import compile_rules
-from gitbot.model.names import NamespacedName
-from gitbot.testing.problems import ZONE, node, vm
+from gitbot.kubernetes.names import NamespacedName
+from tests.doubles.problems import ZONE, node, vm
 from tests.unit.intents.compile_scene import (
     DB,
     intents_of,

@@ -17,7 +17,7 @@ from gitbot.intents.compile import (
 )
 from gitbot.model.instants import FOREVER, Interval, parse_instant
 from gitbot.model.problem import EmptyNodes, HealRule, Limits, MoveVms
-from gitbot.testing.problems import NOW, ZONE, vm
+from tests.doubles.problems import NOW, ZONE, vm
 from tests.unit.intents.compile_scene import (
     DB,
     SETTINGS,
@@ -130,7 +130,7 @@ def test_a_window_without_schedule_is_open_under_its_commit() -> None:
     intents = intents_of(window("nodes: {names: [n1]}"))
     found = opening_of(intents, "w", now=NOW, commit="0123456789abcdef0123")
     assert found is not None
-    assert (found.drain, found.homecoming) == ("drain/w/0123456789ab", "return/w/0123456789ab")
+    assert found.drain == "drain/w/0123456789ab"
     assert found.allowed == Interval(start=0, end=FOREVER)
     assert opening_of(intents, "x", now=NOW) is None
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from gitbot.intents import proposal_file, read_intents
-from gitbot.intents.proposals import Proposal, proposal_of, write_proposal
+from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec, ProposedMove
+from gitbot.intents.proposals import Proposal, write_proposal
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, NodeRef, VmRef
 from gitbot.model.problem import Pin
@@ -44,6 +45,41 @@ PROPOSAL = Proposal(
     expires_at=1_796_497_200,
     moves=(move(1), move(2, why='`rm -rf` "quoted" <b>@all</b>: no')),
 )
+
+
+def proposal_of(name: str, spec: PlacementProposalSpec) -> Proposal:
+    """The proposal in a file's spec. Estimates and memory are not in the file and become 0."""
+    intent = IntentRef(
+        kind=spec.intent.kind, namespace=spec.intent.namespace or "", name=spec.intent.name
+    )
+    return Proposal(
+        concern=name,
+        intent=intent,
+        request=spec.request,
+        occurrence=spec.occurrence or "",
+        digest=spec.digest,
+        expires_at=spec.expires_at,
+        moves=tuple(_model_move(move, intent) for move in spec.moves),
+    )
+
+
+def _model_move(move: ProposedMove, intent: IntentRef) -> Move:
+    return Move(
+        id=move.id,
+        request=move.request,
+        group=move.group,
+        intent=intent,
+        vm=VmRef(namespace=move.vm.namespace, name=move.vm.name, uid=move.vm.uid),
+        source=NodeRef(node=move.source.node, zone=move.source.zone),
+        to=NodeRef(node=move.to.node, zone=move.to.zone),
+        allowed_nodes=move.allowed_nodes,
+        pin=Pin(move.pin),
+        added_node_selector=dict(move.added_node_selector),
+        memory_bytes=0,
+        estimated_seconds=0,
+        wave=move.wave,
+        why=move.why,
+    )
 
 
 def read_back(text: str) -> Proposal:

@@ -82,7 +82,7 @@ def test_a_window_with_its_defaults() -> None:
     assert spec.nodes.names == ("n1",)
     assert spec.schedule is None
     drain = spec.drain
-    assert (drain.lead, drain.max_nodes_at_once, drain.order) == (0, 1, "ByZone")
+    assert (drain.lead, drain.max_nodes_at_once, drain.order, drain.reboot) == (0, 1, None, 0)
     assert (drain.cordon, drain.not_migratable, drain.done) == (
         "External",
         "BlockNode",

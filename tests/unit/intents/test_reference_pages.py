@@ -10,8 +10,7 @@ import pytest
 
 from gitbot.cli.linting import lint
 from gitbot.intents import read_intents
-from gitbot.intents.registry import KINDS
-from gitbot.intents.schema import json_schema
+from gitbot.intents.registry import KINDS, json_schema
 from gitbot.settings import ClusterSettings, Settings
 from gitbot.settings import json_schema as settings_schema
 from tests.unit.intents.field_table import field_table

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gitbot.model.quantities import units_of
+from gitbot.kubernetes.quantities import units_of
 
 _FOLDER = Path(__file__).parent / "recorded"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gitbot.kubevirt.eviction import Prediction, admit_eviction, predict_eviction
-from gitbot.kubevirt.reconcile import Update
-from gitbot.kubevirt.verdicts import Admitted, Refused
+from gitbot.kubevirt.webhook_answers import Admitted, Refused
 from tests.unit.kubevirt.objects import KUBEVIRT, Object, condition, vmi
 
 MIGRATE, RESTART, BLOCK = Prediction.MIGRATE, Prediction.RESTART, Prediction.BLOCK
+WAIT = Prediction.WAIT
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ MIGRATE, RESTART, BLOCK = Prediction.MIGRATE, Prediction.RESTART, Prediction.BLO
         ("None", RESTART, RESTART, RESTART),
         ("LiveMigrate", MIGRATE, BLOCK, BLOCK),
         ("LiveMigrateIfPossible", MIGRATE, RESTART, RESTART),
-        ("External", MIGRATE, MIGRATE, MIGRATE),
+        ("External", WAIT, WAIT, WAIT),
     ],
 )
 def test_the_prediction_is_a_table(
@@ -82,9 +82,8 @@ def test_a_descheduler_leaves_its_name(own: dict[str, str], key: str) -> None:
     )
     assert isinstance(verdict, Refused)
     (effect,) = verdict.effects
-    assert isinstance(effect, Update)
-    assert effect.object["metadata"]["annotations"] == {**own, key: "descheduler"}
-    assert effect.object["status"]["evacuationNodeName"] == "n1"
+    assert effect["metadata"]["annotations"] == {**own, key: "descheduler"}
+    assert effect["status"]["evacuationNodeName"] == "n1"
 
 
 def test_a_hotplug_pod_of_a_running_vmi_stays() -> None:

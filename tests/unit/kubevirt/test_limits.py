@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from gitbot.kubevirt.limits import (
-    by_priority,
-    estimate_seconds,
     is_running,
     limits_of,
     pending_timeout,
     requeue_delay,
     unschedulable_timeout,
 )
+from gitbot.simulation.controllers.handler import estimate_seconds
+from gitbot.simulation.controllers.migrations import by_priority
 from tests.unit.kubevirt.objects import migration
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from gitbot.kubernetes.objects import name_of
 from gitbot.kubevirt.migration_policy import matching_policy, migration_settings
-from gitbot.model.objects import name_of
 
 VMI: dict[str, Any] = {"metadata": {"labels": {"app": "db", "tier": "gold"}}}
 NAMESPACE: dict[str, Any] = {"metadata": {"labels": {"team": "a"}}}

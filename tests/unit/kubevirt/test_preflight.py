@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gitbot.kubevirt.preflight import preflight
-from gitbot.model.plan import Outcome
+from gitbot.model.diagnosis import Outcome
 from tests.unit.kubevirt.objects import KUBEVIRT, Object, condition, migration, node, vmi
 
 
@@ -19,6 +19,13 @@ def test_a_healthy_vm_passes_every_check() -> None:
     found = checks(vmi(), added_node_selector={"kubernetes.io/hostname": "n2"})
     assert {outcome for outcome, _ in found.values()} == {Outcome.PASS}
     assert len(found) == 12
+
+
+UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+
+
+def lost(**ready: str) -> Object:
+    return {**node(), "status": {"conditions": [ready]}}
 
 
 STUCK = condition(
@@ -48,6 +55,51 @@ TABLE: list[tuple[str, Object, dict[str, Any], Outcome, str]] = [
         {},
         Outcome.WARN,
         "LiveMigratable is Unknown",
+    ),
+    (
+        "source-node",
+        vmi(),
+        {
+            "source_node": lost(
+                type="Ready",
+                status="Unknown",
+                reason="NodeStatusUnknown",
+                lastTransitionTime="2026-12-01T00:00:00Z",
+            ),
+            "source_pod": {
+                "spec": {
+                    "tolerations": [
+                        {"key": "node.kubernetes.io/unreachable", "tolerationSeconds": 300}
+                    ]
+                }
+            },
+        },
+        Outcome.FAIL,
+        (
+            "its node n1 does not answer: Ready is Unknown since 2026-12-01T00:00:00Z "
+            "(NodeStatusUnknown); Kubernetes stops its pod 300 s after that"
+        ),
+    ),
+    (
+        "source-node",
+        vmi(),
+        {"source_node": lost(type="Ready", status="False", reason="KubeletNotReady")},
+        Outcome.FAIL,
+        "its node n1 does not answer: Ready is False (KubeletNotReady)",
+    ),
+    (
+        "source-node",
+        vmi(),
+        {"source_node": {**node(), "spec": {"taints": [UNREACHABLE]}}},
+        Outcome.FAIL,
+        "its node n1 does not answer: Ready is not reported",
+    ),
+    (
+        "source-node",
+        vmi(),
+        {"source_node": node(**{"kubevirt.io/schedulable": "false"})},
+        Outcome.FAIL,
+        ("virt-handler of its node n1 does not answer: label kubevirt.io/schedulable is false"),
     ),
     ("running", vmi(phase="Failed"), {}, Outcome.FAIL, "the VMI has ended: phase Failed"),
     (
@@ -92,7 +144,7 @@ TABLE: list[tuple[str, Object, dict[str, Any], Outcome, str]] = [
         Outcome.WARN,
         (
             "hotplugged volumes: the migration waits for an attachment pod on the target, "
-            "and KubeVirt makes its target pod anew every five minutes without ever failing"
+            "and KubeVirt creates its target pod again every five minutes, without an error"
         ),
     ),
     (

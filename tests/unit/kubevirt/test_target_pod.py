@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from gitbot.kubernetes.objects import at
 from gitbot.kubevirt.memory_overhead import memory_overhead
 from gitbot.kubevirt.pod_defaults import ClassObjects, stored_pod
-from gitbot.kubevirt.target_creation import why_no_target
 from gitbot.kubevirt.target_pod import (
     SelectorCollision,
     selector_collisions,
@@ -15,7 +15,7 @@ from gitbot.kubevirt.target_pod import (
     target_pod,
     vendor_guard_is_off,
 )
-from gitbot.model.objects import at
+from gitbot.kubevirt.target_refusals import why_no_target
 from tests.unit.kubevirt.objects import Object
 from tests.unit.kubevirt.recordings import essence, kubevirt_object, recorded
 

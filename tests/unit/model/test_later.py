@@ -1,4 +1,4 @@
-"""Values of which a part, or all, is made when it is first asked for."""
+"""Values of which a part is made when it is first asked for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gitbot.model.later import Later, made_later, with_later
+from gitbot.model.later import Later, with_later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,21 +29,7 @@ def test_a_field_is_made_once_and_when_it_is_asked_for() -> None:
     assert asked == ["right"]
 
 
-def test_a_whole_value_is_made_once_and_equals_what_it_is_made_from() -> None:
-    asked: list[str] = []
-
-    def make() -> Pair:
-        asked.append("pair")
-        return Pair(left=1, right="made")
-
-    pair = made_later(Pair, make)
-    assert asked == []
-    assert (pair.right, pair.left) == ("made", 1)
-    assert asked == ["pair"]
-    assert pair == Pair(left=1, right="made")
-
-
 def test_what_no_field_is_called_is_no_attribute() -> None:
-    pair = made_later(Pair, lambda: Pair(left=1))
+    pair = with_later(Pair(left=1), right=str)
     with pytest.raises(AttributeError, match="a Pair has no middle"):
         _ = pair.middle  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.selectors import LabelSelector
+from gitbot.kubernetes.selectors import LabelMatcher
 
 IN = {"key": "tier", "operator": "In"}
 
@@ -29,11 +29,11 @@ IN = {"key": "tier", "operator": "In"}
 def test_the_one_label_that_is_all_a_selector_demands(
     selector: dict[str, Any] | None, label: tuple[str, str] | None
 ) -> None:
-    assert LabelSelector.of(selector).one_label == label
+    assert LabelMatcher.of(selector).one_label == label
 
 
 def test_a_selector_of_one_label_matches_exactly_what_has_it() -> None:
-    selector = LabelSelector.of({"matchLabels": {"app": "db"}})
+    selector = LabelMatcher.of({"matchLabels": {"app": "db"}})
     assert [selector.matches(labels) for labels in ({"app": "db", "x": "y"}, {"app": "w"}, {})] == [
         True,
         False,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gitbot.constraints.instances import Instances
+from gitbot.constraints.placement_rule import placement_rules
 from gitbot.constraints.replay import replay
 from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
 from gitbot.model.constraint import RuleConstraint
@@ -14,9 +15,10 @@ from gitbot.model.names import IntentRef
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import MoveVms, Pin, PlacementProblem, Target
 from gitbot.planner import make_plan
-from gitbot.testing.problems import ZONE, named, request
+from tests.doubles.problems import ZONE, named, request
 
 SPREAD = IntentRef(kind="ZoneAntiAffinity", namespace="default", name="spread")
+EVEN = IntentRef(kind="PlacementRule", namespace="default", name="even")
 
 
 def planned(case: PlacementProblem) -> PlacementPlan:
@@ -50,6 +52,26 @@ def spread(
         **fields,
     )
     return replace(case, rules=(*case.rules, rule))
+
+
+def even(case: PlacementProblem, *, app: str = "db", key: str = ZONE) -> PlacementProblem:
+    """The problem with the rule that an app's VMs are spread evenly over the domains."""
+    selector = {"matchLabels": {"app": app}}
+    rules = placement_rules(
+        Instances(case.snapshot),
+        ref=EVEN,
+        namespace="default",
+        selector=selector,
+        topology_spread=[
+            {
+                "maxSkew": 1,
+                "topologyKey": key,
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": selector,
+            }
+        ],
+    )
+    return replace(case, rules=(*case.rules, *rules))
 
 
 def move(

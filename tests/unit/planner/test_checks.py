@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gitbot.model.objects import KubernetesObject
-from gitbot.model.plan import Outcome
-from gitbot.testing.problems import node, problem, vm
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.diagnosis import Outcome
+from tests.doubles.problems import node, problem, vm
 from tests.unit.planner.reading import move, planned
 
 ALWAYS = {

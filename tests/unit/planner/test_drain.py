@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.instants import Interval
-from gitbot.model.objects import KubernetesObject
 from gitbot.model.problem import EmptyNodes
-from gitbot.testing.problems import NOW, node, problem, request, vm
+from tests.doubles.problems import NOW, node, problem, request, vm
 from tests.unit.planner.reading import held, moved, planned
 
 ON_N2 = (*vm("b", on="n2"), *vm("c", on="n2"), *vm("d", on="n2"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitbot.model.problem import ReturnHome
-from gitbot.testing.problems import named, node, problem, request, vm
+from tests.doubles.problems import named, node, problem, request, vm
 from tests.unit.planner.reading import held, moved, planned
 
 SMALL = [node(name, memory="4Gi") for name in ("n1", "n2", "n3")]
@@ -27,12 +27,27 @@ def test_members_go_home_in_a_group_for_each_home() -> None:
 
 def test_a_home_that_is_taken_keeps_the_vm_where_it_is() -> None:
     case = problem(
-        [*SMALL, vm("a", on="n3", memory="2Gi"), vm("new", on="n1", memory="3Gi")],
+        [
+            *SMALL,
+            vm("a", on="n3", memory="2Gi"),
+            vm("new", on="n1", memory="3Gi", migratable=False),
+        ],
         goals=[home(a="n1")],
     )
     plan = planned(case)
     assert (moved(plan), held(plan)) == ([], [("a", "no-feasible-node")])
     assert not plan.holds[0].asked
+
+
+def test_who_took_a_home_steps_aside() -> None:
+    case = problem(
+        [*SMALL, vm("a", on="n3", memory="2Gi"), vm("new", on="n1", memory="3Gi")],
+        goals=[home(a="n1")],
+    )
+    plan = planned(case)
+    assert moved(plan) == [("new", "n1", "n2", 0), ("a", "n3", "n1", 1)]
+    assert plan.moves[0].why == "steps aside to make room for default/a"
+    assert {move.group for move in plan.moves} == {"request/default/return/n1"}
 
 
 def test_a_home_that_is_gone() -> None:
@@ -55,5 +70,6 @@ def test_two_vms_change_places_by_a_step_aside() -> None:
     )
     plan = planned(case)
     assert [item[0] for item in moved(plan)] in (["a", "b", "a"], ["b", "a", "b"])
-    assert plan.moves[0].why == "steps aside to make room"
+    other = "b" if plan.moves[0].vm.name == "a" else "a"
+    assert plan.moves[0].why == f"steps aside to make room for default/{other}"
     assert {(item.vm.name, item.to.node) for item in plan.moves[1:]} == {("a", "n1"), ("b", "n2")}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gitbot.model.problem import HealRule, MoveVms, Reservation
-from gitbot.testing.problems import ZONE, named, node, problem, request, vm
+from tests.doubles.problems import ZONE, named, node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, held, move, moved, planned, spread
 
 Moves = list[tuple[str, str, str, int]]
@@ -45,7 +45,7 @@ def test_one_request(goal: MoveVms, moves: Moves, holds: list[tuple[str, str]]) 
                 *NODES,
                 vm("db", on="n1"),
                 vm("disk", on="n1", migratable=False),
-                vm("on3", on="n3", memory="2Gi"),
+                vm("on3", on="n3", memory="2Gi", migratable=False),
                 vm("huge", on="n2", memory="255Gi"),
                 vm("tied", on="n1", node_selector={"kubernetes.io/hostname": "n1"}),
                 vm("free", on="n1", node_selector={"kubernetes.io/arch": "amd64"}),
@@ -184,5 +184,5 @@ def test_heal_with_one_move_of_the_smaller_vm() -> None:
     assert [(state.before, state.after) for state in plan.rules] == [(1, 0)]
     assert (plan.bound.moves, plan.moves[0].why) == (
         1,
-        "zone a holds 2 of at most 1: a on n1, b on n3",
+        "zone a holds 2 of at most 1: a on n1, b on n3; zone b holds none",
     )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gitbot.model.problem import HealRule, Reservation
-from gitbot.testing.problems import HOSTNAME, ZONE, named, node, problem, request, vm
+from tests.doubles.problems import HOSTNAME, ZONE, named, node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, move, planned, spread
 from tests.unit.planner.test_drain import empty
 
@@ -33,8 +33,7 @@ def apart(key: str = ZONE, **more: Any) -> dict[str, Any]:
         pytest.param(
             [node("n2", memory="4Gi"), node("n3", memory="4Gi")],
             {"memory": "6Gi"},
-            "no node takes it: 2 nodes have too little room "
-            "(n2: memory: asks 6Gi, 4Gi of 4Gi free, 2Gi missing)",
+            "no plan exists: a asks 6Gi memory; none of n2 and n3 can have that free",
             id="room",
         ),
         pytest.param(
@@ -50,9 +49,7 @@ def apart(key: str = ZONE, **more: Any) -> dict[str, Any]:
                 node("n4", labels=FAST, taints=[{"key": "gpu", "effect": "NoSchedule"}]),
             ],
             {"memory": "6Gi", "node_selector": FAST},
-            "no node takes it: n3 has too little room "
-            "(n3: memory: asks 6Gi, 4Gi of 4Gi free, 2Gi missing), "
-            "2 nodes have taints that it does not tolerate",
+            "no plan exists: a asks 6Gi memory; n3, the only node for it, has 4Gi",
             id="two reasons for three nodes",
         ),
     ],
@@ -122,7 +119,7 @@ def test_room_that_is_reserved_names_the_pull_request() -> None:
     )
     (hold,) = planned(case).holds
     assert hold.code == "no-feasible-node"
-    assert hold.hint == "room there is reserved by other (pull request #7)"
+    assert hold.hint.endswith("; room there is reserved by other (pull request #7)")
 
 
 def test_more_vms_than_domains_can_hold() -> None:
@@ -131,4 +128,4 @@ def test_more_vms_than_domains_can_hold() -> None:
     plan = planned(spread(problem([*ZONES, *vms], goals=[goal])))
     assert len(plan.moves) == 1
     assert {hold.code for hold in plan.holds} == {"not-healed"}
-    assert plan.holds[0].reason.startswith("3 VMs, but 2 domains of topology.kubernetes.io/zone")
+    assert plan.holds[0].reason.startswith("no plan exists: 3 VMs, 2 zones for them (a, b)")

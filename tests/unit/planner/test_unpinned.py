@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gitbot.model.problem import Pin
-from gitbot.testing.problems import HOSTNAME, ZONE, node, problem, vm
+from tests.doubles.problems import HOSTNAME, ZONE, node, problem, vm
 from tests.unit.planner.reading import held, move, planned, spread
 
 DB = {"app": "db"}

@@ -12,7 +12,7 @@ from gitbot.model.names import IntentRef
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import Freeze, Limits
 from gitbot.planner.flight import MOST_COUNTED
-from gitbot.testing.problems import NOW, ZONE, named, node, problem, vm
+from tests.doubles.problems import NOW, ZONE, named, node, problem, vm
 from tests.unit.planner.reading import held, move, moved, planned
 
 NODES = [node(f"n{number}", zone="ab"[number % 2]) for number in range(1, 9)]

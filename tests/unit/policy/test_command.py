@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gitbot.cli.policy import command
+from gitbot.cli.policy import policy
 from gitbot.errors import UsageError
 from tests.unit.policy.test_files import GOOD, case
 
@@ -21,7 +21,7 @@ def test_shipped_packs_pass_from_an_empty_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(command, ["test"])
+    result = CliRunner().invoke(policy, ["test"])
     assert result.exit_code == 0, result.output
     assert "ok blast-radius: fifty moves in one request\n" in result.stdout
     assert "0 failed" in result.stderr
@@ -29,12 +29,12 @@ def test_shipped_packs_pass_from_an_empty_folder(
 
 def test_a_failing_test_says_where_and_exits_1(tmp_path: Path) -> None:
     where = folder(tmp_path, one=GOOD, one_test=case("Deny", "{plan: {moves: []}}"))
-    result = CliRunner().invoke(command, ["test", str(where)])
+    result = CliRunner().invoke(policy, ["test", str(where)])
     assert result.exit_code == 1
     assert result.stdout == (
         f"{where}/one.test.yaml:7: one: c: found Pass, expected Deny [error policy/test-failed]\n"
     )
-    result = CliRunner().invoke(command, ["test", str(where), "-o", "json"])
+    result = CliRunner().invoke(policy, ["test", str(where), "-o", "json"])
     assert json.loads(result.stdout)["items"][0]["code"] == "policy/test-failed"
 
 
@@ -42,7 +42,7 @@ def test_a_failing_test_says_where_and_exits_1(tmp_path: Path) -> None:
     ("path", "message"), [("nope", "there is no"), (".", "no policy test here")]
 )
 def test_nothing_to_run_is_never_clean(tmp_path: Path, path: str, message: str) -> None:
-    result = CliRunner().invoke(command, ["test", str(tmp_path / path)])
+    result = CliRunner().invoke(policy, ["test", str(tmp_path / path)])
     assert isinstance(result.exception, UsageError)
     assert message in result.exception.message
 
@@ -53,7 +53,7 @@ def test_list_shows_what_is_in_force(tmp_path: Path, monkeypatch: pytest.MonkeyP
     text = GOOD.replace("name: one", "name: snapshot-age")
     (tmp_path / "policies" / "mine.yaml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(command, ["list"])
+    result = CliRunner().invoke(policy, ["list"])
     assert result.exit_code == 0, result.output
     assert [line.split()[0] for line in result.stdout.splitlines()] == [
         "NAME",

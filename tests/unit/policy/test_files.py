@@ -184,7 +184,7 @@ def case(expect: str, given: str, message: str = "") -> str:
             case("Pass", "{move: {}}"),
             "found the variable move, expected cluster, now, plan (over: Plan)",
         ),
-        (case("Pass", "{plan: {moves: []}, now: soon}"), "now is no instant"),
+        (case("Pass", "{plan: {moves: []}, now: soon}"), "now is not an instant"),
     ],
 )
 def test_cases_pass_or_say_what_they_found(text: str, problem: str) -> None:

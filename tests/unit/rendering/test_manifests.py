@@ -3,7 +3,14 @@ from __future__ import annotations
 from gitbot.documents import read_documents
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move
-from gitbot.rendering import AdmissionRule, MigrationContext, NodeLabels, render_manifests
+from gitbot.rendering import (
+    AdmissionRule,
+    MigrationContext,
+    NodeLabels,
+    admission_manifests,
+    manifest,
+    render_manifests,
+)
 from tests.unit.rendering.test_migration import TEMPLATES
 from tests.unit.reports.plans import PLAN
 
@@ -18,7 +25,10 @@ def context(move: Move) -> MigrationContext:
     return MigrationContext(unschedulable_timeout=300, reason=f"for {move.vm.name}")
 
 
-def test_moves_then_nodes_then_policies() -> None:
+POLICIES = tuple(manifest(item) for item in admission_manifests(RULE, templates=TEMPLATES))
+
+
+def test_moves_then_nodes_and_the_policies_of_a_rule() -> None:
     manifests = render_manifests(
         plan=PLAN,
         templates=TEMPLATES,
@@ -27,9 +37,8 @@ def test_moves_then_nodes_then_policies() -> None:
             NodeLabels(node="kni-worker2", window="scu-firmware", state="waiting"),
             NodeLabels(node="kni-worker", window="scu-firmware", state="draining"),
         ),
-        rules=(RULE,),
     )
-    assert [(item.kind, item.namespace, item.name) for item in manifests] == [
+    assert [(item.kind, item.namespace, item.name) for item in (*manifests, *POLICIES)] == [
         ("VirtualMachineInstanceMigration", "customapp", "gitbot-mssql-c-82447481da"),
         ("VirtualMachineInstanceMigration", "customapp", "gitbot-mssql-d-dd522778c7"),
         ("Node", "", "kni-worker"),
@@ -44,7 +53,8 @@ def test_moves_then_nodes_then_policies() -> None:
 
 
 def test_text_reads_back_as_the_object() -> None:
-    for item in render_manifests(plan=PLAN, templates=TEMPLATES, context=context, rules=(RULE,)):
+    manifests = render_manifests(plan=PLAN, templates=TEMPLATES, context=context)
+    for item in (*manifests, *POLICIES):
         (document,), findings = read_documents(item.text.encode(), "manifest.yaml")
         assert findings == ()
         assert document.value == item.object

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gitbot.errors import GitbotError
-from gitbot.model.effect import Effect, effect_name, label_value
+from gitbot.model.effect import EffectId, label_value
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, NodeRef, VmRef
 from gitbot.model.problem import Pin
@@ -68,9 +68,9 @@ def test_without_selector_the_field_is_absent() -> None:
 
 def test_metadata_names_request_intent_and_review() -> None:
     manifest = migration_manifest(move=move(), context=CONTEXT, templates=TEMPLATES)
-    effect = Effect(request="request/customapp/db-1-to-bcn", vmi_uid="u-1", move=3, attempt=1)
+    effect = EffectId(request="request/customapp/db-1-to-bcn", vmi_uid="u-1", move=3, attempt=1)
     assert manifest["metadata"] == {
-        "name": effect_name(effect, vm="db-1"),
+        "name": effect.migration_name(vm="db-1"),
         "namespace": "customapp",
         "labels": {
             "app.kubernetes.io/managed-by": "gitbot",
@@ -122,7 +122,7 @@ def test_bad_templates_are_named(templates: dict[str, str], message: str) -> Non
 
 
 def test_effect_names_differ_by_every_part_and_fit() -> None:
-    first = Effect(request="request/a/b", vmi_uid="u", move=1)
+    first = EffectId(request="request/a/b", vmi_uid="u", move=1)
     effects = [
         first,
         replace(first, request="request/a/c"),
@@ -130,9 +130,9 @@ def test_effect_names_differ_by_every_part_and_fit() -> None:
         replace(first, move=2),
         replace(first, attempt=2),
     ]
-    assert len({effect_name(effect, vm="db-1") for effect in effects}) == len(effects)
-    assert effect_name(first, vm="db-1") == "gitbot-db-1-33015056ed"
-    long = effect_name(first, vm="a" * 234 + "." + "b" * 18)
+    assert len({effect.migration_name(vm="db-1") for effect in effects}) == len(effects)
+    assert first.migration_name(vm="db-1") == "gitbot-db-1-33015056ed"
+    long = first.migration_name(vm="a" * 234 + "." + "b" * 18)
     assert len(long) == 252  # the cut ended on the dot, which no part of a name may end with
     assert long.startswith("gitbot-" + "a" * 234 + "-")
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from gitbot.model.diagnosis import Check, Outcome
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import (
     Bound,
-    Check,
     Hold,
     Move,
     NodeReasons,
     NodeRef,
-    Outcome,
     PlacementPlan,
     RuleState,
     SnapshotRef,

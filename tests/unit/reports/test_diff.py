@@ -7,11 +7,12 @@ import pytest
 
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity
-from gitbot.model.limits import Limits
-from gitbot.model.manifest import Manifest
-from gitbot.model.plan import Move, NodeReasons, NodeRef, PlacementPlan
+from gitbot.model.names import IntentRef
+from gitbot.model.plan import Manifest, Move, NodeReasons, NodeRef, PlacementPlan, VmRef
+from gitbot.model.problem import Limits
 from gitbot.reports import Diff, Preview, markdown, placement_diff, terminal
 from gitbot.reports.picture import picture
+from gitbot.reports.sentence import sentence
 from tests.unit.reports.plans import HOLD, PLAN, STARTS, move, node
 
 PLACES = {"mssql-a": 6, "mssql-c": 6, "mssql-d": 4}
@@ -139,8 +140,11 @@ def test_a_snapshot_from_the_future_is_called_so(ahead: int, age: str) -> None:
 def test_comment_starts_with_the_summary_and_ends_with_commands() -> None:
     lines = markdown(diff()).splitlines()
     assert lines[0] == "<!-- gitbot:plan:iberia -->"
-    assert lines[5].startswith("plan `sha256:dddd")
-    assert "snapshot 2025-12-05T20:59:00Z (1 min before this plan)" in lines[5]
+    assert lines[3].startswith(
+        "Moves customapp/mssql-c, customapp/mssql-d (32 GiB) to sab, scu. If a move fails,"
+    )
+    assert lines[7].startswith("plan `sha256:dddd")
+    assert "snapshot 2025-12-05T20:59:00Z (1 min before this plan)" in lines[7]
     assert "| `customapp/mssql-a` | `no-feasible-node`: no node of zone scu can take it" in (
         "\n".join(lines)
     )
@@ -304,3 +308,36 @@ def test_terminal_table() -> None:
     ]
     assert "\x1b[31mblocked\x1b[0m" in terminal(diff(), colour=True)
     assert "uid-mssql-c" in terminal(diff(), wide=True)
+
+
+SENTENCES = [
+    ("drain/fw/20251201T040000Z", "MaintenanceWindow", "Empties a: 1 VM with 8 GiB moves to b"),
+    (
+        "return/fw/20251201T040000Z",
+        "MaintenanceWindow",
+        "Brings 1 VM with 8 GiB home to b after fw",
+    ),
+    (
+        "heal/app/ZoneAntiAffinity/db/0123456789ab",
+        "ZoneAntiAffinity",
+        "Heals ZoneAntiAffinity app/db: 1 VM with 8 GiB moves to b",
+    ),
+    ("request/app/db", "MigrationRequest", "Moves app/db-1 (8 GiB) to b"),
+]
+
+
+@pytest.mark.parametrize(("request_id", "kind", "said"), SENTENCES)
+def test_one_sentence_says_what_happens(request_id: str, kind: str, said: str) -> None:
+    plan = diff().plan
+    only = replace(
+        plan.moves[0],
+        request=request_id,
+        group=f"{request_id}/a",
+        intent=IntentRef(kind=kind, namespace="app", name="db", file="f", line=1),
+        vm=VmRef(namespace="app", name="db-1", uid="1"),
+        source=NodeRef(node="a", zone="x"),
+        to=NodeRef(node="b", zone="y"),
+        memory_bytes=8 * 2**30,
+    )
+    assert sentence(replace(plan, moves=(only,))) == said
+    assert sentence(replace(plan, moves=())) == ""

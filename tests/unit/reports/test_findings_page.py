@@ -23,7 +23,7 @@ ROOMS = (
     "policy",
     "settings",
 )
-LOOKS = ("cli/doctor.py", "workflows/doctor.py", "github/diagnosis.py")  # checks, no findings
+LOOKS = ("cli/doctor.py", "workflows/ask/doctor.py", "github/diagnosis.py")  # checks, no findings
 CHECK = re.compile(r"(?:repository|configuration|ledger|snapshot|forge|cluster|kubevirt)/[a-z-]+")
 CODE = re.compile(rf"(?:{'|'.join(ROOMS)})/[a-z]+(?:-[a-z]+)*")
 

@@ -13,10 +13,9 @@ from gitbot.adapters.files import ShippedTexts
 from gitbot.errors import GitbotError
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.plan import Move, NodeRef, Wave
-from gitbot.reports.board import Board, board
+from gitbot.reports.board import MoveChart, board
 from gitbot.reports.html import PARTS, html, html_refusal
-from gitbot.reports.picture import MAX_NODES
-from gitbot.reports.timeline import MAX_BARS, timeline
+from gitbot.reports.picture import MAX_BARS, MAX_NODES, timeline
 from tests.unit.reports.plans import HOLD, PLAN, STARTS, move, vm
 from tests.unit.reports.test_diff import diff
 
@@ -40,7 +39,7 @@ def moves(nodes: int, each: int = 1) -> tuple[Move, ...]:
     )
 
 
-def drawn(nodes: int, each: int = 1) -> Board:
+def drawn(nodes: int, each: int = 1) -> MoveChart:
     made = board(diff(replace(PLAN, moves=moves(nodes, each))))
     assert made is not None
     return made

@@ -50,6 +50,7 @@ DEFAULTS = [
     ("unschedulable_timeout", 300),
     ("bandwidth", 64 * 1024 * 1024),
     ("manifests", ()),
+    ("owners", ()),
 ]
 
 
@@ -83,7 +84,7 @@ def test_read(spec: str, path: str, value: object) -> None:
 
 FIELDS = (
     "expected clusters, forge, mode, approval, allowAuto, publishSnapshot, snapshotMaxAge, "
-    "planExpiry, proposals, breaker, unschedulableTimeout, bandwidth or manifests"
+    "planExpiry, proposals, breaker, unschedulableTimeout, bandwidth, manifests or owners"
 )
 ONE = f"{HEAD}spec: {{clusters: [{{name: a}}]"
 WRONG = [

@@ -4,14 +4,15 @@ from typing import Any
 
 import pytest
 
-from gitbot.simulation.api import Api, Asked
+from gitbot.simulation.api import Api, WriteOptions
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import Store
+from tests.doubles.no_admission import NoAdmission
 
 
 @pytest.fixture
 def api() -> Api:
-    made = Api(Store(seed=0, now=lambda: 0))
+    made = Api(Store(seed=0, now=lambda: 0), NoAdmission())
     made.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}})
     return made
 
@@ -26,13 +27,13 @@ def migration(**spec: Any) -> dict[str, Any]:
 
 
 def test_unknown_fields_are_dropped_with_a_warning_or_refused(api: Api) -> None:
-    answer = api.create(migration(addedNodeSelectr={"a": "b"}), asked=Asked(dry_run=True))
+    answer = api.create(migration(addedNodeSelectr={"a": "b"}), asked=WriteOptions(dry_run=True))
     assert answer.warnings == ('unknown field "spec.addedNodeSelectr"',)
     assert answer.object["spec"] == {"vmiName": "x"}
-    quiet = api.create(migration(typo=1), asked=Asked(dry_run=True, validation="Ignore"))
+    quiet = api.create(migration(typo=1), asked=WriteOptions(dry_run=True, validation="Ignore"))
     assert quiet.warnings == ()
     with pytest.raises(ApiError) as refused:
-        api.create(migration(typo=1), asked=Asked(validation="Strict"))
+        api.create(migration(typo=1), asked=WriteOptions(validation="Strict"))
     assert (refused.value.code, refused.value.reason) == (400, "BadRequest")
     assert refused.value.message == (
         'VirtualMachineInstanceMigration in version "v1" cannot be handled as a '
@@ -64,12 +65,12 @@ def test_objects_that_are_refused(
 
 
 def test_a_dry_run_stores_nothing_and_still_refuses_a_name_that_is_taken(api: Api) -> None:
-    dry = api.create(migration(), asked=Asked(dry_run=True)).object
+    dry = api.create(migration(), asked=WriteOptions(dry_run=True)).object
     assert dry["metadata"]["uid"]
     assert list(api.store.all("VirtualMachineInstanceMigration")) == []
     api.create(migration())
     with pytest.raises(ApiError) as refused:
-        api.create(migration(), asked=Asked(dry_run=True))
+        api.create(migration(), asked=WriteOptions(dry_run=True))
     assert refused.value.reason == "AlreadyExists"
 
 

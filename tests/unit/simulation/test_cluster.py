@@ -4,17 +4,19 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import at, condition_of
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import at, condition_of
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
-from gitbot.simulation.building import deployment, guest, kubevirt, machine, namespace, node
+from gitbot.simulation.building import guest, kubevirt, machine, namespace, node
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.dials import Dials
 from gitbot.simulation.drain import drain
 from gitbot.simulation.port import MIGRATION, SimulatedPort
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import key_of
+from tests.doubles.trouble import evict_instance, fail_next_migration, lose_node, return_node
+from tests.doubles.workloads import deployment
 
 WEB: dict[str, Any] = {"containers": [{"name": "web", "image": "web"}]}
 
@@ -79,7 +81,7 @@ def test_a_namespace_takes_everything_in_it_along() -> None:
 
 def test_a_lost_node_is_noticed_and_its_pods_move_after_five_minutes() -> None:
     cluster = cluster_with(web(1))
-    cluster.lose_node("a")
+    lose_node(cluster, "a")
     cluster.advance(39)
     assert at(condition_of(cluster.list("Node")[0], "Ready"), "status") == "True"
     cluster.advance(2)
@@ -97,9 +99,9 @@ def test_a_node_that_comes_back_after_a_reboot_is_ready_and_empty() -> None:
     before = cluster.list("Node")[0]
     assert home(cluster) == "a"
     uid = at(cluster.get("VirtualMachineInstance", "db", "app"), "metadata", "uid")
-    cluster.lose_node("a")
+    lose_node(cluster, "a")
     cluster.advance(60)
-    cluster.return_node("a")
+    return_node(cluster, "a")
     cluster.settle()
     after = cluster.list("Node")[0]
     assert at(condition_of(after, "Ready"), "status") == "True"
@@ -121,7 +123,7 @@ def test_a_migration_whose_target_dies_fails_and_the_vm_runs_on() -> None:
     }
     SimulatedPort(cluster).create_migration(move)
     cluster.advance(10)
-    cluster.lose_node("b")
+    lose_node(cluster, "b")
     cluster.advance(300)
     assert at(cluster.get(MIGRATION, "move", "app"), "status", "phase") == "Failed"
     assert home(cluster) == "a"
@@ -155,7 +157,7 @@ def test_a_vm_that_cannot_move_blocks_the_drain() -> None:
 def test_a_foreign_evacuation_at_an_instant() -> None:
     cluster = cluster_with(vm())
     answers: list[str] = []
-    cluster.at(cluster.now() + 30, lambda: answers.append(cluster.evict_instance("db", "app")))
+    cluster.at(cluster.now() + 30, lambda: answers.append(evict_instance(cluster, "db", "app")))
     cluster.advance(29)
     assert cluster.list(MIGRATION) == ()
     cluster.advance(60)
@@ -201,7 +203,7 @@ def test_a_quota_holds_a_migration_and_says_so_on_the_vm(hard: dict[str, str], r
         "spec": {"hard": hard},
     }
     cluster.apply([quota])
-    cluster.evict_instance("db", "app")
+    evict_instance(cluster, "db", "app")
     cluster.advance(60)
     events = SimulatedPort(cluster).list_events(NamespacedName(namespace="app", name="db"))
     failed = [event for event in events if event["reason"] == "FailedCreate"]
@@ -241,7 +243,7 @@ def test_quotas_on_plain_pods(hard: dict[str, str], message: str) -> None:
 
 def test_without_webhooks_nothing_is_created_and_deletes_still_work() -> None:
     cluster = cluster_with(vm())
-    cluster.evict_instance("db", "app")
+    evict_instance(cluster, "db", "app")
     cluster.set_dials(webhooks_down=True)
     move = cluster.list(MIGRATION, "app")[0]
     cluster.delete(MIGRATION, key_of(move)[1], "app")
@@ -288,8 +290,8 @@ def test_node_labels_below_the_prefix_are_set_and_removed() -> None:
 def test_events_about_a_vm_are_told_oldest_first() -> None:
     cluster = cluster_with(vm())
     port = SimulatedPort(cluster)
-    cluster.fail_next_migration("db", "app", reason="no")
-    cluster.evict_instance("db", "app")
+    fail_next_migration(cluster, "db", "app", reason="no")
+    evict_instance(cluster, "db", "app")
     cluster.advance(60)
     failed = [
         item["metadata"]["name"]

@@ -10,9 +10,10 @@ from urllib.request import Request, urlopen
 import pytest
 
 from gitbot.simulation import Face, Runner, SimulatedCluster, serve
-from gitbot.simulation.building import deployment, node
+from gitbot.simulation.building import node
 from gitbot.simulation.http.runner import TICK
 from gitbot.simulation.http.watching import Watch
+from tests.doubles.workloads import deployment
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_a_patch_of_an_unknown_kind_is_refused(cluster: SimulatedCluster) -> Non
 def test_an_object_that_no_controller_can_digest_is_survived(cluster: SimulatedCluster) -> None:
     pods = "/api/v1/namespaces/default/pods"
     containers = [{"name": "c", "resources": {"requests": {"cpu": "many"}}}]
-    torn = {"metadata": {"name": "p"}, "spec": {"containers": containers}}
+    damaged = {"metadata": {"name": "p"}, "spec": {"containers": containers}}
     bad = web("two")  # type: ignore[arg-type]
     odd = {"metadata": {"name": "v"}, "spec": {"domain": "x"}}
     born = {
@@ -89,7 +90,7 @@ def test_an_object_that_no_controller_can_digest_is_survived(cluster: SimulatedC
         "spec": {"containers": [{"name": "c"}], "nodeName": "a"},
     }
     with Face(cluster) as face:
-        assert ask(face, pods, method="POST", body=torn)[0] == 422
+        assert ask(face, pods, method="POST", body=damaged)[0] == 422
         assert ask(face, pods, method="POST", body=born)[0] == 201
         path = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
         assert ask(face, path, method="POST", body=odd)[0] == 422

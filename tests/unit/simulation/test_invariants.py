@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from gitbot.constraints.world import World
+from gitbot.kubernetes.objects import at, uid_of
 from gitbot.kubevirt.limits import is_running
-from gitbot.kubevirt.reconcile import MIGRATION, VMI
-from gitbot.model.objects import at, uid_of
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.dials import Dials
+from gitbot.simulation.kubevirt.reconcile import MIGRATION, VMI
 from gitbot.simulation.port import SimulatedPort
-from gitbot.simulation.rack import RackSize, rack
 from gitbot.simulation.status import ApiError
 from gitbot.simulation.store import key_of
+from tests.doubles.rack import RackSize, rack
+from tests.doubles.trouble import evict_instance, fail_next_migration, restart_machine
 
 SIZE = RackSize(nodes=9, machines=45, nodes_in_rack=3, namespaces=3)
 
@@ -43,16 +44,16 @@ def anything(cluster: SimulatedCluster, dice: random.Random) -> None:
                     }
                 )
         case 4:
-            cluster.evict_instance(name, namespace)
+            evict_instance(cluster, name, namespace)
         case 5:
-            cluster.restart_machine(name, namespace)
+            restart_machine(cluster, name, namespace)
         case 6:
             cluster.cordon(node, unschedulable=dice.random() < 0.5)
         case 7:
             for migration in cluster.list(MIGRATION)[:1]:
                 cluster.delete(MIGRATION, key_of(migration)[1], key_of(migration)[0])
         case _:
-            cluster.fail_next_migration(name, namespace, reason="bad luck")
+            fail_next_migration(cluster, name, namespace, reason="bad luck")
 
 
 def check(cluster: SimulatedCluster) -> None:

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.model.names import NamespacedName
-from gitbot.model.objects import KubernetesObject, at, labels_of
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
 from gitbot.simulation.building import guest, kubevirt, machine, namespace, node
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.dials import Dials
 from gitbot.simulation.port import MIGRATION, SimulatedPort
 from gitbot.simulation.status import ApiError
+from tests.doubles.trouble import fail_next_migration, restart_machine
 
 DB = NamespacedName(namespace="app", name="db")
 MOVE = NamespacedName(namespace="app", name="move")
@@ -86,7 +87,7 @@ def test_the_source_pod_ends_and_the_label_of_the_hand_off_goes() -> None:
 def test_a_migration_that_is_to_fail_leaves_the_vm_at_home() -> None:
     cluster = cluster_with()
     port = SimulatedPort(cluster)
-    cluster.fail_next_migration("db", "app", reason="qemu lost its way")
+    fail_next_migration(cluster, "db", "app", reason="qemu lost its way")
     port.create_migration(migration())
     port.sleep(60)
     failed = port.get_migration(MOVE)
@@ -173,7 +174,7 @@ def test_a_restarted_vm_has_another_uid_and_its_migration_is_gone() -> None:
     port.create_migration(migration())
     port.sleep(3)
     before = port.get_instance(DB)
-    cluster.restart_machine("db", "app")
+    restart_machine(cluster, "db", "app")
     port.sleep(60)
     after = port.get_instance(DB)
     assert before is not None

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from gitbot.simulation.selectors import field_match, label_match, selector_match
+from gitbot.kubernetes.selectors import LabelMatcher
+from gitbot.simulation.selectors import field_match, label_match
 from gitbot.simulation.status import ApiError
 
 LABELS = {"app": "web", "tier": "front", "topology.kubernetes.io/zone": "scu"}
@@ -76,4 +77,4 @@ def test_selectors_that_cannot_be_read(text: str) -> None:
     ],
 )
 def test_label_selector_values(selector: Any, selected: bool) -> None:
-    assert selector_match(selector, LABELS) is selected
+    assert LabelMatcher.of(selector).matches(LABELS) is selected

@@ -105,7 +105,7 @@ def test_json_documents_may_stand_one_after_the_other_or_in_an_array(data: bytes
     assert read_snapshot([("x", data)], 0) == read_snapshot([("x", dump(LIST))], 0)
 
 
-TORN = "f0: torn ClusterSnapshot:"
+BAD = "f0: damaged ClusterSnapshot:"
 
 
 def edited(**changes: Any) -> bytes:
@@ -129,10 +129,10 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([dump(LIST), b""], "f1: found an empty file"),
         ([SECRET], "f0: found 1 Secret, expected a ClusterSnapshot, or Kubernetes objects with"),
         ([SECRET, dump(VM)], "f0, f1: found 1 Secret, 1 VirtualMachine, expected "),
-        ([b"\xe3\xa9\x00\x17"], "f0: found bytes that are no text, the first at byte 1, expected"),
-        ([b"a: caf\xe9"], "f0: found bytes that are no text, the first at byte 7, expected"),
+        ([b"\xe3\xa9\x00\x17"], "f0: found bytes that are not text, the first at byte 1, expected"),
+        ([b"a: caf\xe9"], "f0: found bytes that are not text, the first at byte 7, expected"),
         ([dump(LIST), dump(LIST)], "Node n1 occurs twice"),
-        ([gzip.compress(dump(LIST), mtime=0) + b"tail"], "f0: torn gzip"),
+        ([gzip.compress(dump(LIST), mtime=0) + b"tail"], "f0: damaged gzip"),
         ([b"- a"], "f0: no Kubernetes object: found a list"),
         ([b"just text"], "f0: no Kubernetes object: found a text"),
         (
@@ -146,29 +146,38 @@ def test_a_snapshot_written_by_hand_needs_no_digest() -> None:
         ([b'{"kind": "List", "items": ['], "f0:2:1: no YAML: "),
         ([b"a: &a {b: 1}\nc: {<<: *a}\n"], "f0:2:5: found a merge key (<<), expected "),
         ([b"a: &a [1]\nb: [*a, *a]\n"], "f0:2:5: found an alias (*a), expected "),
-        ([gzip.compress(dump(LIST), mtime=0)[:-9]], "f0: torn gzip"),
-        ([b"\x1f\x8bnonsense"], "f0: torn gzip"),
+        ([gzip.compress(dump(LIST), mtime=0)[:-9]], "f0: damaged gzip"),
+        ([b"\x1f\x8bnonsense"], "f0: damaged gzip"),
         ([write_snapshot(EXPECTED), dump(NODE)], "f0: a ClusterSnapshot is whole and stands alone"),
         ([edited(apiVersion="placement.gitbot.dev/v9")], "f0: apiVersion: found 'placement.gitbot"),
         ([edited(objects={"Node": [{"metadata": {"name": "n2"}}]})], "f0: digest: found sha256:"),
-        ([edited(takenAt="yesterday")], f"{TORN} takenAt: found 'yesterday', expected a time such"),
-        ([edited(takenAt=5)], f"{TORN} takenAt: found a number, expected a text; take a new one"),
-        ([edited(objects=None)], f"{TORN} objects: found nothing, expected a mapping"),
-        ([edited(objects=[])], f"{TORN} objects: found a list, expected a mapping"),
-        ([edited(objects={"Node": "x"})], f"{TORN} objects.Node: found a text, expected a list"),
+        (
+            [edited(takenAt="yesterday")],
+            f"{BAD} takenAt: found 'yesterday', expected a time such",
+        ),
+        (
+            [edited(takenAt=5)],
+            f"{BAD} takenAt: found a number, expected a text; take a new one",
+        ),
+        ([edited(objects=None)], f"{BAD} objects: found nothing, expected a mapping"),
+        ([edited(objects=[])], f"{BAD} objects: found a list, expected a mapping"),
+        ([edited(objects={"Node": "x"})], f"{BAD} objects.Node: found a text, expected a list"),
         (
             [edited(objects={"Node": [NODE, "x"]})],
-            f"{TORN} objects.Node[1]: found a text, expected an object",
+            f"{BAD} objects.Node[1]: found a text, expected an object",
         ),
         (
             [edited(digest="", objects={"Node": [{"metadata": {"name": "n", "labels": ["a"]}}]})],
             "Node n: Expected `object | null`, got `array` - at `$.metadata.labels`",
         ),
-        ([edited(metadata={"name": ""})], f"{TORN} metadata.name: found an empty text, expected a"),
-        ([edited(metadata=None)], f"{TORN} metadata: found nothing, expected a mapping"),
-        ([edited(absentKinds=5)], f"{TORN} absentKinds: found a number, expected a list"),
-        ([edited(absentKinds=[{}])], f"{TORN} absentKinds[0]: found a mapping, expected a text"),
-        ([edited(kubernetesVersion=5)], f"{TORN} kubernetesVersion: found a number, expected a"),
+        (
+            [edited(metadata={"name": ""})],
+            f"{BAD} metadata.name: found an empty text, expected a",
+        ),
+        ([edited(metadata=None)], f"{BAD} metadata: found nothing, expected a mapping"),
+        ([edited(absentKinds=5)], f"{BAD} absentKinds: found a number, expected a list"),
+        ([edited(absentKinds=[{}])], f"{BAD} absentKinds[0]: found a mapping, expected a text"),
+        ([edited(kubernetesVersion=5)], f"{BAD} kubernetesVersion: found a number, expected a"),
         ([dump(NODE), YAML_NODE], "Node n1 occurs twice"),
         (
             [dump({"apiVersion": "v1", "kind": "List", "items": {}})],

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from gitbot.errors import SnapshotError
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster import KINDS
-from gitbot.model.names import NamespacedName
 from gitbot.snapshot import from_objects
 from gitbot.snapshot.decode import indented_json
-from gitbot.snapshot.masks import MASKS
+from gitbot.snapshot.fields import FIELDS
 from gitbot.snapshot.resources import RESOURCES
 
 
@@ -30,8 +30,8 @@ def pod(name: str, namespace: str = "a", **status: Any) -> dict[str, Any]:
     }
 
 
-def test_every_kind_has_a_mask_and_a_resource() -> None:
-    assert set(KINDS) == set(MASKS) == set(RESOURCES)
+def test_every_kind_has_fields_and_a_resource() -> None:
+    assert set(KINDS) == set(FIELDS) == set(RESOURCES)
 
 
 def test_objects_are_sorted_by_namespace_and_name_in_code_points() -> None:
@@ -104,6 +104,11 @@ def test_a_number_with_a_fraction_becomes_text() -> None:
         ([{"apiVersion": "v1", "kind": "Node"}], "Node without metadata.name"),
         ([node("n1") | {"spec": "x"}], "Node n1: Expected `object | null`, got `str`"),
         ([node("n1") | {"spec": {1, 2}}], "Node n1: "),
+        ([node("n1") | {"metadata": {"name": 5}}], "got `int` - at `$.metadata.name`"),
+        (
+            [node("n1") | {"metadata": {"name": "n1", "annotations": ["a"]}}],
+            "Node n1: Expected `object | null`, got `array` - at `$.metadata.annotations`",
+        ),
     ],
 )
 def test_what_is_refused(objects: list[dict[str, Any]], message: str) -> None:

@@ -8,23 +8,29 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitbot.errors import ClusterRefused, OutcomeUnknown
-from gitbot.execution.values import CreateMigration, Terms
+from gitbot.execution.values import CreateMigration, Terms, View
+from gitbot.intents import IntentSet
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.effect import Effect, effect_name
+from gitbot.model.effect import EffectId
+from gitbot.model.events import PlanShown, Shown
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import format_instant
-from gitbot.model.ledger import Entry, pull_file
-from gitbot.model.names import IntentRef, NamespacedName
-from gitbot.model.objects import KubernetesObject, name_of
+from gitbot.model.ledger import pull_file
+from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef, Wave
-from gitbot.model.plan_json import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.model.problem import Limits, Pin, PlacementProblem
+from gitbot.policy import read_policies
 from gitbot.ports.forge import MergeMethod
+from gitbot.published import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.settings import ClusterSettings, Settings
-from gitbot.testing.forge import MemoryForge
-from gitbot.testing.ledger import MemoryLedgerStore
-from gitbot.testing.repository import MemoryRepository
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.revision import Revision, Shipped
 from gitbot.workflows.shell import Shell
+from tests.doubles.forge import MemoryForge
+from tests.doubles.ledger import MemoryLedgerStore
+from tests.doubles.repository import MemoryRepository
 
 NOW = 1_800_000_000
 HOST = "kubernetes.io/hostname"
@@ -37,7 +43,7 @@ def no_trouble(verb: str, what: str) -> None:
 
 
 def no_refusal(problem: PlacementProblem, plan: PlacementPlan) -> str:
-    """Every plan keeps the law."""
+    """Every plan passes the checks."""
     del problem, plan
     return ""
 
@@ -278,25 +284,44 @@ class TinyCluster:
         return [name for verb, name in self.calls if verb == "create"]
 
 
-@dataclass
-class TinyBase:
+@dataclass(frozen=True, kw_only=True)
+class TinyBase(Engine):
     """A base branch with given terms, no rules, and a replay that a test may sharpen."""
 
-    commit: str
-    settings: Settings
     terms_by_request: dict[str, Terms] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     refuse: Callable[[PlacementProblem, PlacementPlan], str] = no_refusal
     adjust: Callable[[PlacementProblem], PlacementProblem] = lambda problem: problem
 
-    def terms(self, request: str, plan: PlanDocument) -> Terms | None:
-        del plan
+    @classmethod
+    def of(cls, settings: Settings) -> TinyBase:
+        return cls(
+            revision=Revision(
+                cluster="prod",
+                commit="",
+                settings=settings,
+                intents=IntentSet(cluster="prod"),
+                policies=read_policies({})[0],
+                shipped=Shipped(policies={}, templates={}),
+                trusted_findings=(),
+                findings=(),
+            )
+        )
+
+    def at(self, commit: str) -> TinyBase:
+        return replace(self, revision=replace(self.revision, commit=commit))
+
+    def terms(self, request: str, plan: PlanDocument, *, now: int) -> Terms | None:
+        del plan, now
         return self.terms_by_request.get(request, Terms())
 
     def problem(self, snapshot: ClusterSnapshot, now: int) -> PlacementProblem:
         return self.adjust(
             PlacementProblem(cluster="prod", now=now, snapshot=snapshot, limits=self.limits)
         )
+
+    def view(self, *args: Any, **named: Any) -> View:
+        return replace(super().view(*args, **named), replay=self.replay)
 
     def replay(self, problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
         message = self.refuse(problem, plan)
@@ -306,7 +331,7 @@ class TinyBase:
 
     def manifest(self, effect: CreateMigration) -> KubernetesObject:
         move = effect.move
-        identity = Effect(
+        identity = EffectId(
             request=move.request, vmi_uid=move.vm.uid, move=move.id, attempt=effect.attempt
         )
         spec: dict[str, Any] = {"vmiName": move.vm.name}
@@ -317,7 +342,7 @@ class TinyBase:
             "kind": "VirtualMachineInstanceMigration",
             "metadata": {
                 "namespace": move.vm.namespace,
-                "name": effect_name(identity, vm=move.vm.name),
+                "name": identity.migration_name(vm=move.vm.name),
                 "labels": {"app.kubernetes.io/managed-by": "gitbot"},
                 "annotations": {
                     "placement.gitbot.dev/request": move.request,
@@ -383,7 +408,7 @@ class Stage:
             repository=repository,
             forge=MemoryForge(repository, clock),
             store=MemoryLedgerStore(),
-            base=TinyBase(commit="", settings=settings),
+            base=TinyBase.of(settings),
         )
 
     @property
@@ -396,8 +421,7 @@ class Stage:
             ledger_store=self.store,
             cluster=self.cluster,
             clock=self.clock,
-            templates=NoTexts(),
-            read_base=lambda commit: replace(self.base, commit=commit),
+            read_base=self.base.at,
             progress=lambda progress: self.lines.append(progress.text),
         )
 
@@ -418,33 +442,22 @@ class Stage:
         pull = self.forge.open_pull(
             branch=branch, base_branch="main", title=branch, body="", labels=()
         )
-        record = Entry(
+        record = PlanShown(
             file=pull_file(pull.number),
             time=self.clock.now(),
             cluster="prod",
-            state="shown",
             pull_request=pull.number,
             digest=digest,
-            data={"head": head, "base": base, "expiresAt": format_instant(NOW + 86_400)},
+            shown=Shown(head=head, base=base, expires_at=format_instant(NOW + 86_400)),
         )
-        entries = (record,) if records else ()
-        self.store.append(self.store.read(), entries, {digest: plan_bytes(document)})
+        events = (record,) if records else ()
+        self.store.append(self.store.read(), events, {digest: plan_bytes(document)})
         self.forge.merge_pull(pull.number, method=MergeMethod.MERGE, expected_head=head)
         self.forge.account = "gitbot"
         return digest
 
     def states(self, request: str = "request/db/one") -> list[str]:
         return [
-            f"{entry.move} {entry.state}"
-            for entry in self.store.read().of(f"requests/prod/{request}.jsonl")
+            f"{getattr(event, 'move', 0)} {event.state}"
+            for event in self.store.read().of(f"requests/prod/{request}.jsonl")
         ]
-
-
-class NoTexts:
-    """No templates, no policies."""
-
-    def templates(self) -> Mapping[str, str]:
-        return {}
-
-    def policies(self) -> Mapping[str, str]:
-        return {}

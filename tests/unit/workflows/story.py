@@ -6,17 +6,15 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitbot.adapters.files import ShippedTexts
-from gitbot.constraints.replay import replay
 from gitbot.ports.forge import MergeMethod, PullRequest, PullState
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.port import SimulatedPort
-from gitbot.simulation.scenes import customapp
-from gitbot.testing.forge import MemoryForge
-from gitbot.testing.ledger import MemoryLedgerStore
-from gitbot.testing.repository import MemoryRepository
-from gitbot.workflows.base import read_base
+from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.shell import Shell
+from tests.doubles.customapp import customapp
+from tests.doubles.forge import MemoryForge
+from tests.doubles.ledger import MemoryLedgerStore
+from tests.doubles.repository import MemoryRepository
 
 CLUSTER = "iberia"
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
@@ -95,16 +93,7 @@ class Story:
             ledger_store=self.store,
             cluster=self.port,
             clock=self.port,
-            templates=ShippedTexts(),
-            read_base=lambda commit: read_base(
-                repository=self.repository,
-                commit=commit,
-                base_branch="main",
-                cluster=self.name,
-                texts=ShippedTexts(),
-                replay=replay,
-                now=self.port.now,
-            ),
+            read_base=base_branch(self.repository, name="main", cluster=self.name).at,
             progress=lambda progress: self.lines.append(progress.text),
         )
 
@@ -187,8 +176,8 @@ class Story:
 
     def states(self, request: str) -> list[str]:
         return [
-            f"{entry.move} {entry.state}"
-            for entry in self.store.read().of(f"requests/{CLUSTER}/{request}.jsonl")
+            f"{getattr(event, 'move', 0)} {event.state}"
+            for event in self.store.read().of(f"requests/{CLUSTER}/{request}.jsonl")
         ]
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from gitbot.execution.values import Terms
 from gitbot.model.instants import Interval
-from gitbot.model.ledger_json import verify
 from gitbot.ports.forge import CheckState
+from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply
+from tests.doubles.ledger import last_move
 from tests.unit.workflows.doubles import NOW, Stage, a_move, a_plan
 
 
@@ -25,8 +26,8 @@ def test_an_approved_move_ends_succeeded_with_the_ledger_before_and_after(stage:
     assert stage.cluster.where()["one"] == "c"
     assert stage.states() == ["1 approved", "1 intended", "1 created", "1 running", "1 succeeded"]
     assert (result.created, result.states) == (1, {"succeeded": 1})
-    assert not verify(stage.store.read().entries)
-    last = stage.store.read().entries[-1]
+    assert not verify(stage.store.read().events)
+    last = last_move(stage.store.read())
     assert (last.landed, last.outcome, last.merger, last.pull_request) == (
         "c",
         "Succeeded",

@@ -6,35 +6,57 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.replay import replay
-from gitbot.model.ledger import Entry, Ledger
+from gitbot.model.events import ConcernChanged, ConcernState, LedgerEvent, PlanShown, Shown
+from gitbot.model.ledger import Ledger, concern_file, pull_file
 from gitbot.workflows.apply import apply
 from gitbot.workflows.approvals import first_pull
-from gitbot.workflows.publish import publish
+from gitbot.workflows.check import publish
 from tests.unit.workflows.story import REQUEST, Story
 
 
-def line(state: str, file: str, number: int = 0, cluster: str = "prod") -> Entry:
-    return Entry(file=file, time=1, cluster=cluster, state=state, pull_request=number)
+def shown(number: int, cluster: str = "prod") -> PlanShown:
+    stands = Shown(head="h", base="b", expires_at="2026-10-01T00:00:00Z")
+    return PlanShown(
+        file=pull_file(number), time=1, cluster=cluster, pull_request=number, shown=stands
+    )
 
 
-DRAIN, HEAL = "concerns/prod/drain-w-1.jsonl", "concerns/prod/heal-x.jsonl"
+def concern(state: ConcernState, name: str, number: int = 0) -> ConcernChanged:
+    file = concern_file("prod", name)
+    return ConcernChanged(file=file, time=1, cluster="prod", state=state, pull_request=number)
+
+
+DRAIN, HEAL = "drain-w-1", "heal-x"
 
 
 @pytest.mark.parametrize(
-    ("entries", "first"),
+    ("events", "first"),
     [
         ((), 1),
-        ((line("shown", "pulls/812.jsonl", 812), line("shown", "pulls/815.jsonl", 815)), 812),
-        ((line("shown", "pulls/3.jsonl", 3, "other"), line("shown", "pulls/9.jsonl", 9)), 9),
-        ((line("observed", DRAIN), line("proposed", DRAIN), line("opened", DRAIN, 700)), 700),
+        ((shown(812), shown(815)), 812),
+        ((shown(3, "other"), shown(9)), 9),
+        (
+            (
+                concern(ConcernState.OBSERVED, DRAIN),
+                concern(ConcernState.PROPOSED, DRAIN),
+                concern(ConcernState.OPENED, DRAIN, 700),
+            ),
+            700,
+        ),
         # opened, but the run ended before its number was written down
-        ((line("proposed", DRAIN), line("shown", "pulls/812.jsonl", 812)), 1),
-        ((line("proposed", DRAIN), line("opened", DRAIN, 700), line("proposed", HEAL)), 1),
+        ((concern(ConcernState.PROPOSED, DRAIN), shown(812)), 1),
+        (
+            (
+                concern(ConcernState.PROPOSED, DRAIN),
+                concern(ConcernState.OPENED, DRAIN, 700),
+                concern(ConcernState.PROPOSED, HEAL),
+            ),
+            1,
+        ),
     ],
 )
-def test_the_first_that_may_approve_something(entries: tuple[Entry, ...], first: int) -> None:
-    assert first_pull(Ledger(entries=entries), "prod") == first
+def test_the_first_that_may_approve_something(events: tuple[LedgerEvent, ...], first: int) -> None:
+    assert first_pull(Ledger(events=events), "prod") == first
 
 
 def test_a_pass_does_not_list_what_was_merged_before_gitbot_came(
@@ -45,7 +67,7 @@ def test_a_pass_does_not_list_what_was_merged_before_gitbot_came(
         old = story.open(f"old{number}", **{f"docs/{number}.md": "old\n"})
         story.merge(old.number)
     pull = story.open(jump=REQUEST)
-    publish(story.shell, number=pull.number, replay=replay)
+    publish(story.shell, number=pull.number)
     story.merge(pull.number)
     asked: list[int] = []
     listed = story.forge.list_pulls

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gitbot.constraints.replay import replay
 from gitbot.intents.compile import Past
-from gitbot.model.plan_json import read_plan
+from gitbot.published import read_plan
 from gitbot.snapshot import from_objects
-from gitbot.testing.problems import NOW, node, vm
-from gitbot.workflows.check import CheckResult, Engine, Evidence, Sources, check
+from gitbot.workflows.check import CheckResult, Evidence, check
+from gitbot.workflows.revision import Revision, Shipped, Texts, read_change, read_revision
+from tests.doubles.problems import NOW, node, vm
 
 ROOT = Path(__file__).parents[3]
 CONFIGURATION = """\
@@ -69,7 +69,7 @@ def shipped(folder: str) -> dict[str, str]:
     }
 
 
-ENGINE = Engine(policies=shipped("policies"), templates=shipped("templates"), replay=replay)
+SHIPPED = Shipped(policies=shipped("policies"), templates=shipped("templates"))
 DB = {"tier": "db"}
 OBJECTS = [
     node("n1", zone="a"),
@@ -78,7 +78,7 @@ OBJECTS = [
     node("n4", zone="b"),
     *vm("web", on="n1"),
     *vm("db-1", on="n1", labels=DB),
-    *vm("db-2", on="n2", labels=DB),
+    *vm("db-2", on="n2", labels=DB, migratable=False),  # cannot step aside
 ]
 
 
@@ -87,28 +87,34 @@ def evidence(objects: list[Any] | None = None, **more: Any) -> Evidence:
     return Evidence(snapshot=snapshot, now=NOW, **more)
 
 
-def sources(**intents: str) -> Sources:
-    return Sources(
-        configuration=CONFIGURATION.encode(),
-        intents={f"intents/iberia/{name}.yaml": text.encode() for name, text in intents.items()},
-    )
+def texts(*, policies: str = "", **intents: str) -> Texts:
+    files = {f"intents/iberia/{name}.yaml": text.encode() for name, text in intents.items()}
+    files[".gitbot.yaml"] = CONFIGURATION.encode()
+    if policies:
+        files["policies/p.yaml"] = policies.encode()
+    return Texts(files=files)
+
+
+def judged(
+    head: Texts, base: Texts | None = None, *, cluster: str = "iberia", **more: Any
+) -> CheckResult:
+    trusted = read_revision(base or head, cluster=cluster, shipped=SHIPPED)
+    assert isinstance(trusted, Revision)
+    given: dict[str, Any] = {"evidence": evidence(), **more}
+    if base is None:
+        return check(trusted, **given)
+    return check(read_change(head, trusted), before=trusted.intents, **given)
 
 
 def run(
     intents: Mapping[str, str], *, base: Mapping[str, str] | None = None, **more: Any
 ) -> CheckResult:
-    given: dict[str, Any] = {"evidence": evidence(), "engine": ENGINE, **more}
-    return check(
-        cluster="iberia",
-        sources=sources(**intents),
-        base=None if base is None else sources(**base),
-        **given,
-    )
+    return judged(texts(**intents), None if base is None else texts(**base), **more)
 
 
 def moves(result: CheckResult) -> list[str]:
-    assert result.review is not None, result.findings
-    plan = result.review.plan
+    assert result.judged is not None, result.findings
+    plan = result.judged.plan
     return [
         f"{move.request}: {move.vm.name} {move.source.node}>{move.to.node}" for move in plan.moves
     ]
@@ -122,9 +128,9 @@ def test_a_request_in_the_working_tree_is_planned_judged_and_shown() -> None:
     result = run({"rule": RULE, "request": REQUEST})
     assert moves(result) == ["request/default/web-to-n3: web n1>n3"]
     assert (codes(result), result.fails(), result.plan_fails()) == ([], False, False)
-    assert result.review is not None
-    document = read_plan(result.review.file)
-    assert document.plan == result.review.plan
+    assert result.judged is not None
+    document = read_plan(result.judged.file)
+    assert document.plan == result.judged.plan
     assert [item["spec"]["vmiName"] for item in document.manifests] == ["web"]
     assert set(document.plan.intents) == {
         "MigrationRequest/default/web-to-n3",
@@ -134,7 +140,7 @@ def test_a_request_in_the_working_tree_is_planned_judged_and_shown() -> None:
 
 def test_errors_in_texts_are_all_that_there_is() -> None:
     result = run({"rule": RULE.replace("tier: db", "tier: [db"), "request": REQUEST})
-    assert result.review is None
+    assert result.judged is None
     assert result.fails()
     assert all(finding.file == "intents/iberia/rule.yaml" for finding in result.findings)
 
@@ -167,8 +173,8 @@ def test_a_breach_is_healed_in_the_tree_and_previewed_in_a_pull_request() -> Non
 def test_a_preview_counts_with_what_the_pull_request_asks_for() -> None:
     objects = [
         node("n1", zone="a", unschedulable=True),
-        node("n2", zone="b"),
-        node("n4", zone="b"),
+        node("n2", zone="b", memory="4Gi"),
+        node("n4", zone="b", memory="4Gi"),
         node("n3", zone="c", cpu="1", memory="4Gi"),  # room for one of them
         *vm("web", on="n1", memory="3Gi"),
         *vm("db-1", on="n2", labels=DB, memory="3Gi"),
@@ -197,9 +203,9 @@ def test_a_pull_request_is_planned_for_what_it_adds_and_nothing_else() -> None:
 def test_the_digest_of_a_pull_request_does_not_hang_on_windows_beside_it() -> None:
     alone = run({"request": REQUEST}, base={})
     beside = run({"request": REQUEST, "window": LATER}, base={})
-    assert alone.review is not None
-    assert beside.review is not None
-    assert alone.review.digest == beside.review.digest
+    assert alone.judged is not None
+    assert beside.judged is not None
+    assert alone.judged.digest == beside.judged.digest
     assert [item.title for item in beside.previews] == [
         "drain/firmware/20270306T210000Z empties n1"
     ]
@@ -219,8 +225,8 @@ def test_drains_far_ahead_are_previews_in_the_tree_and_open_ones_are_planned() -
     assert (moves(far), len(far.previews)) == ([], 1)
     now = run({"window": WINDOW})
     assert {move.partition(":")[0] for move in moves(now)} == {"drain/firmware/unmerged"}
-    assert now.review is not None
-    assert ("Node", "n1") in [(item.kind, item.name) for item in now.review.manifests]
+    assert now.judged is not None
+    assert ("Node", "n1") in [(item.kind, item.name) for item in now.judged.manifests]
 
 
 def test_finished_requests_are_not_planned_again() -> None:
@@ -228,23 +234,39 @@ def test_finished_requests_are_not_planned_again() -> None:
     assert moves(run({"request": REQUEST}, evidence=evidence(past=past))) == []
 
 
+FREEZE = f"{HEAD}kind: FreezeWindow\nmetadata: {{name: quarter}}\nspec: "
+
+
+@pytest.mark.parametrize(
+    ("freeze", "frozen"),
+    [
+        ("{}", True),
+        ("{namespaces: [default]}", True),
+        ("{namespaces: [other]}", False),
+        ('{schedule: {start: "2026-12-01T00:00", timeZone: UTC, duration: P10D}}', True),
+        ('{schedule: {start: "2026-12-01T00:00", timeZone: UTC, duration: P1D}}', False),
+        ('{schedule: {start: "2026-12-07T00:00", timeZone: UTC, duration: P1D}}', False),
+    ],
+)
+def test_a_freeze_holds_the_unfinished_requests_that_it_covers(freeze: str, frozen: bool) -> None:
+    deadline = '  deadline: "2026-12-07T00:00Z"\n'
+    done = REQUEST.replace("web-to-n3", "done") + '  notBefore: "2026-12-05T00:00Z"\n' + deadline
+    past = Past(finished=frozenset({"request/default/done"}))
+    tree = {"request": REQUEST + deadline, "done": done, "freeze": FREEZE + freeze}
+    result = run(tree, evidence=evidence(past=past))
+    assert {finding.file for finding in result.all_findings} == (
+        {"intents/iberia/request.yaml"} if frozen else set()
+    )
+    assert moves(result) == ([] if frozen else ["request/default/web-to-n3: web n1>n3"])
+    assert "plan/frozen" in {finding.code for finding in result.all_findings} or not frozen
+
+
 def test_policies_of_the_base_count_and_those_of_the_head_are_read() -> None:
-    with_policy = Sources(
-        configuration=CONFIGURATION.encode(),
-        intents=sources(request=REQUEST).intents,
-        policies={"policies/p.yaml": PROTECT},
-    )
-    plain = sources()
-    arguments: dict[str, Any] = {"cluster": "iberia", "evidence": evidence(), "engine": ENGINE}
-    assert codes(check(sources=with_policy, **arguments)) == ["error policy/no-web"]
-    assert codes(check(sources=with_policy, base=plain, **arguments)) == []
-    assert codes(check(sources=sources(request=REQUEST), base=with_policy, **arguments)) == []
-    base = Sources(
-        configuration=CONFIGURATION.encode(),
-        intents={},
-        policies=with_policy.policies,
-    )
-    denied = check(sources=sources(request=REQUEST), base=base, **arguments)
+    with_policy = texts(request=REQUEST, policies=PROTECT)
+    assert codes(judged(with_policy)) == ["error policy/no-web"]
+    assert codes(judged(with_policy, texts())) == []
+    assert codes(judged(texts(request=REQUEST), with_policy)) == []
+    denied = judged(texts(request=REQUEST), texts(policies=PROTECT))
     assert codes(denied) == ["error policy/no-web"]
     assert denied.diff is not None
     assert denied.diff.state == "denied"
@@ -276,8 +298,8 @@ def test_labels_left_on_a_node_are_named() -> None:
 
 def test_a_living_migration_with_other_labels_is_named() -> None:
     first = run({"request": REQUEST})
-    assert first.review is not None
-    live = {**first.review.manifests[0].object, "status": {"phase": "Succeeded"}}
+    assert first.judged is not None
+    live = {**first.judged.manifests[0].object, "status": {"phase": "Succeeded"}}
     same = run({"request": REQUEST}, evidence=evidence([*OBJECTS, live]))
     assert "warning check/labels" not in codes(same)
     live["metadata"] = {
@@ -289,9 +311,7 @@ def test_a_living_migration_with_other_labels_is_named() -> None:
 
 
 def test_an_unknown_cluster_is_named() -> None:
-    result = check(
-        cluster="nope", sources=sources(request=REQUEST), evidence=evidence(), engine=ENGINE
-    )
+    result = judged(texts(request=REQUEST), cluster="nope")
     assert codes(result) == ["error check/unknown-cluster"]
 
 
@@ -304,8 +324,8 @@ def test_an_old_snapshot_is_refused() -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_same_inputs_same_bytes(seed: int) -> None:
     objects = OBJECTS[::-1] if seed == 2 else OBJECTS
-    made = run({"rule": RULE, "request": REQUEST, "w": WINDOW}, evidence=evidence(objects)).review
-    again = run({"w": WINDOW, "request": REQUEST, "rule": RULE}).review
+    made = run({"rule": RULE, "request": REQUEST, "w": WINDOW}, evidence=evidence(objects)).judged
+    again = run({"w": WINDOW, "request": REQUEST, "rule": RULE}).judged
     assert made is not None
     assert again is not None
     assert made.file == again.file

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.constraints.replay import replay
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import CheckState, Issue
 from gitbot.workflows import labels
-from gitbot.workflows.apply import apply
-from gitbot.workflows.hold import hold, resume
-from gitbot.workflows.publish import publish
-from gitbot.workflows.reconcile import reconcile
+from gitbot.workflows.apply import apply, hold, resume
+from gitbot.workflows.check import publish
+from gitbot.workflows.watch import reconcile
 from tests.unit.workflows.story import CLUSTER, HEAD, REQUEST, RULE, Story
 
 LATER = f"""{HEAD}kind: MigrationRequest
@@ -32,7 +30,7 @@ def issue(story: Story) -> Issue:
 def merged(text: str) -> Story:
     story = Story.begin()
     story.open(jump=text)
-    publish(story.shell, number=1, replay=replay)
+    publish(story.shell, number=1)
     story.merge(1)
     return story
 
@@ -73,7 +71,7 @@ def test_a_merge_without_effect_and_an_open_proposal_are_listed() -> None:
     reconcile(story.shell)
     text = issue(story).body
     assert "### Open proposals" in text
-    assert "request-customapp-jump: 1 move" in text.replace("&#8203;", "")
+    assert "Move customapp/jumpbox to kni-worker5" in text.replace("&#8203;", "")
 
 
 def test_while_moves_run_the_status_follows() -> None:

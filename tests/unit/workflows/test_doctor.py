@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from gitbot.errors import ClusterError, LedgerError, RepositoryError
-from gitbot.model.diagnosis import Check, Health
+from gitbot.model.diagnosis import Check, Outcome
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import write_snapshot
-from gitbot.workflows.doctor import cluster_checks, repository_checks
-from gitbot.workflows.hold import hold
-from gitbot.workflows.reconcile import reconcile
+from gitbot.workflows.apply import hold
+from gitbot.workflows.ask.doctor import cluster_checks, repository_checks
+from gitbot.workflows.watch import reconcile
 from tests.unit.workflows.doubles import TestClock
 from tests.unit.workflows.story import RULE, Story, configuration
 
@@ -54,7 +54,7 @@ def refused() -> None:
 
 
 def outcomes(checks: tuple[Check, ...]) -> dict[str, str]:
-    assert all(check.fix for check in checks if check.outcome is not Health.PASS)
+    assert all(check.fix for check in checks if check.outcome is not Outcome.PASS)
     return {check.name: str(check.outcome) for check in checks}
 
 
@@ -122,16 +122,16 @@ def test_a_published_snapshot_from_the_future_is_called_so(story: Story) -> None
     later = replace(story.shell, clock=TestClock(story.shell.clock.now() - 3600))
     found = {check.name: check for check in repository_checks(later, rehearse=no_trouble)}
     check = found["snapshot/published"]
-    assert check.outcome is Health.WARN
+    assert check.outcome is Outcome.WARN
     assert check.message.startswith("the newest is from the future: taken ")
     assert "synchronise the clocks" in check.fix
 
 
 def test_one_failure_hides_no_other(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    def torn() -> Any:
-        raise LedgerError("line 7 is torn", hint="ask a person")
+    def damaged() -> Any:
+        raise LedgerError("line 7 is damaged", hint="ask a person")
 
-    monkeypatch.setattr(story.store, "read", torn)
+    monkeypatch.setattr(story.store, "read", damaged)
     found = outcomes(repository_checks(story.shell, rehearse=refused))
     assert found["ledger/read"] == found["ledger/push"] == "fail"
     assert found["configuration/base"] == found["snapshot/published"] == "pass"
@@ -199,3 +199,14 @@ def test_limits_above_those_of_kubevirt_are_said(story: Story) -> None:
     commit(story, text)
     found = cluster_checks(replace(story.shell), Answers(lacks={}))
     assert wrong(found) == {"kubevirt/limits": "warn"}
+
+
+def test_a_missing_right_names_who_gives_it(story: Story) -> None:
+    answers = Answers(lacks={"move": ("create virtualmachineinstancemigrations",)})
+    (check,) = (
+        item for item in cluster_checks(story.shell, answers) if item.name == "cluster/move"
+    )
+    assert check.fix == (
+        "a cluster administrator gives it: kubectl apply -k deploy/rbac, or binds role "
+        "gitbot-mover to the account"
+    )

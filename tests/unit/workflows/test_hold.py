@@ -8,10 +8,18 @@ import pytest
 
 from gitbot.errors import ClusterError, GitbotError, UsageError
 from gitbot.execution.state import stop_flag
-from gitbot.model.ledger import Entry, Ledger
-from gitbot.workflows.apply import apply
-from gitbot.workflows.hold import cancel, hold, note_cancelled, resume, resume_ledger, returned
-from gitbot.workflows.status import status
+from gitbot.model.events import KnownEvent
+from gitbot.model.ledger import Ledger
+from gitbot.workflows.apply import (
+    apply,
+    cancel,
+    hold,
+    note_cancelled,
+    resume,
+    resume_ledger,
+    returned,
+)
+from gitbot.workflows.ask import status
 from tests.unit.workflows.doubles import Stage, a_move, a_plan
 
 
@@ -133,10 +141,10 @@ def race(monkeypatch: pytest.MonkeyPatch, stage: Stage, rival: Callable[[], obje
     """Somebody else writes the ledger just before the next write."""
     append = stage.store.append
 
-    def late(ledger: Ledger, entries: tuple[Entry, ...], plans: Mapping[str, bytes]) -> Ledger:
+    def late(ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]) -> Ledger:
         monkeypatch.undo()
         rival()
-        return append(ledger, entries, plans)
+        return append(ledger, events, plans)
 
     monkeypatch.setattr(stage.store, "append", late)
 
@@ -149,7 +157,7 @@ def test_a_flag_set_while_somebody_resumes_stays(
     said_at = stage.clock.now()
     stage.clock.sleep(5)
     race(monkeypatch, stage, lambda: hold(stage.shell, reason="two", by="bob"))
-    with pytest.raises(UsageError, match=r"set anew at .*: two"):
+    with pytest.raises(UsageError, match=r"set again at .*: two"):
         resume_ledger(stage.shell, reason="", by="ann", said_at=said_at)
     assert stop_flag(stage.store.read(), "prod")
 
@@ -162,7 +170,7 @@ def test_a_flag_set_anew_is_not_taken_away_by_an_earlier_word(stage: Stage, late
     said_at = stage.clock.now()
     stage.clock.sleep(later)
     hold(stage.shell, reason="two", by="bob")
-    with pytest.raises(UsageError, match="set anew"):
+    with pytest.raises(UsageError, match="set again"):
         resume_ledger(stage.shell, reason="", by="ann", said_at=said_at)
     assert resume_ledger(stage.shell, reason="", by="ann", said_at=stage.clock.now() + 1)
 
@@ -184,4 +192,4 @@ def test_a_pass_that_writes_does_not_keep_a_cancellation_from_being_written(
     apply(stage.shell, max_runtime=7)
     race(monkeypatch, stage, lambda: hold(stage.shell, reason="other", by="bob"))
     note_cancelled(stage.shell, request="request/db/one", reason="", by="ann")
-    assert any(entry.state == "cancelled" for entry in stage.store.read().entries)
+    assert any(entry.state == "cancelled" for entry in stage.store.read().events)

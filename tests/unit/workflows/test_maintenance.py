@@ -4,20 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gitbot.execution.requests import fold_requests
 from gitbot.execution.state import fold_nodes
+from gitbot.kubernetes.objects import labels_of
+from gitbot.model.plan import PlacementPlan
+from gitbot.model.request_id import OccurrenceId
 from gitbot.ports.forge import CheckState
-from gitbot.workflows.apply import apply
-from gitbot.workflows.hold import returned
+from gitbot.published import PlanDocument, PlanInputs
+from gitbot.workflows.apply import apply, hold, resume, returned
+from gitbot.workflows.ask import cluster_checks, status
+from gitbot.workflows.engine import drained_nodes
 from gitbot.workflows.pauses import POLL
 from gitbot.workflows.propose import propose
-from gitbot.workflows.reconcile import reconcile
-from gitbot.workflows.status import status
+from gitbot.workflows.watch import reconcile
+from tests.doubles.trouble import lose_node, return_node
+from tests.unit.workflows.doubles import a_move
 from tests.unit.workflows.story import HEAD, Story
+from tests.unit.workflows.test_doctor import Answers
 
 START = 1_764_561_600  # 2025-12-01T04:00:00Z
 LEAD = 3600
 OCCURRENCE = "20251201T040000Z"
+FIRMWARE = OccurrenceId(window="firmware", id=OCCURRENCE)
 DRAIN = f"drain/firmware/{OCCURRENCE}"
 RETURN = f"return/firmware/{OCCURRENCE}"
 
@@ -33,9 +43,7 @@ spec:
 
 
 def nodes(story: Story) -> dict[str, str]:
-    found = fold_nodes(
-        story.store.read(), cluster="iberia", window="firmware", occurrence=OCCURRENCE
-    )
+    found = fold_nodes(story.store.read(), cluster="iberia", occurrence=FIRMWARE)
     return {name: str(node.state) for name, node in found.items()}
 
 
@@ -55,9 +63,9 @@ def settled(story: Story) -> None:
 
 
 def reboot(story: Story, node: str) -> None:
-    story.cluster.lose_node(node)
+    lose_node(story.cluster, node)
     story.port.sleep(60)
-    story.cluster.return_node(node)
+    return_node(story.cluster, node)
     story.port.sleep(60)
 
 
@@ -67,7 +75,7 @@ def approved(*, drain: str, more: str = "") -> Story:
     reconcile(story.shell)
     settled(story)
     (pull,) = story.pulls()
-    assert pull.title == f"drain-firmware-{OCCURRENCE.lower()}: 2 moves"
+    assert pull.title == "Empty kni-worker, kni-worker2 (2 VMs, Mon 2025-12-01 04:00-08:00 UTC)"
     story.merge()
     result = reconcile(story.shell)
     assert {item.until for item in result.applied.waiting} == {START - LEAD}
@@ -97,7 +105,7 @@ def test_nodes_are_emptied_one_by_one_rebooted_and_filled_again() -> None:
     assert nodes(story) == {"kni-worker": "returned", "kni-worker2": "returned"}
     assert story.port.now() - before <= 2 * POLL, "no migration was to be waited for"
     settled(story)
-    assert story.pulls()[0].title == f"return-firmware-{OCCURRENCE.lower()}: 2 moves"
+    assert story.pulls()[0].title == "Bring 2 VMs home to scu after firmware"
     story.merge()
     reconcile(story.shell)
     assert state(story, RETURN) == "succeeded"
@@ -116,10 +124,32 @@ def test_a_person_cordons_and_says_that_the_node_is_back() -> None:
     apply(story.shell)
     assert nodes(story) == {"kni-worker": "ready"}
     story.cluster.cordon("kni-worker", unschedulable=False)
-    assert returned(story.shell, node="kni-worker", by="ann") == ("firmware", OCCURRENCE)
+    assert returned(story.shell, node="kni-worker", by="ann") == FIRMWARE
     reconcile(story.shell)
     assert nodes(story) == {"kni-worker": "returned", "kni-worker2": "draining"}
     assert story.pulls() == ()
+
+
+UNTIL = {
+    "Rebooted": "cordoned by gitbot, which uncordons it when it is Ready after a reboot",
+    "Command": "cordoned by gitbot, which uncordons it after: gitbot returned kni-worker",
+    "Uncordoned": "cordoned by gitbot, until a person types: kubectl uncordon kni-worker",
+}
+
+
+@pytest.mark.parametrize("done", UNTIL)
+def test_status_and_doctor_say_whose_cordon_it_is_and_what_releases_it(done: str) -> None:
+    story = approved(drain=f", cordon: Gitbot, done: {done}")
+    wait_until(story, START - LEAD)
+    reconcile(story.shell)
+    (seen, *_) = status(story.shell).nodes[FIRMWARE]
+    assert seen.cordon in (UNTIL[done], UNTIL[done].partition(",")[0])
+    assert seen.next_command or seen.cordon == UNTIL[done]
+    checks = {item.name: item for item in cluster_checks(story.shell, Answers(lacks={}))}
+    assert checks["cluster/cordons"].message == f"kni-worker ({FIRMWARE}): {UNTIL[done]}"
+    story.cluster.cordon("kni-worker", unschedulable=False)
+    checks = {item.name: item for item in cluster_checks(story.shell, Answers(lacks={}))}
+    assert checks["cluster/cordons"].message == "no cordon of gitbot's"
 
 
 def test_what_does_not_begin_within_the_window_is_expired() -> None:
@@ -274,3 +304,38 @@ def test_a_window_without_schedule_ends_with_its_file() -> None:
     story.commit(window=None)
     assert apply(story.shell).states == {"withdrawn": 1}
     assert story.where()["jumpbox"] != "kni-worker"
+
+
+def test_hold_stops_node_labels_too() -> None:
+    story = approved(drain="")
+    wait_until(story, START - LEAD)
+    apply(story.shell, max_runtime=30)
+    assert labels(story, "kni-worker")
+    story.port.patch_node_labels("kni-worker", dict.fromkeys(labels(story, "kni-worker")))
+    hold(story.shell, reason="smoke", by="ann")
+    apply(story.shell, max_runtime=30)
+    assert labels(story, "kni-worker") == {}
+    resume(story.shell, reason="", by="ann")
+    apply(story.shell, max_runtime=30)
+    assert labels(story, "kni-worker")
+
+
+def labels(story: Story, node: str) -> dict[str, str]:
+    """gitbot's labels on a node."""
+    found = labels_of(story.cluster.get("Node", node) or {})
+    return {key: value for key, value in found.items() if key.startswith("placement.gitbot.dev/")}
+
+
+def test_a_node_that_a_vm_only_steps_aside_on_is_not_drained() -> None:
+    request = "drain/fw/o1"
+    aside = a_move("one", "c", "b", request=request, group=f"{request}/a")
+    own = a_move("two", "a", "c", number=2, request=request, group=f"{request}/a")
+    nodes = tuple({"kind": "Node", "metadata": {"name": name}} for name in ("a", "empty"))
+    document = PlanDocument(
+        plan=PlacementPlan(cluster="prod", moves=(aside, own)),
+        digest="",
+        expires_at=0,
+        inputs=PlanInputs(),
+        manifests=nodes,
+    )
+    assert drained_nodes(document, request) == ("a", "empty")

@@ -10,14 +10,15 @@ import pytest
 from gitbot.errors import ConflictError
 from gitbot.execution.values import Terms
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.events import KnownEvent
 from gitbot.model.instants import Interval, format_instant
-from gitbot.model.ledger import Entry, Ledger
+from gitbot.model.ledger import Ledger
 from gitbot.snapshot import write_snapshot
-from gitbot.workflows.apply import apply
-from gitbot.workflows.hold import hold
+from gitbot.workflows.apply import apply, hold
 from gitbot.workflows.journal import LOST_RACES, MINUTE, retried
 from gitbot.workflows.pauses import LOOK_ANYWAY, POLL
-from gitbot.workflows.reconcile import reconcile, snapshot_branch
+from gitbot.workflows.snapshots import snapshot_branch
+from gitbot.workflows.watch import reconcile
 from tests.unit.workflows.doubles import NOW, Stage, a_move, a_plan
 from tests.unit.workflows.story import REQUEST, RULE, Story
 
@@ -44,7 +45,7 @@ def test_an_opening_is_waited_for_only_when_it_is_near(
     assert (stage.cluster.where()["one"] == "c") is moved
     assert not result.unfinished
     if moved:
-        created = [item for item in stage.store.read().entries if item.state == "created"]
+        created = [item for item in stage.store.read().events if item.state == "created"]
         assert created[0].time >= NOW + opens_in
     else:
         assert stage.clock.present == NOW  # no time was spent
@@ -123,7 +124,7 @@ def test_after_waiting_for_its_turn_to_write_a_pass_looks_at_once(
     stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"})
     stage.approve(a_plan(a_move("one", "a", "c"), a_move("two", "a", "c", number=2, wave=1)))
     assert apply(stage.shell).states == {"succeeded": 2}
-    intended = [item.time for item in stage.store.read().entries if item.state == "intended"]
+    intended = [item.time for item in stage.store.read().events if item.state == "intended"]
     assert intended[1] - intended[0] == 2 * MINUTE  # what the first one did was a push as well
 
 
@@ -163,10 +164,12 @@ def test_a_pass_that_loses_its_last_race_ends_well_and_the_next_one_sees_what_ha
     asked: list[bool] = []
     append = stage.store.append
 
-    def racing(ledger: Ledger, entries: tuple[Entry, ...], plans: Mapping[str, bytes]) -> Ledger:
-        if any(entry.state == "created" for entry in entries) and asked:
+    def racing(
+        ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]
+    ) -> Ledger:
+        if any(event.state == "created" for event in events) and asked:
             raise ConflictError("somebody else moved gitbot/ledger first")
-        return append(ledger, entries, plans)
+        return append(ledger, events, plans)
 
     def created(verb: str, what: str) -> None:
         del what

@@ -6,8 +6,9 @@ import pytest
 
 from gitbot.ports.forge import PullState
 from gitbot.workflows.apply import apply
-from gitbot.workflows.concerns import concern_name
 from gitbot.workflows.propose import ProposeResult, propose
+from gitbot.workflows.propose.concerns import concern_name
+from tests.doubles.ledger import last_move
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story, configuration
 
 HEAL = "heal-zoneantiaffinity-customapp-mssql2016"
@@ -241,7 +242,7 @@ def test_heal_auto_needs_no_pull_request() -> None:
     assert actions(propose(story.shell)) == {HEAL: "auto"}
     assert story.forge.list_pulls() == ()
     assert apply(story.shell).states == {"succeeded": 1}
-    assert story.store.read().entries[-1].merger == "policy"
+    assert last_move(story.store.read()).merger == "policy"
     assert actions(propose(story.shell)) == {}
 
 

@@ -6,21 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.constraints.replay import replay
 from gitbot.errors import UsageError
-from gitbot.execution.state import fold_pull
 from gitbot.ports.forge import CheckState, Comment, PullRequest, PullState
 from gitbot.workflows.apply import apply
+from gitbot.workflows.check import PublishResult, publish, publish_group, refresh_pulls
 from gitbot.workflows.propose import propose
-from gitbot.workflows.publish import PublishResult, publish, publish_group
-from gitbot.workflows.refresh import refresh_pulls
+from tests.doubles.ledger import last_move, moves_of
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
 
 EDITED = REQUEST.replace("kni-worker5", "kni-worker3")
 
 
 def show(story: Story, number: int = 1) -> PublishResult:
-    return publish(story.shell, number=number, replay=replay)
+    return publish(story.shell, number=number)
 
 
 def statuses(story: Story, head: str) -> dict[str, str]:
@@ -39,7 +37,7 @@ def test_what_was_shown_is_approved_by_merging_and_carried_out() -> None:
     story.merge(pull.number)
     assert apply(story.shell).states == {"succeeded": 1}
     assert story.where()["jumpbox"] == "kni-worker5"
-    last = story.store.read().entries[-1]
+    last = last_move(story.store.read())
     assert (last.author, last.merger, last.digest) == ("ann", "bob", shown.digest)
     assert story.specs() == specs
     assert apply(story.shell).did_nothing
@@ -122,7 +120,7 @@ def test_shown_again_after_the_push_the_new_plan_is_approved() -> None:
     show(story)
     story.commit(pull.branch, jump=EDITED)
     show(story)
-    assert len(fold_pull(story.store.read(), pull.number, cluster=CLUSTER)) == 2
+    assert len(story.store.read().shown(pull.number, cluster=CLUSTER)) == 2
     story.merge(pull.number)
     apply(story.shell)
     assert story.where()["jumpbox"] == "kni-worker3"
@@ -148,7 +146,7 @@ def test_a_reviewed_plan_is_carried_out() -> None:
     story.port.sleep(5)
     story.merge(pull.number)
     apply(story.shell)
-    assert story.store.read().entries[-1].approvers == ("eve",)
+    assert last_move(story.store.read()).approvers == ("eve",)
     assert story.where()["jumpbox"] == "kni-worker5"
 
 
@@ -172,7 +170,7 @@ def test_an_invalid_file_is_shown_with_its_place_and_approves_nothing() -> None:
     assert "intents/iberia/jump.yaml:6:3" in comment.body
     (status,) = story.forge.list_statuses(pull.head)
     assert status.state is CheckState.FAILURE
-    (record,) = fold_pull(story.store.read(), pull.number, cluster=CLUSTER)
+    (record,) = story.store.read().shown(pull.number, cluster=CLUSTER)
     assert record.digest == ""
     story.commit(pull.branch, jump=None)
     story.merge(pull.number)
@@ -236,11 +234,11 @@ def test_open_pull_requests_are_planned_again_when_their_time_runs_out() -> None
     story.open(jump=REQUEST)
     show(story)
     story.port.sleep(3600)
-    assert refresh_pulls(story.shell, replay=replay) == ()
+    assert refresh_pulls(story.shell) == ()
     story.port.sleep(20 * 3600)
-    (again,) = refresh_pulls(story.shell, replay=replay)
+    (again,) = refresh_pulls(story.shell)
     assert again.wrote
-    first, second = fold_pull(story.store.read(), 1, cluster=CLUSTER)
+    first, second = story.store.read().shown(1, cluster=CLUSTER)
     assert first.digest == second.digest
     assert second.expires_at > first.expires_at
 
@@ -250,9 +248,9 @@ def test_open_pull_requests_are_planned_again_when_the_base_moves_on() -> None:
     story.open(jump=REQUEST)
     show(story)
     story.commit(db=RULE)
-    (again,) = refresh_pulls(story.shell, replay=replay)
+    (again,) = refresh_pulls(story.shell)
     assert again.wrote
-    assert refresh_pulls(story.shell, replay=replay) == ()
+    assert refresh_pulls(story.shell) == ()
 
 
 def test_a_merge_that_approved_nothing_says_so_on_the_merged_head() -> None:
@@ -291,7 +289,7 @@ def test_a_proposal_with_a_digest_that_was_never_shown_approves_nothing() -> Non
 def test_with_several_clusters_a_status_names_its_own() -> None:
     story = Story.begin()
     pull = story.open(jump=REQUEST)
-    publish(replace(story.shell, several=True), number=pull.number, replay=replay)
+    publish(replace(story.shell, several=True), number=pull.number)
     assert sorted(statuses(story, pull.head)) == [
         f"gitbot/plan ({CLUSTER})",
         f"gitbot/policy ({CLUSTER})",
@@ -304,7 +302,8 @@ def test_reason_and_note_stand_in_the_ledger() -> None:
     show(story)
     story.merge(pull.number)
     apply(story.shell)
-    first = story.store.read().of(f"requests/{CLUSTER}/request/customapp/jump.jsonl")[0]
+    file = f"requests/{CLUSTER}/request/customapp/jump.jsonl"
+    first = moves_of(story.store.read(), file)[0]
     assert (first.reason, first.note) == ("Maintenance", "new power supplies")
 
 
@@ -312,7 +311,7 @@ def test_a_commit_of_the_merge_queue_gets_checks_and_nothing_else() -> None:
     story = Story.begin()
     pull = story.open(jump=REQUEST)
     show(story)
-    entries = len(story.store.read().entries)
+    entries = len(story.store.read().events)
     tree = story.repository.merge_trees("main", pull.head)
     assert tree is not None
     group = story.repository.add_commit(
@@ -321,17 +320,17 @@ def test_a_commit_of_the_merge_queue_gets_checks_and_nothing_else() -> None:
         message="group",
         time=story.port.now(),
     )
-    outcome = publish_group(story.shell, commit=group, replay=replay)
-    assert outcome.review is not None
-    assert len(outcome.review.plan.moves) == 1
+    outcome = publish_group(story.shell, commit=group)
+    assert outcome.judged is not None
+    assert len(outcome.judged.plan.moves) == 1
     assert statuses(story, group) == {"gitbot/plan": "success", "gitbot/policy": "success"}
-    assert len(story.store.read().entries) == entries
+    assert len(story.store.read().events) == entries
     assert len(story.forge.list_comments(pull.number)) == 1
-    with pytest.raises(UsageError, match="no commit on top of main"):
-        publish_group(story.shell, commit="0" * 40, replay=replay)
+    with pytest.raises(UsageError, match="not a commit on top of main"):
+        publish_group(story.shell, commit="0" * 40)
     story.commit(**{"docs/note.txt": "a newer base\n"})
-    with pytest.raises(UsageError, match="no commit on top of main"):
-        publish_group(story.shell, commit=group, replay=replay)
+    with pytest.raises(UsageError, match="not a commit on top of main"):
+        publish_group(story.shell, commit=group)
 
 
 def test_a_comment_of_an_older_run_does_not_stay_below_a_newer_record(
@@ -349,7 +348,7 @@ def test_a_comment_of_an_older_run_does_not_stay_below_a_newer_record(
 
     monkeypatch.setattr(story.forge, "upsert_comment", slow)
     show(story)
-    last = fold_pull(story.store.read(), 1, cluster=CLUSTER)[-1]
+    last = story.store.read().shown(1, cluster=CLUSTER)[-1]
     (comment,) = story.forge.list_comments(1)
     assert last.head == story.repository.commit("work").id
     assert last.digest in comment.body
@@ -370,4 +369,4 @@ def test_a_pull_request_that_closes_in_the_middle_does_not_end_the_pass(
     monkeypatch.setattr(story.forge, "get_pull", closed)
     with pytest.raises(UsageError):
         show(story, pull.number)
-    assert refresh_pulls(story.shell, replay=replay, every=True) == ()
+    assert refresh_pulls(story.shell, every=True) == ()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.constraints.replay import replay
 from gitbot.errors import ForgeError, RepositoryError
-from gitbot.execution.state import fold_pull
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.ports.forge import CheckState
 from gitbot.workflows.apply import apply
-from gitbot.workflows.publish import publish
-from gitbot.workflows.reconcile import reconcile
-from gitbot.workflows.refresh import MAX_NOT_FETCHED, refresh_pulls
+from gitbot.workflows.check import publish, refresh_pulls
+from gitbot.workflows.check.refresh import MAX_NOT_FETCHED
+from gitbot.workflows.watch import reconcile
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
 
 
@@ -41,7 +39,7 @@ def test_a_head_that_cannot_be_fetched_is_said_and_approves_nothing(
     pull = story.open(jump=REQUEST)
     with monkeypatch.context() as patch:
         withhold(story, patch, pull.head)
-        result = publish(story.shell, number=pull.number, replay=replay)
+        result = publish(story.shell, number=pull.number)
     assert [item.code for item in result.check.all_findings] == ["check/not-fetched"]
     (comment,) = story.forge.list_comments(pull.number)
     assert "could not be fetched: too large" in comment.body
@@ -55,12 +53,12 @@ def test_a_head_that_cannot_be_fetched_is_said_and_approves_nothing(
 def test_what_was_shown_before_is_approved_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     story = Story.begin()
     pull = story.open(jump=REQUEST)
-    publish(story.shell, number=pull.number, replay=replay)
+    publish(story.shell, number=pull.number)
     story.commit(db=RULE)
     withhold(story, monkeypatch, pull.head)
-    (again,) = refresh_pulls(story.shell, replay=replay)
+    (again,) = refresh_pulls(story.shell)
     assert again.wrote
-    records = fold_pull(story.store.read(), pull.number, cluster=CLUSTER)
+    records = story.store.read().shown(pull.number, cluster=CLUSTER)
     assert [bool(record.digest) for record in records] == [True, False]
 
 
@@ -68,7 +66,7 @@ def test_others_are_planned_and_what_is_approved_goes_on(monkeypatch: pytest.Mon
     story = Story.begin(db=RULE)
     bad = story.open("bad", jump=REQUEST)
     good = story.open("good", again=REQUEST.replace("name: jump,", "name: again,"))
-    publish(story.shell, number=good.number, replay=replay)
+    publish(story.shell, number=good.number)
     story.merge(good.number)
     other = story.open("other", third=REQUEST.replace("name: jump,", "name: third,"))
     withhold(story, monkeypatch, bad.head)
@@ -88,13 +86,13 @@ def test_it_is_tried_again_within_the_hour_and_not_at_every_pass(
     pull = story.open(jump=REQUEST)
     with monkeypatch.context() as patch:
         asked = withhold(story, patch, pull.head)
-        refresh_pulls(story.shell, replay=replay, every=True)
+        refresh_pulls(story.shell, every=True)
         for seconds, tries in ((0, 1), (600, 1), (2400, 2), (600, 2)):
             story.port.sleep(seconds)
-            refresh_pulls(story.shell, replay=replay, every=True)
+            refresh_pulls(story.shell, every=True)
             assert asked.count(pull.head) == tries
     story.port.sleep(3600)
-    (result,) = refresh_pulls(story.shell, replay=replay)
+    (result,) = refresh_pulls(story.shell)
     assert result.digest
     (comment,) = story.forge.list_comments(pull.number)
     assert result.digest in comment.body
@@ -107,11 +105,11 @@ def test_a_pass_tries_a_few_in_vain_and_leaves_the_rest_to_the_next(
     pulls = [story.open(f"w{number}", **{f"r{number}": REQUEST}) for number in range(5)]
     own = story.open("own", last=REQUEST)
     asked = withhold(story, monkeypatch, *(pull.head for pull in pulls))
-    first = refresh_pulls(story.shell, replay=replay, every=True)
+    first = refresh_pulls(story.shell, every=True)
     heads = [pull.head for pull in pulls]
     assert asked == [*heads[:MAX_NOT_FETCHED], own.head]
     assert first[-1].pull.number == own.number
-    refresh_pulls(story.shell, replay=replay, every=True)
+    refresh_pulls(story.shell, every=True)
     assert asked == [*heads[:MAX_NOT_FETCHED], own.head, *heads[MAX_NOT_FETCHED:]]
 
 
@@ -120,7 +118,7 @@ def test_nothing_is_shown_or_started_while_the_forge_tells_another_time(skew: in
     """Records carry our time, reviews and merges the forge's: their order would be a guess."""
     story = Story.begin(db=RULE)
     shown = story.open(jump=REQUEST)
-    publish(story.shell, number=shown.number, replay=replay)
+    publish(story.shell, number=shown.number)
     story.merge(shown.number)
     other = story.open("other", again=REQUEST.replace("name: jump,", "name: again,"))
     story.forge.clock_skew = skew
@@ -130,8 +128,8 @@ def test_nothing_is_shown_or_started_while_the_forge_tells_another_time(skew: in
     assert result.applied.unsure
     assert result.applied.stop == "the forge's clock is 31 s away from ours (at most 30)"
     with pytest.raises(ForgeError, match="nothing is published: the forge's clock is 31 s"):
-        publish(story.shell, number=other.number, replay=replay)
-    assert fold_pull(story.store.read(), other.number, cluster=CLUSTER) == ()
+        publish(story.shell, number=other.number)
+    assert story.store.read().shown(other.number, cluster=CLUSTER) == ()
     story.forge.clock_skew = skew - skew // abs(skew)
     again = reconcile(story.shell, every_pull=True)
     assert [item.pull.number for item in again.pulls] == [other.number]
@@ -151,8 +149,8 @@ def test_the_record_names_the_base_that_was_planned_on(monkeypatch: pytest.Monke
         return snapshot()
 
     monkeypatch.setattr(story.port, "snapshot", slow)
-    publish(story.shell, number=pull.number, replay=replay)
-    (record,) = fold_pull(story.store.read(), pull.number, cluster=CLUSTER)
-    assert record.base == planned != story.repository.commit("main").id
-    (again,) = refresh_pulls(story.shell, replay=replay)
+    publish(story.shell, number=pull.number)
+    (record,) = story.store.read().shown(pull.number, cluster=CLUSTER)
+    assert record.shown.base == planned != story.repository.commit("main").id
+    (again,) = refresh_pulls(story.shell)
     assert again.wrote

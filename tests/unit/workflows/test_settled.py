@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from gitbot.constraints.instances import Instances
-from gitbot.model.names import NamespacedName
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import MoveVms, Pin, PlacementProblem, Target
 from gitbot.planner import make_plan
 from gitbot.snapshot import from_objects
-from gitbot.testing.problems import NOW, named, node, request, vm
-from gitbot.workflows.settled import settled
+from gitbot.workflows.check.scope import settled
+from tests.doubles.problems import NOW, named, node, request, vm
 
 SNAPSHOT = from_objects(
     "c",

@@ -12,23 +12,24 @@ from click.testing import CliRunner
 
 from gitbot.cli import status as status_command
 from gitbot.cli.schema import schema_of
-from gitbot.cli.status import table
+from gitbot.cli.status_page import table
 from gitbot.errors import ClusterError
-from gitbot.workflows.apply import apply
-from gitbot.workflows.hold import hold, resume
+from gitbot.published import json_text
+from gitbot.simulation.kubevirt.new_migration import new_migration
+from gitbot.workflows.apply import apply, hold, resume, returned
+from gitbot.workflows.ask import status, status_document
 from gitbot.workflows.propose import propose
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.status import status, status_json
-from tests.unit.workflows.story import REQUEST, RULE, Story, configuration
+from tests.unit.workflows.story import HEAD, REQUEST, RULE, Story, configuration
 from tests.unit.workflows.test_maintenance import LEAD, START, approved, wait_until
 
-CLEAN = "nothing is under way, and nothing waits"
+CLEAN = "nothing is running, and nothing waits"
 JUMP = "request/customapp/jump"
 
 
 def shown(story: Story) -> str:
     result = status(story.shell)
-    document = json.loads(json.dumps(status_json(result)))
+    document = json.loads(json_text(status_document(result)))
     jsonschema.validate(document, schema_of("Status"))
     return table(result)
 
@@ -43,6 +44,7 @@ def test_a_merge_that_approved_nothing_is_named_with_its_reason() -> None:
     story.port.sleep(86_401)
     story.merge()
     assert shown(story) == (
+        "Merged without effect:\n"
         "pull request 1: nothing is approved: the proposal had expired when it was merged; "
         "next: gitbot propose"
     )
@@ -55,9 +57,11 @@ def test_what_is_merged_and_not_yet_applied_names_the_next_command() -> None:
     (waits,) = status(story.shell).not_applied
     assert waits.request.startswith("heal/customapp/ZoneAntiAffinity/mssql2016")
     line = f"pull request 1 is merged ({waits.request}); next: "
-    assert shown(story) == line + "gitbot apply"
+    assert shown(story) == f"Merged, not applied yet:\n{line}gitbot apply"
     hold(story.shell, reason="smoke", by="ann")
-    assert shown(story) == f"stopped: smoke\n{line}gitbot resume --by NAME"
+    stopped, section = shown(story).split("\n\n")
+    assert stopped.startswith("stopped: smoke (ann, since ")
+    assert section == f"Merged, not applied yet:\n{line}gitbot resume --by NAME"
     resume(story.shell, reason="", by="ann")
     apply(story.shell)
     assert "pull request" not in shown(story)
@@ -88,22 +92,22 @@ UNREAD = (
 def test_without_the_cluster_ledger_and_forge_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     story = Story.begin(db=RULE)
     away(story, monkeypatch)
-    assert shown(story) == f"{UNREAD}ledger and forge know of nothing under way"
+    assert shown(story) == f"{UNREAD}ledger and forge know of nothing that is running"
     monkeypatch.undo()
     propose(story.shell)
     away(story, monkeypatch)
-    assert shown(story).startswith(f"{UNREAD}pull request 1 is open: ")
+    assert shown(story).startswith(f"{UNREAD}\nOpen proposals:\npull request 1 is open: ")
     story.merge()
     assert "pull request 1 is merged (heal/" in shown(story)
     monkeypatch.undo()
     apply(story.shell)
     away(story, monkeypatch)
-    lines = shown(story).removeprefix(UNREAD).splitlines()
+    lines = shown(story).removeprefix(UNREAD).split("Ended:\n")[1].splitlines()
     assert lines[0].startswith("heal/customapp/ZoneAntiAffinity/mssql2016")
     assert lines[0].endswith(": succeeded")
     assert lines[1].endswith(" succeeded")
     hold(story.shell, reason="smoke", by="ann")
-    assert shown(story).startswith(f"{UNREAD}stopped: smoke\n")
+    assert shown(story).startswith(f"{UNREAD}\nstopped: smoke (ann, since ")
 
 
 def test_without_the_cluster_the_exit_code_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +121,7 @@ def test_without_the_cluster_the_exit_code_says_so(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(status_command, "running", opened)
     for code in (0, 2):
         result = CliRunner().invoke(
-            status_command.command, [], catch_exceptions=False, standalone_mode=False
+            status_command.status, [], catch_exceptions=False, standalone_mode=False
         )
         assert result.return_value == code
         assert result.stdout.startswith(UNREAD) is (code == 2)
@@ -133,6 +137,12 @@ def nothing(story: Story) -> None:
     del story
 
 
+DRAIN = f"""\
+{HEAD}kind: MaintenanceWindow
+metadata: {{name: firmware}}
+spec:
+  nodes: {{names: [kni-worker6]}}
+"""
 UNPLANNED: list[tuple[str, Callable[[Story], None], str]] = [
     (REQUEST, nothing, "no plan for it is approved; next: gitbot propose"),
     (REQUEST.replace("jumpbox", "ghost"), nothing, "ghost"),
@@ -147,18 +157,34 @@ def test_a_request_without_an_approved_plan_is_named_with_its_reason(
 ) -> None:
     story = Story.begin(jump=text)
     before(story)
-    (line,) = shown(story).splitlines()
+    title, line = shown(story).splitlines()
+    assert title == "Merged, without a plan:"
     assert line.startswith(f"{JUMP}: ")
     assert words in line
+
+
+def test_an_open_drain_without_a_plan_is_named_with_its_reason() -> None:
+    story = Story.begin(drain=DRAIN)
+    title, line = shown(story).splitlines()
+    assert title == "Merged, without a plan:"
+    assert line.startswith("drain/firmware/")
+    assert line.endswith(": no plan for it is approved; next: gitbot propose")
+    for node in ("kni-worker2", "kni-worker4"):
+        story.cluster.cordon(node)
+    story.cluster.settle()
+    assert "there is no plan: no node takes it" in shown(story)
 
 
 def test_a_request_with_an_open_pull_request_is_named_once() -> None:
     story = Story.begin(jump=REQUEST)
     propose(story.shell)
-    assert shown(story) == "pull request 1 is open: request-customapp-jump: 1 move"
+    assert shown(story) == (
+        "Open proposals:\n"
+        "pull request 1 is open: Move customapp/jumpbox to kni-worker5; next: review and merge it"
+    )
     story.forge.close_pull(1)
     propose(story.shell)
-    assert shown(story) == f"{JUMP}: its plan was closed without a merge"
+    assert shown(story).splitlines()[1:] == [f"{JUMP}: its plan was closed without a merge"]
 
 
 def test_a_node_that_a_person_gives_back_names_the_command() -> None:
@@ -168,4 +194,53 @@ def test_a_node_that_a_person_gives_back_names_the_command() -> None:
     assert "gitbot returned" not in shown(story)
     story.cluster.cordon("kni-worker")
     apply(story.shell)
-    assert "  kni-worker: ready\n    next: gitbot returned kni-worker" in shown(story)
+    line = "  kni-worker: ready, cordoned by somebody else\n    next: gitbot returned kni-worker"
+    assert line in shown(story)
+
+
+def test_after_returned_the_page_names_apply_and_then_propose() -> None:
+    story = approved(drain=", done: Command, cordon: Gitbot")
+    wait_until(story, START - LEAD)
+    apply(story.shell)
+    page = shown(story)
+    assert "  kni-worker: ready, cordoned by gitbot\n    next: gitbot returned kni-worker" in page
+    away = [line for line in page.splitlines() if ", home is kni-worker: " in line]
+    assert away
+    assert all(line.endswith("kni-worker is ready, not returned") for line in away)
+    returned(story.shell, node="kni-worker", by="ann")
+    page = shown(story)
+    assert "  kni-worker: returned, cordoned by gitbot\n    next: gitbot apply" in page
+    apply(story.shell)
+    page = shown(story)
+    assert "  kni-worker: returned, not cordoned\n    next: gitbot propose" in page
+    line = "home is kni-worker: its return is not proposed yet; next: gitbot propose"
+    assert line in page
+    propose(story.shell)
+    page = shown(story)
+    (pull,) = story.pulls()
+    assert f"home is kni-worker: its return is proposed in pull request {pull.number}" in page
+    assert f"pull request {pull.number} is open: Bring 1 VM home" in page
+    story.merge()
+    for _ in range(2):
+        apply(story.shell)
+    assert "home is kni-worker:" not in shown(story)
+
+
+def test_what_somebody_else_moved_stays_away_with_its_reason() -> None:
+    story = approved(drain=", done: Command, cordon: Gitbot")
+    wait_until(story, START - LEAD)
+    apply(story.shell)
+    returned(story.shell, node="kni-worker", by="ann")
+    apply(story.shell)
+    (vm,) = [item.vm for item in status(story.shell).away if item.home == "kni-worker"]
+    by_hand = new_migration(
+        namespace=vm.namespace,
+        vmi_name=vm.name,
+        added_node_selector={"kubernetes.io/hostname": "kni-worker5"},
+    )
+    by_hand["metadata"]["name"] = "by-hand"
+    story.cluster.apply([by_hand])
+    story.cluster.settle()
+    (item,) = [item for item in status(story.shell).away if item.vm == vm]
+    assert item.reason.endswith("by somebody else")
+    assert not item.due

@@ -6,17 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.constraints.replay import replay
 from gitbot.errors import ForgeError, UnreachableError
-from gitbot.execution.state import fold_pull
 from gitbot.ports.forge import AnnotationLevel, CheckRun, CheckState
 from gitbot.workflows import labels
 from gitbot.workflows.apply import apply
+from gitbot.workflows.check import publish, refresh_pulls
 from gitbot.workflows.propose import propose
-from gitbot.workflows.publish import publish
-from gitbot.workflows.reconcile import reconcile
-from gitbot.workflows.refresh import refresh_pulls
-from gitbot.workflows.reviewed import CHANGED
+from gitbot.workflows.reapproval import CHANGED
+from gitbot.workflows.watch import reconcile
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
 
 EDITED = REQUEST.replace("kni-worker5", "kni-worker3")
@@ -29,7 +26,7 @@ def checks(story: Story, number: int = 1) -> dict[str, CheckRun]:
 
 
 def show(story: Story) -> bool:
-    return publish(story.shell, number=1, replay=replay).wrote
+    return publish(story.shell, number=1).wrote
 
 
 def body(story: Story, number: int = 1) -> str:
@@ -39,7 +36,7 @@ def body(story: Story, number: int = 1) -> str:
 def test_a_plan_is_a_check_with_its_digest_and_detail() -> None:
     story = Story.begin(db=RULE)
     story.open(jump=REQUEST)
-    shown = publish(story.shell, number=1, replay=replay)
+    shown = publish(story.shell, number=1)
     plan, policy = checks(story)["gitbot/plan"], checks(story)["gitbot/policy"]
     assert (
         plan.title == f"{shown.check.diff and shown.check.diff.counts} (plan {shown.digest[7:19]})"
@@ -86,11 +83,11 @@ def test_a_plan_that_changed_since_its_review_says_so_until_it_is_approved_again
     assert "Superseded plans" in body(story)
     story.cluster.advance(60)
     story.forge.approve_pull(1, reviewer="bob")
-    assert [item.wrote for item in refresh_pulls(story.shell, replay=replay)] == [True]
+    assert [item.wrote for item in refresh_pulls(story.shell)] == [True]
     assert CHANGED not in body(story)
     assert not checks(story)["gitbot/plan"].title.startswith(CHANGED)
     assert labels.STALE not in story.forge.get_pull(1).labels
-    assert refresh_pulls(story.shell, replay=replay) == ()
+    assert refresh_pulls(story.shell) == ()
 
 
 def test_where_two_must_approve_one_approval_of_the_new_plan_is_not_enough() -> None:
@@ -182,7 +179,7 @@ def test_with_several_clusters_a_label_stays_while_another_cluster_means_it() ->
     other = CheckRun(name="gitbot/plan (other)", state=CheckState.FAILURE, title="no room")
     story.forge.set_check(pull.head, other)
     story.forge.set_labels(1, (labels.BLOCKED, labels.STALE))
-    publish(shell, number=1, replay=replay)
+    publish(shell, number=1)
     assert story.forge.get_pull(1).labels == (labels.BLOCKED, labels.PLANNED)
     assert set(checks(story)) == {
         "gitbot/plan (iberia)",
@@ -191,7 +188,7 @@ def test_with_several_clusters_a_label_stays_while_another_cluster_means_it() ->
     }
     story.forge.set_check(pull.head, replace(other, state=CheckState.SUCCESS))
     story.commit(pull.branch, **{"docs/note.txt": "another head\n"})
-    publish(shell, number=1, replay=replay)
+    publish(shell, number=1)
     assert story.forge.get_pull(1).labels == (labels.PLANNED,)
 
 
@@ -214,11 +211,11 @@ def test_what_the_bot_proposed_is_not_overwritten_by_a_plan_of_its_file() -> Non
     propose(story.shell)
     (pull,) = story.pulls()
     before = story.writes(), body(story, pull.number)
-    result = publish(story.shell, number=pull.number, replay=replay)
+    result = publish(story.shell, number=pull.number)
     assert not result.wrote
     assert (story.writes(), body(story, pull.number)) == before
     other = replace(story.shell, cluster_name="other", several=True)
-    assert publish(other, number=pull.number, replay=replay).wrote
+    assert publish(other, number=pull.number).wrote
     assert "gitbot/plan (other)" in checks(story, pull.number)
     assert len(story.forge.list_comments(pull.number)) == 1
 
@@ -237,15 +234,15 @@ def test_what_a_run_that_died_left_unsaid_is_said_by_the_next_pass(
         with pytest.raises(ForgeError):
             show(story)
     assert story.forge.list_comments(1) == ()
-    assert [item.wrote for item in refresh_pulls(story.shell, replay=replay)] == [True]
+    assert [item.wrote for item in refresh_pulls(story.shell)] == [True]
     assert "kni-worker5" in body(story)
     assert "gitbot/plan" in checks(story)
-    assert refresh_pulls(story.shell, replay=replay) == ()
+    assert refresh_pulls(story.shell) == ()
 
 
 def replanned(story: Story, number: int) -> None:
     """Make the next plan another one: its target is closed, and the base moved on."""
-    shown = publish(story.shell, number=number, replay=replay).check.review
+    shown = publish(story.shell, number=number).check.judged
     assert shown is not None
     story.cluster.advance(600)
     story.cluster.cordon(shown.plan.moves[0].to.node, unschedulable=True)
@@ -273,12 +270,12 @@ def test_a_plan_that_could_not_be_shown_is_not_approved_and_is_shown_by_the_next
     with monkeypatch.context() as patch:
         patch.setattr(story.forge, "upsert_comment", die)
         with pytest.raises(ForgeError):
-            refresh_pulls(story.shell, replay=replay)
-    last = fold_pull(story.store.read(), pull.number, cluster=CLUSTER)[-1]
+            refresh_pulls(story.shell)
+    last = story.store.read().shown(pull.number, cluster=CLUSTER)[-1]
     assert not last.digest
     story.cluster.advance(60)
-    assert [item.wrote for item in refresh_pulls(story.shell, replay=replay)] == [True]
-    last = fold_pull(story.store.read(), pull.number, cluster=CLUSTER)[-1]
+    assert [item.wrote for item in refresh_pulls(story.shell)] == [True]
+    last = story.store.read().shown(pull.number, cluster=CLUSTER)[-1]
     assert last.digest in body(story)
 
 
@@ -300,7 +297,7 @@ def test_an_approval_while_one_plan_takes_another_s_place_counts_for_neither(
         return say(number, marker=marker, body=body)
 
     monkeypatch.setattr(story.forge, "upsert_comment", slowly)
-    refresh_pulls(story.shell, replay=replay)
+    refresh_pulls(story.shell)
     assert CHANGED in body(story)
     home, refused = landed(story, pull.number)
     assert (home, len(refused)) == ("kni-worker", 1)
@@ -314,7 +311,7 @@ def test_what_came_first_is_told_by_the_forge_s_clock(skew: int) -> None:
     replanned(story, pull.number)
     story.forge.approve_pull(pull.number, reviewer="eve")
     story.cluster.advance(10)
-    refresh_pulls(story.shell, replay=replay)
+    refresh_pulls(story.shell)
     assert CHANGED in body(story)
     home, refused = landed(story, pull.number)
     assert (home, len(refused)) == ("kni-worker", 1)
@@ -351,7 +348,7 @@ def test_a_remote_that_cannot_be_reached_is_no_verdict(monkeypatch: pytest.Monke
     assert result.unsure
     assert [item.unread for item in result.pulls] == ["unable to access: 502"]
     assert body(story) == said
-    assert len(fold_pull(story.store.read(), pull.number, cluster=CLUSTER)) == 1
+    assert len(story.store.read().shown(pull.number, cluster=CLUSTER)) == 1
 
 
 @pytest.mark.parametrize("mode", ["Observe", "Enforce"])

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gitbot.errors import Bug, ForgeError, GitbotError
-from gitbot.workflows.reconcile import ReconcileResult
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.watch import LONGEST_REST, watch
+from gitbot.workflows.watch import ReconcileResult, watch
+from gitbot.workflows.watch.run import LONGEST_REST
 from tests.unit.workflows.story import REQUEST, RULE, Story, configuration
 
 

@@ -1,8 +1,8 @@
-"""Requests to GitHub's REST API under our own rules, with PyGithub as the one who signs and sends.
+"""Requests to GitHub's REST API under our own rules. PyGithub signs and sends them.
 
-Reads are repeated (bounded, and as GitHub asks); a write whose answer is lost is looked for before
-it is sent again. PyGithub's own pauses and retries are off: with them one lost answer to the POST
-of a comment arrives eleven times (PyGithub 2.10.0, GithubRetry).
+Reads are repeated (bounded, and as GitHub asks). If the answer to a write is lost, we look for its
+result before we send it again. PyGithub's own pauses and retries are off: with them, one lost
+answer to the POST of a comment creates eleven comments (PyGithub 2.10.0, GithubRetry).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from gitbot.adapters.forges.github.budget import Budget, Priority
+from gitbot.adapters.forges.github.budget import Priority, RequestBudget
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
-from gitbot.adapters.forges.github.refusals import Refused, Unanswered, refused
+from gitbot.adapters.forges.github.refusals import GitHubRefusal, Unanswered, refused
 from gitbot.errors import ForgeError
 from gitbot.ports.clock import Clock
 
@@ -34,8 +34,8 @@ Resolve = Callable[[], "Json | None"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """A usable answer. `headers` with names in lower case."""
+class GitHubAnswer:
+    """A usable answer. Names in `headers` are lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -43,31 +43,30 @@ class Answer:
 
 
 @dataclass(slots=True, kw_only=True)
-class Api:
-    """One account's way to one GitHub. `send` is PyGithub's requestJson, or a stand-in."""
+class GitHubApi:
+    """One account's access to one GitHub. `send` is PyGithub's requestJson, or a stand-in."""
 
     credentials: Credentials
     clock: Clock
     send: Callable[..., tuple[int, dict[str, Any], str]]
     secret: Callable[[], str] = field(default=lambda: "", repr=False)
-    budget: Budget = field(default_factory=Budget)
+    budget: RequestBudget = field(default_factory=RequestBudget)
     skew: int = 0  # seconds that GitHub's clock was ahead of ours at its last answer
-    _etags: dict[str, tuple[str, Answer]] = field(default_factory=dict)
+    _etags: dict[str, tuple[str, GitHubAnswer]] = field(default_factory=dict)
 
     @classmethod
-    def connect(cls, credentials: Credentials, clock: Clock, budget: Budget | None = None) -> Api:
-        """Sign with PyGithub. Nothing is asked yet but, for an App, its installation by `app`."""
+    def connect(cls, credentials: Credentials, clock: Clock) -> GitHubApi:
+        """Sign with PyGithub. Sends no request, except that an App looks up its installation."""
         requester = _requester(credentials)
         return cls(
             credentials=credentials,
             clock=clock,
             send=requester.requestJson,
             secret=lambda: str(requester.auth.token),
-            budget=budget or Budget(),
         )
 
     def token(self) -> str:
-        """The token to push with; that of an App is made anew before its hour is over."""
+        """The token to push with. An App's token is renewed before it expires after an hour."""
         try:
             return self.secret()
         except Exception as error:
@@ -80,8 +79,8 @@ class Api:
         *,
         parameters: Mapping[str, Any] | None = None,
         priority: Priority = Priority.NORMAL,
-    ) -> Answer:
-        """Read one thing. Refused with the status GitHub gave; Unanswered after all tries."""
+    ) -> GitHubAnswer:
+        """Read one thing. Raises Refused with GitHub's status, or Unanswered after all tries."""
         key = json.dumps([path, parameters or {}], sort_keys=True)
         known = self._etags.get(key)
         headers = {"If-None-Match": known[0]} if known else {}
@@ -114,13 +113,13 @@ class Api:
         key: str = "",
         priority: Priority = Priority.NORMAL,
     ) -> Iterator[Json]:
-        """All items of all pages; `key` names the list where it is inside an object."""
+        """All items of all pages; `key` names the list if it is inside an object."""
         asked = {"per_page": PAGE, **(parameters or {})}
         for _ in range(MAX_PAGES):
             answer = self.get(what, path, parameters=asked, priority=priority)
             items = answer.body.get(key) if key and isinstance(answer.body, dict) else answer.body
             if not isinstance(items, list):
-                raise ForgeError(f"GitHub's answer is no list, so gitbot could not {what}")
+                raise ForgeError(f"GitHub's answer is not a list, so gitbot could not {what}")
             yield from items
             following = _next(answer.headers.get("link", ""))
             if following is None:
@@ -138,10 +137,11 @@ class Api:
         resolve: Resolve,
         priority: Priority = Priority.NORMAL,
     ) -> Json:
-        """Write once. Where the answer is lost, `resolve` reads whether it was done.
+        """Write once. If the answer is lost, `resolve` checks whether the write took effect.
 
-        `resolve` returns what a good answer would have held, None where it finds nothing; then,
-        after several looks, the write is sent a second and last time. Refused; Unanswered.
+        `resolve` returns what a good answer would have held, or None if it finds nothing. After
+        several checks without result the write is sent a second and last time. Raises Refused or
+        Unanswered.
         """
         for attempt in (1, 2):
             try:
@@ -179,7 +179,7 @@ class Api:
         )
 
     def _look(self, resolve: Resolve) -> Json | None:
-        """Read several times: what was just written may be listed only seconds later."""
+        """Read several times: a new object may be listed only seconds later."""
         for look in range(LOOKS):
             self.clock.sleep(1 + look)
             self._etags.clear()
@@ -222,12 +222,12 @@ class Api:
         self.budget.learn(lowered)
         theirs = date_of(lowered)
         if theirs:
-            # an answer that takes long is no wrong clock; a Date is cut to whole seconds
+            # a slow answer does not mean a wrong clock; a Date is cut to whole seconds
             latest = self.clock.now()
             self.skew = max(0, theirs - latest) + min(0, theirs + 1 - asked_at)
         return status, lowered, text
 
-    def _remember(self, key: str, answer: Answer) -> Answer:
+    def _remember(self, key: str, answer: GitHubAnswer) -> GitHubAnswer:
         etag = answer.headers.get("etag")
         if etag:
             if len(self._etags) >= _REMEMBERED:
@@ -236,18 +236,18 @@ class Api:
         return answer
 
 
-def _answer(what: str, status: int, headers: Mapping[str, str], body: str) -> Answer:
+def _answer(what: str, status: int, headers: Mapping[str, str], body: str) -> GitHubAnswer:
     if not 200 <= status < 300:
         raise refused(what, status, headers, body)
     try:
         value = json.loads(body) if body.strip() else None
     except ValueError as error:
-        raise Unanswered(f"GitHub's answer is no JSON, so gitbot could not {what}") from error
-    return Answer(status=status, headers=headers, body=value)
+        raise Unanswered(f"GitHub's answer is not JSON, so gitbot could not {what}") from error
+    return GitHubAnswer(status=status, headers=headers, body=value)
 
 
 def date_of(headers: Mapping[str, str]) -> int:
-    """When an answer was given by the one who gave it, in seconds UTC; 0 where it is not said."""
+    """The server's time of an answer in seconds UTC; 0 if missing."""
     try:
         return int(parsedate_to_datetime(headers.get("date", "")).timestamp())
     except (TypeError, ValueError):
@@ -255,7 +255,6 @@ def date_of(headers: Mapping[str, str]) -> int:
 
 
 def _next(link: str) -> dict[str, Any] | None:
-    """The query of the next page in a Link header; None on the last page."""
     for part in link.split(","):
         address, _, relation = part.partition(";")
         if 'rel="next"' in relation:
@@ -264,10 +263,10 @@ def _next(link: str) -> dict[str, Any] | None:
 
 
 def _unsigned(error: Exception) -> ForgeError:
-    """A failure while an App's token was made; its text may hold what nobody should read."""
+    """A failure to create an App's token. Its text may contain secrets, so it is left out."""
     status = getattr(error, "status", 0)
     if isinstance(status, int) and status:
-        return Refused(
+        return GitHubRefusal(
             f"GitHub gives the App no token ({status})",
             status=status,
             said="",

@@ -1,8 +1,8 @@
-"""One budget of requests for a whole run: what keeps VMs safe goes before what looks nice.
+"""One budget of requests for a whole run: VM safety comes before cosmetics.
 
-GitHub's limits: 5,000 requests an hour of a token (15,000 for some Apps), and secondary ones, of
+GitHub's limits: 5,000 requests an hour for a token (15,000 for some Apps), and secondary ones, of
 which 80 content writes a minute and 500 an hour concern us (docs.github.com, "Rate limits for the
-REST API"). A refusal says when to come back.
+REST API"). A refusal says when to try again.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from gitbot.model.instants import format_instant
 WRITES_A_MINUTE = 60  # of 80: others write with the same account
 WRITES_AN_HOUR = 400  # of 500
 MAX_WAIT = 120  # seconds that one request may wait before the run gives up and comes back later
-SECONDARY_PAUSE = 60  # seconds, where GitHub does not say how long
+SECONDARY_PAUSE = 60  # seconds, if GitHub does not say how long
 _MINUTE, _HOUR = 60, 3600
 
 
 class Priority(IntEnum):
     """What a request is for, most important first."""
 
-    SAFETY = 0  # what decides whether something may move, and what is said of what moves
+    SAFETY = 0  # what decides whether something may move, and reports on moves
     NORMAL = 1  # plans, proposals and their comments
-    COSMETIC = 2  # labels, dashboard: left out where the budget runs low
+    COSMETIC = 2  # labels, dashboard: left out if the budget runs low
 
 
 _KEPT = {Priority.SAFETY: 0.0, Priority.NORMAL: 0.1, Priority.COSMETIC: 0.25}
 
 
 class BudgetSpent(ForgeError):
-    """The request was not sent: the budget is kept for something more important, or is spent."""
+    """The request was not sent: the budget is used up, or kept for more important requests."""
 
 
-class Budget:
-    """What is left, as GitHub's answers said last. Times in seconds UTC."""
+class RequestBudget:
+    """The remaining requests, from GitHub's last answers. Times in seconds UTC."""
 
     def __init__(self) -> None:
         self.limit = 0  # 0: not yet known
@@ -46,7 +46,7 @@ class Budget:
         self._writes: list[int] = []
 
     def wait_for(self, priority: Priority, *, write: bool, now: int) -> int:
-        """Seconds to wait before a request may be sent. BudgetSpent where it is too long."""
+        """Seconds to wait before a request may be sent. Raises BudgetSpent if that is too long."""
         until = self._free_at(priority, write=write, now=now)
         if until <= now:
             return 0
@@ -58,11 +58,9 @@ class Budget:
         return until - now
 
     def wrote(self, now: int) -> None:
-        """Count one content write."""
         self._writes.append(now)
 
     def learn(self, headers: Mapping[str, str]) -> None:
-        """Take over what an answer's headers (lower case) say."""
         try:
             limit = int(float(headers["x-ratelimit-limit"]))
             remaining = int(float(headers["x-ratelimit-remaining"]))
@@ -72,7 +70,7 @@ class Budget:
         self.limit, self.remaining, self.reset = limit, remaining, reset
 
     def refused(self, status: int, headers: Mapping[str, str], body: str, *, now: int) -> bool:
-        """Whether an answer is a refusal for too many requests; then `wait_for` waits for it."""
+        """Whether an answer refuses for too many requests. If so, `wait_for` waits for it."""
         if status not in (403, 429):
             return False
         said = headers.get("retry-after", "")

@@ -1,8 +1,8 @@
 """Check runs and commit statuses on one repository.
 
-A check run is identified by the digest of what it says (`external_id`), so a lost answer is found
-again and an equal verdict is not written twice. Annotations go in chunks of 50 (GitHub's limit a
-request); what a crash left out is added by the next call.
+A digest of its content (`external_id`) identifies a check run, so a lost answer is found again and
+an equal verdict is not written twice. Annotations are sent in chunks of 50 (GitHub's limit per
+request); the next call adds what a crash left out.
 """
 
 from __future__ import annotations
@@ -11,13 +11,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gitbot.adapters.forges.github.api import Api
+from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.budget import Priority
-from gitbot.adapters.forges.github.cutting import cut_markdown
 from gitbot.adapters.forges.github.decoding import check_of, status_of
-from gitbot.adapters.forges.github.refusals import Refused
+from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.model.canonical import digest
-from gitbot.ports.forge import Annotation, AnnotationLevel, CheckRun, CheckState, CommitStatus
+from gitbot.model.words import shortened
+from gitbot.ports.forge import (
+    Annotation,
+    AnnotationLevel,
+    CheckRun,
+    CheckState,
+    CommitStatus,
+    stands,
+)
+from gitbot.reports import cut_markdown
 
 CHUNK = 50  # annotations a request
 MAX_TEXT = 65_535  # characters of a summary or text
@@ -34,31 +42,29 @@ _FINISHED = {
 
 @dataclass(slots=True, kw_only=True)
 class Checks:
-    """The verdicts on commits. `allowed` turns False at GitHub's first refusal.
+    """The verdicts on commits. `allowed` becomes False at GitHub's first refusal.
 
-    `account` says who gitbot is: a check run of another App is never taken for its own, whatever
-    its name. Where gitbot is no App, nobody knows whose its runs were.
+    `account` is gitbot's account. It never treats another App's check run as its own, even under
+    the same name. Without an App, the owner of a run is unknown.
     """
 
-    api: Api
+    api: GitHubApi
     root: str
     allowed: bool
     account: Callable[[], str]
     _written: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def set_check(self, commit: str, check: CheckRun) -> bool:
-        """Write a check run, or a commit status where check runs are refused."""
         if self.allowed:
             try:
                 return self._set_run(commit, check)
-            except Refused as error:
+            except GitHubRefusal as error:
                 if not _only_apps(error):
                     raise
                 self.allowed = False
         return self.set_status(commit, check.status)
 
     def list_checks(self, commit: str) -> tuple[CheckRun, ...]:
-        """The newest run of each name, with its annotations."""
         newest = self._newest(commit)
         return tuple(
             replace(check_of(run), annotations=tuple(self._annotations(run)))
@@ -66,10 +72,10 @@ class Checks:
         )
 
     def set_status(self, commit: str, status: CommitStatus) -> bool:
-        """Write a commit status unless the newest one says the same. Whether it was written."""
-        wanted = replace(status, description=_shortened(status.description, MAX_DESCRIPTION))
+        """Write a commit status unless the newest one says the same. Returns whether it wrote."""
+        wanted = replace(status, description=shortened(status.description, MAX_DESCRIPTION))
         key = (commit, status.context)
-        identity = _status_identity(wanted)
+        identity = digest([str(wanted.state), wanted.description, wanted.target_url])
         if self._written.get(key) == identity or self._stands(commit, wanted):
             self._written[key] = identity
             return False
@@ -91,18 +97,13 @@ class Checks:
         return True
 
     def list_statuses(self, commit: str) -> tuple[CommitStatus, ...]:
-        """The newest state of each context, of statuses and of check runs."""
         found = {status.context: status for status in self._statuses(commit)}
         for name, run in self._newest(commit).items():
             found[name] = check_of(run).status
         return tuple(status for _, status in sorted(found.items()))
 
     def _stands(self, commit: str, wanted: CommitStatus) -> bool:
-        return any(
-            _status_identity(status) == _status_identity(wanted)
-            for status in self._statuses(commit)
-            if status.context == wanted.context
-        )
+        return stands(self._statuses(commit), wanted)
 
     def _statuses(self, commit: str) -> Iterator[CommitStatus]:
         """Newest of each context: the list is newest first (docs, "List commit statuses")."""
@@ -119,7 +120,7 @@ class Checks:
                 yield status
 
     def _newest(self, commit: str, name: str = "") -> dict[str, Any]:
-        """The newest run of each name: the highest id; of an App only its own."""
+        """The newest run of each name: the highest id. An App considers only its own runs."""
         parameters = {"filter": "latest", **({"check_name": name} if name else {})}
         runs = self.api.pages(
             f"read the checks of {commit[:12]}",
@@ -136,7 +137,7 @@ class Checks:
         return newest
 
     def _is_ours(self, run: Any) -> bool:
-        """Whether gitbot's App made it: its bot is the App's slug with [bot] behind it."""
+        """Whether gitbot's App created it: its bot is the App's slug plus [bot]."""
         if not self.api.credentials.writes_checks:
             return True
         slug = (run.get("app") or {}).get("slug")
@@ -172,7 +173,6 @@ class Checks:
     def _send(
         self, commit: str, name: str, body: dict[str, Any], present: Any, first: list[Any]
     ) -> Any:
-        """Create a run, or bring an unfinished one without annotations to what holds now."""
         output = {**body["output"], **({"annotations": first} if first else {})}
         path, verb = f"{self.root}/check-runs", "POST"
         if present is not None and _can_change(present):
@@ -193,7 +193,7 @@ class Checks:
         )
 
     def _add_annotations(self, run: Any, body: dict[str, Any], chunks: list[list[Any]]) -> None:
-        """The chunks that the run does not have yet; each is told by the count afterwards."""
+        """Add the chunks that the run does not have yet, judged by its count."""
         path = f"{self.root}/check-runs/{run['id']}"
         for number, chunk in enumerate(chunks):
             wanted = number * CHUNK + len(chunk)
@@ -215,7 +215,7 @@ class Checks:
 
 def _run_body(commit: str, check: CheckRun) -> dict[str, Any]:
     output = {
-        "title": _shortened(check.title, MAX_TITLE),
+        "title": shortened(check.title, MAX_TITLE),
         "summary": _cut(check.summary or check.title),
         **({"text": _cut(check.text)} if check.text else {}),
     }
@@ -240,7 +240,7 @@ def _annotation(item: Annotation) -> dict[str, Any]:
         "end_line": max(1, item.line),
         "annotation_level": str(item.level),
         "message": item.message[:MAX_TEXT] or item.title,
-        **({"title": _shortened(item.title, MAX_TITLE)} if item.title else {}),
+        **({"title": shortened(item.title, MAX_TITLE)} if item.title else {}),
     }
 
 
@@ -257,26 +257,18 @@ def _says(run: Any, identity: str) -> bool:
 
 
 def _can_change(run: Any) -> bool:
-    """Annotations of a run cannot be taken back, so one with some is replaced by a new run."""
+    """Annotations cannot be removed, so a run that has some is replaced by a new run."""
     count = (run.get("output") or {}).get("annotations_count")
     return run.get("status") != "completed" and not count
 
 
-def _only_apps(error: Refused) -> bool:
-    """Whether GitHub takes no check runs from these credentials at all.
+def _only_apps(error: GitHubRefusal) -> bool:
+    """Whether GitHub accepts no check runs from these credentials at all.
 
     The words of a refusal: "You must authenticate via a GitHub App", "Resource not accessible by
     personal access token", or 404 for a classic token.
     """
     return error.status in (403, 404) and "rate limit" not in error.said.lower()
-
-
-def _status_identity(status: CommitStatus) -> str:
-    return digest([str(status.state), status.description, status.target_url])
-
-
-def _shortened(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _cut(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What gitbot says in comments and on its dashboard: one text for each marker, edited in place."""
+"""gitbot's comments and its dashboard: one text for each marker, edited in place."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gitbot.adapters.forges.github.api import PAGE, Api
+from gitbot.adapters.forges.github.api import PAGE, GitHubApi
 from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
-from gitbot.adapters.forges.github.cutting import cut_markdown
 from gitbot.adapters.forges.github.decoding import comment_of, issue_of
-from gitbot.adapters.forges.github.refusals import Refused
-from gitbot.ports.forge import Comment, Issue, is_marked
+from gitbot.adapters.forges.github.refusals import GitHubRefusal
+from gitbot.ports.forge import Comment, Issue, is_marked, marked
+from gitbot.reports import cut_markdown
 
 MAX_BODY = 65_536  # characters that GitHub takes
 _CUT = "\n\n_Cut here: the command line has all._\n"
@@ -20,29 +20,27 @@ DASHBOARD = "gitbot/dashboard"  # the label by which the issue is found among ma
 
 @dataclass(slots=True, kw_only=True)
 class Conversation:
-    """Comments and issues of one repository. `account` says who gitbot is."""
+    """Comments and issues of one repository. `account` is gitbot's account."""
 
-    api: Api
+    api: GitHubApi
     root: str
     account: Callable[[], str]
     _known: dict[tuple[int, str], int] = field(default_factory=dict)
     _issues: dict[str, int] = field(default_factory=dict)
 
     def list_comments(self, number: int) -> tuple[Comment, ...]:
-        """Comments on an issue or pull request, oldest first."""
         values = self.api.pages(
             f"read the comments on {number}", f"{self.root}/issues/{number}/comments"
         )
         return tuple(sorted(map(comment_of, values), key=lambda item: item.id))
 
     def get_comment(self, comment: int) -> Comment:
-        """One comment by its id."""
         path = f"{self.root}/issues/comments/{comment}"
         return comment_of(self.api.get(f"read comment {comment}", path).body)
 
     def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
-        """The one own comment with the marker, edited in place; several become the oldest."""
-        text = _fitting(body if is_marked(body, marker) else f"{marker}\n{body}")
+        """Write our one comment with the marker, in place. Several are merged into the oldest."""
+        text = _fitting(marked(body, marker))
         present = self._find(number, marker)
         if present is None:
             return self._create(number, marker, text)
@@ -80,7 +78,7 @@ class Conversation:
         return value if isinstance(value, Comment) else comment_of(value)
 
     def _find(self, number: int, marker: str) -> Comment | None:
-        """The own comment of a marker; one just written is known though no list has it yet."""
+        """Our comment with a marker. A new one is remembered before any list shows it."""
         own = self.account()
         mine = [
             item
@@ -97,7 +95,7 @@ class Conversation:
             return None
         try:
             return self.get_comment(known)
-        except Refused as error:
+        except GitHubRefusal as error:
             if not error.absent:
                 raise
             del self._known[number, marker]  # somebody deleted it
@@ -109,7 +107,7 @@ class Conversation:
         def gone() -> bool | None:
             try:
                 self.api.get(f"read comment {comment}", path)
-            except Refused as error:
+            except GitHubRefusal as error:
                 return True if error.absent else None
             return None
 
@@ -124,13 +122,12 @@ class Conversation:
             )
         except BudgetSpent:
             return
-        except Refused as error:
+        except GitHubRefusal as error:
             if not error.absent:
                 raise
 
     def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
-        """The one own issue with the marker, edited in place; a closed one stays closed."""
-        text = _fitting(body if is_marked(body, marker) else f"{marker}\n{body}")
+        text = _fitting(marked(body, marker))
         present = self._find_issue(marker)
         if present is not None and (present.title, present.body) == (title, text):
             return present
@@ -184,5 +181,5 @@ class Conversation:
 
 
 def _fitting(text: str) -> str:
-    """At most what GitHub takes, cut at the end: the digest stands in the first part."""
+    """Cut to GitHub's limit at the end. The digest is in the first part."""
     return cut_markdown(text, MAX_BODY, _CUT)

@@ -1,4 +1,4 @@
-"""What gitbot acts with on GitHub: read from the environment, never printed."""
+"""gitbot's credentials on GitHub: read from the environment, never printed."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class CredentialKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """One way to act. `token` or `app_key` is a secret: neither is in the value's text.
+    """One way to act. `token` or `app_key` is a secret and is left out of repr.
 
-    `account` is the login that acts, "" where GitHub has to be asked; `installation` 0 where it is
-    looked up.
+    `account` is the login that acts, "" if GitHub has to be asked; `installation` is 0 if it has to
+    be looked up.
     """
 
     kind: CredentialKind
@@ -56,12 +56,10 @@ class Credentials:
 
     @property
     def writes_checks(self) -> bool:
-        """Whether GitHub takes check runs from it at all."""
         return self.kind in (CredentialKind.APP, CredentialKind.ACTIONS)
 
     @property
     def web_url(self) -> str:
-        """Where the pages and Git repositories of this GitHub are."""
         if self.api_url == PUBLIC_API:
             return "https://github.com"
         resident = _DATA_RESIDENCY.fullmatch(self.api_url)
@@ -73,14 +71,14 @@ class Credentials:
 def read_credentials(
     environment: Mapping[str, str], *, read_file: Callable[[str], str] | None = None
 ) -> Credentials:
-    """The credentials of an environment: an App first, then gitbot's own token, then Actions'.
+    """The credentials of an environment: an App first, then gitbot's token, then Actions'.
 
-    Raises UsageError that says what to set; never with a value in it.
+    Raises UsageError that says what to set. It never contains a secret.
     """
     read = read_file or _read_file
     api_url = (environment.get(API_URL) or PUBLIC_API).rstrip("/")
     if not _is_url(api_url):
-        raise UsageError(f"{API_URL} is no URL", hint=f"expected one such as {PUBLIC_API}")
+        raise UsageError(f"{API_URL} is not a URL", hint=f"expected one such as {PUBLIC_API}")
     account = environment.get(ACCOUNT, "")
     if environment.get(APP_ID):
         return _app(environment, api_url, read)
@@ -101,7 +99,7 @@ def _is_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
         return parts.scheme in ("https", "http") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, half an IPv6 address
+    except ValueError:  # a port that is not a number, half an IPv6 address
         return False
 
 
@@ -113,12 +111,12 @@ def _app(environment: Mapping[str, str], api_url: str, read: Callable[[str], str
         )
     if "PRIVATE KEY" not in key:
         raise UsageError(
-            "the key of the GitHub App is no private key in PEM format",
+            "the key of the GitHub App is not a private key in PEM format",
             hint="download it on the App's page: it begins with -----BEGIN",
         )
     installation = environment.get(INSTALLATION) or "0"
     if not installation.isdecimal():
-        raise UsageError(f"{INSTALLATION} is no number")
+        raise UsageError(f"{INSTALLATION} is not a number")
     return Credentials(
         kind=CredentialKind.APP,
         api_url=api_url,
@@ -148,7 +146,7 @@ def _in_file(environment: Mapping[str, str], variable: str, read: Callable[[str]
     try:
         return read(path).strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise UsageError(f"{variable}: {path} cannot be read: {reason}") from error
 
 

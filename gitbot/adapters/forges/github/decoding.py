@@ -1,4 +1,4 @@
-"""GitHub's JSON to the frozen values of the port. Nothing of PyGithub goes further in."""
+"""GitHub's JSON to the frozen values of the port. PyGithub's types stay here."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from gitbot.ports.forge import (
     CommitStatus,
     Issue,
     PullRequest,
+    PullReview,
     PullState,
-    Review,
 )
 
 GHOST = "ghost"  # GitHub's name for who deleted the account
@@ -30,19 +30,19 @@ _CONCLUSIONS = {
 
 
 def login(user: Any) -> str:
-    """The account's name; a deleted one is GitHub's ghost."""
+    """The account's name; a deleted account is GitHub's ghost."""
     return str(user["login"]) if isinstance(user, dict) and user.get("login") else GHOST
 
 
 def instant(text: Any) -> int:
-    """Seconds UTC; 0 where there is none."""
+    """Seconds UTC; 0 if missing."""
     return parse_instant(text) if text else 0
 
 
 def pull_of(value: Any) -> PullRequest:
-    """A pull request of an answer about one or about several (then without `merged_by`).
+    """A pull request in an answer about one or several (then without `merged_by`).
 
-    The branch of another repository is `owner:name`: it is never mistaken for one of ours.
+    The branch of another repository is `owner:name`, so it cannot be mistaken for ours.
     """
     head, base = value["head"], value["base"]
     same = bool(head.get("repo")) and head["repo"]["id"] == base["repo"]["id"]
@@ -69,10 +69,10 @@ def pull_of(value: Any) -> PullRequest:
     )
 
 
-def reviews_of(values: list[Any], *, can_write: Callable[[str], bool]) -> tuple[Review, ...]:
-    """The reviews that say yes or no, oldest first; `can_write` is asked for approvals only."""
+def reviews_of(values: list[Any], *, can_write: Callable[[str], bool]) -> tuple[PullReview, ...]:
+    """The reviews that approve or reject, oldest first. `can_write` is for approvals only."""
     return tuple(
-        Review(
+        PullReview(
             reviewer=login(value.get("user")),
             approved=_WORDS[value["state"]],
             commit=str(value.get("commit_id") or ""),
@@ -85,7 +85,7 @@ def reviews_of(values: list[Any], *, can_write: Callable[[str], bool]) -> tuple[
 
 
 def comment_of(value: Any) -> Comment:
-    """A comment; `edited` is 0 where it stands as it was written."""
+    """A comment; `edited` is 0 if it was never edited."""
     time, edited = instant(value["created_at"]), instant(value["updated_at"])
     return Comment(
         id=int(value["id"]),
@@ -97,7 +97,6 @@ def comment_of(value: Any) -> Comment:
 
 
 def issue_of(value: Any) -> Issue:
-    """An issue."""
     return Issue(
         number=int(value["number"]),
         title=str(value["title"]),
@@ -109,7 +108,6 @@ def issue_of(value: Any) -> Issue:
 
 
 def status_of(value: Any) -> CommitStatus:
-    """A commit status."""
     return CommitStatus(
         context=str(value["context"]),
         state=CheckState(value["state"]),
@@ -120,7 +118,6 @@ def status_of(value: Any) -> CommitStatus:
 
 
 def check_of(value: Any) -> CheckRun:
-    """A check run without its annotations: those are asked for with one more request."""
     output = value.get("output") or {}
     return CheckRun(
         name=str(value["name"]),
@@ -134,14 +131,14 @@ def check_of(value: Any) -> CheckRun:
 
 
 def check_state(value: Any) -> CheckState:
-    """How a check run stands; what nobody decided (stale, timed out, cancelled) is an error."""
+    """The state of a check run; an undecided end (stale, timed out, cancelled) is an error."""
     if value.get("status") != "completed":
         return CheckState.PENDING
     return _CONCLUSIONS.get(str(value.get("conclusion")), CheckState.ERROR)
 
 
 def text_of(value: Any, *path: str) -> str:
-    """A text inside an answer. ForgeError where it is not there."""
+    """A text inside an answer. Raises ForgeError if it is missing."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     if not isinstance(value, str):

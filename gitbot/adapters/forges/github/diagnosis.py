@@ -1,7 +1,7 @@
-"""What gitbot may do on its repository, and which settings there would surprise: for `doctor`.
+"""What gitbot may do on its repository, and which settings may surprise: for `doctor`.
 
-Nothing is changed: a right to write is found out by a request that GitHub must refuse as invalid
-(422) where the right is there, and as forbidden where it is not.
+This changes nothing. To test a write permission, it sends a request that GitHub must reject: as
+invalid (422) with the permission, as forbidden without it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from gitbot.adapters.forges.github.api import Api, date_of
+from gitbot.adapters.forges.github.api import GitHubApi, date_of
 from gitbot.adapters.forges.github.credentials import CredentialKind
 from gitbot.adapters.forges.github.protection import Protection
-from gitbot.adapters.forges.github.refusals import Refused
-from gitbot.errors import Bug, GitbotError
-from gitbot.model.diagnosis import Check, Health, fix_of
+from gitbot.adapters.forges.github.refusals import GitHubRefusal
+from gitbot.model.diagnosis import Check, Outcome, asked, failed, passed, warned
 
 ENVIRONMENT = "gitbot"  # the shipped workflows name this one and gitbot-<cluster>
 LEDGER = "gitbot/ledger"
@@ -31,57 +30,66 @@ NEEDED = {
 }
 _HARMLESS = {**NEEDED, "administration": "read", "actions": "read"}
 _NOWHERE = "0" * 40
+_WRITES = {  # what a rehearsal does, where, and what is missing if GitHub forbids it
+    "forge/pull-requests": ("open pull requests", "/pulls", "give it Pull requests: write"),
+    "forge/checks": (
+        "write check runs",
+        "/check-runs",
+        "give it Checks: write (in a workflow `permissions: checks: write`)",
+    ),
+    "forge/statuses": (
+        "write commit statuses",
+        f"/statuses/{_NOWHERE}",
+        "give it Commit statuses: write",
+    ),
+    "forge/issues": (
+        "write comments, labels and the dashboard",
+        "/issues",
+        "give it Issues: write",
+    ),
+}
 _WAITS = {"required_reviewers": "reviewers", "wait_timer": "a wait timer"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patient:
-    """The repository that is looked at."""
+    """The repository under examination."""
 
-    api: Api
+    api: GitHubApi
     root: str
     repository: str
     protection: Protection
 
 
 def diagnose(patient: Patient) -> tuple[Check, ...]:
-    """All checks, whatever fails. The first says whether the repository can be seen at all."""
-    reach = _asked("forge/reach", lambda: _reach(patient))
-    if any(item.outcome is Health.FAIL for item in reach):
+    """All checks, even if some fail. The first tells whether the repository is visible at all."""
+    reach = asked("forge/reach", lambda: _reach(patient))
+    if any(item.outcome is Outcome.FAIL for item in reach):
         return reach
     questions: tuple[tuple[str, Callable[[], Iterable[Check]]], ...] = (
         ("forge/token", lambda: _token(patient)),
         ("forge/pull-requests", lambda: _pull_requests(patient)),
         ("forge/checks", lambda: _checks(patient)),
-        ("forge/statuses", lambda: _statuses(patient)),
-        ("forge/issues", lambda: _issues(patient)),
+        ("forge/statuses", lambda: _rehearsed(patient, "forge/statuses", {"state": "nowhere"})),
+        ("forge/issues", lambda: _rehearsed(patient, "forge/issues", {})),
         ("forge/reviews", lambda: _reviews(patient)),
         ("forge/branches", lambda: _branches(patient)),
         ("forge/environment", lambda: _environment(patient)),
     )
-    found = [item for name, ask in questions for item in _asked(name, ask)]
+    found = [item for name, ask in questions for item in asked(name, ask)]
     return (*reach, *found, _budget(patient))
-
-
-def _asked(name: str, ask: Callable[[], Iterable[Check]]) -> tuple[Check, ...]:
-    try:
-        return tuple(ask())
-    except Bug:
-        raise
-    except GitbotError as error:
-        return (_fail(name, error.message, fix_of(error)),)
 
 
 def _reach(patient: Patient) -> Iterable[Check]:
     answer = patient.api.get(f"read {patient.repository}", patient.root)
     body = answer.body
     if body.get("archived"):
-        yield _fail("forge/reach", f"{patient.repository} is archived", "unarchive it")
+        yield failed("forge/reach", f"{patient.repository} is archived", "unarchive it")
         return
-    yield _pass("forge/reach", f"{patient.repository} answers")
+    yield passed("forge/reach", f"{patient.repository} answers")
     if not body.get("has_issues", True):
         fix = "switch on Issues in the repository's settings"
-        yield _warn("forge/dashboard", "issues are off: there is no dashboard", fix)
+        yield warned("forge/dashboard", "issues are off: there is no dashboard", fix)
     yield from _clock(patient, answer.headers)
 
 
@@ -92,9 +100,9 @@ def _clock(patient: Patient, headers: Mapping[str, str]) -> Iterable[Check]:
     skew = abs(theirs - patient.api.clock.now())
     if skew > MAX_SKEW:
         fix = "let NTP set this machine's clock"
-        yield _fail("forge/clock", f"GitHub's clock is {skew} s away from ours", fix)
+        yield failed("forge/clock", f"GitHub's clock is {skew} s away from ours", fix)
     else:
-        yield _pass("forge/clock", f"GitHub's clock is {skew} s away from ours")
+        yield passed("forge/clock", f"GitHub's clock is {skew} s away from ours")
 
 
 def _token(patient: Patient) -> Iterable[Check]:
@@ -104,21 +112,20 @@ def _token(patient: Patient) -> Iterable[Check]:
             yield from _app(patient)
         case CredentialKind.ACTIONS:
             message = "acts as the job's own token: what it changes starts no other workflow"
-            yield _warn("forge/token", message, "install a GitHub App for gitbot")
+            yield warned("forge/token", message, "install a GitHub App for gitbot")
         case CredentialKind.CLASSIC:
             answer = patient.api.get("read the token's scopes", patient.root)
             scopes = answer.headers.get("x-oauth-scopes", "") or "none named"
             fix = "install a GitHub App: its rights end at this repository"
-            yield _warn("forge/token", f"acts with a {kind} (scopes: {scopes})", fix)
+            yield warned("forge/token", f"acts with a {kind} (scopes: {scopes})", fix)
         case CredentialKind.FINE_GRAINED:
             fix = "install a GitHub App: it belongs to nobody and writes check runs"
-            yield _warn("forge/token", f"acts with a {kind} of a person", fix)
+            yield warned("forge/token", f"acts with a {kind} of a person", fix)
 
 
 def _app(patient: Patient) -> Iterable[Check]:
-    """The permissions of the installation, as an owner accepted them."""
     credentials = replace(patient.api.credentials, installation=0)
-    app = Api.connect(credentials, patient.api.clock)
+    app = GitHubApi.connect(credentials, patient.api.clock)
     body = app.get("read the App's installation", f"{patient.root}/installation").body
     granted = {str(key): str(value) for key, value in (body.get("permissions") or {}).items()}
     missing = [f"{name}: {right}" for name, right in NEEDED.items() if not _covers(granted, name)]
@@ -129,12 +136,12 @@ def _app(patient: Patient) -> Iterable[Check]:
     ]
     if missing:
         fix = "add it on the App's page, then let an owner accept it for the installation"
-        yield _fail("forge/token", f"the App lacks {', '.join(missing)}", fix)
+        yield failed("forge/token", f"the App lacks {', '.join(missing)}", fix)
     elif excess:
-        fix = "take it away on the App's page"
-        yield _warn("forge/token", f"the App has more than it needs: {', '.join(excess)}", fix)
+        fix = "remove it on the App's page"
+        yield warned("forge/token", f"the App has more than it needs: {', '.join(excess)}", fix)
     else:
-        yield _pass("forge/token", "acts as a GitHub App with the rights it needs and no more")
+        yield passed("forge/token", "acts as a GitHub App with the rights it needs and no more")
 
 
 def _covers(granted: Mapping[str, str], name: str) -> bool:
@@ -144,25 +151,18 @@ def _covers(granted: Mapping[str, str], name: str) -> bool:
 
 def _pull_requests(patient: Patient) -> Iterable[Check]:
     body = {"title": "", "head": "gitbot/doctor/nowhere", "base": patient.protection.branch}
-    yield _rehearsed(
-        patient,
-        "forge/pull-requests",
-        "open pull requests",
-        "/pulls",
-        body,
-        fix="give it Pull requests: write",
-    )
+    yield from _rehearsed(patient, "forge/pull-requests", body)
     if patient.api.credentials.kind is CredentialKind.ACTIONS:
         yield from _actions(patient)
 
 
 def _actions(patient: Patient) -> Iterable[Check]:
-    """The setting that lets a job's token open pull requests; only administrators may read it."""
+    """The setting that lets a job's token open pull requests. Only administrators can read it."""
     try:
         path = f"{patient.root}/actions/permissions/workflow"
         body = patient.api.get("read what Actions may do", path).body
-    except Refused:
-        yield _warn(
+    except GitHubRefusal:
+        yield warned(
             "forge/actions",
             "whether Actions may create pull requests cannot be read with this token",
             "look at Settings, Actions, General: Allow GitHub Actions to create and approve pull "
@@ -170,7 +170,7 @@ def _actions(patient: Patient) -> Iterable[Check]:
         )
         return
     if not body.get("can_approve_pull_request_reviews"):
-        yield _fail(
+        yield failed(
             "forge/actions",
             "Actions may not create pull requests",
             "Settings, Actions, General: Allow GitHub Actions to create and approve pull requests",
@@ -179,50 +179,18 @@ def _actions(patient: Patient) -> Iterable[Check]:
 
 def _checks(patient: Patient) -> Iterable[Check]:
     if not patient.api.credentials.writes_checks:
-        yield _warn(
+        yield warned(
             "forge/checks",
-            "a personal token writes no check runs: commit statuses stand instead, without "
-            "annotations",
+            "a personal token cannot write check runs: gitbot writes commit statuses instead",
             "install a GitHub App for gitbot",
         )
         return
-    fix = "give it Checks: write (in a workflow `permissions: checks: write`)"
-    yield _rehearsed(
-        patient,
-        "forge/checks",
-        "write check runs",
-        "/check-runs",
-        {"name": "gitbot/doctor"},
-        fix=fix,
-    )
+    yield from _rehearsed(patient, "forge/checks", {"name": "gitbot/doctor"})
 
 
-def _statuses(patient: Patient) -> Iterable[Check]:
-    yield _rehearsed(
-        patient,
-        "forge/statuses",
-        "write commit statuses",
-        f"/statuses/{_NOWHERE}",
-        {"state": "nowhere"},
-        fix="give it Commit statuses: write",
-    )
-
-
-def _issues(patient: Patient) -> Iterable[Check]:
-    yield _rehearsed(
-        patient,
-        "forge/issues",
-        "write comments, labels and the dashboard",
-        "/issues",
-        {},
-        fix="give it Issues: write",
-    )
-
-
-def _rehearsed(
-    patient: Patient, name: str, what: str, path: str, body: dict[str, Any], *, fix: str
-) -> Check:
-    """Ask for something invalid: GitHub looks at the right before it looks at the request."""
+def _rehearsed(patient: Patient, name: str, body: dict[str, Any]) -> Iterable[Check]:
+    """Send an invalid request: GitHub checks the permission before the request."""
+    what, path, fix = _WRITES[name]
     try:
         patient.api.write(
             f"{what} (a rehearsal)",
@@ -231,13 +199,15 @@ def _rehearsed(
             body,
             resolve=lambda: None,
         )
-    except Refused as error:
+    except GitHubRefusal as error:
         if error.status in (400, 422):
-            return _pass(name, f"gitbot may {what} (nothing was written)")
-        if error.status == 410:
-            return _warn(name, f"GitHub says: {error.said}", "switch it on in the settings")
-        return _fail(name, f"gitbot may not {what}: {error.said or error.status}", fix)
-    return _warn(name, f"GitHub took an invalid request to {what}", "look at what it made of it")
+            yield passed(name, f"gitbot may {what} (nothing was written)")
+        elif error.status == 410:
+            yield warned(name, f"GitHub says: {error.said}", "switch it on in the settings")
+        else:
+            yield failed(name, f"gitbot may not {what}: {error.said or error.status}", fix)
+        return
+    yield warned(name, f"GitHub took an invalid request to {what}", "look at what it made of it")
 
 
 def _reviews(patient: Patient) -> Iterable[Check]:
@@ -245,27 +215,27 @@ def _reviews(patient: Patient) -> Iterable[Check]:
     branch = patient.protection.branch
     if count:
         word = "approval" if count == 1 else "approvals"
-        yield _pass("forge/reviews", f"{branch} needs {count} {word}; merging them approves plans")
+        yield passed("forge/reviews", f"{branch} needs {count} {word}; merging them approves plans")
         return
     fix = "require a review on the branch, or mean it: a merge alone approves a plan"
-    yield _warn("forge/reviews", f"{branch} needs no approval: who may merge, approves", fix)
+    yield warned("forge/reviews", f"{branch} needs no approval: who may merge, approves", fix)
 
 
 def _branches(patient: Patient) -> Iterable[Check]:
     base = patient.protection.branch
     name = f"{patient.root}/branches/{quote(base, safe='')}"
     if patient.api.get(f"read the branch {base}", name).body.get("protected"):
-        yield _pass("forge/base", f"{base} is protected")
+        yield passed("forge/base", f"{base} is protected")
     else:
         fix = f"protect {base}: configuration, policies and intents are believed from there"
-        yield _fail("forge/base", f"{base} is not protected: who may write, may push to it", fix)
+        yield failed("forge/base", f"{base} is not protected: who may write, may push to it", fix)
     yield from _origins(base, _rules(patient, base))
     rules = {str(rule.get("type")) for rule in _rules(patient, LEDGER)}
     if rules & {"update", "creation"}:
-        yield _pass("forge/branches", "a ruleset says who pushes to gitbot/**")
+        yield passed("forge/branches", "a ruleset says who pushes to gitbot/**")
     else:
         fix = "add the ruleset of the documentation: only the App pushes to gitbot/**"
-        yield _warn("forge/branches", "who may write may also push to gitbot/ledger", fix)
+        yield warned("forge/branches", "who may write may also push to gitbot/ledger", fix)
 
 
 def _rules(patient: Patient, branch: str) -> list[Any]:
@@ -274,7 +244,7 @@ def _rules(patient: Patient, branch: str) -> list[Any]:
 
 
 def _origins(base: str, rules: list[Any]) -> Iterable[Check]:
-    """Required checks that do not say whose they must be: a status of anybody counts."""
+    """Required checks without an expected source: anybody's status counts."""
     found = {
         str(check.get("context"))
         for rule in rules
@@ -283,23 +253,23 @@ def _origins(base: str, rules: list[Any]) -> Iterable[Check]:
         if str(check.get("context")).startswith("gitbot/") and not check.get("integration_id")
     }
     if found:
-        yield _warn(
+        yield warned(
             "forge/required-checks",
-            f"{base} asks for {', '.join(sorted(found))}, whoever writes them",
+            f"{base} asks for {', '.join(sorted(found))}, from any account",
             "name gitbot's App there as their source (integration_id in deploy/github)",
         )
 
 
 def _environment(patient: Patient) -> Iterable[Check]:
-    """An environment that waits for a person would park a run at night."""
+    """An environment that waits for a person would stop a run at night."""
     try:
         values = list(
             patient.api.pages(
                 "read the environments", f"{patient.root}/environments", key="environments"
             )
         )
-    except Refused as error:
-        yield _warn(
+    except GitHubRefusal as error:
+        yield warned(
             "forge/environment",
             f"the environments cannot be read ({error.status}): whether one parks a run at night "
             "is not known",
@@ -310,22 +280,22 @@ def _environment(patient: Patient) -> Iterable[Check]:
     parked = {str(value.get("name")): _waits(value) for value in ours}
     for name, waits in sorted(parked.items()):
         if waits:
-            yield _fail(
+            yield failed(
                 "forge/environment",
                 f"environment {name} has {waits}: a run at night would wait for a person",
-                f"take {waits} away from environment {name}: approval is the merge",
+                f"remove {waits} from environment {name}: the merge is the approval",
             )
     if not any(parked.values()):
-        yield _pass("forge/environment", "no environment would park a run at night")
+        yield passed("forge/environment", "no environment would park a run at night")
     yield from _secrets(patient, ours)
 
 
 def _secrets(patient: Patient, environments: list[Any]) -> Iterable[Check]:
-    """Secrets that every branch's workflow reads are everybody's who may push a branch."""
+    """Secrets that every branch's workflow can read belong to everybody who can push a branch."""
     rule = "deployment_branch_policy"  # null: every branch
     found = [str(value["name"]) for value in environments if not value.get(rule)]
     if found:
-        yield _warn(
+        yield warned(
             "forge/secrets",
             f"a workflow of any branch may use {', '.join(found)}: who may push a branch reads "
             "the secrets there",
@@ -339,7 +309,6 @@ def _is_ours(value: Any) -> bool:
 
 
 def _waits(value: Any) -> str:
-    """What a job in an environment waits for; "" for nothing."""
     kinds = {str(rule.get("type")) for rule in value.get("protection_rules") or ()}
     return " and ".join(sorted(_WAITS[kind] for kind in kinds & set(_WAITS)))
 
@@ -347,20 +316,8 @@ def _waits(value: Any) -> str:
 def _budget(patient: Patient) -> Check:
     budget = patient.api.budget
     if not budget.limit:
-        return _pass("forge/limits", "no rate limit is announced")
+        return passed("forge/limits", "no rate limit is announced")
     words = f"{budget.remaining} of {budget.limit} requests of this hour are left"
     if budget.remaining * 4 < budget.limit:
-        return _warn("forge/limits", words, "see what else uses this account")
-    return _pass("forge/limits", words)
-
-
-def _pass(name: str, message: str) -> Check:
-    return Check(name=name, outcome=Health.PASS, message=message)
-
-
-def _warn(name: str, message: str, fix: str) -> Check:
-    return Check(name=name, outcome=Health.WARN, message=message, fix=fix)
-
-
-def _fail(name: str, message: str, fix: str) -> Check:
-    return Check(name=name, outcome=Health.FAIL, message=message, fix=fix)
+        return warned("forge/limits", words, "see what else uses this account")
+    return passed("forge/limits", words)

@@ -6,7 +6,7 @@ import itertools
 from dataclasses import replace
 from typing import Any
 
-from gitbot.adapters.forges.github.api import PAGE, Api
+from gitbot.adapters.forges.github.api import PAGE, GitHubApi
 from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
 from gitbot.adapters.forges.github.checks import Checks
 from gitbot.adapters.forges.github.conversation import Conversation
@@ -14,16 +14,14 @@ from gitbot.adapters.forges.github.credentials import CredentialKind, Credential
 from gitbot.adapters.forges.github.decoding import pull_of, reviews_of, text_of
 from gitbot.adapters.forges.github.diagnosis import Patient, diagnose
 from gitbot.adapters.forges.github.protection import Protection
-from gitbot.adapters.forges.github.refusals import Refused
+from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.documents.formats import is_github_repository
 from gitbot.errors import ConflictError, ForgeError, UsageError
 from gitbot.model.diagnosis import Check
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
-    CheckRun,
     Comment,
     CommitStatus,
-    Issue,
     MergeMethod,
     PullRequest,
     PullState,
@@ -33,7 +31,7 @@ from gitbot.ports.forge import (
 class GitHubForge:
     """The Forge port over GitHub's REST API. `repository` is `owner/name`."""
 
-    def __init__(self, api: Api, *, repository: str, base_branch: str) -> None:
+    def __init__(self, api: GitHubApi, *, repository: str, base_branch: str) -> None:
         self.api = api
         self.repository = repository
         self._root = f"/repos/{repository}"
@@ -46,6 +44,14 @@ class GitHubForge:
             account=lambda: self.bot,
         )
         self._conversation = Conversation(api=api, root=self._root, account=lambda: self.bot)
+        # the methods of the port that these implement
+        self.can_write = self.protection.can_write
+        self.set_check = self._checks.set_check
+        self.list_checks = self._checks.list_checks
+        self.list_statuses = self._checks.list_statuses
+        self.list_comments = self._conversation.list_comments
+        self.upsert_comment = self._conversation.upsert_comment
+        self.upsert_issue = self._conversation.upsert_issue
 
     @classmethod
     def of(
@@ -56,20 +62,17 @@ class GitHubForge:
         base_branch: str,
         clock: Clock,
     ) -> GitHubForge:
-        """Open a repository with these credentials; an App's installation is looked up."""
         check_repository(repository)
         return cls(
-            Api.connect(installed(credentials, repository, clock), clock),
+            GitHubApi.connect(installed(credentials, repository, clock), clock),
             repository=repository,
             base_branch=base_branch,
         )
 
     def require_reviews(self, count: int | None) -> None:
-        """Take the configured number of approvals; with None GitHub is asked."""
         self.protection.required = count
 
     def diagnose(self) -> tuple[Check, ...]:
-        """What this account may do here, and which settings would surprise. Changes nothing."""
         return diagnose(
             Patient(
                 api=self.api,
@@ -81,7 +84,6 @@ class GitHubForge:
 
     @property
     def bot(self) -> str:
-        """The account that gitbot acts as; asked once where the credentials do not say."""
         if not self._account:
             who = self.api.get("read who gitbot is", "/user", priority=Priority.SAFETY)
             self._account = text_of(who.body, "login")
@@ -89,12 +91,10 @@ class GitHubForge:
 
     @property
     def reviews_required(self) -> int:
-        """How many approvals the base branch asks for, by rulesets and classic protection."""
         return self.protection.reviews_required()
 
     @property
     def clock_skew(self) -> int:
-        """Seconds that GitHub's clock was ahead of ours at its last answer."""
         return self.api.skew
 
     # Pull requests
@@ -102,7 +102,7 @@ class GitHubForge:
     def open_pull(
         self, *, branch: str, base_branch: str, title: str, body: str, labels: tuple[str, ...]
     ) -> PullRequest:
-        """Open a pull request; GitHub refuses a second one for a branch, so none is doubled."""
+        """Open a pull request. GitHub refuses a second one for a branch, so none is duplicated."""
         present = self._open_of(branch)
         if present is None:
             present = self._create(branch, base_branch, title, body)
@@ -127,7 +127,7 @@ class GitHubForge:
                 {"title": title, "head": branch, "base": base_branch, "body": body},
                 resolve=found,
             )
-        except Refused as error:
+        except GitHubRefusal as error:
             if error.status != 422:
                 raise
             present = found()  # it exists, though the first list did not have it yet
@@ -136,7 +136,7 @@ class GitHubForge:
             value = present
         return value if isinstance(value, PullRequest) else pull_of(value)
 
-    def _not_opened(self, branch: str, base_branch: str, error: Refused) -> ForgeError:
+    def _not_opened(self, branch: str, base_branch: str, error: GitHubRefusal) -> ForgeError:
         if "PullRequest head invalid" in error.said:
             return ForgeError(f"there is no branch {branch}", hint="push it first")
         if "No commits between" in error.said:
@@ -148,11 +148,10 @@ class GitHubForge:
         return found[0] if found else None
 
     def get_pull(self, number: int) -> PullRequest:
-        """One pull request with its reviews, each approval with the reviewer's right of now."""
         path = f"{self._root}/pulls/{number}"
         try:
             value = self.api.get(f"read pull request {number}", path, priority=Priority.SAFETY).body
-        except Refused as error:
+        except GitHubRefusal as error:
             if error.status == 404 and self._is_reachable():
                 raise ForgeError(f"there is no pull request {number}") from error
             raise
@@ -165,14 +164,13 @@ class GitHubForge:
         return replace(pull_of(value), reviews=said)
 
     def _is_reachable(self) -> bool:
-        """Whether a 404 is about the thing, and not about the right to see the repository."""
+        """Whether a 404 is about the object, and not about permission to see the repository."""
         self.api.get(f"read {self.repository}", self._root)
         return True
 
     def list_pulls(
         self, *, state: PullState | None = None, branch: str = "", first: int = 1
     ) -> tuple[PullRequest, ...]:
-        """Pull requests by number, without reviews and mergers."""
         asked = {None: "all", PullState.OPEN: "open"}.get(state, "closed")
         owner = self.repository.partition("/")[0]
         head = {"head": f"{owner}:{branch}"} if branch else {}
@@ -195,11 +193,9 @@ class GitHubForge:
         )
 
     def edit_pull(self, number: int, *, title: str, body: str) -> None:
-        """Replace title and body."""
         self._patch(number, f"edit pull request {number}", {"title": title, "body": body})
 
     def close_pull(self, number: int) -> None:
-        """Close without merging; a closed one is left as it is."""
         if self.get_pull(number).state is PullState.OPEN:
             self._patch(number, f"close pull request {number}", {"state": "closed"})
 
@@ -214,7 +210,6 @@ class GitHubForge:
         self.api.write(what, "PATCH", path, wanted, resolve=found)
 
     def merge_pull(self, number: int, *, method: MergeMethod, expected_head: str) -> PullRequest:
-        """Merge the expected head; a lost answer is resolved by looking whether it is merged."""
         what = f"merge pull request {number}"
 
         def found() -> PullRequest | None:
@@ -229,7 +224,7 @@ class GitHubForge:
                 {"sha": expected_head, "merge_method": str(method)},
                 resolve=found,
             )
-        except Refused as error:
+        except GitHubRefusal as error:
             raise self._not_merged(number, expected_head, error) from error
         for look in range(3):  # merged, but the pull request may say so only later
             pull = self.get_pull(number)
@@ -238,7 +233,7 @@ class GitHubForge:
             self.api.clock.sleep(1 + look)
         raise ForgeError(f"GitHub merged pull request {number} but does not show it", hint="wait")
 
-    def _not_merged(self, number: int, expected_head: str, error: Refused) -> Exception:
+    def _not_merged(self, number: int, expected_head: str, error: GitHubRefusal) -> Exception:
         pull = self.get_pull(number)
         if pull.state is not PullState.OPEN:
             return ForgeError(f"pull request {number} is {pull.state}, not open")
@@ -246,27 +241,7 @@ class GitHubForge:
             return ConflictError(f"the head of pull request {number} is {pull.head} now")
         return error
 
-    def approve_pull(self, number: int, *, reviewer: str) -> None:
-        """Approve as this account; nobody can approve for somebody else."""
-        if reviewer != self.bot:
-            raise ForgeError(f"{self.bot} cannot approve for {reviewer}")
-        head = self.get_pull(number).head
-
-        def found() -> Any:
-            reviews = self.get_pull(number).reviews
-            mine = [item for item in reviews if item.reviewer == reviewer and item.approved]
-            return {} if any(item.commit == head for item in mine) else None
-
-        self.api.write(
-            f"approve pull request {number}",
-            "POST",
-            f"{self._root}/pulls/{number}/reviews",
-            {"event": "APPROVE", "commit_id": head},
-            resolve=found,
-        )
-
     def set_labels(self, number: int, labels: tuple[str, ...]) -> None:
-        """Replace the labels; GitHub makes those that the repository does not have."""
         path = f"{self._root}/issues/{number}/labels"
         wanted = sorted(set(labels))
 
@@ -283,50 +258,19 @@ class GitHubForge:
             priority=Priority.COSMETIC,
         )
 
-    # What is said
-
-    def list_comments(self, number: int) -> tuple[Comment, ...]:
-        """Comments, oldest first."""
-        return self._conversation.list_comments(number)
+    # Comments, checks, issues
 
     def get_comment(self, number: int, comment: int) -> Comment:  # noqa: ARG002 - ids are global
-        """One comment by its id."""
         return self._conversation.get_comment(comment)
 
-    def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
-        """The one own comment that holds the marker."""
-        return self._conversation.upsert_comment(number, marker=marker, body=body)
-
-    def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
-        """The one own issue that holds the marker."""
-        return self._conversation.upsert_issue(marker=marker, title=title, body=body)
-
-    def can_write(self, account: str) -> bool:
-        """Whether an account may write to the repository now."""
-        return self.protection.can_write(account)
-
-    def set_check(self, commit: str, check: CheckRun) -> bool:
-        """A check run; a commit status where this account may write none."""
-        return self._checks.set_check(commit, check)
-
-    def list_checks(self, commit: str) -> tuple[CheckRun, ...]:
-        """The newest check run of each name."""
-        return self._checks.list_checks(commit)
-
     def set_status(self, commit: str, status: CommitStatus) -> None:
-        """A commit status, unless the newest says the same."""
         self._checks.set_status(commit, status)
-
-    def list_statuses(self, commit: str) -> tuple[CommitStatus, ...]:
-        """The newest state of each context."""
-        return self._checks.list_statuses(commit)
 
 
 def check_repository(repository: str) -> str:
-    """The text itself where it is `owner/name`; UsageError if not."""
     if not is_github_repository(repository):
         raise UsageError(
-            f"{repository!r} is no repository on GitHub",
+            f"{repository!r} is not a repository on GitHub",
             hint="set forge.repository to owner/name",
         )
     return repository
@@ -338,7 +282,7 @@ def installed(credentials: Credentials, repository: str, clock: Clock) -> Creden
         return credentials
     if credentials.installation and credentials.account:
         return credentials
-    app = Api.connect(replace(credentials, installation=0), clock)
+    app = GitHubApi.connect(replace(credentials, installation=0), clock)
     account = credentials.account or f"{text_of(app.get('read the App', '/app').body, 'slug')}[bot]"
     installation = credentials.installation
     if not installation:

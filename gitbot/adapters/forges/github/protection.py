@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from gitbot.adapters.forges.github.api import Api
+from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.budget import Priority
-from gitbot.adapters.forges.github.refusals import Refused
+from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.errors import ForgeError
 
 _WRITERS = frozenset({"admin", "maintain", "write"})
@@ -18,9 +18,9 @@ _UNPROTECTED = "branch not protected"
 
 @dataclass(slots=True, kw_only=True)
 class Protection:
-    """Rights on one repository. `required` is the configured count; None: GitHub is asked."""
+    """Permissions on one repository. `required` is the configured count; None: ask GitHub."""
 
-    api: Api
+    api: GitHubApi
     root: str
     branch: str
     required: int | None = None
@@ -28,7 +28,6 @@ class Protection:
     _reviews: tuple[int, int] | None = None
 
     def can_write(self, account: str) -> bool:
-        """Whether an account may write now; somebody unknown may not."""
         now = self.api.clock.now()
         known = self._rights.get(account)
         if known is not None and now - known[0] < REMEMBERED:
@@ -42,16 +41,16 @@ class Protection:
         path = f"{self.root}/collaborators/{quote(account, safe='')}/permission"
         try:
             answer = self.api.get(f"read what {account} may do", path, priority=Priority.SAFETY)
-        except Refused as error:
+        except GitHubRefusal as error:
             if error.status == 404:  # an account that is gone, or an App: no collaborator
                 return "none"
             raise
         return str(answer.body.get("permission") or "none")
 
     def reviews_required(self) -> int:
-        """How many approvals a merge into the base branch needs: rulesets and classic protection.
+        """Approvals that a merge into the base branch needs: rulesets and classic protection.
 
-        ForgeError where it cannot be read: then nobody knows what an approval is.
+        Raises ForgeError if GitHub does not say, because then no approval can be judged.
         """
         if self.required is not None:
             return self.required
@@ -61,7 +60,6 @@ class Protection:
         return self._reviews[1]
 
     def by_rulesets(self) -> int:
-        """Approvals that the active rulesets of the branch ask for."""
         rules = self.api.pages(
             f"read the rules of {self.branch}",
             f"{self.root}/rules/branches/{quote(self.branch, safe='')}",
@@ -69,7 +67,7 @@ class Protection:
         )
         try:
             return max((_approvals(rule) for rule in rules), default=0)
-        except Refused as error:
+        except GitHubRefusal as error:
             if error.status == 404 or _is_not_offered(error):  # 404: an older Enterprise Server
                 return 0
             raise
@@ -87,7 +85,7 @@ class Protection:
             return 0
         try:
             return self.by_protection()
-        except Refused as error:
+        except GitHubRefusal as error:
             raise ForgeError(
                 f"{self.branch} has classic branch protection, and how many approvals it asks for "
                 "cannot be read",
@@ -96,13 +94,13 @@ class Protection:
             ) from error
 
     def by_protection(self) -> int:
-        """Approvals that the classic branch protection asks for; needs Administration: read."""
+        """Approvals that the classic branch protection asks for. Needs Administration: read."""
         path = f"{self.root}/branches/{quote(self.branch, safe='')}/protection"
         try:
             body = self.api.get(
                 f"read the protection of {self.branch}", path, priority=Priority.SAFETY
             ).body
-        except Refused as error:
+        except GitHubRefusal as error:
             unprotected = error.status == 404 and _UNPROTECTED in error.said.lower()
             if unprotected or _is_not_offered(error):
                 return 0
@@ -111,7 +109,7 @@ class Protection:
         return int(asked.get("required_approving_review_count") or 0)
 
 
-def _is_not_offered(error: Refused) -> bool:
+def _is_not_offered(error: GitHubRefusal) -> bool:
     """Whether this plan of GitHub has no such rules (private repositories of free accounts)."""
     return error.status == 403 and "upgrade to" in error.said.lower()
 

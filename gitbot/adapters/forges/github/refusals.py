@@ -1,4 +1,4 @@
-"""GitHub's refusals in words that say which right or setting is missing."""
+"""GitHub's refusals in words that say which permission or setting is missing."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _SCOPES = "x-accepted-oauth-scopes"
 _MAX_SAID = 300
 
 
-class Refused(ForgeError):
-    """GitHub answered, and refused. `status` is the HTTP status, `said` its message and errors."""
+class GitHubRefusal(ForgeError):
+    """GitHub refused. `status` is the HTTP status, `said` its message and errors."""
 
     def __init__(self, message: str, *, status: int, said: str, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -25,24 +25,22 @@ class Refused(ForgeError):
 
     @property
     def absent(self) -> bool:
-        """Whether the thing is not there, or is hidden from these credentials."""
+        """Whether the object does not exist, or is hidden from these credentials."""
         return self.status in (404, 410)
 
     @property
     def forbidden(self) -> bool:
-        """Whether a right is missing."""
         return self.status in (401, 403)
 
 
 class Unanswered(ForgeError):
-    """No usable answer came; of a write nobody knows whether it was done: read before anything."""
+    """There was no usable answer. A write may have taken effect: read before you go on."""
 
 
-def refused(what: str, status: int, headers: Mapping[str, str], body: str) -> Refused:
-    """The failure for a refusing answer; `what` says what was tried, as an infinitive."""
+def refused(what: str, status: int, headers: Mapping[str, str], body: str) -> GitHubRefusal:
     said = _said(body)
     hint = _hint(status, headers, said)
-    return Refused(
+    return GitHubRefusal(
         f"GitHub refused to {what} ({status}): {said or 'no reason given'}",
         status=status,
         said=said,
@@ -51,7 +49,7 @@ def refused(what: str, status: int, headers: Mapping[str, str], body: str) -> Re
 
 
 def _said(body: str) -> str:
-    """Message and errors of an answer in one line; HTML and empty answers say nothing."""
+    """Message and errors of an answer in one line; "" for HTML and empty answers."""
     try:
         value = json.loads(body)
     except ValueError:

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from gitbot.adapters.forges.github.api import Api
+from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
 
@@ -125,8 +125,8 @@ def credentials_for(url: str, kind: CredentialKind = CredentialKind.ACTIONS) -> 
     return Credentials(kind=kind, api_url=url, token="ghs_canary", account="gitbot[bot]")
 
 
-def api_for(scripted: Scripted, clock: FakeClock | None = None) -> Api:
-    return Api.connect(credentials_for(scripted.url), clock or FakeClock())
+def api_for(scripted: Scripted, clock: FakeClock | None = None) -> GitHubApi:
+    return GitHubApi.connect(credentials_for(scripted.url), clock or FakeClock())
 
 
 def forge_for(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gitbot.ports.forge import CheckRun, CheckState
-from gitbot.testing.github import state
+from tests.doubles.github import state
 from tests.unit.adapters.github.test_faults import NAME, Day, begun, head
 
 PLAN = "gitbot/plan"

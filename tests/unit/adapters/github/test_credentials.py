@@ -11,8 +11,7 @@ from gitbot.adapters.forges.github.credentials import (
     Credentials,
     read_credentials,
 )
-from gitbot.adapters.forges.github.opening import open_github
-from gitbot.adapters.forges.github.pushing import remote_of, repository_in
+from gitbot.adapters.forges.github.opening import open_github, remote_of, repository_in
 from gitbot.errors import UsageError
 from tests.unit.adapters.github.scripted import FakeClock
 
@@ -55,9 +54,9 @@ NOTHING: list[tuple[dict[str, str], str]] = [
     ({}, "has nothing to act with"),
     ({"GITHUB_TOKEN": " "}, "has nothing to act with"),
     ({"GITBOT_GITHUB_APP_ID": "7"}, "is set without a key"),
-    ({"GITBOT_GITHUB_APP_ID": "7", "GITBOT_GITHUB_APP_KEY": CANARY}, "no private key in PEM"),
+    ({"GITBOT_GITHUB_APP_ID": "7", "GITBOT_GITHUB_APP_KEY": CANARY}, "not a private key in PEM"),
     ({"GITBOT_GITHUB_APP_ID": "7", "GITBOT_GITHUB_APP_KEY": PEM,
-      "GITBOT_GITHUB_APP_INSTALLATION_ID": "x"}, "is no number"),
+      "GITBOT_GITHUB_APP_INSTALLATION_ID": "x"}, "is not a number"),
     ({"GITBOT_GITHUB_TOKEN_FILE": "/gone"}, "/gone cannot be read: No such file"),
 ]  # fmt: skip
 
@@ -131,5 +130,5 @@ def test_a_repository_has_an_owner_and_a_name(named: str) -> None:
 
 @pytest.mark.parametrize("url", ["nonsense", "http://", "https://a:b", "https://[::1"])
 def test_an_api_url_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="GITHUB_API_URL is no URL"):
+    with pytest.raises(UsageError, match="GITHUB_API_URL is not a URL"):
         read_credentials({"GITHUB_API_URL": url, "GITHUB_TOKEN": "ghs_x"})

@@ -12,9 +12,9 @@ import pytest
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.model.diagnosis import Check, Health
-from gitbot.testing.github import GitHub, Server
-from gitbot.testing.github.state import Environment, Protection
+from gitbot.model.diagnosis import Check, Outcome
+from tests.doubles.github import GitHub, Server
+from tests.doubles.github.state import Environment, Protection
 from tests.unit.adapters.github.scripted import FakeClock
 
 NAME = "acme/placement"
@@ -89,7 +89,7 @@ def test_a_job_with_all_rights_may_do_everything_and_nothing_is_written(made: Cl
     before = made.things()
     found = made.job()
     for name in ("pull-requests", "checks", "statuses", "issues"):
-        assert found[f"forge/{name}"].outcome is Health.PASS, found[f"forge/{name}"]
+        assert found[f"forge/{name}"].outcome is Outcome.PASS, found[f"forge/{name}"]
     assert made.things() == before
 
 
@@ -104,15 +104,15 @@ def test_a_job_with_all_rights_may_do_everything_and_nothing_is_written(made: Cl
 )
 def test_a_missing_right_is_named_with_its_fix(made: Clinic, right: str, name: str) -> None:
     found = made.job(**{right: "read"})[name]
-    assert found.outcome is Health.FAIL
+    assert found.outcome is Outcome.FAIL
     assert "write" in found.fix
 
 
 def test_a_personal_token_writes_no_check_runs(made: Clinic) -> None:
     found = made.say(CredentialKind.CLASSIC, made.service.personal_token("ann"))
-    assert found["forge/checks"].outcome is Health.WARN
-    assert "commit statuses stand instead" in found["forge/checks"].message
-    assert found["forge/token"].outcome is Health.WARN
+    assert found["forge/checks"].outcome is Outcome.WARN
+    assert "gitbot writes commit statuses" in found["forge/checks"].message
+    assert found["forge/token"].outcome is Outcome.WARN
 
 
 def test_a_wrong_token_ends_the_visit(made: Clinic) -> None:
@@ -124,12 +124,12 @@ def test_a_wrong_token_ends_the_visit(made: Clinic) -> None:
 
 def test_an_environment_that_waits_for_a_person_is_found(made: Clinic) -> None:
     repository = made.service.repository(NAME)
-    assert made.job()["forge/environment"].outcome is Health.PASS
+    assert made.job()["forge/environment"].outcome is Outcome.PASS
     repository.environments["gitbot"] = Environment(
         id=1, name="gitbot", created=NOW, wait_timer=30, reviewers=("ann",)
     )
     found = made.job()["forge/environment"]
-    assert found.outcome is Health.FAIL
+    assert found.outcome is Outcome.FAIL
     assert "a wait timer and reviewers" in found.message
 
 
@@ -142,30 +142,30 @@ def test_an_environment_that_every_branch_may_use_is_found(made: Clinic) -> None
     )
     environments["other"] = Environment(id=3, name="other", created=NOW)
     found = made.job()["forge/secrets"]
-    assert (found.outcome, "gitbot-a:" in found.message) == (Health.WARN, True)
+    assert (found.outcome, "gitbot-a:" in found.message) == (Outcome.WARN, True)
     assert "gitbot-b" not in found.message
     assert "other" not in found.message
 
 
 def test_what_could_not_be_looked_at_is_said(made: Clinic) -> None:
     found = made.job(actions="")
-    assert found["forge/actions"].outcome is Health.WARN  # only administrators may read it
-    assert found["forge/environment"].outcome is Health.WARN
+    assert found["forge/actions"].outcome is Outcome.WARN  # only administrators may read it
+    assert found["forge/environment"].outcome is Outcome.WARN
 
 
 def test_an_unprotected_branch_and_no_review_are_said(made: Clinic) -> None:
-    assert made.job()["forge/base"].outcome is Health.PASS
+    assert made.job()["forge/base"].outcome is Outcome.PASS
     made.service.repository(NAME).protection.clear()
     found = made.job()
-    assert found["forge/base"].outcome is Health.FAIL
-    assert found["forge/reviews"].outcome is Health.WARN
-    assert found["forge/branches"].outcome is Health.WARN
+    assert found["forge/base"].outcome is Outcome.FAIL
+    assert found["forge/reviews"].outcome is Outcome.WARN
+    assert found["forge/branches"].outcome is Outcome.WARN
 
 
 def test_how_many_reviews_are_needed_must_be_readable(made: Clinic) -> None:
     """The token of a job may not read classic protection: a ruleset or a setting says it."""
     found = made.job()["forge/reviews"]
-    assert found.outcome is Health.FAIL
+    assert found.outcome is Outcome.FAIL
     assert "forge.requiredReviews" in found.fix
 
 
@@ -185,16 +185,16 @@ def test_required_checks_of_anybody_are_found(
     found = made.job().get("forge/required-checks")
     assert (found is not None) is said
     if found is not None:
-        assert found.outcome is Health.WARN
-        assert found.message == "main asks for gitbot/plan, whoever writes them"
+        assert found.outcome is Outcome.WARN
+        assert found.message == "main asks for gitbot/plan, from any account"
 
 
 def test_a_clock_that_is_wrong_is_found(made: Clinic) -> None:
     made.service.clock.sleep(300)
-    assert made.job()["forge/clock"].outcome is Health.FAIL
+    assert made.job()["forge/clock"].outcome is Outcome.FAIL
 
 
 def test_every_finding_has_a_fix(made: Clinic) -> None:
     for checks in (made.job(), made.job(checks="", issues="")):
         for check in checks.values():
-            assert bool(check.fix) is (check.outcome is not Health.PASS), check
+            assert bool(check.fix) is (check.outcome is not Outcome.PASS), check

@@ -12,7 +12,7 @@ import pytest
 from gitbot.adapters.forges.github.budget import BudgetSpent
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
-from gitbot.adapters.forges.github.refusals import Refused, Unanswered
+from gitbot.adapters.forges.github.refusals import GitHubRefusal, Unanswered
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ForgeError
 from gitbot.ports.forge import (
@@ -24,9 +24,9 @@ from gitbot.ports.forge import (
     MergeMethod,
     PullState,
 )
-from gitbot.testing.github import Fault, GitHub, Server, Trouble
-from gitbot.testing.github.queue import enable_auto_merge, enqueue, settle
-from gitbot.testing.github.state import Repository as Stored
+from tests.doubles.github import Fault, GitHub, Server, Trouble
+from tests.doubles.github.queue import enable_auto_merge, enqueue, settle
+from tests.doubles.github.state import Repository as Stored
 from tests.unit.adapters.github.scripted import FakeClock
 
 NAME = "acme/placement"
@@ -291,7 +291,7 @@ def test_every_way_to_merge_names_the_commit_that_main_got(day: Day, method: Mer
 
 def test_a_token_that_expires_stops_the_run(day: Day) -> None:
     day.clock.sleep(1001 * 3600)
-    with pytest.raises(Refused, match="401"):
+    with pytest.raises(GitHubRefusal, match="401"):
         day.forge.list_pulls()
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.testing.github import GitHub, Server
 from tests.contracts.forges import StepClock
+from tests.doubles.github import GitHub, Server
 
 CANARY = "canary7c1e55b0d1"
 CONFIGURATION = """apiVersion: placement.gitbot.dev/v1alpha1

@@ -7,16 +7,15 @@ from dataclasses import replace
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from gitbot.cli.comment import comment_json
-from gitbot.constraints.replay import replay
 from gitbot.execution.requests import fold_requests
 from gitbot.execution.state import stop_flag
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.names import NamespacedName
+from gitbot.published import CommandOutcome, PublishedComment, encoded, published, schema_of
 from gitbot.workflows.apply import apply
-from gitbot.workflows.comments.answer import MAX_AGE, CommentResult, Outcome, Texts, answer
-from gitbot.workflows.publish import publish
-from gitbot.workflows.schemas import comment_schema
+from gitbot.workflows.check import publish
+from gitbot.workflows.comments import CommentResult, Texts, answer
+from gitbot.workflows.comments.answer import MAX_AGE
 from tests.unit.workflows.story import CLUSTER, REQUEST, Story
 
 
@@ -37,7 +36,7 @@ def say(story: Story, body: str, *, by: str = "ann", number: int = 1) -> int:
 
 
 def obey(story: Story, comment: int, number: int = 1) -> CommentResult:
-    return answer((story.shell,), number=number, comment=comment, texts=TEXTS, replay=replay)
+    return answer((story.shell,), number=number, comment=comment, texts=TEXTS)
 
 
 def told(story: Story, body: str, *, by: str = "ann") -> CommentResult:
@@ -56,7 +55,7 @@ def opened() -> Story:
 
 def merged() -> Story:
     story = opened()
-    publish(story.shell, number=1, replay=replay)
+    publish(story.shell, number=1)
     story.merge(1)
     return story
 
@@ -64,7 +63,7 @@ def merged() -> Story:
 def test_plan_publishes_the_plan_and_says_so() -> None:
     story = opened()
     result = told(story, "/gitbot plan")
-    assert (result.outcome, result.start_pass) == (Outcome.DONE, False)
+    assert (result.outcome, result.start_pass) == (CommandOutcome.DONE, False)
     assert "planned again: 1 move" in result.text
     assert [status.context for status in story.forge.list_statuses(story.forge.get_pull(1).head)]
     assert "nothing changed" in told(story, "/gitbot plan\nonce more").text
@@ -73,9 +72,9 @@ def test_plan_publishes_the_plan_and_says_so() -> None:
 def test_the_same_event_twice_is_answered_once() -> None:
     story = opened()
     comment = say(story, "/gitbot hold")
-    assert obey(story, comment).outcome is Outcome.DONE
+    assert obey(story, comment).outcome is CommandOutcome.DONE
     writes = story.writes()
-    assert obey(story, comment).outcome is Outcome.IGNORED
+    assert obey(story, comment).outcome is CommandOutcome.IGNORED
     assert story.writes() == writes
 
 
@@ -87,7 +86,7 @@ def test_what_is_not_for_gitbot_is_left_alone(body: str, by: str) -> None:
     story = opened()
     comment = say(story, body, by=by)
     writes = story.writes()
-    assert obey(story, comment).outcome is Outcome.IGNORED
+    assert obey(story, comment).outcome is CommandOutcome.IGNORED
     assert story.writes() == writes
 
 
@@ -96,7 +95,7 @@ def test_who_may_not_write_is_told_once_and_not_obeyed() -> None:
     story.forge.readers.add("eve")
     for body in ("/gitbot hold", "/gitbot resume", "/gitbot nonsense"):
         result = told(story, body, by="eve")
-        assert result.outcome is Outcome.REFUSED
+        assert result.outcome is CommandOutcome.REFUSED
         assert "needs the right to write" in result.text
     assert not stop_flag(story.store.read(), CLUSTER)
     assert len(answers(story)) == 1
@@ -105,7 +104,7 @@ def test_who_may_not_write_is_told_once_and_not_obeyed() -> None:
 def test_an_unknown_verb_is_answered_once() -> None:
     story = opened()
     for body in ("/gitbot dance", "/gitbot sing"):
-        assert told(story, body).outcome is Outcome.MISUNDERSTOOD
+        assert told(story, body).outcome is CommandOutcome.MISUNDERSTOOD
     (text,) = answers(story)
     assert "there is no such command" in text
     assert "`/gitbot hold [WHY]`" in text
@@ -115,7 +114,7 @@ def test_an_old_comment_and_an_edited_one_are_no_orders() -> None:
     story = opened()
     comment = say(story, "/gitbot hold")
     story.cluster.advance(MAX_AGE + 60)
-    assert "more than a day ago" in obey(story, comment).text
+    assert "more than a day old" in obey(story, comment).text
     fresh = say(story, "/gitbot resume")
     known = story.forge._comments[1]
     known[-1] = replace(known[-1], edited=known[-1].time + 5)
@@ -125,13 +124,20 @@ def test_an_old_comment_and_an_edited_one_are_no_orders() -> None:
 
 def test_hold_and_resume_set_the_flag_in_the_ledger() -> None:
     story = opened()
-    assert told(story, "/gitbot hold", by="bob").outcome is Outcome.DONE
-    (entry,) = story.store.read().of("hold.jsonl")
-    assert (entry.author, entry.reason) == ("bob", "comment on 1")
+    assert told(story, "/gitbot hold", by="bob").outcome is CommandOutcome.DONE
+    (stop,) = story.store.read().stops(CLUSTER)
+    assert (stop.author, stop.reason) == ("bob", "comment on 1")
     story.cluster.advance(1)
     result = told(story, "/gitbot resume")
     assert result.start_pass
     assert not stop_flag(story.store.read(), CLUSTER)
+
+
+def test_the_why_of_a_hold_is_kept() -> None:
+    story = opened()
+    told(story, "/gitbot hold the storage is slow\nmore later", by="bob")
+    (stop,) = story.store.read().stops(CLUSTER)
+    assert (stop.author, stop.reason) == ("bob", "the storage is slow (comment on 1)")
 
 
 def test_a_resume_said_before_the_flag_was_set_does_not_take_it_away() -> None:
@@ -140,8 +146,8 @@ def test_a_resume_said_before_the_flag_was_set_does_not_take_it_away() -> None:
     story.cluster.advance(60)
     told(story, "/gitbot hold", by="bob")
     result = obey(story, comment)
-    assert result.outcome is Outcome.FAILED
-    assert "was set anew" in result.text
+    assert result.outcome is CommandOutcome.FAILED
+    assert "was set again" in result.text
     assert stop_flag(story.store.read(), CLUSTER)
 
 
@@ -162,7 +168,7 @@ def test_cancel_ends_a_request_in_the_next_pass() -> None:
     told(story, "/gitbot hold")
     apply(story.shell)
     result = told(story, "/gitbot cancel request/customapp/jump")
-    assert (result.outcome, result.start_pass) == (Outcome.DONE, True)
+    assert (result.outcome, result.start_pass) == (CommandOutcome.DONE, True)
     apply(story.shell)
     record = fold_requests(story.store.read(), CLUSTER)["request/customapp/jump"]
     assert str(record.state) == "withdrawn"
@@ -179,7 +185,7 @@ def test_status_and_explain_are_shown_as_plain_text() -> None:
 def test_a_node_that_nobody_waits_for_is_said() -> None:
     story = opened()
     result = told(story, "/gitbot returned kni-worker5")
-    assert result.outcome is Outcome.FAILED
+    assert result.outcome is CommandOutcome.FAILED
     assert "no maintenance has kni-worker5 in state ready" in result.text
 
 
@@ -198,5 +204,5 @@ def test_help_lists_every_verb() -> None:
 def test_what_is_printed_fits_its_schema() -> None:
     story = opened()
     for body in ("/gitbot apply", "/gitbot dance", "nothing"):
-        document = comment_json(told(story, body))
-        assert not list(Draft202012Validator(comment_schema()).iter_errors(document))
+        document = encoded(published(told(story, body), PublishedComment))
+        assert not list(Draft202012Validator(schema_of("CommentResult")).iter_errors(document))

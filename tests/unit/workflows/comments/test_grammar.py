@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitbot.model.names import NamespacedName
-from gitbot.workflows.comments.grammar import Command, Misunderstood, Verb, parse, usage
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.published import Verb
+from gitbot.workflows.comments.grammar import USAGE, Command, Misunderstood, parse
 
 
 def vm(namespace: str, name: str) -> NamespacedName:
@@ -36,9 +37,16 @@ COMMANDS: list[tuple[str, Command]] = [
      Command(verb=Verb.EXPLAIN, vm=vm("customapp", "jumpbox"))),
     ("/gitbot returned n-5.example", Command(verb=Verb.RETURNED, node="n-5.example")),
     ("/gitbot hold --cluster prod", Command(verb=Verb.HOLD, cluster="prod")),
-    ("/gitbot hold the storage is slow", Command(verb=Verb.HOLD)),
-    (f"/gitbot hold {'because ' * 50}", Command(verb=Verb.HOLD)),
-    ("/gitbot hold --cluster prod slow", Command(verb=Verb.HOLD, cluster="prod")),
+    ("/gitbot hold the storage is slow", Command(verb=Verb.HOLD, why="the storage is slow")),
+    ("/gitbot hold \u202eslow\x07", Command(verb=Verb.HOLD, why="slow")),
+    (
+        f"/gitbot hold {'because ' * 50}",
+        Command(verb=Verb.HOLD, why=("because " * 50)[:300]),
+    ),
+    (
+        "/gitbot hold --cluster prod slow",
+        Command(verb=Verb.HOLD, cluster="prod", why="slow"),
+    ),
     ("/gitbot --cluster prod plan", Command(verb=Verb.PLAN, cluster="prod")),
 ]  # fmt: skip
 NOTHING = ["", "   ", "please /gitbot plan", "> /gitbot plan", "/gitbotplan", "//gitbot plan",
@@ -83,7 +91,7 @@ def test_what_is_misunderstood(body: str, reason: str) -> None:
 
 @pytest.mark.parametrize("verb", list(Verb))
 def test_the_usage_of_a_verb_without_a_name_is_a_command(verb: Verb) -> None:
-    example = usage(verb).replace("[NAMESPACE/]VM", "db").replace("[REQUEST]", "")
+    example = USAGE[verb].replace("[NAMESPACE/]VM", "db").replace("[REQUEST]", "")
     example = example.replace("REQUEST", "request/a/b").replace("NODE", "n1")
     found = parse(example)
     assert isinstance(found, Command)

@@ -1,0 +1,103 @@
+"""Which branches of the remote are mirrored, and what happens when Git refuses one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from gitbot.adapters.git.bounded import CommandBound
+from gitbot.adapters.git.process import Git
+from gitbot.errors import RepositoryError, UnreachableError
+
+MIRROR = "gitbot-mirror"  # the file that says that a repository is a mirror of gitbot's own
+FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
+ONE_HEAD = CommandBound(seconds=60, bytes=128 * 1024 * 1024)
+_NEEDED = CommandBound(seconds=600, bytes=2 * 1024 * 1024 * 1024)
+_HEADS = "refs/heads/"
+_NO_ANSWER = (  # Git's words if a remote does not exist or does not let us in
+    "could not resolve",
+    "unable to access",
+    "could not read",
+    "connection ",
+    "timed out",
+    "authentication failed",
+    "permission denied",
+    "rpc failed",
+    "hung up",
+    "early eof",
+    "unexpected disconnect",
+    "returned error",
+    "does not appear to be a git repository",
+)
+
+
+def not_answered(error: RepositoryError) -> UnreachableError | None:
+    """The error of a remote that cannot be reached; None where the remote did answer."""
+    if any(words in error.message.lower() for words in _NO_ANSWER):
+        return UnreachableError(error.message, hint=error.hint)
+    return None
+
+
+class Branches:
+    """The branches of a remote in gitbot's own mirror.
+
+    `only` are names of branches, or a prefix and `/*`; empty: all branches. Anybody who may push
+    can make a branch that Git refuses (fsck) or that is too large. Such a branch is left out, its
+    reason is in `refused` by its full name, and the others are fetched.
+    """
+
+    def __init__(self, git: Git, remote: str, only: Sequence[str] = ()) -> None:
+        self._git = git
+        self._remote = remote
+        self._only = tuple(only) or ("*",)
+        self.refused: dict[str, str] = {}
+
+    def fetch(self) -> dict[str, str]:
+        """Update and prune the branches. Returns full ref names and commit ids.
+
+        Raises RepositoryError where the folder is not gitbot's own mirror: pruning deletes
+        branches. Raises UnreachableError where the remote does not answer.
+        """
+        if not (self._git.directory / MIRROR).is_file():
+            raise RepositoryError(
+                f"{self._git.directory} is not a mirror that gitbot made: nothing was fetched",
+                hint="give gitbot an empty folder for its mirror",
+            )
+        self.refused = {}
+        try:
+            self._fetch(_NEEDED, *self._only)
+        except RepositoryError as error:
+            if (unreachable := not_answered(error)) is not None:
+                raise unreachable from error
+            self._one_by_one()
+        listed = self._git.run(["for-each-ref", "--format=%(refname) %(objectname)"])
+        return dict(line.split(" ", 1) for line in listed.decode("utf-8").splitlines())
+
+    def _one_by_one(self) -> None:
+        """Fetch each branch alone. What the remote no longer has, and what is refused, goes."""
+        there = {
+            ref for ref in self._listed("ls-remote", "--heads", self._remote) if self._ours(ref)
+        }
+        for ref in sorted(there):
+            name = ref.removeprefix(_HEADS)
+            try:
+                self._fetch(_NEEDED if name in self._only else ONE_HEAD, name)
+            except RepositoryError as error:
+                if (unreachable := not_answered(error)) is not None:
+                    raise unreachable from error
+                self.refused[ref] = error.message
+        for ref in self._listed("show-ref", "--heads"):
+            if ref not in there or ref in self.refused:
+                self._git.run(["update-ref", "-d", ref])
+
+    def _fetch(self, bound: CommandBound, *names: str) -> None:
+        specs = [f"+{_HEADS}{name}:{_HEADS}{name}" for name in names]
+        self._git.within(bound, [*FETCH, "--prune", "--end-of-options", self._remote, *specs])
+
+    def _listed(self, *command: str) -> list[str]:
+        output = self._git.run(command, accept=(0, 1))
+        return [line.split()[1] for line in output.decode("utf-8").splitlines()]
+
+    def _ours(self, ref: str) -> bool:
+        name = ref.removeprefix(_HEADS)
+        return any(fnmatchcase(name, one) for one in self._only)

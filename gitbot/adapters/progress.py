@@ -1,0 +1,83 @@
+"""Progress on stderr: nothing for two seconds, then one line that changes.
+
+A log gets a whole line every ten seconds instead.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from gitbot.adapters.signals import Stop, stop_on_signals
+
+_FIRST, _REFRESH = 2.0, 0.5  # seconds, on a terminal
+_LOGGED = 10.0  # seconds between lines in a log
+_CLEAR = "\r\x1b[K"
+
+
+class StderrProgress:
+    """Says which stage a command is in. A thread writes, so that no stage has to tell the time."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._stop = Stop()
+        self._terminal = stream.isatty()
+        self._began = time.monotonic()
+        self._stage = ""
+        self._moves = 0
+        self._line = threading.Lock()
+        self._shown = False
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+
+    def begins(self, stage: str) -> None:
+        """The next stage; "" takes the line away, for others who write to stderr."""
+        with self._line:
+            self._stage, self._moves = stage, 0
+            if self._shown and not stage:
+                self._stream.write(_CLEAR)
+                self._stream.flush()
+                self._shown = False
+
+    def planned(self, moves: int) -> None:
+        self._moves = max(self._moves, moves)
+
+    def stopped(self) -> bool:
+        return self._stop.asked()
+
+    @contextmanager
+    def stoppable(self) -> Iterator[None]:
+        """While this lasts, the first signal to end asks whoever plans to stop."""
+        with stop_on_signals() as self._stop:
+            yield
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Write while this lasts."""
+        self._thread.start()
+        try:
+            yield
+        finally:
+            self.begins("")
+            self._over.set()
+
+    def _write(self) -> None:
+        pause = _FIRST if self._terminal else _LOGGED
+        while not self._over.wait(pause):
+            with self._line:
+                if self._stage and not self._over.is_set():
+                    self._stream.write(self._text())
+                    self._stream.flush()
+                    self._shown = self._terminal
+            pause = _REFRESH if self._terminal else _LOGGED
+
+    def _text(self) -> str:
+        moves = f", {self._moves} moves so far" if self._moves else ""
+        seconds = int(time.monotonic() - self._began)
+        text = f"{self._stage}{moves}, {seconds} s"
+        if self.stopped():
+            text = f"ending with the plan so far ({text}); once more to end at once"
+        return f"{_CLEAR}{text}" if self._terminal else f"{text}\n"

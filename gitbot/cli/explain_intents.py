@@ -1,0 +1,128 @@
+"""What the repository around the working folder says about what is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.checking import ask_ledger, colour, same_cluster, working_tree
+from gitbot.cli.options import ClusterAccess, load_snapshot
+from gitbot.cli.running import pick_cluster, say
+from gitbot.errors import UsageError
+from gitbot.wiring import find_root
+
+if TYPE_CHECKING:
+    from gitbot.constraints.explanation import Explainer, Explanation
+    from gitbot.kubernetes.names import NamespacedName
+    from gitbot.model.cluster import ClusterSnapshot
+    from gitbot.workflows.check import Evidence, VmVerdict
+    from gitbot.workflows.revision import Revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grounds:
+    """The cluster, and the intents to judge with; `revision` is None for the cluster alone."""
+
+    snapshot: ClusterSnapshot
+    revision: Revision | None = None
+    evidence: Evidence | None = None
+
+
+def scene_of(
+    access: ClusterAccess, *, now: int, cluster: str, intents: bool, must: bool, human: bool
+) -> Grounds:
+    """With `intents`, those of the working tree, with the ledger of the forge.
+
+    Without a repository, or with one that has errors or several clusters, the cluster alone;
+    UsageError if it `must` have one.
+    """
+    revision = _revision(cluster, must=must) if intents else None
+    if revision is None:
+        return Grounds(snapshot=load_snapshot(access, now=now))
+    from gitbot.workflows.check import Evidence, evidence_of  # noqa: PLC0415 - planner
+    from gitbot.workflows.past import past_of  # noqa: PLC0415
+
+    configured = revision.settings.cluster(revision.cluster)
+    context = configured.context if configured else ""
+    ledger = ask_ledger(find_root(Path.cwd()), now=now, human=human)
+    snapshot = load_snapshot(access.of(name=revision.cluster, context=context), now=now)
+    if not cluster:
+        same_cluster(snapshot, revision.cluster, context)
+    evidence = Evidence(snapshot=snapshot, now=now, past=past_of(ledger, revision.cluster))
+    return Grounds(
+        snapshot=snapshot,
+        revision=revision,
+        evidence=evidence_of(evidence, ledger, revision.cluster),
+    )
+
+
+def _revision(cluster: str, *, must: bool) -> Revision | None:
+    from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring.workspace import shipped  # noqa: PLC0415
+    from gitbot.workflows.revision import read_revision  # noqa: PLC0415
+
+    try:
+        root = find_root(Path.cwd())
+    except UsageError:
+        if must or cluster:
+            raise
+        return None
+    try:
+        revision = read_revision(
+            working_tree(root),
+            cluster=lambda settings: pick_cluster(settings, cluster),
+            shipped=shipped("gitbot:"),
+        )
+    except UsageError as error:
+        if must or cluster:
+            raise
+        say(f"the cluster alone is explained: {error}", err=True)
+        return None
+    if not isinstance(revision, tuple) and not any(map(stops, revision.findings)):
+        return revision
+    if must:
+        raise UsageError("the intents have errors", hint="gitbot lint")
+    say("the intents have errors (gitbot lint): the cluster alone is explained", err=True)
+    return None
+
+
+def judged(
+    scene: Grounds,
+    found: Sequence[Explanation],
+    explainer: Explainer,
+    added: Mapping[str, str],
+) -> dict[NamespacedName, VmVerdict]:
+    """What the intents say about each VM of the explanations; nothing without intents."""
+    if scene.revision is None or scene.evidence is None:
+        return {}
+    from gitbot.workflows.check import judge_vm  # noqa: PLC0415 - the planner only where used
+
+    return {
+        item.name: judge_vm(
+            scene.revision,
+            scene.evidence,
+            item.name,
+            nodes=tuple(node for node in explainer.nodes if node != explainer.runs_on(item)),
+            added=added,
+        )
+        for item in found
+        if item.kind != "Pod"
+    }
+
+
+def explain_one(scene: Grounds, *, request: str, window: str, output: str) -> int:
+    """Print the plan of one request or window alone; 0, as it answered."""
+    from gitbot.cli.showing import shown  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.check import check_one  # noqa: PLC0415
+
+    if request and window:
+        raise UsageError("give --request or --window, not both")
+    if scene.revision is None or scene.evidence is None:
+        raise UsageError("--request and --window ask about intents", hint="leave out --no-intents")
+    result = check_one(scene.revision, scene.evidence, request=request, window=window)
+    click.echo(shown(result, output, colour=colour()), nl=False)
+    return 0

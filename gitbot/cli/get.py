@@ -1,0 +1,158 @@
+"""`gitbot get`: what is declared, and how it is, as kubectl lists it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.options import labels_option, namespace_options, output_option
+from gitbot.cli.running import running, running_options, say
+from gitbot.cli.showing import document_text
+from gitbot.errors import UsageError
+
+if TYPE_CHECKING:
+    from gitbot.kubernetes.selectors import LabelMatcher
+    from gitbot.workflows.ask import Listing, Row
+
+_WORDS = {
+    "intents": ("intent",),
+    "requests": ("request", "migrationrequests", "migrationrequest"),
+    "windows": ("window", "maintenancewindows", "freezes"),
+    "rules": ("rule",),
+    "moves": ("move",),
+    "nodes": ("node", "no"),
+    "vms": ("vm", "vmi", "vmis"),
+}
+_NAMESPACED = ("intents", "requests", "rules", "moves", "vms")
+_LONGEST = 60  # characters of a cell of the table; -o wide cuts nothing
+
+
+@click.command("get")
+@click.argument("kind", metavar="|".join(_WORDS))
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@namespace_options
+@labels_option
+@output_option(("table", "wide", "json", "yaml", "name"), "table")
+@running_options
+def get(
+    *,
+    where: dict[str, str],
+    kind: str,
+    names: tuple[str, ...],
+    namespace: str,
+    all_namespaces: bool,
+    labels: LabelMatcher | None,
+    output: str,
+) -> int:
+    """List what is declared on the base branch, and how it is: state, health, age, next opening.
+
+    Without -n, everything in all namespaces. With NAMEs only these. What has no namespace is listed
+    whatever -n says. Exit code 2 if a NAME does not exist, or if the cluster cannot be read; 1 if
+    the base branch has errors.
+    """
+    from gitbot.workflows.ask import listing  # noqa: PLC0415 - keeps --help quick
+
+    chosen = _kind(kind)
+    with running(where) as shell:
+        whole = listing(shell, chosen)
+    rows = tuple(
+        row
+        for row in whole.rows
+        if (all_namespaces or not namespace or row.namespace in ("", namespace))
+        and (labels is None or labels.matches(row.labels))
+        and (not names or row.name in names)
+    )
+    missing = [name for name in names if name not in {row.name for row in rows}]
+    click.echo(_shown(replace(whole, rows=rows), output), nl=False)
+    for line in whole.broken:
+        say(f"broken: {line}", err=True)
+    if whole.not_read:
+        say(f"the cluster could not be read: {whole.not_read}", err=True)
+    if missing:
+        raise UsageError(f"{chosen}: not found: {', '.join(missing)}")
+    if not rows:
+        say(f"no {chosen} found", err=True)
+    return 2 if whole.not_read else int(bool(whole.broken))
+
+
+def _kind(text: str) -> str:
+    word = text.lower()
+    for kind, words in _WORDS.items():
+        if word in (kind, *words):
+            return kind
+    from gitbot.model.words import nearest  # noqa: PLC0415 - only for an error
+
+    near = nearest(word, _WORDS)
+    hint = f"did you mean {near}?" if near else f"expected {', '.join(_WORDS)}"
+    raise UsageError(f"there is nothing called {text} to get", hint=hint)
+
+
+def _shown(listing: Listing, output: str) -> str:
+    if output == "name":
+        from gitbot.workflows.ask import name_of_row  # noqa: PLC0415 - keeps --help quick
+
+        return "".join(f"{name_of_row(row)}\n" for row in listing.rows)
+    if output in ("table", "wide"):
+        return _table(listing, wide=output == "wide")
+    from gitbot.published import PublishedListing, published  # noqa: PLC0415 - keeps --help quick
+
+    fields = {
+        "cluster": listing.cluster,
+        "time": listing.now,
+        "of": listing.kind,
+        "notRead": listing.not_read,
+        "broken": listing.broken,
+        "items": [_item(row) for row in listing.rows],
+    }
+    return document_text(published(fields, PublishedListing), output)
+
+
+def _item(row: Row) -> dict[str, object]:
+    return {
+        "kind": row.kind,
+        "namespace": row.namespace,
+        "name": row.name,
+        "state": row.state,
+        "health": row.health,
+        "since": row.since,
+        "opens": row.opens.start if row.opens else 0,
+        "opening": row.opening,
+        "where": row.where,
+        "file": row.file,
+        "labels": row.labels,
+    }
+
+
+def _table(listing: Listing, *, wide: bool) -> str:
+    from gitbot.reports import columns  # noqa: PLC0415 - keeps --help quick
+
+    head = ["NAMESPACE", "NAME", "STATE", "HEALTH", "AGE", "NEXT OPENING", "WHERE", "FILE"]
+    rows = [_cells(row, listing, wide=wide) for row in listing.rows]
+    kinds = listing.kind in ("intents", "windows", "rules")
+    left = [] if listing.kind in _NAMESPACED else ["NAMESPACE"]
+    left += ["WHERE"] if not any(row.where for row in listing.rows) else []
+    left += ["FILE"] if not any(row.file for row in listing.rows) else []
+    keep = [index for index, title in enumerate(head) if title not in left]
+    return columns(
+        [*(["KIND"] if kinds else []), *(head[index] for index in keep)],
+        [
+            [*([row.kind] if kinds else []), *(cells[index] for index in keep)]
+            for row, cells in zip(listing.rows, rows, strict=True)
+        ],
+    )
+
+
+def _cells(row: Row, listing: Listing, *, wide: bool) -> list[str]:
+    from gitbot.calendar import format_duration, local_text  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.words import shortened  # noqa: PLC0415
+
+    opening = ""
+    if row.opens is not None:
+        now = row.opens.contains(listing.now)
+        opening = "now" if now else f"{local_text(row.opens.start, listing.zone)} {listing.zone}"
+    age = format_duration(max(0, listing.now - row.since)) if row.since else ""
+    health = row.health if wide else shortened(row.health, _LONGEST)
+    shown = row.opening or opening if wide else opening
+    return [row.namespace, row.name, row.state, health, age, shown, row.where, row.file]

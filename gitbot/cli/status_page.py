@@ -1,0 +1,136 @@
+"""The page of `gitbot status`: one section for each thing to know, each line with what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from gitbot.calendar import local_text
+from gitbot.model.instants import format_instant
+
+if TYPE_CHECKING:
+    from gitbot.workflows.ask import NextOpening, NodeStatus, RequestStatus, StatusResult
+
+_SECTIONS = ("running", "waiting", "held", "failed", "ended")
+_OPENINGS = 8  # that the table shows; -o wide shows all
+NOTHING = "nothing is running, and nothing waits"
+
+
+def table(result: StatusResult, *, wide: bool = False) -> str:
+    parts = [section for section in _sections(result, wide=wide) if section]
+    openings = _titled("Next openings", _openings(result, wide=wide))
+    if not parts:
+        parts = [[NOTHING]]
+    elif result.not_read and parts == [_unread(result.not_read)]:
+        parts[0].append("ledger and forge know of nothing that is running")
+    return "\n\n".join("\n".join(part) for part in (*parts, openings) if part)
+
+
+def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:
+    yield _unread(result.not_read)
+    yield _titled(
+        f"Broken intents (gitbot does nothing; below are those of {result.commit[:12]})",
+        (f"  {line}" for line in result.broken),
+    )
+    yield [_stopped(result, index) for index in range(len(result.stops))]
+    for name in _SECTIONS:
+        chosen = [item for item in result.requests if item.section == name]
+        yield _titled(name.capitalize(), (line for item in chosen for line in _request(item)))
+    yield _titled("Merged, not applied yet", _not_applied(result))
+    yield _titled("Merged, without a plan", _not_planned(result))
+    yield _titled("Merged without effect", result.refused)
+    yield _titled("Nodes in maintenance", _nodes(result))
+    yield _titled("Away from home", _away(result, wide=wide))
+    yield _titled("Open proposals", _pulls(result))
+
+
+def _titled(title: str, lines: Iterable[str]) -> list[str]:
+    found = list(lines)
+    return [f"{title}:", *found] if found else []
+
+
+def _unread(reason: str) -> list[str]:
+    if not reason:
+        return []
+    return [
+        f"the cluster could not be read: {reason}",
+        "what follows is from ledger and forge alone; what waits, and for what, is not known",
+    ]
+
+
+def _stopped(result: StatusResult, index: int) -> str:
+    item = result.stops[index]
+    since = f"since {local_text(item.since, result.zone)} {result.zone}" if item.since else ""
+    who = ", ".join(part for part in (item.by, since) if part)
+    return f"stopped: {item.reason}{f' ({who})' if who else ''}{_then(item.next_command)}"
+
+
+def _then(command: str) -> str:
+    return f"; next: {command}" if command else ""
+
+
+def _request(item: RequestStatus) -> Iterator[str]:
+    yield f"{item.record.id}: {item.record.state}"
+    for move in item.moves:
+        record = move.record
+        words = f"  {record.number} {record.vm}: {record.source} -> {record.landed or record.to}"
+        words += f" {record.state}"
+        reason = move.waits or record.reason
+        until = f" until {format_instant(move.until)}" if move.until else ""
+        yield f"{words}: {reason}{until}" if reason else words
+    if item.next_command:
+        yield f"  next: {item.next_command}"
+
+
+def _not_applied(result: StatusResult) -> Iterator[str]:
+    for new in result.not_applied:
+        merged = f"pull request {new.pull_request} is merged" if new.pull_request else "approved"
+        yield f"{merged} ({new.request}); next: {new.next_command}"
+
+
+def _not_planned(result: StatusResult) -> Iterator[str]:
+    for wish in result.not_planned:
+        yield f"{wish.request}: {wish.reason}{_then(wish.next_command)}"
+
+
+def _nodes(result: StatusResult) -> Iterator[str]:
+    for occurrence, nodes in result.nodes.items():
+        yield occurrence.drain
+        for node in nodes:
+            yield from _node(node)
+
+
+def _node(node: NodeStatus) -> Iterator[str]:
+    cordon = f", {node.cordon}" if node.cordon else ""
+    yield f"  {node.record.node}: {node.record.state}{cordon}"
+    yield from (f"    {vm} is not in the approved plan" for vm in node.unplanned)
+    if node.next_command:
+        yield f"    next: {node.next_command}"
+
+
+def _away(result: StatusResult, *, wide: bool) -> Iterator[str]:
+    for item in result.away:
+        since = f" ({item.occurrence.drain})" if wide else ""
+        where = f"on {item.node}, home is {item.home}"
+        yield f"{item.vm}{since}: {where}: {item.reason}{_then(item.next_command)}"
+
+
+def _pulls(result: StatusResult) -> Iterator[str]:
+    for pull in result.pulls:
+        place = (
+            f"; next: review and merge {pull.url}" if pull.url else "; next: review and merge it"
+        )
+        yield f"pull request {pull.number} is open: {pull.title}{place}"
+
+
+def _openings(result: StatusResult, *, wide: bool) -> Iterator[str]:
+    shown = result.openings if wide else result.openings[:_OPENINGS]
+    yield from (_opening(item) for item in shown)
+    if len(shown) < len(result.openings):
+        yield f"and {len(result.openings) - len(shown)} more (-o wide)"
+
+
+def _opening(item: NextOpening) -> str:
+    name = item.request or f"{item.intent.ref.kind} {item.intent.ref.name}"
+    state = f", {item.state}" if item.state else ""
+    return f"{name}{state}: {item.words}{_then(item.next_command)}"

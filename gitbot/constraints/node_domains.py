@@ -1,0 +1,52 @@
+"""The domains of one topology key as numbers, for counting who is in which."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from gitbot.model.columns import Mask, NodeColumns
+
+
+class NodeDomains:
+    """Node names to domain numbers; -1 for a node without the label, or that nobody knows."""
+
+    def __init__(self, columns: NodeColumns, key: str) -> None:
+        self.column = columns.label(key)
+        self._index = columns.index
+
+    def of(self, nodes: Iterable[str]) -> set[int]:
+        item, index = self.column.ids.item, self._index
+        return {item(index[node]) if node in index else -1 for node in nodes}
+
+    def count(self, counter: Counter[int], before: Iterable[str], after: Iterable[str]) -> None:
+        """Count one VM once in each labelled domain of `after`, no longer in those of `before`."""
+        old, new = self.of(before), self.of(after)
+        for domain in old - new - {-1}:
+            counter[domain] -= 1
+            if not counter[domain]:
+                del counter[domain]
+        for domain in new - old - {-1}:
+            counter[domain] += 1
+
+    def leave(self, mask: Mask, domains: Iterable[int]) -> None:
+        """Clear the nodes of these domains."""
+        listed = list(domains)
+        if len(listed) <= _FEW:
+            self.column.leave_domains(mask, listed)
+        else:
+            mask &= ~self.table(listed)[self.column.ids]
+
+    def table(self, domains: Iterable[int]) -> Mask:
+        """True for these domains: shape (domains + 1,), the last for nodes without the label."""
+        table = np.zeros(len(self.column.values) + 1, dtype=bool)
+        table[list(domains)] = True
+        return table
+
+    def leave_unlabelled(self, mask: Mask) -> None:
+        mask &= self.column.ids >= 0
+
+
+_FEW = 32  # domains that are cleared one by one

@@ -1,0 +1,165 @@
+"""Rules as counts by domain: where a move of a VM would make a rule worse, for all nodes at once.
+
+The incremental form of `rule.breaches` over the endings of one move (`rule_check`): a place that is
+taken or given up changes the counts of its domains, and a question reads the counts of one group.
+The rules themselves stay the authority; laws in the tests hold the two forms together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from gitbot.constraints.near_counts import NearCounts
+from gitbot.constraints.node_domains import NodeDomains
+from gitbot.constraints.placement_rule import PlacementRule
+from gitbot.constraints.rule_parts import ApartPart, NearPart, NodePart, Peers, SpreadPart
+from gitbot.constraints.spread_counts import SpreadCounts
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.columns import Mask, NodeColumns
+from gitbot.model.constraint import Occupancy, RuleConstraint
+
+_Nodes = frozenset[str]
+
+
+class PartCounts(Protocol):
+    """The counts of one part of a rule."""
+
+    def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
+        """Count a VM that held places on `before` and now holds them on `after`."""
+
+    def keep(self, mask: Mask, vm: NamespacedName, source: str, held: _Nodes) -> None:
+        """Clear the nodes to which a move of the VM would make the part worse, in any ending.
+
+        The VM holds `held` now and gives up `source` where the move succeeds. For rules that are
+        not monotone, it holds no other place, and no other member moves.
+        """
+
+
+def counts_of(
+    rule: RuleConstraint, columns: NodeColumns, occupancy: Occupancy
+) -> tuple[PartCounts, ...] | None:
+    """The counts of a rule's parts at an occupancy; None for a rule that has no such form."""
+    if isinstance(rule, ZoneAntiAffinity) and rule.max_per_domain > 0:
+        parts: tuple[PartCounts, ...] = (MostCounts(rule, columns),)
+    elif isinstance(rule, PlacementRule):
+        parts = tuple(_part(part, columns) for part in rule.parts)
+    else:
+        return None
+    nowhere: _Nodes = frozenset()
+    for vm in rule.members:
+        places = occupancy.get(vm)
+        if places:
+            for part in parts:
+                part.shift(vm, nowhere, places)
+    return parts
+
+
+def _part(
+    part: NodePart | ApartPart | NearPart | SpreadPart | object, columns: NodeColumns
+) -> PartCounts:
+    match part:
+        case NodePart():
+            return NodeCounts(part, columns)
+        case ApartPart():
+            return ApartCounts(part, columns)
+        case NearPart():
+            return NearCounts(part, columns)
+        case SpreadPart():
+            return SpreadCounts(part, columns)
+    raise TypeError(type(part))
+
+
+class MostCounts:
+    """ZoneAntiAffinity: a domain that is full takes nobody who is not in it already."""
+
+    def __init__(self, rule: ZoneAntiAffinity, columns: NodeColumns) -> None:
+        self._domains = NodeDomains(columns, rule.topology_key)
+        self._most = rule.max_per_domain
+        self._held: Counter[int] = Counter()
+
+    def shift(self, _vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
+        self._domains.count(self._held, before, after)
+
+    def keep(self, mask: Mask, _vm: NamespacedName, _source: str, held: _Nodes) -> None:
+        mine = self._domains.of(held)
+        if -1 not in mine:
+            self._domains.leave_unlabelled(mask)
+        full = [domain for domain, count in self._held.items() if count >= self._most]
+        self._domains.leave(mask, (domain for domain in full if domain not in mine))
+
+
+class NodeCounts:
+    """NodePart: its nodes only, unless the VM is on a wrong one already."""
+
+    def __init__(self, part: NodePart, columns: NodeColumns) -> None:
+        self._part = part
+        self._inside = np.array([name in part.nodes for name in columns.names], dtype=bool)
+
+    def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
+        """Nothing to count: each VM is judged alone."""
+
+    def keep(self, mask: Mask, vm: NamespacedName, _source: str, held: _Nodes) -> None:
+        if vm in self._part.subjects and held <= self._part.nodes:
+            mask &= self._inside
+
+
+class _Sides:
+    """VMs that share what a term matches, and that, each counted by domain."""
+
+    def __init__(
+        self, peers: Peers, subjects: frozenset[NamespacedName], columns: NodeColumns
+    ) -> None:
+        self.domains = NodeDomains(columns, peers.topology_key)
+        self.peers, self.subjects = peers.vms, subjects
+        self.fixed = self.domains.of(peers.fixed) - {-1}
+        self.by_peers: Counter[int] = Counter()
+        self.by_subjects: Counter[int] = Counter()
+
+    def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
+        if vm in self.peers:
+            self.domains.count(self.by_peers, before, after)
+        if vm in self.subjects:
+            self.domains.count(self.by_subjects, before, after)
+
+
+class ApartCounts:
+    """ApartPart: no domain that holds a peer of the VM, or a VM of which it is a peer."""
+
+    def __init__(self, part: ApartPart, columns: NodeColumns) -> None:
+        self._sides = [
+            _Sides(peers, frozenset(vms), columns) for peers, vms in subjects_by_peers(part.terms)
+        ]
+
+    def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
+        for side in self._sides:
+            side.shift(vm, before, after)
+
+    def keep(self, mask: Mask, vm: NamespacedName, _source: str, held: _Nodes) -> None:
+        """A pair in a domain that the VM holds already is not a new one."""
+        for side in self._sides:
+            foes: set[int] = set()
+            if vm in side.subjects:
+                foes |= side.by_peers.keys() | side.fixed
+            if vm in side.peers:
+                foes |= side.by_subjects.keys()
+            if foes:
+                side.domains.leave(mask, foes - side.domains.of(held))
+
+
+def subjects_by_peers(
+    terms: Mapping[NamespacedName, Iterable[Peers]],
+) -> list[tuple[Peers, set[NamespacedName]]]:
+    """The distinct peers of a part's terms, each with the VMs whose terms they are."""
+    found: dict[tuple[str, frozenset[NamespacedName], frozenset[str]], set[NamespacedName]] = {}
+    for vm, listed in terms.items():
+        for peers in listed:
+            found.setdefault((peers.topology_key, peers.vms, peers.fixed), set()).add(vm)
+    return [
+        (Peers(topology_key=key, vms=vms, fixed=fixed), subjects)
+        for (key, vms, fixed), subjects in found.items()
+    ]

@@ -1,0 +1,42 @@
+"""The last look before a migration is created: whether what was decided still holds.
+
+Between the decision and the request lie a push and reads, each as slow as its server. Meanwhile
+another executor or a person may have ended the move, the VM may have restarted, and the allowed
+time may be over. Pure: the workflow reads, and asks here right before it sends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gitbot.execution.endings import next_start
+from gitbot.execution.requests import fold_requests
+from gitbot.execution.values import CreateMigration, View
+from gitbot.kubernetes.objects import KubernetesObject, at, uid_of
+from gitbot.model.events import MoveState
+from gitbot.model.ledger import Ledger
+
+STUCK_SECONDS = 120  # an effect that was announced so long ago and never sent is held
+
+
+def not_any_more(
+    view: View, ledger: Ledger, effect: CreateMigration, instance: KubernetesObject | None, now: int
+) -> str:
+    """Why the migration must not be created any more; "" if it may.
+
+    `view` is what the decision was made on, `ledger` and `instance` (the VMI) are read since.
+    """
+    event = effect.event
+    request = fold_requests(ledger, view.cluster).get(effect.approved.id)
+    record = request.moves.get(effect.move.id) if request is not None else None
+    if request is None or record is None or request.cancelled:
+        return "the request was cancelled"
+    if record.state is not MoveState.INTENDED or record.migration != event.migration:
+        return f"the move is {record.state} by now"
+    if instance is None or uid_of(instance) != effect.move.vm.uid:
+        return "the VM is gone or was restarted"
+    node = str(at(instance, "status", "nodeName", default=""))
+    if node != event.source:
+        return f"the VM left {event.source} for {node or 'no known node'}"
+    starts = next_start(replace(view, now=now), effect.approved, effect.move, request)
+    return "" if starts is not None and starts <= now else "its allowed time is over"

@@ -1,0 +1,42 @@
+"""Whether the source of a migration can take part: its kubelet and its virt-handler answer.
+
+Without them the VMIM is created, waits for the source and fails. Kubernetes marks a node whose
+kubelet is silent with condition Ready and a taint; virt-controller sets the label
+kubevirt.io/schedulable to false if the heartbeat of its virt-handler is older than five minutes
+(KubeVirt 1.9, pkg/virt-controller/watch/node/node.go).
+"""
+
+from __future__ import annotations
+
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of, name_of
+from gitbot.kubevirt.names import SCHEDULABLE
+
+_UNREACHABLE = "node.kubernetes.io/unreachable"
+
+
+def silence_of(node: KubernetesObject, pod: KubernetesObject | None = None) -> str:
+    """Why no VM can leave the node live, with the time that Kubernetes leaves `pod`; "" if it can.
+
+    A node that reports neither condition nor label counts as one that answers.
+    """
+    name = name_of(node).name
+    ready = condition_of(node, "Ready") or {}
+    taints = {item.get("key") for item in at(node, "spec", "taints", default=())}
+    if ready.get("status", "True") != "True" or _UNREACHABLE in taints:
+        since = f" since {ready['lastTransitionTime']}" if ready.get("lastTransitionTime") else ""
+        why = f" ({ready['reason']})" if ready.get("reason") else ""
+        return (
+            f"its node {name} does not answer: Ready is {ready.get('status', 'not reported')}"
+            f"{since}{why}{_eviction(pod)}"
+        )
+    if labels_of(node).get(SCHEDULABLE) == "false":
+        return f"virt-handler of its node {name} does not answer: label {SCHEDULABLE} is false"
+    return ""
+
+
+def _eviction(pod: KubernetesObject | None) -> str:
+    """`; Kubernetes stops its pod after 300 s`, as the pod tolerates the taint no longer."""
+    for item in at(pod, "spec", "tolerations", default=()):
+        if item.get("key") == _UNREACHABLE and item.get("tolerationSeconds") is not None:
+            return f"; Kubernetes stops its pod {item['tolerationSeconds']} s after that"
+    return ""

@@ -1,0 +1,314 @@
+"""Events of the ledger: a closed union of frozen values, by family of files.
+
+An event is a line of a file of branch `gitbot/ledger`. Its fields have their JSON names in snake
+case, except `from` (here `source`) and, if a family needs more than moves do, `data`.
+`gitbot.published.ledger_lines` reads and writes the lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import field
+
+from gitbot.model.instants import parse_instant
+
+
+class MoveState(StrEnum):
+    """State of one move of a request. The last five before OBSERVED are final for their attempt."""
+
+    PLANNED = "planned"
+    APPROVED = "approved"
+    WAITING = "waiting"
+    HELD = "held"
+    INTENDED = "intended"
+    CREATED = "created"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    OBSOLETE = "obsolete"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    OBSERVED = "observed"  # somebody else's migration, seen
+
+
+FINAL_STATES = frozenset(
+    {
+        MoveState.SUCCEEDED,
+        MoveState.FAILED,
+        MoveState.OBSOLETE,
+        MoveState.EXPIRED,
+        MoveState.WITHDRAWN,
+    }
+)
+
+
+class NodeState(StrEnum):
+    """The progress of a node through a maintenance."""
+
+    WAITING = "waiting"
+    DRAINING = "draining"
+    READY = "ready"
+    RETURNED = "returned"
+    CLOSED = "closed"
+
+
+class ConcernState(StrEnum):
+    """The state of a concern and its pull request."""
+
+    OBSERVED = "observed"
+    GONE = "gone"
+    PROPOSED = "proposed"
+    OPENED = "opened"
+    CLOSED = "closed"
+    MERGED = "merged"
+    WITHDRAWN = "withdrawn"
+    AUTO = "auto"  # approved by gitbot itself, within policy
+
+
+class _Plain(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename="camel",
+):
+    """Empty fields are absent in JSON."""
+
+
+class Event(_Plain, frozen=True, kw_only=True):
+    """What every line has. The store gives `seq` and `previous` (digest of line seq-1).
+
+    `file` is the path inside the branch, which the line itself does not have; `time` in seconds
+    UTC.
+    """
+
+    file: str
+    time: int
+    cluster: str = ""
+    seq: int = 0
+    previous: str = ""
+
+
+class _Tagged(Event, frozen=True, kw_only=True, tag_field="state"):
+    @property
+    def state(self) -> str:
+        return str(self.__struct_config__.tag)
+
+
+# requests/
+
+
+class _OfMove(Event, frozen=True, kw_only=True):
+    """One move of a request: its approved terms and its outcome."""
+
+    request: str
+    vm: str  # namespace/name
+    vm_uid: str = ""
+    move: int
+    attempt: int = 0
+    source: str = field(default="", name="from")
+    to: str = ""
+    landed: str = ""
+    reason: str = ""
+    note: str = ""
+    author: str = ""
+    approvers: tuple[str, ...] = ()
+    merger: str = ""
+    pull_request: int = 0
+    commit: str = ""
+    digest: str = ""
+    migration: str = ""  # namespace/name of the VMIM
+    migration_uid: str = ""
+    outcome: str = ""
+    seconds: int = 0
+
+
+class MoveTerms(_Plain, frozen=True, kw_only=True):
+    """When and how often an approved move may run. `allowed` in seconds UTC, [start, end)."""
+
+    group: str
+    wave: int
+    attempts: int
+    intent: str
+    planned: str  # the request's id in the plan
+    allowed: tuple[tuple[int, int], ...]
+    finish: bool
+
+
+class MoveApproved(_OfMove, frozen=True, kw_only=True, tag_field="state", tag="approved"):
+    """A merge, or gitbot within policy, approved the move."""
+
+    terms: MoveTerms = field(name="data")
+
+    @property
+    def state(self) -> MoveState:
+        return MoveState.APPROVED
+
+
+class MoveChanged(_OfMove, frozen=True, kw_only=True):
+    """The move has a new state, or more is known about its migration."""
+
+    state: MoveState
+
+    def but(self, **changes: Any) -> MoveChanged:
+        return msgspec.structs.replace(self, **changes)
+
+
+class RequestCancelled(_Tagged, frozen=True, kw_only=True, tag="cancelled"):
+    """A person ended the request."""
+
+    request: str
+    author: str = ""
+    reason: str = ""
+
+
+class ForeignMove(_Tagged, frozen=True, kw_only=True, tag="observed"):
+    """Somebody else's migration ended."""
+
+    request: str
+    vm: str
+    source: str = field(default="", name="from")
+    to: str = ""
+    landed: str = ""
+    migration: str
+    migration_uid: str = ""
+    outcome: str = ""
+
+
+# nodes/
+
+
+class WindowTerms(_Plain, frozen=True, kw_only=True):
+    """The window as merged when its first node began."""
+
+    allowed: tuple[tuple[int, int], ...]
+    nodes: tuple[str, ...]
+    max_nodes_at_once: int
+    cordon: bool
+    done: str
+    leave_running: bool
+    return_home: str
+    finish: bool
+
+
+class WindowBegun(_Tagged, frozen=True, kw_only=True, tag="window"):
+    """The first node of an occurrence begins to drain."""
+
+    request: str
+    terms: WindowTerms = field(name="data")
+
+
+class HomeNoted(_Tagged, frozen=True, kw_only=True, tag="home"):
+    """The place of a VM before an occurrence moved it."""
+
+    request: str
+    vm: str
+    source: str = field(name="from")
+
+
+class NodeFacts(_Plain, frozen=True, kw_only=True):
+    """One node; None: unchanged. `cordoned` says whether gitbot did it."""
+
+    node: str
+    boot_id: str | None = field(default=None, name="bootID")
+    cordoned: bool | None = None
+
+
+class NodeChanged(Event, frozen=True, kw_only=True):
+    """A node has a new state in its maintenance."""
+
+    state: NodeState
+    request: str
+    author: str = ""
+    reason: str = ""
+    facts: NodeFacts = field(name="data")
+
+
+# concerns/
+
+
+class ProposalFile(_Plain, frozen=True, kw_only=True):
+    """The digest of a proposal file that gitbot wrote."""
+
+    file: str
+
+
+class ConcernChanged(Event, frozen=True, kw_only=True):
+    """What gitbot saw of a concern, proposed about it, or learned of its pull request."""
+
+    state: ConcernState
+    reason: str = ""
+    commit: str = ""
+    digest: str = ""
+    pull_request: int = 0
+    proposal: ProposalFile | None = field(default=None, name="data")
+
+
+# pulls/
+
+
+class Shown(_Plain, frozen=True, kw_only=True):
+    """What a pull request showed: for which head and base, until when."""
+
+    head: str
+    base: str
+    expires_at: str  # RFC 3339
+    document: str = ""
+
+
+class PlanShown(_Tagged, frozen=True, kw_only=True, tag="shown"):
+    """A plan, or with an empty digest that there is none, was shown on a pull request."""
+
+    author: str = ""
+    pull_request: int
+    digest: str = ""
+    shown: Shown = field(name="data")
+
+    @property
+    def head(self) -> str:
+        return self.shown.head
+
+    @property
+    def expires_at(self) -> int:
+        """Seconds UTC."""
+        return parse_instant(self.shown.expires_at)
+
+
+# hold.jsonl
+
+
+class StopSet(_Tagged, frozen=True, kw_only=True, tag="set"):
+    """Somebody, or the circuit breaker, stopped everything."""
+
+    author: str = ""
+    reason: str = ""
+
+
+class StopLifted(_Tagged, frozen=True, kw_only=True, tag="resumed"):
+    """A person removed the stop flag."""
+
+    author: str = ""
+    reason: str = ""
+
+
+class UnknownEvent(Event, frozen=True, kw_only=True):
+    """A line of a newer gitbot: kept and shown as it is. No effect starts while there is one."""
+
+    content: Mapping[str, Any]
+
+    @property
+    def state(self) -> str:
+        return str(self.content.get("state", ""))
+
+
+MoveEvent = MoveApproved | MoveChanged
+RequestEvent = MoveEvent | RequestCancelled | ForeignMove
+NodeEvent = WindowBegun | HomeNoted | NodeChanged
+HoldEvent = StopSet | StopLifted
+KnownEvent = RequestEvent | NodeEvent | ConcernChanged | PlanShown | HoldEvent
+LedgerEvent = KnownEvent | UnknownEvent

@@ -1,0 +1,270 @@
+"""Why no plan exists: counting over end states, in which every VM may have moved.
+
+A proof says where VMs may be in the end and leaves out the order of moves, so it holds for every
+plan. What it does not know it takes as allowed: it is silent rather than wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.columns import Mask
+from gitbot.model.plan import Hold
+from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, ReturnHome
+from gitbot.model.words import first_of
+from gitbot.planner.board import Board
+from gitbot.planner.ground import Crowd, Ground
+from gitbot.planner.proof_words import apart_words, clash_words, room_words
+from gitbot.planner.shortage import Rooms
+from gitbot.planner.step import Draft
+
+MOST_NODES = 4
+"""So many nodes of a drain are looked at alone, before all of them together."""
+
+
+_OPEN = frozenset({"no-feasible-node", "no-free-domain", "not-together", "not-healed"})
+"""Codes of holds of which the search alone does not say whether a plan exists."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """Not all of these VMs find a place, in any plan: why, and what would help."""
+
+    vms: frozenset[NamespacedName]
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quest:
+    """What a goal needs in the end: each VM on one of its nodes; no VM arrives on a `closed` one.
+
+    All masks come from `Ground.once`. With `heals`, the rule of that id is kept in the end. `told`
+    says what the quest is if it is not the whole goal of a VM.
+    """
+
+    must: Mapping[NamespacedName, Mask]
+    closed: Mask
+    heals: str = ""
+    told: str = ""
+
+
+def proofs_of(ground: Ground, goal: Goal, stuck: frozenset[NamespacedName]) -> Iterator[Proof]:
+    """Why a goal cannot be reached for VMs that found no place; nothing where it is not proven."""
+    if isinstance(goal, MoveVms):
+        yield from _contradicted(ground, goal)
+    for quest in quests(ground, goal, stuck):
+        for proof in prove(ground, quest):
+            yield replace(proof, reason=f"{quest.told}{proof.reason}")
+
+
+def with_proofs(board: Board, drafts: Sequence[Draft]) -> list[Draft]:
+    """The drafts; holds of VMs for which no plan exists say so, why, and what would help."""
+    stuck: dict[str, set[NamespacedName]] = {}
+    for draft in drafts:
+        for hold in draft.holds:
+            if hold.code in _OPEN:
+                stuck.setdefault(hold.request, set()).add(hold.vm.namespaced_name)
+    ground = Ground(board)
+    found: dict[tuple[str, NamespacedName], Proof] = {}
+    for goal in board.facts.problem.goals if stuck else ():
+        request = goal.request.id
+        left = set(stuck.get(request, ()))
+        for proof in proofs_of(ground, goal, frozenset(left)) if left else ():
+            found.update({(request, vm): proof for vm in proof.vms & left})
+            left -= proof.vms
+            if not left:
+                break
+    return [
+        replace(draft, holds=tuple(_proven(hold, found) for hold in draft.holds))
+        for draft in drafts
+    ]
+
+
+def _proven(hold: Hold, found: Mapping[tuple[str, NamespacedName], Proof]) -> Hold:
+    proof = found.get((hold.request, hold.vm.namespaced_name))
+    if proof is None or hold.code not in _OPEN:
+        return hold
+    if hold.code == "no-free-domain":
+        return replace(hold, reason=f"no plan exists: {hold.reason} ({proof.reason})")
+    hint = f"{proof.remedy}; {hold.hint}" if hold.hint else proof.remedy
+    return replace(hold, reason=f"no plan exists: {proof.reason}", hint=hint)
+
+
+def closed_by(goals: Iterable[Goal]) -> Mapping[str, EmptyNodes]:
+    """The nodes that are emptied, each with its goal."""
+    return {node: goal for goal in goals if isinstance(goal, EmptyNodes) for node in goal.nodes}
+
+
+def _contradicted(ground: Ground, goal: MoveVms) -> Iterator[Proof]:
+    """What another intent says of all nodes that a request asks for."""
+    facts = ground.board.facts
+    wanted, closed = facts.matching(goal.target), closed_by(facts.problem.goals)
+    if goal.target.anywhere or not wanted:
+        return
+    if wanted <= closed.keys():
+        other = closed[min(wanted)].request.intent
+        reason, remedy = clash_words(goal.request.intent, wanted, other, "empties")
+        yield Proof(vms=frozenset(goal.vms), reason=reason, remedy=remedy)
+    for vm in goal.vms:
+        for rule, part in ground.parts(vm) if vm in ground.held else ():
+            if wanted.isdisjoint(part.nodes):
+                told = f"keeps {vm.name} on {part.wanted}, not on"
+                reason, remedy = clash_words(goal.request.intent, wanted, rule.ref, told)
+                yield Proof(vms=frozenset({vm}), reason=reason, remedy=remedy)
+
+
+# what a goal needs in the end
+
+
+def quests(ground: Ground, goal: Goal, stuck: frozenset[NamespacedName]) -> Iterator[Quest]:
+    """What the goal needs; of a drain first some nodes that are stuck, each alone."""
+    facts = ground.board.facts
+    closed = closed_by(facts.problem.goals)
+    shut = ground.mask(closed)
+    match goal:
+        case MoveVms():
+            wanted = ground.mask(facts.matching(goal.target))
+            goes = dict.fromkeys(sorted(goal.vms), wanted)
+            yield _moved(ground, goes, shut, leave=goal.target.anywhere)
+        case ReturnHome():
+            homes = {vm: ground.mask([home]) for vm, home in sorted(goal.homes.items())}
+            yield _moved(ground, homes, shut, leave=False)
+        case EmptyNodes():
+            yield from _emptied(ground, goal, closed, stuck)
+        case HealRule():
+            for rule in facts.rules:
+                if rule.ref.id == goal.rule.id:
+                    members = sorted(rule.members & ground.held.keys())
+                    must = {vm: _free_end(ground, vm, shut) for vm in members}
+                    yield Quest(must=must, closed=shut, heals=rule.ref.id)
+
+
+def _moved(
+    ground: Ground, goes: Mapping[NamespacedName, Mask], shut: Mask, *, leave: bool
+) -> Quest:
+    """VMs that go to some nodes; one that is there already may stay unless it must leave."""
+    must = {}
+    for vm, wanted in goes.items():
+        if vm in ground.held:
+            own = ground.mask([ground.board.place(vm)])
+            if leave or not (own & wanted).any():
+                must[vm] = ground.but(ground.but(ground.once(ground.nodes(vm) & wanted), shut), own)
+    return Quest(must=must, closed=shut)
+
+
+def _emptied(
+    ground: Ground, goal: EmptyNodes, closed: Iterable[str], stuck: frozenset[NamespacedName]
+) -> Iterator[Quest]:
+    """Nodes that are stuck as if the others of the drain stayed open, then all at once."""
+    shut = ground.mask(closed)
+    free: dict[str, list[NamespacedName]] = {}
+    for node in goal.nodes:
+        residents = ground.board.on(node)
+        movable = [vm for vm in residents if vm in ground.held and not ground.fixed(vm)]
+        if not goal.block or len(movable) == len(residents):
+            free[node] = movable
+    alone = [node for node, vms in free.items() if not stuck.isdisjoint(vms)]
+    for node in alone[:MOST_NODES] if len(goal.nodes) > 1 else ():
+        own = ground.mask((set(closed) - set(goal.nodes)) | {node})
+        must = {vm: ground.but(ground.nodes(vm), own) for vm in free[node]}
+        yield Quest(must=must, closed=own)
+    everybody = [vm for vms in free.values() for vm in vms]
+    must = {vm: ground.but(ground.nodes(vm), shut) for vm in everybody}
+    nodes = first_of(goal.nodes, 3)
+    told = f"{nodes} cannot all be emptied: " if len(goal.nodes) > 1 else ""
+    yield Quest(must=must, closed=shut, told=told)
+
+
+def _free_end(ground: Ground, vm: NamespacedName, shut: Mask) -> Mask:
+    """Where a VM that nobody asked to move may be in the end."""
+    own = ground.mask([ground.board.place(vm)])
+    return ground.once(ground.but(ground.nodes(vm), shut) | own)
+
+
+# proofs
+
+
+def prove(ground: Ground, quest: Quest) -> Iterator[Proof]:
+    """All proofs that are found: room on few nodes first, then VMs that must be apart."""
+    rooms = Rooms(ground=ground, closed=quest.closed, must=frozenset(quest.must))
+    if not quest.heals:
+        yield from _narrow(rooms, quest)
+    rules = {rule.ref: rule for vm in quest.must for rule in ground.board.facts.rules_over(vm)}
+    for rule in rules.values():
+        if rule.required or rule.ref.id == quest.heals:
+            for crowd in ground.crowds(rule):
+                yield from _crowded(rooms, quest, crowd)
+
+
+def _narrow(rooms: Rooms, quest: Quest) -> Iterator[Proof]:
+    """Nodes with too little room for the VMs that must be there."""
+    ground = rooms.ground
+    masks = {id(mask): mask for mask in quest.must.values()}
+    if len(masks) > 1:
+        union = ground.once(np.logical_or.reduce(list(masks.values())))
+        masks.setdefault(id(union), union)
+    for mask in sorted(masks.values(), key=lambda item: (int(item.sum()), item.tobytes())):
+        own = {id(other) for other in masks.values() if not (other & ~mask).any()}
+        inside = sorted(vm for vm, other in quest.must.items() if id(other) in own)
+        asks = [ground.least(vm) for vm in inside]
+        found = rooms.shortage(mask, asks) if mask.any() else None
+        if found is not None:
+            reason, remedy = room_words(ground, mask, inside, found)
+            yield Proof(vms=frozenset(inside), reason=reason, remedy=remedy)
+
+
+def _crowded(rooms: Rooms, quest: Quest, crowd: Crowd) -> Iterator[Proof]:
+    """VMs that must be apart, with too few domains, or with a domain that one of them needs."""
+    ground, healed = rooms.ground, crowd.rule.ref.id == quest.heals
+    members = sorted(crowd.members & ground.held.keys())
+    ends = {
+        vm: quest.must[vm] if vm in quest.must else _free_end(ground, vm, quest.closed)
+        for vm in members
+    }
+    domains = {vm: ground.domains(mask, crowd.key) for vm, mask in ends.items()}
+    if any(not own or -1 in own for own in domains.values()):
+        return
+    if crowd.most * min(map(len, domains.values()), default=0) > len(members):
+        return
+    names = ground.values(crowd.key)
+    for values in sorted({frozenset().union(*domains.values()), *domains.values()}, key=sorted):
+        inside = [vm for vm, own in domains.items() if own <= values]
+        named = frozenset(vm for vm in inside if vm in quest.must)
+        room = {value: crowd.room(names[value], healed=healed) for value in sorted(values)}
+        if named and len(inside) > sum(room.values()):
+            listed = sorted(names[value] for value in values)
+            reason, remedy = apart_words(crowd, len(inside), listed)
+            yield Proof(vms=named, reason=reason, remedy=remedy)
+        elif named:
+            least = {value: len(inside) - sum(room.values()) + room[value] for value in room}
+            forced = {value: needed for value, needed in least.items() if needed > 0}
+            yield from _forced(rooms, crowd, {vm: ends[vm] for vm in inside}, forced, named)
+
+
+def _forced(
+    rooms: Rooms,
+    crowd: Crowd,
+    ends: Mapping[NamespacedName, Mask],
+    forced: Mapping[int, int],
+    named: frozenset[NamespacedName],
+) -> Iterator[Proof]:
+    """Domains that must take so many of some VMs, and lack room for the smallest of them."""
+    ground = rooms.ground
+    for value, needed in forced.items():
+        inside = ground.in_domain(crowd.key, value)
+        able = {vm: mask & inside for vm, mask in ends.items() if (mask & inside).any()}
+        assert able, "BUG: a domain in which no VM can be"
+        amounts = [ground.least(vm) for vm in able]
+        least = {name: min(item.get(name, 0) for item in amounts) for name in amounts[0]}
+        mask = ground.once(np.logical_or.reduce(list(able.values())))
+        found = rooms.shortage(mask, [least] * needed, frozenset(ends))
+        if found is not None:
+            reason, remedy = room_words(
+                ground, mask, sorted(able), found, crowd=crowd, needed=needed
+            )
+            yield Proof(vms=named, reason=reason, remedy=remedy)

@@ -1,0 +1,127 @@
+"""Whether some nodes have room for VMs that must be there in the end, in portions of any size.
+
+If x VMs of a size find room, so do they in portions of each unit: no node holds more whole portions
+than its room has. So `sum(need // unit) <= sum(room // unit)` for every unit, or there is no plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.columns import Mask, Numbers
+from gitbot.planner.ground import Ground
+
+MOST_RESIDENTS = 2_000
+"""VMs on some nodes up to which each is asked whether it could be elsewhere."""
+
+PORTIONS = 16
+"""How many sizes of VMs are tried as the unit in which room is counted."""
+
+MOST_ROOMS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """Of a resource, `wanted` portions of `unit` each are needed, `there` are.
+
+    `beside` other VMs can be nowhere else; what they need is taken off `there`.
+    """
+
+    resource: str
+    unit: int
+    wanted: int
+    there: int
+    beside: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Rooms:
+    """Room in the end of one quest: `must` are its VMs, no VM arrives on a `closed` node."""
+
+    ground: Ground
+    closed: Mask
+    must: frozenset[NamespacedName]
+    _confined: dict[int, tuple[Mask, Sequence[NamespacedName]]] = field(default_factory=dict)
+    _left: dict[tuple[int, str, int], int] = field(default_factory=dict)
+    _needs: dict[tuple[int, str], Numbers] = field(default_factory=dict)
+
+    def shortage(
+        self,
+        mask: Mask,
+        asks: Sequence[Mapping[str, int]],
+        but: frozenset[NamespacedName] = frozenset(),
+    ) -> Shortage | None:
+        """What these nodes lack for pods that ask so much, beside VMs that can be nowhere else.
+
+        The VMs in `but` are not counted among the latter. The mask is one of `ground.once`.
+        """
+        confined = self.confined(mask)
+        inside = [self.ground.least(vm) for vm in confined if vm in but] if but else []
+        for resource in sorted({name for item in asks for name in item}):
+            needs = [item.get(resource, 0) for item in asks]
+            back = [item.get(resource, 0) for item in inside]
+            for unit in self._units(mask, resource, needs):
+                wanted = sum(need // unit for need in needs)
+                left = self._left_of(mask, resource, unit) + sum(need // unit for need in back)
+                if wanted > left and wanted:
+                    return Shortage(
+                        resource=resource,
+                        unit=unit,
+                        wanted=wanted,
+                        there=left,
+                        beside=len(confined) - len(inside),
+                    )
+        return None
+
+    def confined(self, mask: Mask) -> Sequence[NamespacedName]:
+        """The other VMs on these nodes that cannot leave them."""
+        known = self._confined.get(id(mask))
+        if known is None:
+            if len(self._confined) >= MOST_ROOMS:
+                self._confined.clear()
+                self._left.clear()
+                self._needs.clear()
+            known = self._confined[id(mask)] = (mask, self._found(mask))
+        return known[1]
+
+    def _found(self, mask: Mask) -> Sequence[NamespacedName]:
+        ground = self.ground
+        there = [
+            vm
+            for number in np.flatnonzero(mask).tolist()
+            for vm in ground.on.get(number, ())
+            if vm not in self.must
+        ]
+        if not (~self.closed & ~mask).any():
+            return there
+        if len(there) > MOST_RESIDENTS:
+            return ()
+        return [vm for vm in there if self._stays(vm, mask)]
+
+    def _stays(self, vm: NamespacedName, mask: Mask) -> bool:
+        elsewhere = self.ground.but(self.ground.but(self.ground.nodes(vm), self.closed), mask)
+        return not elsewhere.any() or self.ground.fixed(vm)
+
+    def _units(self, mask: Mask, resource: str, needs: Sequence[int]) -> list[int]:
+        """1 for the sum, then sizes of VMs, largest first."""
+        sizes = {*needs, *np.unique(self._needed(mask, resource)).tolist()} - {0, 1}
+        return [1, *sorted(sizes, reverse=True)[:PORTIONS]]
+
+    def _needed(self, mask: Mask, resource: str) -> Numbers:
+        found = self._needs.get((id(mask), resource))
+        if found is None:
+            needs = [self.ground.least(vm).get(resource, 0) for vm in self.confined(mask)]
+            found = self._needs[id(mask), resource] = np.array(needs, dtype=np.int64)
+        return found
+
+    def _left_of(self, mask: Mask, resource: str, unit: int) -> int:
+        found = self._left.get((id(mask), resource, unit))
+        if found is None:
+            there = int((self.ground.base(resource)[mask] // unit).sum())
+            found = there - int((self._needed(mask, resource) // unit).sum())
+            self._left[id(mask), resource, unit] = found
+        return found

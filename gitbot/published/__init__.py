@@ -1,0 +1,103 @@
+"""Documents that others read: one struct for each gives its bytes, its reader and its JSON Schema.
+
+The structs take model values by their attributes (`published`), so that a document lists its fields
+once. This room computes nothing and never decides the content of a document.
+"""
+
+from typing import Any
+
+from gitbot.published.document import (
+    Document,
+    Part,
+    decoded,
+    encoded,
+    json_schema,
+    json_text,
+    kind_of,
+    misfit,
+    published,
+    sorted_bytes,
+)
+from gitbot.published.explanation import PublishedExplanation, explanation_document
+from gitbot.published.plan import PublishedPlan
+from gitbot.published.plan_document import (
+    PlanDocument,
+    PlanInputs,
+    move_fields,
+    plan_bytes,
+    plan_digest,
+    plan_document,
+    plan_fields,
+    read_plan,
+)
+from gitbot.published.results import (
+    CommandOutcome,
+    FindingList,
+    ManifestList,
+    PublishedApply,
+    PublishedComment,
+    PublishedDiagnosis,
+    PublishedFinding,
+    PublishedPropose,
+    PublishedReconcile,
+    PublishedSnapshot,
+    Verb,
+    snapshot_file,
+)
+from gitbot.published.status import PublishedListing, PublishedStatus
+
+__all__ = [
+    "CommandOutcome",
+    "Document",
+    "FindingList",
+    "ManifestList",
+    "Part",
+    "PlanDocument",
+    "PlanInputs",
+    "PublishedApply",
+    "PublishedComment",
+    "PublishedDiagnosis",
+    "PublishedFinding",
+    "PublishedListing",
+    "PublishedPropose",
+    "PublishedReconcile",
+    "PublishedSnapshot",
+    "PublishedStatus",
+    "Verb",
+    "decoded",
+    "encoded",
+    "explanation_document",
+    "json_schema",
+    "json_text",
+    "misfit",
+    "move_fields",
+    "plan_bytes",
+    "plan_digest",
+    "plan_document",
+    "plan_fields",
+    "published",
+    "read_plan",
+    "schema_of",
+    "snapshot_file",
+    "sorted_bytes",
+]
+
+_DOCUMENTS: tuple[type[Part], ...] = (
+    FindingList,
+    ManifestList,
+    PublishedApply,
+    PublishedComment,
+    PublishedDiagnosis,
+    PublishedExplanation,
+    PublishedListing,
+    PublishedPlan,
+    PublishedPropose,
+    PublishedReconcile,
+    PublishedSnapshot,
+    PublishedStatus,
+)
+
+
+def schema_of(kind: str) -> dict[str, Any]:
+    by_kind = {kind_of(document): document for document in _DOCUMENTS}
+    return json_schema(by_kind[kind])

@@ -1,0 +1,230 @@
+"""Lines of the ledger: canonical JSON of events both ways, its schema, and the hash chain.
+
+One event is one line of one file. `seq` counts over the whole ledger from 1, `previous` is the
+digest of the line with the number before, in any file: a changed line is visible. Lines are written
+strictly. A complete line with content that this gitbot does not know becomes an UnknownEvent; a
+line that somebody wrote by hand is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NoReturn, get_args
+
+import msgspec
+
+from gitbot.errors import LedgerError
+from gitbot.model.canonical import canonical_json
+from gitbot.model.events import (
+    ConcernChanged,
+    ConcernState,
+    ForeignMove,
+    HomeNoted,
+    KnownEvent,
+    LedgerEvent,
+    MoveApproved,
+    MoveChanged,
+    MoveState,
+    NodeChanged,
+    NodeState,
+    PlanShown,
+    RequestCancelled,
+    StopLifted,
+    StopSet,
+    UnknownEvent,
+    WindowBegun,
+)
+from gitbot.model.findings import Finding, Severity
+from gitbot.model.instants import format_instant, parse_instant
+from gitbot.model.ledger import HOLD_FILE
+from gitbot.published.document import Document, Instant, json_schema
+
+GENESIS = ""
+"""`previous` of the first line."""
+
+_FAMILIES: Mapping[str, Mapping[str, type[KnownEvent]]] = {
+    "requests": {
+        **dict.fromkeys(MoveState, MoveChanged),
+        "approved": MoveApproved,
+        "observed": ForeignMove,
+        "cancelled": RequestCancelled,
+    },
+    "nodes": {
+        **dict.fromkeys(NodeState, NodeChanged),
+        "window": WindowBegun,
+        "home": HomeNoted,
+    },
+    "concerns": dict.fromkeys(ConcernState, ConcernChanged),
+    "pulls": {"shown": PlanShown},
+    HOLD_FILE: {"set": StopSet, "resumed": StopLifted},
+}
+"""The events by family of files and state."""
+
+_FRAME = {"time": str, "cluster": str, "seq": int, "previous": str}
+
+
+def line_value(event: LedgerEvent) -> dict[str, Any]:
+    """The event as plain JSON data: camelCase names, empty fields absent, time as RFC 3339."""
+    if isinstance(event, UnknownEvent):
+        return dict(event.content)
+    value: dict[str, Any] = msgspec.to_builtins(event)
+    del value["file"]
+    return {**value, "time": format_instant(event.time)}
+
+
+def encode_event(event: LedgerEvent) -> bytes:
+    """The event's line, without the line feed."""
+    return canonical_json(line_value(event))
+
+
+def line_digest(line: bytes) -> str:
+    """`sha256:` and hex digest of one line without its line feed."""
+    return "sha256:" + hashlib.sha256(line).hexdigest()
+
+
+def decode_line(line: bytes, *, file: str, number: int) -> LedgerEvent:
+    """Read line `number` (from 1) of a file. Raises LedgerError that names the place."""
+    where = f"{file}:{number}"
+    try:
+        value = json.loads(line, parse_float=_refuse, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise LedgerError(f"{where}: found no JSON, expected one ledger entry") from error
+    if not isinstance(value, dict):
+        raise LedgerError(f"{where}: found {type(value).__name__}, expected an object")
+    event = _decode(value, file=file, where=where)
+    if encode_event(event) != line:
+        raise LedgerError(f"{where}: not canonical JSON", hint="was it written by hand?")
+    return event
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _decode(value: Mapping[str, Any], *, file: str, where: str) -> LedgerEvent:
+    for key, expected in _FRAME.items():
+        if key in value and type(value[key]) is not expected:
+            found = type(value[key]).__name__
+            raise LedgerError(f"{where}: {key}: found {found}, expected {expected.__name__}")
+    try:
+        time = parse_instant(value.get("time", ""))
+    except ValueError as error:
+        raise LedgerError(f"{where}: time: found no RFC 3339 instant") from error
+    states = _FAMILIES.get(file.partition("/")[0], {})
+    known = states.get(value["state"]) if isinstance(value.get("state"), str) else None
+    if known is not None:
+        try:
+            return msgspec.convert({**value, "file": file, "time": time}, known)
+        except msgspec.ValidationError as error:
+            _must_be_newer(str(error), where)
+    return UnknownEvent(
+        file=file,
+        time=time,
+        cluster=value.get("cluster", ""),
+        seq=value.get("seq", 0),
+        previous=value.get("previous", ""),
+        content=value,
+    )
+
+
+def _must_be_newer(error: str, where: str) -> None:
+    """LedgerError if a known field has another type; fields may come and go."""
+    if error.startswith("Expected"):
+        types, _, place = error.partition(" - at ")
+        expected, found = (
+            word.strip("`") for word in types.removeprefix("Expected ").split(", got ")
+        )
+        key = place.strip("`").removeprefix("$.")
+        raise LedgerError(f"{where}: {key}: found {found}, expected {expected}")
+
+
+def chain(last: LedgerEvent | None, events: Iterable[KnownEvent]) -> tuple[KnownEvent, ...]:
+    """The events with `seq` and `previous`, to follow the last event of the ledger."""
+    seq, previous = (last.seq, line_digest(encode_event(last))) if last else (0, GENESIS)
+    chained = []
+    for event in events:
+        seq += 1
+        linked = msgspec.structs.replace(event, seq=seq, previous=previous)
+        previous = line_digest(encode_event(linked))
+        chained.append(linked)
+    return tuple(chained)
+
+
+def verify(events: Iterable[LedgerEvent]) -> tuple[Finding, ...]:
+    """Breaks of the sequence or the hash chain; empty if the ledger is whole.
+
+    `events` in order of `seq`, from the first.
+    """
+    findings = []
+    expected, previous = 1, GENESIS
+    for event in events:
+        if event.seq != expected:
+            findings.append(_broken(event, f"found line {event.seq}, expected {expected}"))
+        elif event.previous != previous:
+            findings.append(_broken(event, f"line {event.seq} does not follow the line before it"))
+        expected, previous = event.seq + 1, line_digest(encode_event(event))
+    return tuple(findings)
+
+
+def _broken(event: LedgerEvent, message: str) -> Finding:
+    return Finding(
+        code="ledger/broken-chain",
+        severity=Severity.ERROR,
+        message=f"the ledger is damaged or was rewritten: {message}",
+        file=event.file,
+        hint="stop, and compare branch gitbot/ledger with a clone made before",
+    )
+
+
+def read_files(files: Mapping[str, bytes]) -> tuple[LedgerEvent, ...]:
+    """All events of the `.jsonl` files, verified, by `seq`. Raises LedgerError if damaged."""
+    events = []
+    for file, content in files.items():
+        if not file.endswith(".jsonl"):
+            continue
+        if content and not content.endswith(b"\n"):
+            raise LedgerError(f"{file}: the last line is cut off")
+        lines = content.split(b"\n")[:-1]
+        events += [
+            decode_line(line, file=file, number=number) for number, line in enumerate(lines, 1)
+        ]
+    events.sort(key=lambda event: event.seq)
+    findings = verify(events)
+    if findings:
+        raise LedgerError(str(findings[0]))
+    return tuple(events)
+
+
+def append_lines(content: bytes, events: Iterable[LedgerEvent]) -> bytes:
+    return content + b"".join(encode_event(event) + b"\n" for event in events)
+
+
+class LedgerEntryList(Document, frozen=True, kw_only=True):
+    """Lines of the ledger, oldest first."""
+
+    kind: Literal["LedgerEntryList"] = "LedgerEntryList"
+    items: list[dict[str, Any]]
+
+
+def ledger_schema() -> dict[str, Any]:
+    """The schema of `gitbot ledger show -o json`; empty fields of a line are absent."""
+    instant = Instant.json_schema
+    events, defs = msgspec.json.schema_components(
+        get_args(KnownEvent), ref_template="#/$defs/{name}"
+    )
+    for known in get_args(KnownEvent):
+        defs[known.__name__]["properties"]["time"] = instant
+    for part in defs.values():
+        for of_line in part.get("properties", {}).values():
+            of_line.pop("default", None)  # empty fields are absent
+    newer = {
+        "description": "An event of a newer gitbot.",
+        "type": "object",
+        "properties": {"file": {"type": "string"}, "time": instant},
+        "required": ["file", "time"],
+    }
+    schema = json_schema(LedgerEntryList)
+    schema["properties"]["items"]["items"] = {"anyOf": [*events, newer]}
+    return {**schema, "$defs": defs}

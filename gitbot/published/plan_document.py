@@ -1,0 +1,180 @@
+"""A plan to its document and back, and the digest of what was reviewed.
+
+The same plan gives the same bytes. The ledger keeps these documents as `plans/<digest>.json`;
+execution reads them back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from gitbot.errors import InvalidInput
+from gitbot.kubernetes.objects import Json, KubernetesObject
+from gitbot.model.canonical import digest as canonical_digest
+from gitbot.model.findings import Finding
+from gitbot.model.names import API_VERSION
+from gitbot.model.plan import Move, PlacementPlan
+from gitbot.published.document import decoded, encoded, misfit, published
+from gitbot.published.plan import PlannedMove, PublishedPlan, ReviewedMove
+
+KIND = "PlacementPlan"
+_OF_PLAN = ("cluster", "limits", "moves", "holds", "rules", "waves", "bound")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanInputs:
+    """What a plan was made from, besides intents and snapshot, which the plan itself names.
+
+    `commit` is the commit of the intents ("" for a working tree), `configuration` the digest of the
+    configuration, `engine` names and versions of what computed it.
+    """
+
+    commit: str = ""
+    configuration: str = ""
+    engine: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanDocument:
+    """A document read back. `expires_at` limits the merge only (seconds UTC)."""
+
+    plan: PlacementPlan
+    digest: str
+    expires_at: int
+    inputs: PlanInputs
+    manifests: tuple[KubernetesObject, ...] = ()
+
+
+def plan_digest(plan: PlacementPlan, manifests: Sequence[KubernetesObject]) -> str:
+    """Identity of what was reviewed: `sha256:` and hex.
+
+    Covers cluster, moves (as `ReviewedMove`), rules before and after, intents with the digest of
+    their spec, manifests without annotations. Does not cover files, lines, commits, times,
+    estimates and the engine.
+    """
+    return canonical_digest(
+        {
+            "cluster": plan.cluster,
+            "moves": [_reviewed(move) for move in plan.moves],
+            "rules": [
+                {"intent": rule.intent.id, "before": rule.before, "after": rule.after}
+                for rule in plan.rules
+            ],
+            "intents": dict(plan.intents),
+            "manifests": [_without_annotations(manifest) for manifest in manifests],
+        }
+    )
+
+
+def _reviewed(move: Move) -> dict[str, Any]:
+    """What is covered of a move. What it waits for is left out where that is nothing.
+
+    The first wave waits for no move; older plans name none.
+    """
+    fields: dict[str, Any] = encoded(published(move, ReviewedMove))
+    if move.after is None or not move.wave:
+        del fields["after"]
+    if not move.after_return:
+        del fields["afterReturn"]
+    return fields
+
+
+def plan_document(
+    plan: PlacementPlan,
+    *,
+    manifests: Sequence[KubernetesObject],
+    expires_at: int,
+    inputs: PlanInputs,
+    findings: Sequence[Finding] = (),
+) -> Json:
+    fields = {
+        **{name: getattr(plan, name) for name in _OF_PLAN},
+        "digest": plan_digest(plan, manifests),
+        "expiresAt": expires_at,
+        "inputs": {
+            "commit": inputs.commit,
+            "intents": plan.intents,
+            "configuration": inputs.configuration,
+            "snapshot": plan.snapshot,
+            "engine": inputs.engine,
+        },
+        "manifests": manifests,
+        "findings": findings,
+    }
+    document: Json = encoded(published(fields, PublishedPlan))
+    return document
+
+
+def plan_fields(plan: PlacementPlan) -> dict[str, Any]:
+    """The plan's part of a document, before manifests and findings are known."""
+    return {
+        field.name: encoded(published(getattr(plan, field.name), field.type))
+        for field in msgspec.structs.fields(PublishedPlan)
+        if field.name in _OF_PLAN
+    }
+
+
+def move_fields(move: Move) -> dict[str, Any]:
+    fields: dict[str, Any] = encoded(published(move, PlannedMove))
+    return fields
+
+
+def plan_bytes(document: Json) -> bytes:
+    """As stored and printed: indented JSON in ASCII with a final line feed."""
+    return (json.dumps(document, indent=2) + "\n").encode("ascii")
+
+
+def read_plan(document: Json | bytes | str) -> PlanDocument:
+    """A whole document, its digest recomputed. Raises InvalidInput for anything else."""
+    data = _loaded(document)
+    if data.get("apiVersion") != API_VERSION or data.get("kind") != KIND:
+        found = f"{data.get('apiVersion')!r} {data.get('kind')!r}"
+        raise InvalidInput(f"not a plan: found {found}, expected {API_VERSION} {KIND}")
+    try:
+        read = _read(decoded(data, PublishedPlan))
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"not a plan document: {misfit(error, data)}") from error
+    if read.digest != plan_digest(read.plan, read.manifests):
+        raise InvalidInput(
+            f"plan {read.digest} does not hold what its digest says",
+            hint="the document was edited by hand; make the plan again",
+        )
+    return read
+
+
+def _loaded(document: Json | bytes | str) -> Mapping[str, Any]:
+    if isinstance(document, bytes | str):
+        try:
+            document = json.loads(document)
+        except ValueError as error:
+            raise InvalidInput(f"not a plan document: {error}") from error
+    if not isinstance(document, Mapping):
+        raise InvalidInput(f"not a plan document: found {type(document).__name__}, not an object")
+    return document
+
+
+def _read(document: PublishedPlan) -> PlanDocument:
+    fields = {name: getattr(document, name) for name in _OF_PLAN}
+    inputs = document.inputs
+    plan = published(
+        {**fields, "intents": inputs.intents, "snapshot": inputs.snapshot}, PlacementPlan
+    )
+    return PlanDocument(
+        plan=plan,
+        digest=document.digest,
+        expires_at=int(document.expires_at),
+        inputs=published(inputs, PlanInputs),
+        manifests=tuple(document.manifests),
+    )
+
+
+def _without_annotations(manifest: KubernetesObject) -> dict[str, Any]:
+    metadata = {
+        key: value for key, value in manifest.get("metadata", {}).items() if key != "annotations"
+    }
+    return {**manifest, "metadata": metadata}

@@ -1,0 +1,236 @@
+"""What commands print: findings, manifests, a diagnosis, results of what changes the world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.cluster import KINDS, ClusterSnapshot
+from gitbot.model.diagnosis import Outcome
+from gitbot.model.findings import Severity
+from gitbot.published.document import Count, Digest, Document, Instant, KnownInstant, Part
+from gitbot.published.status import NotPlannedLine
+
+
+class Verb(StrEnum):
+    """The commands of comments."""
+
+    PLAN = "plan"
+    STATUS = "status"
+    EXPLAIN = "explain"
+    HOLD = "hold"
+    RESUME = "resume"
+    CANCEL = "cancel"
+    APPLY = "apply"
+    RETURNED = "returned"
+    HELP = "help"
+
+
+class CommandOutcome(StrEnum):
+    """The outcome of a comment."""
+
+    DONE = "done"
+    FAILED = "failed"
+    REFUSED = "refused"  # no right, too old, edited
+    MISUNDERSTOOD = "misunderstood"
+    IGNORED = "ignored"  # not for gitbot, its own, or answered before
+
+
+class WaitingMove(Part, frozen=True):
+    """A move that cannot start now, and what it waits for."""
+
+    request: str
+    move: Count
+    vm: str
+    reason: str
+    until: KnownInstant
+
+
+class StaleGroup(Part, frozen=True):
+    """A group of an approved plan that would break a rule as the cluster is now."""
+
+    request: str
+    group: str
+    reasons: list[str]
+
+
+class RefusedMerge(Part, frozen=True):
+    """A merge that approved nothing."""
+
+    pull_request: Count
+    reason: str
+
+
+class PublishedApply(Document, frozen=True, kw_only=True):
+    """The result of one pass of apply."""
+
+    kind: Literal["ApplyResult"] = "ApplyResult"
+    created: Annotated[Count, Meta(description="Migrations that were created.")]
+    entries: Annotated[Count, Meta(description="Lines that were written to the ledger.")]
+    states: Annotated[dict[str, Count], Meta(description="Moves that ended, by state.")]
+    in_flight: Count
+    stop: Annotated[str, Meta(description='Why nothing starts; "" if something may.')]
+    unfinished: Annotated[bool, Meta(description="The time of the pass is over, work is left.")]
+    interrupted: Annotated[bool, Meta(description="Somebody asked the pass to end.")]
+    waiting: list[WaitingMove]
+    stale: list[StaleGroup]
+    refused: list[RefusedMerge]
+    not_planned: list[NotPlannedLine]
+
+
+class ConcernAction(Part, frozen=True):
+    """The action for one concern. Pull request 0: there is none."""
+
+    concern: str
+    action: str
+    pull_request: Count
+    digest: str
+    reason: str
+
+
+class PublishedPropose(Document, frozen=True, kw_only=True):
+    """The result of one run of propose, by concern."""
+
+    kind: Literal["ProposeResult"] = "ProposeResult"
+    concerns: list[ConcernAction]
+
+
+class PublishedReconcile(Document, frozen=True, kw_only=True):
+    """The result of one pass of reconcile."""
+
+    kind: Literal["ReconcileResult"] = "ReconcileResult"
+    proposed: PublishedPropose
+    applied: PublishedApply
+
+
+class PublishedComment(Document, frozen=True, kw_only=True):
+    """The outcome of one comment. If startPass is true, start a pass now."""
+
+    kind: Literal["CommentResult"] = "CommentResult"
+    number: Annotated[Count, Meta(description="The pull request or issue.")]
+    comment: Count
+    verb: Annotated[str, Meta(extra_json_schema={"enum": ["", *map(str, Verb)]})]
+    outcome: CommandOutcome
+    text: str
+    start_pass: bool
+
+
+class DiagnosisLine(Part, frozen=True):
+    """One thing that doctor checked. `fix` is empty only if the outcome is pass."""
+
+    name: str
+    outcome: Outcome
+    message: str
+    fix: str
+
+
+class PublishedDiagnosis(Document, frozen=True, kw_only=True):
+    """What works and what does not; each failure has its fix."""
+
+    kind: Literal["Diagnosis"] = "Diagnosis"
+    checks: list[DiagnosisLine]
+
+
+_VERSIONS = {
+    "VirtualMachineInstanceMigration": "kubevirt.io/v1",
+    "Node": "v1",
+    "MutatingAdmissionPolicy": "admissionregistration.k8s.io/v1",
+    "MutatingAdmissionPolicyBinding": "admissionregistration.k8s.io/v1",
+}
+_NAMED = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+
+def _item(kind: str, version: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            "apiVersion": {"const": version},
+            "kind": {"const": kind},
+            "metadata": _NAMED,
+        },
+        "required": ["apiVersion", "kind", "metadata"],
+    }
+
+
+_ITEMS = {"oneOf": [_item(kind, version) for kind, version in _VERSIONS.items()]}
+
+
+class ManifestList(Part, frozen=True, kw_only=True):
+    """Migrations, node labels and admission policies, as kubectl takes them."""
+
+    api_version: Literal["v1"] = "v1"
+    kind: Literal["List"] = "List"
+    items: list[Annotated[dict[str, Any], Meta(extra_json_schema=_ITEMS)]]
+
+
+class PublishedFinding(Part, frozen=True, omit_defaults=True):
+    """One finding with its place. Unknown fields are absent."""
+
+    code: Annotated[str, Meta(pattern="^[a-z0-9-]+/[a-z0-9-]+$")]
+    severity: Severity
+    message: str
+    file: str = ""
+    line: Annotated[Count, Meta(description="Counts from 1.")] = 0
+    column: Annotated[Count, Meta(description="Counts from 1, in characters.")] = 0
+    key_path: str = ""
+    hint: str = ""
+
+
+class FindingList(Document, frozen=True, kw_only=True):
+    """What `gitbot lint` and `gitbot policy test` print."""
+
+    kind: Literal["FindingList"] = "FindingList"
+    items: list[PublishedFinding]
+
+
+HeldObject = Annotated[
+    KubernetesObject,
+    Meta(
+        extra_json_schema={
+            "properties": {"metadata": {"type": "object", "required": ["name"]}},
+            "required": ["metadata"],
+        }
+    ),
+]
+
+
+class SnapshotName(Part, frozen=True):
+    """The name of the cluster."""
+
+    name: str
+
+
+class PublishedSnapshot(Document, frozen=True, kw_only=True):
+    """The state of one cluster at one moment: Kubernetes objects by kind, cut down to what
+    placement needs.
+    """  # noqa: D205 - one sentence, shown as the description of the schema
+
+    kind: Literal["ClusterSnapshot"] = "ClusterSnapshot"
+    metadata: SnapshotName
+    taken_at: Instant
+    digest: Digest
+    kubernetes_version: str
+    resource_version: str
+    absent_kinds: Annotated[
+        Sequence[str], Meta(description="Kinds that the cluster does not serve.")
+    ]
+    objects: Annotated[
+        Mapping[str, Sequence[HeldObject]],
+        Meta(extra_json_schema={"propertyNames": {"enum": sorted(KINDS)}}),
+    ]
+
+
+def snapshot_file(snapshot: ClusterSnapshot) -> PublishedSnapshot:
+    return PublishedSnapshot(
+        metadata=SnapshotName(name=snapshot.cluster),
+        taken_at=Instant(snapshot.taken_at),
+        digest=snapshot.digest,
+        kubernetes_version=snapshot.kubernetes_version,
+        resource_version=snapshot.resource_version,
+        absent_kinds=snapshot.absent_kinds,
+        objects={kind: tuple(items) for kind, items in snapshot.objects.items()},
+    )

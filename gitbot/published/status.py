@@ -1,0 +1,168 @@
+"""What `gitbot status` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from gitbot.model.events import MoveState
+from gitbot.published.document import Count, Document, Instant, KnownInstant, Part
+
+Next = Annotated[str, Meta(description='A command to type next; "" for none.')]
+
+
+class MoveLine(Part, frozen=True):
+    """One move, and what it waits for."""
+
+    id: Count
+    vm: str
+    source: str = field(name="from")
+    to: str
+    state: MoveState
+    landed: str
+    reason: str
+    waits: str
+    until: KnownInstant
+
+
+class RequestLine(Part, frozen=True):
+    """One request with its moves."""
+
+    id: str
+    state: str
+    section: Literal["running", "waiting", "held", "failed", "ended"]
+    next_command: Next = field(name="next")
+    moves: list[MoveLine]
+
+
+class NodeLine(Part, frozen=True):
+    """One node in maintenance; `unplanned` are its VMs that no approved plan covers."""
+
+    node: str
+    state: str
+    since: Instant
+    cordon: Annotated[str, Meta(description='Who cordoned it; "" if that is unknown.')]
+    unplanned: list[str]
+    next_command: Next = field(name="next")
+
+
+class MaintenanceLine(Part, frozen=True):
+    """One occurrence of a maintenance window; `request` is its drain."""
+
+    request: str
+    window: str
+    occurrence: str
+    nodes: list[NodeLine]
+
+
+class StopReason(Part, frozen=True):
+    """One reason why nothing starts. `by` and `since` are "" if unknown."""
+
+    reason: str
+    by: str
+    since: KnownInstant
+    next_command: Next = field(name="next")
+
+
+class AwayLine(Part, frozen=True):
+    """A VM that a maintenance moved away and that is not home; `node` is where it runs now."""
+
+    vm: str
+    home: str
+    node: str
+    occurrence: str
+    reason: Annotated[str, Meta(description="Why it is not home.")]
+    next_command: Next = field(name="next")
+
+
+class OpeningLine(Part, frozen=True):
+    """The occurrence of a window or freeze that is open or comes next."""
+
+    kind: str
+    name: str
+    where: Annotated[str, Meta(description="File and line of the intent.")]
+    starts: Instant
+    ends: Instant
+    local: Annotated[str, Meta(description="When, in words and in local time.")]
+    request: Annotated[str, Meta(description='Its drain; "" if it drains no node.')]
+    state: Annotated[str, Meta(description='The state of the drain; "" if it has no plan yet.')]
+    next_command: Next = field(name="next")
+
+
+class PullLine(Part, frozen=True):
+    """An open pull request of the bot."""
+
+    number: Count
+    title: str
+    branch: str
+    url: str
+
+
+class NotAppliedLine(Part, frozen=True):
+    """An approved request that no pass has taken up. Pull request 0: approved by policy."""
+
+    pull_request: Count
+    request: str
+    next_command: Next = field(name="next")
+
+
+class NotPlannedLine(Part, frozen=True):
+    """A request of the base branch without an approved plan."""
+
+    request: str
+    reason: str
+    next_command: Next = field(name="next")
+
+
+class PublishedStatus(Document, frozen=True, kw_only=True):
+    """What runs, what waits and for what, what failed.
+
+    If notRead is set, the cluster could not be read: then it is unknown what waits, and for what.
+    """
+
+    kind: Literal["Status"] = "Status"
+    cluster: str
+    now: Instant = field(name="time")
+    not_read: Annotated[str, Meta(description="Why the cluster could not be read.")]
+    commit: Annotated[str, Meta(description="The commit of the base branch whose intents count.")]
+    broken: Annotated[list[str], Meta(description="Errors of the tip of the base branch.")]
+    stop: Annotated[str, Meta(description='Why nothing starts; "" if something may.')]
+    stops: list[StopReason]
+    requests: list[RequestLine]
+    maintenance: list[MaintenanceLine]
+    away: Annotated[list[AwayLine], Meta(description="VMs that are not on their home node.")]
+    openings: list[OpeningLine]
+    pulls: list[PullLine] = field(name="pullRequests")
+    refused: Annotated[list[str], Meta(description="Merges that approved nothing.")]
+    not_applied: list[NotAppliedLine]
+    not_planned: list[NotPlannedLine]
+
+
+class ListingItem(Part, frozen=True):
+    """One intent, request, move, node or VM; "" where something is unknown or does not apply."""
+
+    kind: str
+    namespace: str
+    name: str
+    state: str
+    health: Annotated[str, Meta(description="What keeps it from being as it should, or its state.")]
+    since: KnownInstant
+    opens: Annotated[KnownInstant, Meta(description="The start of the current or next opening.")]
+    opening: Annotated[str, Meta(description="The same in words and in local time.")]
+    where: Annotated[str, Meta(description="The node of a VM, zone of a node, way of a move.")]
+    file: Annotated[str, Meta(description="File and line of the intent.")]
+    labels: Mapping[str, str]
+
+
+class PublishedListing(Document, frozen=True, kw_only=True):
+    """What `gitbot get` lists."""
+
+    kind: Literal["Listing"] = "Listing"
+    cluster: str
+    now: Instant = field(name="time")
+    of: Annotated[str, Meta(description="What is listed: intents, requests, windows, ...")]
+    not_read: Annotated[str, Meta(description="Why the cluster could not be read.")]
+    broken: Annotated[list[str], Meta(description="Errors of the tip of the base branch.")]
+    items: list[ListingItem]

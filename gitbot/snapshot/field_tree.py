@@ -1,0 +1,111 @@
+"""The field tree: which fields of a Kubernetes object a snapshot keeps, and their types.
+
+Each kind has one tree. Masking, the checks of objects that no API server has seen, and the types
+that decode an API server's pages all use it. Fields outside the tree are never decoded: environment
+variables, commands, user data, secrets, images' pull secrets, managed fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import GenericAlias
+from typing import Any, TypeAlias
+
+
+class How(Enum):
+    """How a branch is treated, besides its fields."""
+
+    WHOLE = "kept as it is, with fields that the tree does not name; those it names are checked"
+    SHARED = "most objects of the kind have it in common: rows keep it once for all of them"
+    AS_SENT = "rows keep the JSON text that the server sent"
+    ALWAYS = "held to its type even if the API server sent it: the reader itself uses it"
+    FILTERED = "annotations: those of ANNOTATIONS and ANNOTATION_PREFIXES alone are kept"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A tree with a treatment."""
+
+    how: How
+    tree: Tree
+
+
+Tree: TypeAlias = "type | GenericAlias | Branch | list[Tree] | Mapping[str, Tree] | None"
+"""ANY: the value as it is. A type: the value as it is, and of that type where objects are checked.
+A list: the tree of its items. A mapping: these fields and no others."""
+
+Fields: TypeAlias = Mapping[str, Tree]
+
+ANY = None
+TEXTS = dict[str, str]
+AMOUNTS = dict[str, Any]
+"""Quantities are read where they are used."""
+
+
+def keep(*names: str, of: Tree = ANY) -> dict[str, Tree]:
+    return dict.fromkeys(names, of)
+
+
+def whole(tree: Tree) -> Branch:
+    """A value that is kept unchanged. Fields that rules read are checked."""
+    return Branch(how=How.WHOLE, tree=tree)
+
+
+def shared(tree: Tree) -> Branch:
+    """A value that most objects of a kind have in common."""
+    return Branch(how=How.SHARED, tree=tree)
+
+
+HOOK_SIDECARS = "hooks.kubevirt.io/hookSidecars"
+"""Kept as a list of images alone: each sidecar has requests, its arguments are private."""
+
+ANNOTATIONS = frozenset(
+    {
+        HOOK_SIDECARS,
+        "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity",
+        "descheduler.alpha.kubernetes.io/evict",
+        "descheduler.alpha.kubernetes.io/eviction-in-progress",
+        "descheduler.alpha.kubernetes.io/prefer-no-eviction",
+        "descheduler.alpha.kubernetes.io/request-evict-only",
+        "kubevirt.io/allow-pod-bridge-network-live-migration",
+        "kubevirt.io/domain",
+        "kubevirt.io/eviction-source",
+        "kubevirt.io/evacuationMigration",
+        "kubevirt.io/memory-overhead-bytes",
+        "kubevirt.io/migrationJobName",
+        "kubevirt.io/migrationPendingPodTimeoutSeconds",
+        "kubevirt.io/migrationTransportUnix",
+        "kubevirt.io/migrationUnschedulablePodTimeoutSeconds",
+        "kubevirt.io/nonroot",
+        "kubevirt.io/workloadUpdateMigration",
+        "node-labeller.kubevirt.io/skip-node",
+        "pv.kubernetes.io/bind-completed",
+        "storage.alpha.kubernetes.io/migrated-plugins",
+        "volume.beta.kubernetes.io/storage-class",
+        "volume.kubernetes.io/selected-node",
+    }
+)
+ANNOTATION_PREFIXES = ("placement.gitbot.dev/",)
+
+METADATA: Fields = {
+    **keep("name", "namespace", of=Branch(how=How.ALWAYS, tree=str)),
+    "uid": str,
+    "labels": Branch(how=How.AS_SENT, tree=TEXTS),
+    "annotations": Branch(how=How.FILTERED, tree=TEXTS),
+    "creationTimestamp": ANY,
+    "deletionTimestamp": str,
+    **keep("generation", "finalizers"),
+    "ownerReferences": [
+        {**keep("apiVersion", "kind", "name", "uid", of=str), "controller": bool},
+    ],
+}
+TEMPLATE_METADATA: Fields = {
+    "labels": ANY,
+    "annotations": Branch(how=How.FILTERED, tree=AMOUNTS),
+}
+CONDITIONS: Tree = [
+    {**keep("type", "status", "reason", of=str), **keep("message", "lastTransitionTime")}
+]
+QUANTITIES: Fields = keep("requests", "limits", of=AMOUNTS)

@@ -1,1 +1,0 @@
-"""Builders and doubles that users may import too."""

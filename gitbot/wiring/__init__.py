@@ -1,0 +1,24 @@
+"""Settings to adapters or simulator to workflows: the only place that picks implementations.
+
+Here is what a command takes from the machine: files, the clock, signals. It is quick to import.
+`wiring.workspace` opens repository, forge and clusters; `wiring.demo` starts the simulation.
+"""
+
+from __future__ import annotations
+
+from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.files import ShippedTexts, find_root, read_plain_file, read_working_tree
+from gitbot.adapters.progress import StderrProgress
+from gitbot.adapters.signals import Stop, StoppableClock, stop_on_signals
+
+__all__ = [
+    "ShippedTexts",
+    "StderrProgress",
+    "Stop",
+    "StoppableClock",
+    "SystemClock",
+    "find_root",
+    "read_plain_file",
+    "read_working_tree",
+    "stop_on_signals",
+]

@@ -1,0 +1,60 @@
+"""What the forge holds right now: its ledger and the tip of its base branch, for questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitbot.adapters.files import temporary_folder
+from gitbot.adapters.git import fetch_tips, no_access, read_ledger
+from gitbot.errors import Bug, GitbotError, LedgerError, UsageError
+from gitbot.model.ledger import Ledger
+from gitbot.ports.repository import Repository
+from gitbot.wiring.workspace import forge_here, repository_here
+
+_OF_CLONE = ("gitbot/ledger", "origin/gitbot/ledger")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgeTips:
+    """A ledger to answer questions on. `base` is the tip of the forge's base branch, or "".
+
+    `stale` says why the ledger is not the forge's, "" if it is.
+    """
+
+    ledger: Ledger
+    base_branch: str = ""
+    base: str = ""
+    stale: str = ""
+
+
+def ask_forge(root: Path) -> ForgeTips:
+    """The forge's ledger in one fetch; if that fails, the newest that the clone has.
+
+    Raises LedgerError if the ledger is damaged.
+    """
+    try:
+        remote, branch, access = forge_here(root)
+        with temporary_folder("asked") as folder:
+            tips = fetch_tips(
+                remote,
+                folder / "tips.git",
+                branches=(branch, "gitbot/ledger*"),
+                access=access or no_access,
+            )
+            ledger = read_ledger(tips, "gitbot/ledger")
+            return ForgeTips(ledger=ledger, base_branch=branch, base=tips.resolve(branch) or "")
+    except (Bug, LedgerError):
+        raise
+    except GitbotError as error:
+        ledger = ledger_of_clone(repository_here(root))
+        no_forge = isinstance(error, UsageError) and not ledger.events  # there is none yet
+        return ForgeTips(ledger=ledger, stale="" if no_forge else error.message)
+
+
+def ledger_of_clone(repository: Repository) -> Ledger:
+    """The ledger as the clone last fetched it; an empty one if it never did."""
+    for branch in _OF_CLONE:
+        if repository.resolve(branch) is not None:
+            return read_ledger(repository, branch)
+    return Ledger()

@@ -1,0 +1,332 @@
+"""What a workflow works on: repository, ledger, forge and clusters, picked by the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.files import ShippedTexts, read_plain_file, temporary_folder
+from gitbot.adapters.git import (
+    Access,
+    Git,
+    GitLedgerStore,
+    GitRepository,
+    author_of,
+    check_ref,
+    no_access,
+)
+from gitbot.adapters.late import LateCluster
+from gitbot.adapters.published import PublishedCluster
+from gitbot.errors import InvalidInput, RepositoryError, UsageError
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.diagnosis import Check, Outcome
+from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.ports.clock import Clock
+from gitbot.ports.cluster import Cluster
+from gitbot.ports.forge import Forge
+from gitbot.ports.ledger import LedgerStore
+from gitbot.ports.repository import Repository
+from gitbot.reports import counted
+from gitbot.settings import ForgeSettings, Settings, read_settings
+
+if TYPE_CHECKING:
+    from gitbot.adapters.forges.github import GitHub
+    from gitbot.adapters.kubernetes import ClusterQuestions
+    from gitbot.workflows.base_branch import BaseBranch
+    from gitbot.workflows.revision import Shipped
+    from gitbot.workflows.shell import Progress, Shell
+
+
+_CONFIGURATIONS_BACK = 50  # commits in which a configuration without errors is looked for
+OWN_NAME = ("gitbot", "gitbot@placement.gitbot.dev")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """The open ports and settings of a workflow.
+
+    `settings` are those of `base`, the commit at the tip of the protected base branch; a working
+    tree decides only where the forge is. `clusters` overrides what a name opens.
+    """
+
+    settings: Settings
+    base: str
+    repository: Repository
+    forge: Forge
+    ledger: LedgerStore
+    clock: Clock
+    kubeconfig: str = ""
+    context: str = ""
+    clusters: dict[str, Cluster] = field(default_factory=dict)
+    rehearse_push: Callable[[str], None] = field(default=lambda _branch: None)
+
+    def cluster(self, name: str) -> Cluster:
+        """The cluster of that name in the configuration, connected once, at its first use.
+
+        Commands that need only the repository work without access to the cluster. Raises
+        UsageError.
+        """
+        if name not in self.clusters:
+            settings = self.settings.cluster(name)
+            if settings is None:
+                known = ", ".join(cluster.name for cluster in self.settings.clusters)
+                raise UsageError(f"there is no cluster {name} in the configuration: {known}")
+            context = self.context or settings.context
+            self.clusters[name] = LateCluster(
+                name,
+                lambda: open_cluster(name=name, kubeconfig=self.kubeconfig, context=context),
+            )
+        return self.clusters[name]
+
+    def read_only(self, name: str, read: Callable[[], ClusterSnapshot]) -> None:
+        """Use this snapshot instead of a cluster: nothing else is read, and nothing is written."""
+        self.clusters[name] = PublishedCluster(name, read, self.clock)
+
+
+def author_here() -> str:
+    """The name under which a person commits in the current folder, or ""."""
+    return author_of(Path.cwd())[0]
+
+
+def repository_here(root: Path) -> Repository:
+    return GitRepository.of_work_tree(root)
+
+
+def shipped(label: str = "") -> Shipped:
+    """What ships with gitbot; `label` stands before the paths of its policies in findings."""
+    from gitbot.workflows.revision import Shipped  # noqa: PLC0415 - no planner for `lint`
+
+    texts = ShippedTexts()
+    policies = {f"{label}{path}": text for path, text in texts.policies().items()}
+    return Shipped(policies=policies, templates=texts.templates())
+
+
+def base_branch(repository: Repository, *, name: str, cluster: str) -> BaseBranch:
+    from gitbot.workflows.base_branch import BaseBranch  # noqa: PLC0415 - no planner for `lint`
+
+    return BaseBranch(repository=repository, name=name, cluster=cluster, shipped=shipped())
+
+
+def open_shell(
+    workspace: Workspace, cluster: str, *, progress: Callable[[Progress], None] | None = None
+) -> Shell:
+    from gitbot.workflows.shell import Shell  # noqa: PLC0415 - no planner for `lint`
+
+    name = workspace.settings.forge.base_branch
+    return Shell(
+        cluster_name=cluster,
+        base_branch=name,
+        repository=workspace.repository,
+        forge=workspace.forge,
+        ledger_store=workspace.ledger,
+        cluster=workspace.cluster(cluster),
+        clock=workspace.clock,
+        read_base=base_branch(workspace.repository, name=name, cluster=cluster).at,
+        progress=progress,
+        several=len(workspace.settings.clusters) > 1,
+    )
+
+
+def open_cluster(*, name: str, kubeconfig: str = "", context: str = "") -> Cluster:
+    """A cluster of a kubeconfig ("" for kubectl's defaults)."""
+    from gitbot.adapters.kubernetes import KubernetesCluster  # noqa: PLC0415 - heavy client
+
+    return KubernetesCluster(context=context, kubeconfig=kubeconfig, name=name)
+
+
+def cluster_questions(
+    settings: Settings, name: str, *, kubeconfig: str, context: str
+) -> ClusterQuestions:
+    """What a diagnosis asks a cluster of the configuration. Raises ClusterError."""
+    from gitbot.adapters.kubernetes import ClusterQuestions, Transport  # noqa: PLC0415 - heavy
+
+    named = settings.cluster(name)
+    context = context or (named.context if named else name)
+    return ClusterQuestions(Transport(kubeconfig=kubeconfig, context=context))
+
+
+def diagnose_forge(workspace: Workspace) -> tuple[Check, ...]:
+    """The forge adapter's own checks; without any, only that the forge answers."""
+    diagnose = getattr(workspace.forge, "diagnose", None)
+    if diagnose is not None:
+        return tuple(diagnose())
+    pulls = counted(len(workspace.forge.list_pulls()), "pull request")
+    message = f"the {workspace.settings.forge.type} forge answers: {pulls}"
+    return (Check(name="forge/reach", outcome=Outcome.PASS, message=message),)
+
+
+@contextmanager
+def open_workspace(
+    root: Path,
+    *,
+    kubeconfig: str = "",
+    context: str = "",
+    clock: Clock | None = None,
+    clusters: dict[str, Cluster] | None = None,
+    as_person: bool = False,
+    forgiving: bool = False,
+) -> Iterator[Workspace]:
+    """Open the repository that `root` is a clone of, its forge and its ledger.
+
+    `as_person` signs commits, and on a local forge pull requests, with the name that Git has for
+    the person; otherwise gitbot acts for itself.
+
+    The private mirror is removed at the end. `forgiving` takes the newest configuration without
+    errors, to find the forge. Raises UsageError, RepositoryError, InvalidInput (configuration).
+    """
+    clock = clock or SystemClock()
+    here = _settings_despite(root) if forgiving else settings_here(root)
+    github = _github(root, here.forge)
+    remote = github.remote if github else _remote(root, here.forge)
+    with temporary_folder("mirror") as folder:
+        base_branch = here.forge.base_branch
+        name, email = _person(root) if as_person else OWN_NAME
+        repository = GitRepository.clone(
+            remote,
+            folder / "mirror.git",
+            name=name,
+            email=email,
+            access=github.access if github else no_access,
+            only=(base_branch, "gitbot/*"),
+        )
+        base, settings = _protected(repository, base_branch, remote, forgiving=forgiving)
+        if github:
+            github.forge.require_reviews(settings.forge.required_reviews)
+        yield Workspace(
+            settings=settings,
+            base=base,
+            repository=repository,
+            forge=github.forge if github else _local_forge(remote, clock, name),
+            ledger=GitLedgerStore(repository),
+            clock=clock,
+            kubeconfig=kubeconfig,
+            context=context,
+            clusters=clusters if clusters is not None else {},
+            rehearse_push=repository.rehearse_push,
+        )
+
+
+def _person(root: Path) -> tuple[str, str]:
+    name, email = author_of(root)
+    if not (name and email):
+        missing = "user.email" if name else "user.name"
+        raise UsageError(
+            f"Git does not know your {missing}", hint=f'git config --global {missing} "..."'
+        )
+    return name, email
+
+
+def _protected(
+    repository: Repository, branch: str, remote: str, *, forgiving: bool
+) -> tuple[str, Settings]:
+    """The tip of the base branch and the configuration there."""
+    base = repository.resolve(branch)
+    if base is None:
+        raise RepositoryError(
+            f"{remote} has no branch {branch}", hint="push it, or set forge.baseBranch"
+        )
+    data = repository.read_blob(base, CONFIGURATION_FILE)
+    if data is None:
+        raise UsageError(f"{branch} of {remote} has no {CONFIGURATION_FILE}")
+    return base, _newest_settings(repository, base, data, forgiving=forgiving)
+
+
+def forge_here(root: Path) -> tuple[str, str, Callable[[], Access] | None]:
+    """The remote of the forge, its base branch, and access to it (None: none is needed)."""
+    forge = _settings_despite(root).forge
+    github = _github(root, forge)
+    if github:
+        return github.remote, forge.base_branch, github.access
+    return _remote(root, forge), forge.base_branch, None
+
+
+def settings_here(root: Path) -> Settings:
+    """The configuration in a work tree: where forge and clusters are, and nothing more.
+
+    Raises UsageError and InvalidInput.
+    """
+    return _settings(read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE))
+
+
+def _settings_despite(root: Path) -> Settings:
+    """As `settings_here`, else the newest committed configuration without errors."""
+    data = read_plain_file(root / CONFIGURATION_FILE, CONFIGURATION_FILE)
+    return _newest_settings(repository_here(root), "HEAD", data, forgiving=True)
+
+
+def _newest_settings(repository: Repository, rev: str, data: bytes, *, forgiving: bool) -> Settings:
+    """The configuration in `data`; if it has errors and that may be, the newest one without."""
+    try:
+        return _settings(data)
+    except InvalidInput:
+        if not forgiving or repository.resolve(rev) is None:
+            raise
+        for commit in repository.log(rev, limit=_CONFIGURATIONS_BACK):
+            older = repository.read_blob(commit.id, CONFIGURATION_FILE) or b""
+            settings, _ = read_settings(older, CONFIGURATION_FILE)
+            if settings is not None:
+                return settings
+        raise
+
+
+def _settings(data: bytes) -> Settings:
+    settings, findings = read_settings(data, CONFIGURATION_FILE)
+    if settings is None:
+        raise InvalidInput("\n".join(str(finding) for finding in findings))
+    return settings
+
+
+def _remote(root: Path, forge: ForgeSettings) -> str:
+    """Where the intents repository is: a path as written, or the address of a remote's name."""
+    named = forge.repository
+    if "/" in named or (root / named).is_dir():
+        return str((root / named).resolve())
+    name = check_ref(named)
+    address = _address(root, name)
+    if not address and Git.of_work_tree(root).attempt(["rev-parse", "--git-dir"])[0] != 0:
+        raise UsageError(
+            f"{root} is not a Git repository",
+            hint="run gitbot in a clone of the intents repository, or make it one: `git init`, "
+            f"commit, add the remote {name}, push",
+        )
+    if not address:
+        raise UsageError(
+            f"{root} has no remote {name}",
+            hint="run gitbot in a clone of the intents repository, or set forge.repository",
+        )
+    return str((root / address).resolve()) if (root / address).exists() else address
+
+
+def _address(root: Path, name: str) -> str:
+    """The address of a remote of the work tree; "" if there is none."""
+    code, address = Git.of_work_tree(root).attempt(["config", "--get", f"remote.{name}.url"])
+    return address if code == 0 else ""
+
+
+def _local_forge(remote: str, clock: Clock, account: str) -> Forge:
+    from gitbot.adapters.forges.local import LocalForge  # noqa: PLC0415 - one forge a run
+
+    directory = Path(remote)
+    inner = directory / ".git"
+    return LocalForge(inner if inner.is_dir() else directory, clock=clock, account=account)
+
+
+def _github(root: Path, forge: ForgeSettings) -> GitHub | None:
+    """GitHub with the credentials of the environment; None if the forge is another one.
+
+    Waits for GitHub take real time, no matter what the clock of the run says.
+    """
+    if forge.type != "github":
+        return None
+    from gitbot.adapters.forges.github import open_github  # noqa: PLC0415 - one forge a run
+
+    return open_github(
+        named=forge.repository,
+        origin=_address(root, "origin"),
+        base_branch=forge.base_branch,
+        clock=SystemClock(),
+    )

@@ -1,0 +1,37 @@
+"""Apply: carry out what is approved, stop it, end one request, record that a node is back.
+
+`apply` is one pass: read ledger, base branch, forge and cluster, ask `execution.next_steps` what to
+do, write it to the ledger, do it, look again. `hold` and `resume` set and remove the stop flag,
+`cancel` ends one request, `returned` records that a node is back.
+"""
+
+from __future__ import annotations
+
+from gitbot.workflows.apply.hold import (
+    BY_HAND,
+    HoldResult,
+    cancel,
+    hold,
+    hold_cluster,
+    note_cancelled,
+    resume,
+    resume_ledger,
+    returned,
+)
+from gitbot.workflows.apply.run import MAX_RUNTIME, ApplyResult, apply, with_not_planned
+
+__all__ = [
+    "BY_HAND",
+    "MAX_RUNTIME",
+    "ApplyResult",
+    "HoldResult",
+    "apply",
+    "cancel",
+    "hold",
+    "hold_cluster",
+    "note_cancelled",
+    "resume",
+    "resume_ledger",
+    "returned",
+    "with_not_planned",
+]

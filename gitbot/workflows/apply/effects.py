@@ -1,0 +1,155 @@
+"""Does one effect on the cluster, and reports what became of moves: to the ledger and to people."""
+
+from __future__ import annotations
+
+from gitbot.errors import (
+    ClusterError,
+    ClusterForbidden,
+    ClusterRefused,
+    GitbotError,
+    OutcomeUnknown,
+)
+from gitbot.execution.sending import not_any_more
+from gitbot.execution.values import (
+    CreateMigration,
+    DeleteMigration,
+    Effect,
+    LabelNode,
+    SetUnschedulable,
+    View,
+)
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, name_of, uid_of
+from gitbot.model.events import KnownEvent, MoveChanged, MoveEvent, MoveState
+from gitbot.model.ledger import Ledger
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.shell import Shell
+
+IDENTITY = tuple(f"placement.gitbot.dev/{key}" for key in ("request", "move", "attempt"))
+
+
+def do_effect(shell: Shell, base: Engine, effect: Effect) -> tuple[MoveChanged, ...]:
+    """Do it once. Raises ClusterError if all that is known is that it failed."""
+    match effect:
+        case CreateMigration():
+            return _create(shell, base, effect)
+        case DeleteMigration():
+            _delete(shell, effect)
+        case SetUnschedulable():
+            shell.cluster.set_unschedulable(effect.node, effect.unschedulable)
+            what = "cordoned" if effect.unschedulable else "uncordoned"
+            shell.say(f"{effect.node} {what}", request=effect.request)
+        case LabelNode():
+            _label(shell, effect)
+    return ()
+
+
+def left_out(shell: Shell, view: View, ledger: Ledger, effect: CreateMigration) -> str:
+    """Why a creation that was decided is left out, or ""; the next look decides again."""
+    try:
+        instance = shell.cluster.get_instance(effect.move.vm.namespaced_name)
+    except ClusterError as error:
+        return f"the VM cannot be read: {error}"
+    return not_any_more(view, ledger, effect, instance, shell.clock.now())
+
+
+def _create(shell: Shell, base: Engine, effect: CreateMigration) -> tuple[MoveChanged, ...]:
+    wanted = base.manifest(effect)
+    if str(name_of(wanted)) != effect.event.migration:
+        message = f"the manifest is named {name_of(wanted)}, the ledger {effect.event.migration}"
+        raise ClusterRefused(f"BUG: {message}", code=0, reason="Name")
+    try:
+        stored = shell.cluster.create_migration(wanted)
+    except ClusterForbidden:
+        raise
+    except (ClusterRefused, OutcomeUnknown) as error:
+        return _after_trouble(shell, effect, wanted, error)
+    if at(stored, "spec", default={}) != at(wanted, "spec", default={}):
+        shell.cluster.delete_migration(name_of(stored), uid=uid_of(stored))
+        return (_failed(shell, effect, "the server stored another spec than was sent"),)
+    return (_created(shell, effect, stored),)
+
+
+def _after_trouble(
+    shell: Shell,
+    effect: CreateMigration,
+    wanted: KubernetesObject,
+    error: ClusterRefused | OutcomeUnknown,
+) -> tuple[MoveChanged, ...]:
+    """Read first: the effect may exist already, from this run or from another one."""
+    found = shell.cluster.get_migration(name_of(wanted))
+    if found is not None and _is_same(found, wanted):
+        return (_created(shell, effect, found),)
+    if found is not None:
+        return (_failed(shell, effect, f"a migration named {name_of(wanted).name} is not ours"),)
+    if isinstance(error, OutcomeUnknown):
+        return ()  # the next look decides
+    if "in-flight" in error.message or "in flight" in error.message:
+        shell.say(f"{effect.event.vm} waits: {error.message}", request=effect.approved.id)
+        return ()
+    return (_failed(shell, effect, error.message),)
+
+
+def _is_same(found: KubernetesObject, wanted: KubernetesObject) -> bool:
+    have, want = annotations_of(found), annotations_of(wanted)
+    same = all(have.get(key) == want.get(key) for key in IDENTITY)
+    return same and at(found, "spec", default={}) == at(wanted, "spec", default={})
+
+
+def _created(shell: Shell, effect: CreateMigration, stored: KubernetesObject) -> MoveChanged:
+    now = _tell(shell, effect, MoveState.CREATED, "created")
+    return effect.event.but(state=MoveState.CREATED, time=now, migration_uid=uid_of(stored))
+
+
+def _failed(shell: Shell, effect: CreateMigration, reason: str) -> MoveChanged:
+    now = _tell(shell, effect, MoveState.FAILED, f"refused: {reason}")
+    return effect.event.but(state=MoveState.FAILED, time=now, outcome="Refused", reason=reason)
+
+
+def _tell(shell: Shell, effect: CreateMigration, state: MoveState, words: str) -> int:
+    """Report the outcome of a creation; returns the time of its ledger line."""
+    event = effect.event
+    text = f"{event.vm}: {event.source} -> {event.to} {words}"
+    shell.say(text, request=effect.approved.id, vm=event.vm, state=str(state))
+    return shell.clock.now()
+
+
+def _delete(shell: Shell, effect: DeleteMigration) -> None:
+    name = NamespacedName.parse(effect.name)
+    shell.cluster.delete_migration(name, uid=effect.uid)
+    shell.say(f"{effect.name} withdrawn: {effect.reason}", request=effect.request)
+
+
+def _label(shell: Shell, effect: LabelNode) -> None:
+    """Labels only inform others, so a missing right to set them does not stop the maintenance."""
+    try:
+        shell.cluster.patch_node_labels(effect.node, effect.labels)
+    except ClusterForbidden as error:
+        shell.say(f"{effect.node} is not labelled: {error}")
+
+
+def tell_moves(shell: Shell, events: tuple[KnownEvent, ...]) -> None:
+    """Report the changes of moves, but not that one is about to be created."""
+    for event in events:
+        if not isinstance(event, MoveEvent) or event.state is MoveState.INTENDED:
+            continue
+        state = str(event.state)
+        words = [f"{event.vm}: {event.source} -> {event.landed or event.to} {state}"]
+        words += [event.reason] if event.reason and isinstance(event, MoveChanged) else []
+        shell.say(": ".join(words), request=event.request, vm=event.vm, state=state)
+
+
+def with_warning(shell: Shell, event: KnownEvent) -> KnownEvent:
+    """The event of a failed move with the newest warning about its VMIM or VMI."""
+    if not isinstance(event, MoveChanged) or event.state is not MoveState.FAILED:
+        return event
+    if not event.migration or event.note:
+        return event
+    abouts = (NamespacedName.parse(event.migration), NamespacedName.parse(event.vm))
+    try:
+        seen = [item for about in abouts for item in shell.cluster.list_events(about)]
+    except GitbotError:
+        return event
+    warned = (item for item in seen if str(at(item, "type")) == "Warning")
+    warnings = [str(at(item, "message", default="")) for item in warned]
+    return event.but(note=warnings[-1][:500]) if warnings else event

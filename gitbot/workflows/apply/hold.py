@@ -1,0 +1,303 @@
+"""Stop and resume: the stop flag, cancelling one request, and recording that a node is back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gitbot.errors import GitbotError, UsageError
+from gitbot.execution.facts import is_own
+from gitbot.execution.requests import RequestRecord, fold_requests
+from gitbot.execution.state import fold_nodes, occurrences_of, stop_flag
+from gitbot.kubernetes.objects import name_of, uid_of
+from gitbot.kubernetes.phases import is_final, phase_of
+from gitbot.model.events import (
+    NodeChanged,
+    NodeFacts,
+    NodeState,
+    RequestCancelled,
+    StopLifted,
+    StopSet,
+)
+from gitbot.model.instants import format_instant
+from gitbot.model.ledger import HOLD_FILE, Ledger, node_file, request_file
+from gitbot.model.request_id import OccurrenceId
+from gitbot.ports.cluster import Cluster
+from gitbot.workflows.apply.run import ApplyResult, apply
+from gitbot.workflows.ask import known_requests
+from gitbot.workflows.journal import Journal, retried
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.stops import forge_skew
+
+CLUSTER_PLACE = "in the cluster"
+LEDGER_PLACE = "in the ledger"
+BY_HAND = "kubectl create configmap gitbot-hold -n gitbot --from-literal=reason=stop"
+PAST_RECALL = frozenset({"PreparingTarget", "TargetReady", "Running"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldResult:
+    """Where the stop flag is set now, and which of gitbot's migrations were deleted.
+
+    The migrations in `past_recall` had begun to copy. Deleting them asks KubeVirt to abort, which
+    may come too late. `not_cancelled` says why others were not deleted ("" if none remained).
+    """
+
+    in_ledger: bool
+    in_cluster: bool
+    trouble: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    past_recall: tuple[str, ...] = ()
+    not_cancelled: str = ""
+    was_set: bool = True  # for resume: whether there was a flag to remove
+
+
+def hold(shell: Shell, *, reason: str, by: str, cancel_running: bool = False) -> HoldResult:
+    """Set the stop flag in ledger and cluster. One suffices; raises GitbotError if both fail."""
+    trouble: list[str] = []
+    cluster = shell.cluster
+    in_cluster = _try(CLUSTER_PLACE, lambda: cluster.set_hold_flag(f"{reason} ({by})"), trouble)
+    in_ledger = _try(
+        LEDGER_PLACE, lambda: _set_in_ledger(shell, StopSet, reason=reason, by=by), trouble
+    )
+    return _held(cluster, in_ledger, in_cluster, trouble, cancel_running=cancel_running)
+
+
+def hold_cluster(
+    opener: Callable[[], Cluster], *, unreached: str, reason: str, by: str, cancel_running: bool
+) -> HoldResult:
+    """Set the stop flag in the cluster alone; `unreached` says why the ledger is out of reach."""
+    trouble = [f"{LEDGER_PLACE}: {unreached}"]
+    try:
+        cluster = opener()
+        cluster.set_hold_flag(f"{reason} ({by})")
+    except GitbotError as error:
+        raise _nowhere([*trouble, f"{CLUSTER_PLACE}: {error}"]) from error
+    return _held(cluster, False, True, trouble, cancel_running=cancel_running)
+
+
+def _held(
+    cluster: Cluster,
+    in_ledger: bool,
+    in_cluster: bool,
+    trouble: list[str],
+    *,
+    cancel_running: bool,
+) -> HoldResult:
+    if not in_cluster and not in_ledger:
+        raise _nowhere(trouble)
+    deleted: list[str] = []
+    past: list[str] = []
+    not_cancelled: list[str] = []
+    if cancel_running:
+        _try(CLUSTER_PLACE, lambda: _cancel_running(cluster, deleted, past), not_cancelled)
+    return HoldResult(
+        in_ledger=in_ledger,
+        in_cluster=in_cluster,
+        trouble=tuple(trouble),
+        deleted=tuple(deleted),
+        past_recall=tuple(past),
+        not_cancelled="; ".join(not_cancelled),
+    )
+
+
+def _nowhere(trouble: list[str]) -> GitbotError:
+    """One line for each place: its reader is in a hurry."""
+    places = (item.replace("\n", "\n    ") for item in trouble)
+    lines = ["the stop flag is set nowhere", *places, f"by hand: {BY_HAND}"]
+    return GitbotError("\n  ".join(lines))
+
+
+def resume(shell: Shell, *, reason: str, by: str) -> HoldResult:
+    """Remove the stop flag in both places.
+
+    Removes nothing unless both can be read. Raises GitbotError that names the place where it
+    remains.
+    """
+    if not by:
+        raise UsageError("resume needs a name", hint="give your name with --by")
+    try:
+        in_ledger = bool(stop_flag(shell.ledger_store.read(), shell.cluster_name))
+        was_set = shell.cluster.hold_flag() is not None or in_ledger
+        shell.cluster.set_hold_flag(None)
+    except GitbotError as error:
+        raise GitbotError(f"not resumed, the stop flag stays as it was: {error}") from error
+    try:
+        _set_in_ledger(shell, StopLifted, reason=reason, by=by)
+    except GitbotError as error:
+        raise GitbotError(
+            f"half resumed: removed {CLUSTER_PLACE}, but a flag {LEDGER_PLACE} remains: {error}",
+            hint="it keeps everything stopped; run gitbot resume again",
+        ) from error
+    return HoldResult(in_ledger=False, in_cluster=False, was_set=was_set)
+
+
+def resume_ledger(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
+    """Remove the flag in the ledger alone; True if there was one. Leaves the cluster alone.
+
+    Raises UsageError if the flag was set at or after `said_at` (seconds UTC, the forge's clock):
+    the person who resumed cannot have known of it. The same if the clocks do not agree.
+    """
+    skew = forge_skew(shell)
+    if skew:
+        raise UsageError(f"it is unknown which came first: {skew}", hint="run gitbot resume")
+    return retried(lambda: _resume_once(shell, reason=reason, by=by, said_at=said_at))
+
+
+def _resume_once(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
+    """Decide and write on one read of the ledger, so that a flag set in between wins."""
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
+    marks = ledger.stops(shell.cluster_name)
+    if marks and isinstance(marks[-1], StopSet) and marks[-1].time >= said_at:
+        raise UsageError(
+            f"the stop flag was set again at {format_instant(marks[-1].time)}: {marks[-1].reason}",
+            hint="resume again if everything may go on",
+        )
+    was_set = bool(stop_flag(ledger, shell.cluster_name))
+    if was_set:
+        journal.commit((_mark(shell, StopLifted, reason=reason, by=by),))
+    return was_set
+
+
+def _try(place: str, action: Callable[[], None], trouble: list[str]) -> bool:
+    try:
+        action()
+    except GitbotError as error:
+        trouble.append(f"{place}: {error}")
+        return False
+    return True
+
+
+def _set_in_ledger(shell: Shell, kind: type[StopSet | StopLifted], *, reason: str, by: str) -> None:
+    def once() -> None:
+        journal = Journal(shell.ledger_store, shell.clock)
+        ledger = journal.read()
+        if kind is StopLifted and not stop_flag(ledger, shell.cluster_name):
+            return
+        # write the flag again even if it is set: an earlier resume must not remove this one
+        journal.commit((_mark(shell, kind, reason=reason, by=by),))
+
+    retried(once)  # other writers cannot keep the flag from being set
+
+
+def _mark(
+    shell: Shell, kind: type[StopSet | StopLifted], *, reason: str, by: str
+) -> StopSet | StopLifted:
+    return kind(
+        file=HOLD_FILE,
+        time=shell.clock.now(),
+        cluster=shell.cluster_name,
+        author=by,
+        reason=reason,
+    )
+
+
+def _cancel_running(cluster: Cluster, deleted: list[str], past: list[str]) -> None:
+    for migration in cluster.list_migrations():
+        if not is_own(migration) or is_final(migration):
+            continue
+        cluster.delete_migration(name_of(migration), uid=uid_of(migration))
+        late = phase_of(migration) in PAST_RECALL
+        (past if late else deleted).append(str(name_of(migration)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelResult:
+    """One request after its cancellation. The migrations in `past_recall` had begun to copy."""
+
+    record: RequestRecord
+    applied: ApplyResult
+    past_recall: tuple[str, ...]
+
+
+def cancel(shell: Shell, *, request: str, reason: str, by: str) -> CancelResult:
+    """End one request: withdraw what has not started, and delete its own migrations."""
+    record = note_cancelled(shell, request=request, reason=reason, by=by)
+    past = _past_recall(shell, record)
+    applied = apply(shell, start=False)
+    after = fold_requests(shell.ledger_store.read(), shell.cluster_name)[request]
+    return CancelResult(record=after, applied=applied, past_recall=past)
+
+
+def note_cancelled(shell: Shell, *, request: str, reason: str, by: str) -> RequestRecord:
+    """Record that a request shall end; the next pass ends it. Returns its record as it was.
+
+    Writes again if another pass writes at the same time.
+    """
+    return retried(lambda: _note_once(shell, request=request, reason=reason, by=by))
+
+
+def _note_once(shell: Shell, *, request: str, reason: str, by: str) -> RequestRecord:
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
+    record = _record(shell, ledger, request)
+    if record.finished:
+        raise UsageError(f"{request} is finished: {record.state}")
+    if not record.cancelled:
+        journal.commit(
+            (
+                RequestCancelled(
+                    file=request_file(shell.cluster_name, request),
+                    time=shell.clock.now(),
+                    cluster=shell.cluster_name,
+                    request=request,
+                    author=by,
+                    reason=f"{reason} ({by})" if reason else by,
+                ),
+            )
+        )
+    return record
+
+
+def _record(shell: Shell, ledger: Ledger, request: str) -> RequestRecord:
+    """The record of a request, an empty one for what only base branch or forge know."""
+    records = fold_requests(ledger, shell.cluster_name)
+    record = records.get(request)
+    if record is None and request in known_requests(shell, ledger):
+        return RequestRecord(id=request)
+    if record is None:
+        known = ", ".join(name for name, item in records.items() if not item.finished) or "none"
+        raise UsageError(f"the ledger knows no request {request}; unfinished: {known}")
+    return record
+
+
+def _past_recall(shell: Shell, record: RequestRecord) -> tuple[str, ...]:
+    mine = {move.migration for move in record.moves.values() if move.under_way}
+    return tuple(
+        str(name_of(item))
+        for item in shell.cluster.list_migrations()
+        if str(name_of(item)) in mine and phase_of(item) in PAST_RECALL
+    )
+
+
+def returned(shell: Shell, *, node: str, by: str) -> OccurrenceId:
+    """Record that a node is back (done: Command); returns the occurrence that it was away for."""
+    return retried(lambda: _returned(shell, node=node, by=by))
+
+
+def _returned(shell: Shell, *, node: str, by: str) -> OccurrenceId:
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
+    for occurrence in reversed(occurrences_of(ledger, shell.cluster_name)):
+        nodes = fold_nodes(ledger, cluster=shell.cluster_name, occurrence=occurrence)
+        if node not in nodes or nodes[node].state is not NodeState.READY:
+            continue
+        journal.commit(
+            (
+                NodeChanged(
+                    file=node_file(shell.cluster_name, occurrence),
+                    time=shell.clock.now(),
+                    cluster=shell.cluster_name,
+                    state=NodeState.RETURNED,
+                    request=occurrence.drain,
+                    author=by,
+                    facts=NodeFacts(node=node),
+                ),
+            )
+        )
+        return occurrence
+    raise UsageError(
+        f"no maintenance has {node} in state ready",
+        hint="`gitbot status` lists the nodes and their states",
+    )

@@ -1,0 +1,343 @@
+"""Apply: one pass that carries out everything that is approved, open now and unfinished.
+
+Ledger before effect: compare-and-swap pushes a step's events before its effects, and outcomes go
+with the next step. If a pass is killed at any point, the next one finishes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+
+from gitbot.errors import ConflictError, ForgeError, GitbotError
+from gitbot.execution.approval import NotApproved
+from gitbot.execution.next_steps import next_steps
+from gitbot.execution.state import ledger_stop, not_understood
+from gitbot.execution.values import (
+    CreateMigration,
+    DeleteMigration,
+    LabelNode,
+    Stale,
+    Steps,
+    View,
+    Waiting,
+)
+from gitbot.kubernetes.phases import is_final
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.events import (
+    FINAL_STATES,
+    ConcernState,
+    MoveEvent,
+    MoveState,
+)
+from gitbot.model.ledger import Ledger
+from gitbot.workflows.apply.effects import do_effect, left_out, tell_moves, with_warning
+from gitbot.workflows.approvals import Approvals, read_approvals
+from gitbot.workflows.ask import write_dashboard
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.feedback import write_refusals, write_statuses
+from gitbot.workflows.journal import LOST_RACES, Journal
+from gitbot.workflows.look import look
+from gitbot.workflows.pauses import (
+    POLL,
+    Stages,
+    base_head,
+    stages,
+    wait_for_opening_at,
+    wait_for_progress,
+)
+from gitbot.workflows.propose import NotPlanned, not_planned
+from gitbot.workflows.rewritten import check_history
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.stops import OBSERVE, UNKNOWN, UNREADABLE, cluster_stop, forge_skew
+
+ASK_FORGE = 60  # seconds after which the forge is asked again even if nothing was merged
+MAX_RUNTIME = 3600
+_MOVING = (CreateMigration, DeleteMigration)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyResult:
+    """What one pass did. `states` counts the moves that ended in each state.
+
+    `base` is the commit of the base branch at the last look, "" if there was none. `unfinished`
+    means that the pass ran out of time and another one has work at once. `interrupted` means that
+    somebody asked it to end; the next pass goes on, and nothing is lost. `not_planned` are requests
+    of the base branch that nobody planned; filled by `with_not_planned`.
+    """
+
+    base: str = ""
+    created: int = 0
+    entries: int = 0
+    states: dict[str, int] = field(default_factory=dict)
+    waiting: tuple[Waiting, ...] = ()
+    stale: tuple[Stale, ...] = ()
+    in_flight: int = 0
+    stop: str = ""
+    unfinished: bool = False
+    interrupted: bool = False
+    approvals: Approvals = field(default_factory=lambda: Approvals(approved=(), refused=()))
+    not_planned: tuple[NotPlanned, ...] = ()
+
+    @property
+    def refused(self) -> tuple[NotApproved, ...]:
+        return self.approvals.refused
+
+    @property
+    def did_nothing(self) -> bool:
+        return not self.created and not self.entries
+
+    @property
+    def unsure(self) -> bool:
+        """Whether something could not be read that must be known before anything starts."""
+        return self.stop.startswith(UNKNOWN)
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.states.get(str(MoveState.FAILED)))
+
+
+def with_not_planned(shell: Shell, result: ApplyResult) -> ApplyResult:
+    """The result with the requests that this pass passed over, as nobody has planned them."""
+    if result.stop or result.interrupted:
+        return result
+    seen = look(shell, shell.ledger_store.read())
+    return replace(result, not_planned=not_planned(shell, seen, shell.own_pulls()))
+
+
+class _Next(Enum):
+    NOTHING = auto()
+    LOOK = auto()  # when a migration has made progress
+    LOOK_SOON = auto()  # only nodes changed, so no migration will announce it
+    LOOK_AT_ONCE = auto()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Pass:
+    shell: Shell
+    journal: Journal
+    base: Engine
+    approvals: Approvals
+    ends_at: int
+    approvals_key: tuple[str, int] = ("", 0)
+    approvals_at: int = 0
+    judged: bool = False
+    seen: Stages = field(default_factory=dict)  # at the last look
+    created: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    steps: Steps = field(default_factory=Steps)
+    stop: str = ""
+    lost: int = 0
+    on_look: Callable[[ClusterSnapshot], None] | None = None
+
+
+def apply(
+    shell: Shell,
+    *,
+    max_runtime: int = MAX_RUNTIME,
+    start: bool = True,
+    wait_for_opening: int = 0,
+    on_look: Callable[[ClusterSnapshot], None] | None = None,
+) -> ApplyResult:
+    """One pass: until nothing more can start or end, or `max_runtime` seconds are over.
+
+    If `start` is False, nothing new starts: running moves are observed and recalled. The pass waits
+    for an opening within `wait_for_opening` seconds, because the next pass may come late. `on_look`
+    gets every snapshot that is taken.
+    """
+    run = _begin(shell, ends_at=shell.clock.now() + max_runtime, start=start)
+    run.on_look = on_look
+    said = 0
+    while True:
+        follows = _turn(run, start=start)
+        if run.journal.written != said and not shell.interrupted():
+            said = run.journal.written
+            report(run)
+        idle = follows is _Next.NOTHING
+        opening = opens_soon(run, wait_for_opening) if idle else 0
+        more = (not idle or opening > 0) and not shell.interrupted()
+        if not more or shell.clock.now() >= run.ends_at:
+            break
+        _wait(run, follows, opening)
+    with suppress(ConflictError):  # the next look at the cluster shows the outcome
+        run.journal.commit(())
+    if not shell.interrupted():  # an ending run has only seconds left: the next one reports
+        report(run)
+    return ApplyResult(
+        base=run.base.commit,
+        created=run.created,
+        entries=run.journal.written,
+        states=dict(sorted(run.states.items())),
+        waiting=run.steps.waiting,
+        stale=run.steps.stale,
+        in_flight=run.steps.in_flight,
+        stop=run.stop,
+        unfinished=more,
+        interrupted=shell.interrupted(),
+        approvals=run.approvals,
+    )
+
+
+def _wait(run: _Pass, follows: _Next, opening: int) -> None:
+    """Wait until another look is worth it; `opening` is when something may start, or 0."""
+    shell = run.shell
+    if opening:
+        run.judged = False  # the verdict may be out of date by then
+        heads = (run.journal.ledger.head, run.base.commit)
+        wait_for_opening_at(opening, shell, run.journal, heads, ends_at=run.ends_at)
+    elif follows is _Next.LOOK:
+        wait_for_progress(shell, run.seen, ends_at=run.ends_at)
+    elif follows is _Next.LOOK_SOON:
+        shell.clock.sleep(min(POLL, run.ends_at - shell.clock.now()))
+
+
+def report(run: _Pass) -> None:
+    """Report the state of everything on the forge. A failure to write stops nothing."""
+    shell, ledger, waiting = run.shell, run.journal.ledger, run.steps.waiting
+    try:
+        write_statuses(shell, run.approvals.approved, ledger, waiting, stop=run.stop)
+        write_refusals(shell, run.approvals.refused)
+    except ForgeError as error:
+        shell.say(f"progress is not written to the forge: {error}")
+    write_dashboard(shell, ledger, stop=run.stop, waiting=waiting, refused=run.approvals.refused)
+
+
+def opens_soon(run: _Pass, within: int) -> int:
+    """When the next waiting move may start, in seconds UTC; 0 if not within that many seconds."""
+    now = run.shell.clock.now()
+    times = [item.until for item in run.steps.waiting if now < item.until <= now + within]
+    return min(times) if times and not run.stop else 0
+
+
+def _begin(shell: Shell, *, ends_at: int, start: bool) -> _Pass:
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
+    head = base_head(shell)
+    if start:
+        check_history(shell, ledger, head)
+    base = shell.read_base(head)
+    run = _Pass(
+        shell=shell,
+        journal=journal,
+        base=base,
+        approvals=Approvals(approved=(), refused=()),
+        ends_at=ends_at,
+    )
+    _refresh_approvals(run, ledger)
+    return run
+
+
+def _turn(run: _Pass, *, start: bool) -> _Next:
+    shell = run.shell
+    ledger = run.journal.read()
+    head = base_head(shell)
+    if head != run.base.commit:
+        if start:
+            check_history(shell, ledger, head)
+        run.base = shell.read_base(head)
+    newer = not_understood(ledger, shell.cluster_name)
+    if newer:
+        run.stop = newer
+        return _Next.NOTHING
+    _refresh_approvals(run, ledger)
+    run.stop = stop_reason(run, start=start)
+    view = _view(run)
+    if shell.interrupted():
+        return _Next.NOTHING
+    steps = next_steps(view)
+    if steps.effects and run.journal.wait_for_turn():
+        return _Next.LOOK_AT_ONCE  # the look is too old to act on
+    try:
+        run.journal.commit(tuple(with_warning(shell, event) for event in steps.events))
+    except ConflictError:
+        run.lost += 1
+        if run.lost > LOST_RACES:
+            raise
+        return _Next.LOOK_AT_ONCE
+    run.steps = steps
+    run.judged = run.judged or all(is_final(item) for item in view.migrations)
+    moves = (event for event in steps.events if isinstance(event, MoveEvent))
+    run.states.update(str(event.state) for event in moves if event.state in FINAL_STATES)
+    tell_moves(shell, steps.events)
+    acted = _act(run, view, steps)
+    moving = acted and any(isinstance(effect, _MOVING) for effect in steps.effects)
+    if moving or steps.in_flight or any(item.retry for item in steps.waiting):
+        return _Next.LOOK
+    return _Next.LOOK_SOON if acted else _Next.NOTHING
+
+
+def _refresh_approvals(run: _Pass, ledger: Ledger) -> None:
+    """Ask the forge again if there may be a merge or an approval by gitbot, or time has passed."""
+    now = run.shell.clock.now()
+    key = (
+        run.base.commit,
+        sum(event.state is ConcernState.AUTO for event in ledger.concerns(run.shell.cluster_name)),
+    )
+    if key == run.approvals_key and now - run.approvals_at < ASK_FORGE:
+        return
+    run.approvals = read_approvals(run.shell, run.base, ledger)
+    run.approvals_key, run.approvals_at = key, now
+
+
+def _view(run: _Pass) -> View:
+    shell = run.shell
+    now = shell.clock.now()
+    snapshot = shell.cluster.snapshot()
+    if run.on_look is not None:
+        run.on_look(snapshot)
+    run.seen = stages(snapshot.of("VirtualMachineInstanceMigration"))
+    return run.base.view(
+        snapshot,
+        run.journal.seen,
+        run.approvals.approved,
+        now=now,
+        stop=run.stop,
+        judge_groups=not run.judged,
+    )
+
+
+def stop_reason(run: _Pass, *, start: bool = True) -> str:
+    """Why nothing may start now, or "". Everything stops if something cannot be read."""
+    if not start:
+        return "nothing is started by this command"
+    if run.base.settings.mode == "Observe":
+        return OBSERVE
+    reason = ledger_stop(run.journal.ledger, run.shell.cluster_name)
+    return reason or forge_skew(run.shell) or cluster_stop(run.shell)
+
+
+def _may_still(run: _Pass) -> str:
+    """Read the stop flag again; called before every effect."""
+    try:
+        run.journal.read()
+    except GitbotError as error:
+        return f"{UNREADABLE} in the ledger: {error}"
+    return ledger_stop(run.journal.ledger, run.shell.cluster_name) or cluster_stop(run.shell)
+
+
+def _act(run: _Pass, view: View, steps: Steps) -> bool:
+    acted = False
+    for effect in steps.effects:
+        if run.shell.interrupted():  # the next pass does what the ledger has as intended
+            return acted
+        if not isinstance(effect, DeleteMigration):
+            stop = _may_still(run)
+            if stop:
+                run.stop = stop
+                run.shell.say(f"stopped: {stop}")
+                return acted
+        if isinstance(effect, CreateMigration) and (
+            reason := left_out(run.shell, view, run.journal.seen, effect)
+        ):
+            run.shell.say(f"{effect.event.vm} is not moved: {reason}", request=effect.approved.id)
+            continue
+        outcome = do_effect(run.shell, run.base, effect)
+        run.journal.note(*outcome)
+        created = [event for event in outcome if event.state is MoveState.CREATED]
+        run.created += len(created)
+        run.states.update(str(event.state) for event in outcome if event.state in FINAL_STATES)
+        acted = acted or not isinstance(effect, LabelNode)
+    return acted

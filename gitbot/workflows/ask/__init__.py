@@ -1,0 +1,45 @@
+"""Ask: what is going on, for people. This room never changes the cluster or the ledger.
+
+`status` shows what runs, what waits and what failed; `history` finds lines of the ledger;
+`write_dashboard` keeps one issue up to date. `cluster_checks`, `repository_checks` and
+`rights_checks` find what would keep gitbot from working, for doctor.
+"""
+
+from __future__ import annotations
+
+from gitbot.workflows.ask.dashboard import write_dashboard
+from gitbot.workflows.ask.doctor import (
+    Questions,
+    cluster_checks,
+    repository_checks,
+    rights_checks,
+)
+from gitbot.workflows.ask.history import Query, history
+from gitbot.workflows.ask.known import known_requests
+from gitbot.workflows.ask.listing import Listing, listing, name_of_row
+from gitbot.workflows.ask.maintenance import NodeStatus
+from gitbot.workflows.ask.openings import NextOpening
+from gitbot.workflows.ask.page import status_document
+from gitbot.workflows.ask.places import Row
+from gitbot.workflows.ask.status import RequestStatus, StatusResult, status
+
+__all__ = [
+    "Listing",
+    "NextOpening",
+    "NodeStatus",
+    "Query",
+    "Questions",
+    "RequestStatus",
+    "Row",
+    "StatusResult",
+    "cluster_checks",
+    "history",
+    "known_requests",
+    "listing",
+    "name_of_row",
+    "repository_checks",
+    "rights_checks",
+    "status",
+    "status_document",
+    "write_dashboard",
+]

@@ -1,0 +1,182 @@
+"""The dashboard issue of a cluster: what runs, what waits and for what, what failed, what is back.
+
+gitbot finds the issue by a hidden marker and edits it in place. The text has no time of its own, so
+a pass without news edits nothing. gitbot never reads it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from gitbot.errors import ForgeError
+from gitbot.execution.approval import NotApproved
+from gitbot.execution.requests import RequestRecord, RequestState, fold_requests
+from gitbot.execution.state import concerns_of, occurrences_of
+from gitbot.execution.values import Waiting
+from gitbot.model.events import ForeignMove, NodeState
+from gitbot.model.instants import format_instant
+from gitbot.model.ledger import Ledger
+from gitbot.model.words import first_of
+from gitbot.ports.forge import PullRequest
+from gitbot.reports import Section, fit, inert
+from gitbot.workflows.ask.maintenance import NodesByOccurrence, nodes_of
+from gitbot.workflows.feedback import MEMORY
+from gitbot.workflows.shell import Shell
+
+LIMIT = 60_000  # bytes, below GitHub's 65,536 characters
+_FAILED = frozenset({RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DashboardFacts:
+    """What a dashboard shows. `records` are all requests."""
+
+    cluster: str
+    now: int
+    stop: str
+    records: Mapping[str, RequestRecord]
+    nodes: NodesByOccurrence
+    waiting: tuple[Waiting, ...]
+    refused: tuple[NotApproved, ...]
+    pulls: tuple[PullRequest, ...]
+
+
+def marker(cluster: str) -> str:
+    return f"<!-- gitbot:dashboard:{cluster} -->"
+
+
+def write_dashboard(
+    shell: Shell,
+    ledger: Ledger,
+    *,
+    stop: str,
+    waiting: tuple[Waiting, ...],
+    refused: tuple[NotApproved, ...],
+) -> None:
+    """Bring the issue up to date. If it cannot be written, report that and go on.
+
+    gitbot opens it once there is something to do in the cluster.
+    """
+    cluster = shell.cluster_name
+    moves = any(not isinstance(event, ForeignMove) for event in ledger.requests(cluster))
+    if not (moves or occurrences_of(ledger, cluster) or concerns_of(ledger, cluster)):
+        return
+    try:
+        scene = DashboardFacts(
+            cluster=cluster,
+            now=shell.clock.now(),
+            stop=stop,
+            records=fold_requests(ledger, cluster),
+            nodes=nodes_of(ledger, cluster),
+            waiting=waiting,
+            refused=refused,
+            pulls=shell.own_pulls(),
+        )
+        mark, title = marker(cluster), f"gitbot on {cluster}"
+        shell.forge.upsert_issue(marker=mark, title=title, body=f"{mark}\n{body(scene)}")
+    except ForgeError as error:
+        shell.say(f"the dashboard is not written: {error}")
+
+
+def body(scene: DashboardFacts) -> str:
+    """The dashboard in Markdown. The oldest finished requests are cut first."""
+    open_ones = [item for item in scene.records.values() if not item.finished]
+    waits = {(item.request, item.move): item for item in scene.waiting}
+    parts: list[Section] = [Section(head=_head(scene))]
+    parts += _section("Running", map(_running, filter(_runs, open_ones)), 1)
+    timed = [item for item in open_ones if not _runs(item) and _opens(item, waits)]
+    parts += _section("Waiting for a window", (_timed(item, waits) for item in timed), 2)
+    held = [item for item in open_ones if not _runs(item) and item not in timed]
+    parts += _section("Held", (_held(scene, item, waits) for item in held), 3)
+    ended = [item for item in scene.records.values() if item.finished]
+    lately = [item for item in ended if scene.now - item.changed_at <= MEMORY]
+    failed = [item for item in lately if item.state in _FAILED]
+    parts += _section("Failed", map(_failed, failed), 4)
+    refused = [item for item in scene.refused if scene.now - item.merged_at <= MEMORY]
+    parts += _section("Merged without effect", map(_refused, refused), 5)
+    parts += _section("Nodes in maintenance", _node_lines(scene, returned=False), 6)
+    parts += _section("Returned", _node_lines(scene, returned=True), 7)
+    parts += _section("Open proposals", map(_pull, scene.pulls), 8)
+    ended = [item for item in lately if item not in failed]
+    parts += _section("Ended within a week", map(_ended, ended), 9)
+    if len(parts) == 1:
+        parts.append(Section(head="Nothing is running, and nothing waits.\n\n"))
+    parts.append(Section(head="```console\ngitbot status\ngitbot hold\n```\n"))
+    return fit(parts, limit=LIMIT)
+
+
+def _head(scene: DashboardFacts) -> str:
+    title = f"gitbot on {inert.code(scene.cluster)}"
+    if not scene.stop:
+        return f"{title}\n\n"
+    return f"{title}\n\n**Stopped**: {inert.markdown(scene.stop)}\n\n"
+
+
+def _section(title: str, lines: Iterable[str], rank: int) -> list[Section]:
+    items = tuple(f"- {line}\n" for line in lines)
+    if not items:
+        return []
+    return [Section(head=f"### {title}\n\n", items=items, foot="\n", rank=rank)]
+
+
+def _runs(record: RequestRecord) -> bool:
+    return any(move.under_way for move in record.moves.values())
+
+
+def _running(record: RequestRecord) -> str:
+    under_way = [move for _, move in sorted(record.moves.items()) if move.under_way]
+    ended = sum(move.final for move in record.moves.values())
+    targets = [f"{inert.code(str(move.vm))} to {inert.code(move.to)}" for move in under_way]
+    share = f"{ended} of {len(record.moves)} ended"
+    return f"{inert.code(record.id)}: {share}; {first_of(targets, 5)}"
+
+
+def _opens(record: RequestRecord, waits: Mapping[tuple[str, int], Waiting]) -> int:
+    found = (waits.get((record.id, number)) for number in record.moves)
+    return min((item.until for item in found if item and item.until), default=0)
+
+
+def _timed(record: RequestRecord, waits: Mapping[tuple[str, int], Waiting]) -> str:
+    opens = format_instant(_opens(record, waits))
+    left = sum(not move.final for move in record.moves.values())
+    return f"{inert.code(record.id)}: {left} {'move' if left == 1 else 'moves'}, opens {opens}"
+
+
+def _held(
+    scene: DashboardFacts, record: RequestRecord, waits: Mapping[tuple[str, int], Waiting]
+) -> str:
+    found = (waits.get((record.id, number)) for number in sorted(record.moves))
+    reasons = dict.fromkeys(item.reason for item in found if item)
+    known = [move.reason for move in record.moves.values() if move.reason and not move.final]
+    why = "; ".join(list(reasons)[:3]) or scene.stop or next(iter(known), "the next pass goes on")
+    return f"{inert.code(record.id)}: {inert.markdown(why)}"
+
+
+def _failed(record: RequestRecord) -> str:
+    reasons = dict.fromkeys(
+        move.reason for _, move in sorted(record.moves.items()) if move.final and move.reason
+    )
+    why = f": {inert.markdown('; '.join(list(reasons)[:3]))}" if reasons else ""
+    return f"{inert.code(record.id)} {record.state}{why}"
+
+
+def _ended(record: RequestRecord) -> str:
+    return f"{inert.code(record.id)} {record.state}"
+
+
+def _refused(item: NotApproved) -> str:
+    return f"pull request {item.pull_request}: {inert.markdown(item.reason)}"
+
+
+def _pull(pull: PullRequest) -> str:
+    place = f"[{pull.number}]({pull.url})" if pull.url.startswith("https://") else str(pull.number)
+    return f"{place}: {inert.markdown(pull.title)}"
+
+
+def _node_lines(scene: DashboardFacts, *, returned: bool) -> Iterator[str]:
+    for occurrence, nodes in scene.nodes.items():
+        for node in nodes:
+            is_wanted = (node.state is NodeState.RETURNED) is returned
+            if is_wanted and node.state is not NodeState.CLOSED:
+                yield f"{inert.code(node.node)} {node.state} ({inert.code(str(occurrence))})"

@@ -1,0 +1,263 @@
+"""Doctor: finds what would keep gitbot from working, before a night depends on it.
+
+It asks everything, even after failures; every failure comes with its fix. It changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from gitbot.execution.facts import ClusterFacts
+from gitbot.execution.state import stop_flag, window_as_merged
+from gitbot.intents import MaintenanceWindowSpec
+from gitbot.kubernetes.objects import at
+from gitbot.kubevirt.limits import limits_of
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.diagnosis import Check, Outcome, asked, failed, passed, warned
+from gitbot.model.events import MoveEvent
+from gitbot.model.instants import format_instant
+from gitbot.model.problem import PlacementProblem
+from gitbot.settings import Settings
+from gitbot.workflows.ask.maintenance import cordon_of, nodes_of
+from gitbot.workflows.pauses import base_head
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.snapshots import snapshot_branch
+from gitbot.workflows.stops import MAX_SKEW
+
+RBAC = "deploy/rbac"
+APPLY_RBAC = f"kubectl apply -k {RBAC}"
+
+
+class Questions(Protocol):
+    """Questions to a cluster about rights and KubeVirt; answers are words for people."""
+
+    def missing(self, group: str) -> tuple[str, ...]:
+        """Rights of a group (read, stop-flag, move, nodes) that the account lacks."""
+
+    def excess(self) -> tuple[str, ...]:
+        """Rights that the account has and gitbot never uses."""
+
+    def pins(self) -> bool:
+        """Whether migrations have `spec.addedNodeSelector`."""
+
+
+def repository_checks(shell: Shell, *, rehearse: Callable[[], None]) -> tuple[Check, ...]:
+    """Configuration, ledger, published snapshot and stop flag. `rehearse` must not push."""
+    return (
+        *asked("configuration/base", lambda: _base(shell)),
+        *asked("ledger/read", lambda: _ledger(shell)),
+        *asked("ledger/push", lambda: _push(rehearse)),
+        *asked("snapshot/published", lambda: _snapshot(shell)),
+    )
+
+
+def _base(shell: Shell) -> Iterable[Check]:
+    base = shell.read_base(base_head(shell))
+    yield passed("configuration/base", f"{shell.base_branch} is at {base.commit[:12]} and valid")
+    if base.settings.mode == "Observe":
+        fix = "write mode: Enforce in .gitbot.yaml when you trust what the comments show"
+        yield warned("configuration/mode", "mode Observe: plans and comments, applies nothing", fix)
+    else:
+        yield passed("configuration/mode", "mode Enforce: what is approved is carried out")
+
+
+def _ledger(shell: Shell) -> Iterable[Check]:
+    ledger = shell.ledger_store.read()
+    count = len(ledger.events)
+    words = f"{count} {'entry' if count == 1 else 'entries'}, the chain is whole"
+    yield passed("ledger/read", words)
+    enforces = shell.read_base(base_head(shell)).settings.mode == "Enforce"
+    if enforces and not any(
+        isinstance(event, MoveEvent) for event in ledger.requests(shell.cluster_name)
+    ):
+        fix = "write mode: Observe in .gitbot.yaml for the first days: plans without effect"
+        yield warned("configuration/first-days", "nothing was moved yet, and mode is Enforce", fix)
+    reason = stop_flag(ledger, shell.cluster_name)
+    if reason:
+        yield warned(
+            "ledger/hold", f"everything is stopped: {reason}", 'gitbot resume --reason "..."'
+        )
+
+
+def _push(rehearse: Callable[[], None]) -> Iterable[Check]:
+    rehearse()
+    yield passed("ledger/push", "gitbot may push branch gitbot/ledger (nothing was pushed)")
+
+
+def _snapshot(shell: Shell) -> Iterable[Check]:
+    name = "snapshot/published"
+    settings = shell.read_base(base_head(shell)).settings
+    run = "let `gitbot reconcile` run: every ten minutes, or with --watch"
+    if not settings.publish_snapshot:
+        fix = "set publishSnapshot: true, or give pull request jobs access to the cluster"
+        yield warned(name, "publishSnapshot is off: jobs without a cluster cannot plan", fix)
+        return
+    head = shell.repository.resolve(snapshot_branch(shell.cluster_name))
+    if head is None:
+        yield warned(name, f"no snapshot of {shell.cluster_name} is published yet", run)
+        return
+    taken = shell.repository.commit(head).time
+    age = shell.clock.now() - taken
+    words = f"the newest was taken {format_instant(taken)}, {age // 60} min ago"
+    if age < -MAX_SKEW:
+        words = f"the newest is from the future: taken {format_instant(taken)}"
+        yield warned(name, f"{words}, {-age} s ahead of this machine's clock", _SET_CLOCK)
+    elif age > settings.snapshot_max_age:
+        oldest = settings.snapshot_max_age // 60
+        yield failed(name, f"{words}; plans need one of at most {oldest} min", run)
+    else:
+        yield passed(name, words)
+
+
+def cluster_checks(shell: Shell, questions: Questions) -> tuple[Check, ...]:
+    found = asked("cluster/clock", lambda: _clock(shell))
+    if found[0].outcome is Outcome.FAIL and found[0].fix != _SET_CLOCK:
+        return found  # the cluster will not answer the rest either
+    return (
+        *found,
+        *rights_checks(questions, shell.read_base(base_head(shell)).settings),
+        *asked("cluster/nodes", lambda: _nodes(shell, questions)),
+        *asked("kubevirt/version", lambda: _kubevirt(shell)),
+        *asked("cluster/cordons", lambda: _cordons(shell)),
+    )
+
+
+_SET_CLOCK = "synchronise the clocks of this machine and of the control plane (NTP)"
+
+
+def _clock(shell: Shell) -> Iterable[Check]:
+    skew = shell.cluster.server_time() - shell.clock.now()
+    words = f"the API server's clock is {abs(skew)} s {'ahead of' if skew > 0 else 'behind'} ours"
+    if abs(skew) > MAX_SKEW:
+        message = f"{words}; with more than {MAX_SKEW} s nothing is started"
+        yield failed("cluster/clock", message, _SET_CLOCK)
+    else:
+        yield passed("cluster/clock", words)
+
+
+_GRANTS = (
+    ("cluster/read", "read", "gitbot-reader", "gitbot may read what a snapshot holds"),
+    ("cluster/stop-flag", "stop-flag", "gitbot-hold-reader", "gitbot may read the stop flag"),
+    ("cluster/move", "move", "gitbot-mover", "gitbot may create and delete migrations"),
+)
+
+
+def rights_checks(questions: Questions, settings: Settings) -> tuple[Check, ...]:
+    """What a cluster alone can answer, when the forge and its repository are out of reach."""
+    return (
+        *asked("cluster/read", lambda: _rights(questions, settings)),
+        *asked("cluster/too-much", lambda: _excess(questions)),
+        *asked("kubevirt/pins", lambda: _pins(questions)),
+    )
+
+
+def _rights(questions: Questions, settings: Settings) -> Iterable[Check]:
+    observes = settings.mode == "Observe"
+    for name, group, role, good in _GRANTS:
+        missing = questions.missing(group)
+        fix = f"a cluster administrator gives it: {APPLY_RBAC}, or binds role {role} to the account"
+        if not missing:
+            yield passed(name, good)
+        elif group == "move" and observes:
+            message = f"not allowed: {', '.join(missing)}; mode Observe does not need it"
+            yield warned(name, message, fix)
+        else:
+            yield failed(name, f"not allowed: {', '.join(missing)}", fix)
+
+
+def _nodes(shell: Shell, questions: Questions) -> Iterable[Check]:
+    base = shell.read_base(base_head(shell))
+    cordons = any(
+        isinstance(intent.spec, MaintenanceWindowSpec) and intent.spec.drain.cordon == "Gitbot"
+        for intent in base.intents.intents
+    )
+    if not questions.missing("nodes"):
+        yield passed("cluster/nodes", "gitbot may label and cordon nodes")
+    elif cordons:
+        message = "a window says `cordon: Gitbot`, and gitbot may not patch nodes"
+        yield failed("cluster/nodes", message, f"kubectl apply -f {RBAC}/optional-cordon.yaml")
+    else:
+        yield passed("cluster/nodes", "nodes in maintenance get no labels: that right is optional")
+
+
+def _excess(questions: Questions) -> Iterable[Check]:
+    found = questions.excess()
+    if found:
+        message = f"the account may do what gitbot never does: {', '.join(found)}"
+        fix = f"use the account gitbot-mover of {RBAC}, not a person's or an administrator's"
+        yield warned("cluster/too-much", message, fix)
+    else:
+        yield passed("cluster/too-much", "the account has no right that gitbot never uses")
+
+
+def _pins(questions: Questions) -> Iterable[Check]:
+    if questions.pins():
+        yield passed("kubevirt/pins", "migrations have spec.addedNodeSelector")
+    else:
+        message = "migrations have no spec.addedNodeSelector: no move can be given a target"
+        yield failed("kubevirt/pins", message, "upgrade KubeVirt to 1.6 or newer")
+
+
+def _kubevirt(shell: Shell) -> Iterable[Check]:
+    snapshot = shell.cluster.snapshot()
+    found = snapshot.of("KubeVirt")
+    if not found:
+        message = "there is no KubeVirt object in the cluster"
+        yield failed("kubevirt/version", message, "install KubeVirt, or choose another context")
+        return
+    version = str(at(found[0], "status", "observedKubeVirtVersion", default="")) or "unknown"
+    yield passed(
+        "kubevirt/version", f"KubeVirt {version}, Kubernetes {snapshot.kubernetes_version}"
+    )
+    settings = shell.read_base(base_head(shell)).settings
+    yield _limits(settings, shell.cluster_name, limits_of(found[0]))
+    yield _nodes_ready(snapshot)
+
+
+def _cordons(shell: Shell) -> Iterable[Check]:
+    """Every cordon of gitbot's that stands, also of occurrences that nobody shows any more."""
+    ledger, cluster = shell.ledger_store.read(), shell.cluster_name
+    facts = ClusterFacts.of(
+        PlacementProblem(cluster=cluster, now=shell.clock.now(), snapshot=shell.cluster.snapshot()),
+        (),
+    )
+    found = []
+    for occurrence, nodes in nodes_of(ledger, cluster).items():
+        begun = window_as_merged(ledger, cluster=cluster, occurrence=occurrence)
+        for node in nodes:
+            words = cordon_of(facts, node, begun.done if begun else "")
+            if words.startswith("cordoned by gitbot"):
+                found.append(f"{node.node} ({occurrence}): {words}")
+    name, fix = "cluster/cordons", "gitbot status shows what each of them waits for"
+    yield warned(name, "; ".join(found), fix) if found else passed(name, "no cordon of gitbot's")
+
+
+def _limits(settings: Settings, cluster: str, own: tuple[int, int]) -> Check:
+    configured = settings.cluster(cluster)
+    assert configured is not None
+    wanted = configured.limits
+    words = f"KubeVirt runs {own[0]} migrations at once, {own[1]} out of a node"
+    name = "kubevirt/limits"
+    if wanted.parallel > own[0] or wanted.per_source_node > own[1]:
+        message = f"{words}; the configuration asks for {wanted.parallel} and "
+        message += f"{wanted.per_source_node}: the lower ones count"
+        fix = "lower limits in .gitbot.yaml, or raise spec.configuration.migrations of KubeVirt"
+        return warned(name, message, fix)
+    return passed(name, words)
+
+
+def _nodes_ready(snapshot: ClusterSnapshot) -> Check:
+    nodes = len(snapshot.of("Node"))
+    ready = sum(
+        any(
+            item.get("type") == "Ready" and item.get("status") == "True"
+            for item in at(node, "status", "conditions", default=())
+        )
+        for node in snapshot.of("Node")
+    )
+    name = "cluster/nodes-ready"
+    if ready < nodes:
+        message = f"{ready} of {nodes} nodes are Ready"
+        return warned(name, message, "plans avoid the others; see kubectl get nodes")
+    return passed(name, f"all {nodes} nodes are Ready")

@@ -1,0 +1,29 @@
+"""Ids of requests that exist without a line in the ledger: approved, written, or still to come."""
+
+from __future__ import annotations
+
+from gitbot.execution.state import occurrences_of
+from gitbot.model.ledger import Ledger
+from gitbot.model.request_id import MigrationRequestId
+from gitbot.workflows.approvals import read_approvals
+from gitbot.workflows.look import readable_base
+from gitbot.workflows.shell import Shell
+
+
+def known_requests(shell: Shell, ledger: Ledger) -> frozenset[str]:
+    """The ids that a status may show beside those of the ledger. Reads no cluster."""
+    base = readable_base(shell).engine
+    approved = {item.id for item in read_approvals(shell, base, ledger).approved}
+    written = {
+        str(MigrationRequestId(namespace=intent.ref.namespace, name=intent.ref.name))
+        for intent, _ in base.intents.migration_requests
+    }
+    now = shell.clock.now()
+    openings = {
+        opening.drain
+        for intent, spec in base.intents.maintenance_windows
+        if spec.nodes is not None and (opening := base.opening(intent, now=now)) is not None
+    }
+    begun = occurrences_of(ledger, shell.cluster_name)
+    ours = {name for item in begun for name in (item.drain, item.homecoming)}
+    return frozenset(approved | written | openings | ours)

@@ -1,0 +1,194 @@
+"""One table of what is declared and how it is: intents, requests, windows, rules, moves, places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from gitbot.execution.requests import RequestRecord, fold_requests
+from gitbot.intents import Intent, MigrationRequestSpec
+from gitbot.intents.compile import allowed_for, request_id
+from gitbot.model.instants import FOREVER, Interval
+from gitbot.model.request_id import MigrationRequestId, parse_request_id
+from gitbot.workflows.ask.openings import NextOpening
+from gitbot.workflows.ask.places import Row, nodes_in, vms_in
+from gitbot.workflows.ask.status import StatusResult, look_at_all
+from gitbot.workflows.look import Look
+from gitbot.workflows.propose import ConcernSources, breaches_of
+from gitbot.workflows.shell import Shell
+
+_RULES = ("ZoneAntiAffinity", "PlacementRule")
+_WINDOWS = ("MaintenanceWindow", "FreezeWindow")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The rows of one kind, sorted. `not_read` and `broken` as in StatusResult."""
+
+    kind: str
+    cluster: str
+    now: int
+    zone: str
+    rows: tuple[Row, ...]
+    not_read: str = ""
+    broken: tuple[str, ...] = ()
+
+
+def listing(shell: Shell, kind: str) -> Listing:
+    """All rows of one kind. Without the cluster, nodes and VMs are not known."""
+    seen, page = look_at_all(shell)
+    sources = _RowSources(shell=shell, seen=seen, page=page)
+    rows: Mapping[str, Callable[[], Iterator[Row]]] = {
+        "intents": sources.intents,
+        "requests": sources.requests,
+        "windows": lambda: (row for row in sources.intents() if row.kind in _WINDOWS),
+        "rules": lambda: (row for row in sources.intents() if row.kind in _RULES),
+        "moves": sources.moves,
+        "nodes": lambda: nodes_in(seen, page),
+        "vms": lambda: vms_in(seen, page),
+    }
+    return Listing(
+        kind=kind,
+        cluster=page.cluster,
+        now=page.now,
+        zone=page.zone,
+        rows=tuple(sorted(rows[kind](), key=lambda row: (row.namespace, row.kind, row.name))),
+        not_read=page.not_read,
+        broken=page.broken,
+    )
+
+
+class _RowSources:
+    """What the rows of intents, requests and moves are made of."""
+
+    def __init__(self, *, shell: Shell, seen: Look, page: StatusResult) -> None:
+        self._shell = shell
+        self._seen = seen
+        self._page = page
+        self._records = fold_requests(seen.ledger, page.cluster)
+        self._openings = {item.intent.ref.id: item for item in page.openings}
+        self._introduced = cache(self._ask_introduced)
+
+    def intents(self) -> Iterator[Row]:
+        for intent in self._seen.base.intents.intents:
+            if intent.ref.kind == "MigrationRequest":
+                yield self._request(intent)
+            elif intent.ref.kind in _RULES:
+                yield self._row(intent, *self._rule(intent))
+            elif intent.ref.kind in _WINDOWS:
+                yield self._window(intent, self._openings.get(intent.ref.id))
+            else:
+                yield self._row(intent, "merged", "")
+
+    def requests(self) -> Iterator[Row]:
+        declared = {}
+        for intent, _ in self._seen.base.intents.migration_requests:
+            declared[request_id(intent)] = self._request(intent)
+        yield from declared.values()
+        for name, record in self._records.items():
+            if name not in declared:
+                known = parse_request_id(name)
+                namespace = getattr(known, "namespace", "")
+                yield Row(
+                    kind="Request",
+                    namespace=namespace,
+                    name=name,
+                    state=_state(record),
+                    health=_health(record),
+                    since=record.changed_at,
+                )
+
+    def moves(self) -> Iterator[Row]:
+        for item in self._page.requests:
+            for move in item.moves:
+                record = move.record
+                yield Row(
+                    kind="Move",
+                    namespace=record.vm.namespace,
+                    name=f"{item.record.id}/{record.number}",
+                    state=record.state,
+                    health=move.waits or record.reason,
+                    since=record.changed_at,
+                    where=f"{record.vm.name}: {record.source} -> {record.landed or record.to}",
+                )
+
+    def _request(self, intent: Intent) -> Row:
+        request = request_id(intent)
+        record = self._records.get(request)
+        if record is not None:
+            state, health = _state(record), _health(record)
+        else:
+            state, health = self._unplanned(request)
+        spec = intent.spec
+        assert isinstance(spec, MigrationRequestSpec), "BUG: a request without its spec"
+        zone = self._seen.base.revision.zone
+        allowed = allowed_for(self._seen.base.intents, spec, now=self._page.now, zone=zone)
+        ahead = [time for time in allowed if time.end > self._page.now and time.end - time.start]
+        opens = ahead[0] if ahead and 0 < ahead[0].start < FOREVER else None
+        over = record is not None and record.finished
+        return self._row(intent, state, health, opens=None if over else opens)
+
+    def _unplanned(self, request: str) -> tuple[str, str]:
+        if any(item.request == request for item in self._page.not_applied):
+            return "approved", "no pass has taken it up"
+        for item in self._page.not_planned:
+            if item.request == request:
+                return "not planned", item.reason
+        return ("unknown", "the cluster was not read") if self._page.not_read else ("proposed", "")
+
+    def _rule(self, intent: Intent) -> tuple[str, str]:
+        if self._page.not_read:
+            return "unknown", "the cluster was not read"
+        enforcement = getattr(intent.spec, "enforcement", "Required")
+        sources = ConcernSources.of(self._seen)
+        breaches = breaches_of(sources, intent.ref, required=enforcement == "Required")
+        if not breaches:
+            return "kept", ""
+        more = f"; and {len(breaches) - 1} more" if len(breaches) > 1 else ""
+        return "broken", f"{breaches[0].message}{more}"
+
+    def _window(self, intent: Intent, opening: NextOpening | None) -> Row:
+        if opening is None:
+            always = getattr(intent.spec, "schedule", None) is None
+            return self._row(intent, "open" if always else "over", "")
+        open_now = opening.open.contains(self._page.now)
+        row = self._row(intent, "open" if open_now else "closed", opening.state)
+        return replace(row, opens=opening.open, opening=opening.words)
+
+    def _row(
+        self, intent: Intent, state: str, health: str, *, opens: Interval | None = None
+    ) -> Row:
+        return Row(
+            kind=intent.ref.kind,
+            namespace=intent.ref.namespace,
+            name=intent.ref.name,
+            state=state,
+            health=health,
+            since=self._introduced(intent.ref.file),
+            opens=opens,
+            file=intent.ref.where,
+            labels=intent.labels,
+        )
+
+    def _ask_introduced(self, file: str) -> int:
+        commit = self._seen.base.introduced(file)
+        return self._shell.repository.commit(commit).time if commit else 0
+
+
+def _state(record: RequestRecord) -> str:
+    return "cancelled" if record.cancelled and record.finished else str(record.state)
+
+
+def _health(record: RequestRecord) -> str:
+    reasons = dict.fromkeys(move.reason for move in record.moves.values() if move.reason)
+    return record.cancelled or "; ".join(list(reasons)[:2])
+
+
+def name_of_row(row: Row) -> str:
+    """As `-o name` prints it: `kind/name`; a request's ledger id is its own name."""
+    if row.kind == "MigrationRequest":
+        return str(MigrationRequestId(namespace=row.namespace, name=row.name))
+    if row.kind in ("Request", "Move"):
+        return row.name
+    return f"{row.kind.lower()}/{row.name}"

@@ -1,0 +1,98 @@
+"""The next openings of windows and freezes, in their local time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gitbot.calendar import Occurrence, current_or_next, occurrence_words
+from gitbot.execution.requests import RequestRecord
+from gitbot.execution.values import Approved
+from gitbot.intents import Intent, ScheduleSpec
+from gitbot.intents.compile import Opening
+from gitbot.model.instants import Interval
+from gitbot.workflows.engine import Engine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextOpening:
+    """One window or freeze. `request` is the drain of the occurrence, "" if it drains nothing.
+
+    `words` say when, in local time; `state` is that of the drain, "" if it has none yet.
+    """
+
+    intent: Intent
+    open: Interval
+    words: str
+    request: str = ""
+    state: str = ""
+    next_command: str = ""
+
+
+def next_openings(
+    base: Engine,
+    records: Mapping[str, RequestRecord],
+    approved: tuple[Approved, ...],
+    *,
+    now: int,
+) -> tuple[NextOpening, ...]:
+    """Of every schedule the occurrence that is open or comes next, the soonest first."""
+    found = [*_windows(base, records, approved, now), *_freezes(base, now)]
+    return tuple(sorted(found, key=lambda item: (item.open, item.intent.ref)))
+
+
+def _windows(
+    base: Engine, records: Mapping[str, RequestRecord], approved: tuple[Approved, ...], now: int
+) -> Iterator[NextOpening]:
+    for intent, spec in base.intents.maintenance_windows:
+        opening = base.opening(intent, now=now) if spec.schedule is not None else None
+        if opening is None or spec.schedule is None:
+            continue
+        drains = spec.nodes is not None
+        yield NextOpening(
+            intent=intent,
+            open=opening.open,
+            words=words_of(spec.schedule, opening.open, zone=base.revision.zone, now=now),
+            request=opening.drain if drains else "",
+            state=drain_state(records, approved, opening.drain) if drains else "",
+            next_command=_next(base, records, approved, opening, now=now) if drains else "",
+        )
+
+
+def _freezes(base: Engine, now: int) -> Iterator[NextOpening]:
+    zone = base.revision.zone
+    for intent, spec in base.intents.freeze_windows:
+        if spec.schedule is None:
+            continue
+        found = current_or_next(spec.schedule.schedule(zone), now=now)
+        if found is not None:
+            words = words_of(spec.schedule, found.interval, zone=zone, now=now)
+            yield NextOpening(intent=intent, open=found.interval, words=words)
+
+
+def words_of(schedule: ScheduleSpec, interval: Interval, *, zone: str | None, now: int) -> str:
+    occurrence = Occurrence(start=interval.start, end=interval.end, id="")
+    return occurrence_words(occurrence, schedule.time_zone or zone or "UTC", now=now)
+
+
+def drain_state(
+    records: Mapping[str, RequestRecord], approved: tuple[Approved, ...], request: str
+) -> str:
+    record = records.get(request)
+    if record is not None:
+        return "cancelled" if record.cancelled else str(record.state)
+    return "approved" if any(item.id == request for item in approved) else ""
+
+
+def _next(
+    base: Engine,
+    records: Mapping[str, RequestRecord],
+    approved: tuple[Approved, ...],
+    opening: Opening,
+    *,
+    now: int,
+) -> str:
+    """`gitbot propose` for a drain that is announced and that nobody has planned."""
+    announced = opening.allowed.start - base.settings.proposals.announce <= now
+    known = drain_state(records, approved, opening.drain)
+    return "gitbot propose" if announced and not known else ""

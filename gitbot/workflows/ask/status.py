@@ -1,0 +1,280 @@
+"""Status: what runs, what waits and for what, what failed, and the next command to type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gitbot.errors import ClusterError, UsageError
+from gitbot.execution.accept import is_known, may_enter
+from gitbot.execution.requests import MoveRecord, RequestRecord, RequestState, fold_requests
+from gitbot.execution.values import Approved, Waiting
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.events import MoveState
+from gitbot.model.request_id import (
+    DrainId,
+    MigrationRequestId,
+    OccurrenceId,
+    ReturnId,
+    parse_request_id,
+)
+from gitbot.model.words import nearest
+from gitbot.ports.forge import PullRequest
+from gitbot.workflows.approvals import concern_branch
+from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
+from gitbot.workflows.ask.openings import NextOpening, next_openings
+from gitbot.workflows.ask.stops import ENFORCE, RESUME, StopLine, stop_lines
+from gitbot.workflows.look import (
+    Look,
+    ReadableBase,
+    look,
+    look_without_cluster,
+    readable_base,
+)
+from gitbot.workflows.propose import (
+    Away,
+    NotPlanned,
+    away_from_home,
+    concern_name,
+    not_planned,
+)
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.stops import OBSERVE
+
+NOTHING = "nothing is approved: "
+_FAILED = (RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED)
+RECENT = 86_400  # seconds for which a finished request stays on the list
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveStatus:
+    """One move, and what it waits for ("" if it does not wait); `until` in seconds UTC or 0."""
+
+    record: MoveRecord
+    waits: str = ""
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestStatus:
+    """One request with its moves, and the next command for a person ("" for none)."""
+
+    record: RequestRecord
+    moves: tuple[MoveStatus, ...]
+    next_command: str = ""
+
+    @property
+    def section(self) -> str:
+        """Where it stands on the page: running, waiting, held, failed or ended."""
+        if self.record.finished:
+            return "failed" if self.record.state in _FAILED else "ended"
+        if any(move.record.under_way for move in self.moves):
+            return "running"
+        if any(move.record.state is MoveState.HELD for move in self.moves):
+            return "held"
+        return "waiting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotApplied:
+    """An approved request that the ledger does not have yet. Pull request 0: approved by policy."""
+
+    pull_request: int
+    request: str
+    next_command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusResult:
+    """Everything that `gitbot status` shows. `refused` are merges that approved nothing.
+
+    `broken` are the errors of the base branch; if there are any, the rest is shown with the intents
+    of `commit`, the newest one without errors.
+
+    `not_applied` are approved, but no pass has taken them up yet; `not_planned` are requests of the
+    base branch without an approved plan.
+
+    `not_read` says why the cluster could not be read, or "". If set, it is unknown what waits,
+    which VMs are outside a plan, which requests have none, and whether the cluster's stop flag is
+    set.
+    """
+
+    cluster: str
+    now: int
+    stop: str
+    requests: tuple[RequestStatus, ...]
+    nodes: Mapping[OccurrenceId, tuple[NodeStatus, ...]]
+    pulls: tuple[PullRequest, ...]
+    refused: tuple[str, ...]
+    commit: str = ""
+    broken: tuple[str, ...] = ()
+    stops: tuple[StopLine, ...] = ()
+    away: tuple[Away, ...] = ()
+    openings: tuple[NextOpening, ...] = ()
+    not_applied: tuple[NotApplied, ...] = ()
+    not_planned: tuple[NotPlanned, ...] = ()
+    not_read: str = ""
+    zone: str = "UTC"
+
+    @property
+    def unplanned(self) -> Mapping[str, tuple[NamespacedName, ...]]:
+        """VMs on draining nodes that no approved plan covers, by node."""
+        nodes = (node for each in self.nodes.values() for node in each)
+        return {node.record.node: node.unplanned for node in nodes if node.unplanned}
+
+
+def status(shell: Shell, *, request: str = "") -> StatusResult:
+    """Look at everything, or at one `request`, finished or not.
+
+    If the cluster cannot be read, the result has the rest, and `not_read` says why; if the base
+    branch has errors, `broken` has them. Raises UsageError for an unknown request.
+    """
+    seen, result = look_at_all(shell)
+    if not request:
+        return result
+    return _only(result, request, fold_requests(seen.ledger, shell.cluster_name), seen)
+
+
+def look_at_all(shell: Shell) -> tuple[Look, StatusResult]:
+    """As `status`, with the look that it is made from."""
+    ledger = shell.ledger_store.read()
+    readable = readable_base(shell)
+    base = readable.engine
+    try:
+        seen = look(shell, ledger, base=base)
+    except ClusterError as error:
+        seen = look_without_cluster(shell, ledger, unread=str(error), base=base)
+    return seen, _whole(shell, seen, readable)
+
+
+def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
+    records = fold_requests(seen.ledger, shell.cluster_name)
+    pulls = shell.own_pulls()
+    away = away_from_home(seen, pulls)
+    approved = seen.approvals.approved
+    observe = OBSERVE if seen.base.settings.mode == "Observe" else ""
+    return StatusResult(
+        cluster=shell.cluster_name,
+        now=seen.now,
+        stop=seen.stop or observe,
+        commit=readable.commit,
+        broken=readable.broken,
+        stops=stop_lines(seen, broken=bool(readable.broken)),
+        requests=tuple(
+            _request(seen, record)
+            for record in records.values()
+            if not record.finished or seen.now - record.changed_at <= RECENT
+        ),
+        nodes=maintenance(seen, records, away, apply=apply_command(seen)),
+        away=away,
+        openings=next_openings(seen.base, records, approved, now=seen.now),
+        pulls=pulls,
+        refused=tuple(
+            f"pull request {item.pull_request}: {NOTHING}"
+            f"{item.reason.removeprefix(NOTHING)}; next: gitbot propose"
+            for item in seen.approvals.refused
+        ),
+        not_applied=not_applied(seen, shell.cluster_name),
+        not_planned=() if seen.unread else not_planned(shell, seen, pulls),
+        not_read=seen.unread,
+        zone=seen.base.revision.zone or "UTC",
+    )
+
+
+def _only(
+    whole: StatusResult, request: str, records: Mapping[str, RequestRecord], seen: Look
+) -> StatusResult:
+    """That request alone: its moves, its nodes and VMs, and what keeps it from starting."""
+    record = records.get(request)
+    one = replace(
+        whole,
+        requests=(_request(seen, record),) if record is not None else (),
+        nodes={
+            occurrence: nodes
+            for occurrence, nodes in whole.nodes.items()
+            if request in (occurrence.drain, occurrence.homecoming)
+        },
+        away=tuple(
+            item
+            for item in whole.away
+            if request in (item.occurrence.drain, item.occurrence.homecoming)
+        ),
+        openings=tuple(item for item in whole.openings if item.request == request),
+        pulls=tuple(
+            pull
+            for pull in whole.pulls
+            if pull.branch == concern_branch(whole.cluster, _concern(request))
+        ),
+        refused=(),
+        not_applied=tuple(item for item in whole.not_applied if item.request == request),
+        not_planned=tuple(item for item in whole.not_planned if item.request == request),
+    )
+    if not any(
+        (one.requests, one.nodes, one.openings, one.pulls, one.not_applied, one.not_planned)
+    ):
+        near = nearest(request, list(records))
+        known = f"did you mean {near}?" if near else f"known: {', '.join(records) or 'none'}"
+        raise UsageError(f"the ledger knows no request {request}; {known}")
+    return one
+
+
+def _concern(request: str) -> str:
+    """The concern whose pull request is about a request alone; "" if there is no such."""
+    match parse_request_id(request):
+        case MigrationRequestId() as known:
+            return concern_name("request", f"{known.namespace.replace('-', '--')}-{known.name}")
+        case DrainId(occurrence=occurrence):
+            return concern_name("drain", occurrence.window, occurrence.id)
+        case ReturnId(occurrence=occurrence):
+            return concern_name("return", occurrence.window, occurrence.id)
+        case _:
+            return ""
+
+
+def _request(seen: Look, record: RequestRecord) -> RequestStatus:
+    waiting = {item.move: item for item in seen.steps.waiting if item.request == record.id}
+    moves = tuple(_move(move, waiting.get(number)) for number, move in sorted(record.moves.items()))
+    return RequestStatus(record=record, moves=moves, next_command=_next(seen, record))
+
+
+def _move(record: MoveRecord, waiting: Waiting | None) -> MoveStatus:
+    if waiting is None:
+        return MoveStatus(record=record)
+    return MoveStatus(record=record, waits=waiting.reason, until=waiting.until)
+
+
+def _next(seen: Look, record: RequestRecord) -> str:
+    if seen.stop and not record.finished:
+        return "" if seen.ledger.unknown(seen.problem.cluster) else RESUME
+    if any(item.request == record.id for item in seen.steps.stale):
+        return "gitbot propose"
+    failed = [move for move in record.moves.values() if move.state is MoveState.FAILED]
+    if failed:
+        return f"gitbot explain vm/{failed[0].vm.name} -n {failed[0].vm.namespace}"
+    return "" if record.finished else apply_command(seen)
+
+
+def not_applied(seen: Look, cluster: str) -> tuple[NotApplied, ...]:
+    """Merged and approved, but no pass of apply has taken it up."""
+    records = fold_requests(seen.ledger, cluster)
+    return tuple(
+        NotApplied(
+            pull_request=item.approval.pull_request,
+            request=item.id,
+            next_command=apply_command(seen),
+        )
+        for item in seen.approvals.approved
+        if _is_new(item, records.get(item.id, RequestRecord(id=item.id)))
+    )
+
+
+def _is_new(item: Approved, record: RequestRecord) -> bool:
+    new = tuple(move for move in item.moves if not is_known(record, item, move))
+    return bool(new) and may_enter(record, item, new)
+
+
+def apply_command(seen: Look) -> str:
+    """The command that carries on with approved work."""
+    if seen.base.settings.mode == "Observe":
+        return ENFORCE
+    return RESUME if seen.stop else "gitbot apply"

@@ -1,0 +1,48 @@
+"""What keeps everything from starting: who said so, why, and what lifts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gitbot.execution.state import ledger_stop, not_understood
+from gitbot.model.events import StopSet
+from gitbot.workflows.look import Look
+from gitbot.workflows.stops import OBSERVE, UNREADABLE
+
+RESUME = "gitbot resume --by NAME"
+LOOK_AT_BASE = "git pull && gitbot lint"
+ENFORCE = "mode: Enforce in .gitbot.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopLine:
+    """One reason why nothing starts. `by` and `since` (seconds UTC) are "" and 0 if unknown."""
+
+    reason: str
+    by: str = ""
+    since: int = 0
+    next_command: str = ""
+
+
+def stop_lines(seen: Look, *, broken: bool) -> tuple[StopLine, ...]:
+    return tuple(_lines(seen, broken=broken))
+
+
+def _lines(seen: Look, *, broken: bool) -> Iterator[StopLine]:
+    cluster = seen.base.revision.cluster
+    unknown = not_understood(seen.ledger, cluster)
+    flag = ledger_stop(seen.ledger, cluster)
+    if unknown:
+        yield StopLine(reason=unknown)
+    elif flag:
+        last = seen.ledger.stops(cluster)[-1]
+        by = last.author if isinstance(last, StopSet) else ""
+        yield StopLine(reason=flag, by=by, since=last.time, next_command=RESUME)
+    elif seen.stop:
+        command = "gitbot doctor" if seen.stop.startswith(UNREADABLE) else RESUME
+        yield StopLine(reason=seen.stop, next_command=command)
+    if broken:
+        yield StopLine(reason="the base branch has errors", next_command=LOOK_AT_BASE)
+    if seen.base.settings.mode == "Observe":
+        yield StopLine(reason=OBSERVE, next_command=ENFORCE)

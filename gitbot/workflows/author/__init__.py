@@ -1,0 +1,11 @@
+"""Author: write an intent for a person, on a branch, and open its pull request.
+
+`check_new` judges the intent as a pull request with it would be judged. `open_new` commits its file
+on a branch of its own and opens the pull request. Neither touches the cluster.
+"""
+
+from __future__ import annotations
+
+from gitbot.workflows.author.run import NewIntent, check_new, open_new, with_free_name
+
+__all__ = ["NewIntent", "check_new", "open_new", "with_free_name"]

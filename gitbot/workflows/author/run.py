@@ -1,0 +1,114 @@
+"""A new intent as a value, its check on top of the base branch, and its pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gitbot.documents import write_shown
+from gitbot.errors import ConflictError
+from gitbot.execution.requests import fold_requests
+from gitbot.model.ledger import Ledger
+from gitbot.model.names import API_VERSION
+from gitbot.model.request_id import DrainId, MigrationRequestId, parse_request_id
+from gitbot.ports.forge import PullRequest, PullState
+from gitbot.workflows.check import CheckResult, check_texts
+from gitbot.workflows.revision import INTENTS, Texts, texts_at
+from gitbot.workflows.shell import Shell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewIntent:
+    """An intent that a person asked for in words. `verb` names its branch: `move`, `drain`.
+
+    `spec` has the names of a file. `namespace` is "" for kinds that act in the whole cluster.
+    """
+
+    kind: str
+    name: str
+    spec: Mapping[str, Any]
+    verb: str
+    title: str
+    namespace: str = ""
+    note: str = ""
+
+    @property
+    def branch(self) -> str:
+        return f"{self.verb}/{'-'.join(filter(None, (self.namespace, self.name)))}"
+
+    def path(self, cluster: str) -> str:
+        """Requests and rules in the folder of their namespace, what acts everywhere above."""
+        return "/".join(filter(None, (f"{INTENTS}{cluster}", self.namespace, f"{self.name}.yaml")))
+
+    @property
+    def text(self) -> str:
+        metadata = {"name": self.name} | ({"namespace": self.namespace} if self.namespace else {})
+        return write_shown(
+            {
+                "apiVersion": API_VERSION,
+                "kind": self.kind,
+                "metadata": metadata,
+                "spec": dict(self.spec),
+            }
+        )
+
+
+def with_free_name(shell: Shell, new: NewIntent) -> NewIntent:
+    """The intent under its name, or the first with a number behind it that nothing has or had.
+
+    A request's name is used once: finished requests keep theirs.
+    """
+    base = shell.repository.commit(shell.base_branch).id
+    intents = shell.read_base(base).intents.intents
+    taken = {item.ref.name for item in intents if item.ref.namespace == new.namespace}
+    for request in fold_requests(shell.ledger_store.read(), shell.cluster_name):
+        match parse_request_id(request):
+            case MigrationRequestId() as known if known.namespace == new.namespace:
+                taken.add(known.name)
+            case DrainId(occurrence=occurrence) if not new.namespace:
+                taken.add(occurrence.window)
+    branches = {pull.branch for pull in shell.forge.list_pulls(state=PullState.OPEN)}
+    numbered = (f"{new.name}-{number}" for number in range(2, len(taken) + len(branches) + 3))
+    named = (replace(new, name=name) for name in (new.name, *numbered))
+    return next(item for item in named if item.name not in taken and item.branch not in branches)
+
+
+def check_new(shell: Shell, new: NewIntent) -> CheckResult:
+    """What the check of a pull request with this intent would say now."""
+    base = shell.repository.commit(shell.base_branch).id
+    ledger: Ledger = shell.ledger_store.read()
+    before = texts_at(shell.repository, base, commit=base)
+    path = new.path(shell.cluster_name)
+    if path in before.files:
+        raise ConflictError(f"{path} exists already", hint="choose another name with --name")
+    after = Texts(files={**before.files, path: new.text.encode()})
+    return check_texts(shell, ledger, before=before, after=after)
+
+
+def open_new(shell: Shell, new: NewIntent) -> PullRequest:
+    """Commit the file on its branch and open the pull request. Raises ConflictError."""
+    base = shell.repository.commit(shell.base_branch).id
+    taken = ConflictError(
+        f"branch {new.branch} exists already", hint="choose another name with --name"
+    )
+    if any(pull.branch == new.branch for pull in shell.forge.list_pulls(state=PullState.OPEN)):
+        raise taken
+    try:
+        shell.repository.write_commit(
+            branch=new.branch,
+            expected=None,
+            files={new.path(shell.cluster_name): new.text.encode()},
+            message=f"{new.title}\n\n{new.note}".strip() + "\n",
+            time=shell.clock.now(),
+            parents=(base,),
+        )
+    except ConflictError as error:
+        raise taken from error
+    return shell.forge.open_pull(
+        branch=new.branch,
+        base_branch=shell.base_branch,
+        title=new.title,
+        body=new.note,
+        labels=(),
+    )

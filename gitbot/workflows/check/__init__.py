@@ -1,0 +1,51 @@
+"""Check: judge what a plan would do; for a working tree, a commit, or a pull request.
+
+`check` reads texts, plans, replays the plan and judges it: values in, one `CheckResult` out. For an
+open pull request `publish` does the same on the result of merging it, records in the ledger what it
+shows, and writes comment, checks and labels: a merge approves what the ledger has. `refresh_pulls`
+publishes again if what was shown may no longer hold.
+"""
+
+from __future__ import annotations
+
+from gitbot.workflows.check.one import (
+    IntentVerdict,
+    VmVerdict,
+    check_one,
+    evidence_of,
+    judge_vm,
+)
+from gitbot.workflows.check.publish import (
+    PublishResult,
+    check_group,
+    check_pull,
+    check_texts,
+    on_top,
+    publish,
+    publish_group,
+)
+from gitbot.workflows.check.refresh import refresh_pulls
+from gitbot.workflows.check.run import CheckResult, check, refused
+from gitbot.workflows.check.scope import Evidence
+from gitbot.workflows.check.verdicts import checks_of
+
+__all__ = [
+    "CheckResult",
+    "Evidence",
+    "IntentVerdict",
+    "PublishResult",
+    "VmVerdict",
+    "check",
+    "check_group",
+    "check_one",
+    "check_pull",
+    "check_texts",
+    "checks_of",
+    "evidence_of",
+    "judge_vm",
+    "on_top",
+    "publish",
+    "publish_group",
+    "refresh_pulls",
+    "refused",
+]

@@ -1,0 +1,217 @@
+"""One VM, one request or one window, judged as a plan would: with the reason where it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from gitbot.calendar import format_duration
+from gitbot.constraints.instances import Instances
+from gitbot.errors import UsageError
+from gitbot.execution.requests import fold_requests
+from gitbot.intents.compile import compile_drain, compile_requests
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.constraint import Occupancy
+from gitbot.model.findings import Finding
+from gitbot.model.instants import format_instant
+from gitbot.model.ledger import Ledger
+from gitbot.model.names import IntentRef
+from gitbot.model.problem import Goal, MoveVms, Pin, PlacementProblem, Request, Target
+from gitbot.model.request_id import MigrationRequestId, parse_request_id
+from gitbot.model.words import nearest
+from gitbot.planner import make_plan
+from gitbot.workflows.check.run import CheckResult
+from gitbot.workflows.check.scope import ClusterScope, Evidence
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.judged_plan import judge_plan
+from gitbot.workflows.past import reserved
+from gitbot.workflows.revision import Revision
+
+_ASKED = str(MigrationRequestId(namespace="gitbot", name="explain"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntentVerdict:
+    """What one intent says about a VM, on one node, or on all ("").
+
+    `refuses`: no move to that node may break it. Otherwise it is worth knowing.
+    """
+
+    node: str
+    intent: str
+    where: str
+    says: str
+    refuses: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VmVerdict:
+    """What gitbot's intents say about a VM.
+
+    A plan would move it `to` that node, or not at all, as `held` says; both "" if it is off.
+    """
+
+    rows: tuple[IntentVerdict, ...]
+    to: str = ""
+    held: str = ""
+
+
+def judge_vm(
+    revision: Revision,
+    evidence: Evidence,
+    vm: NamespacedName,
+    *,
+    nodes: tuple[str, ...],
+    added: Mapping[str, str],
+) -> VmVerdict:
+    """Every rule, freeze, window and reservation for a VM on these nodes, and what a plan does."""
+    engine = Engine(revision=revision)
+    request = Request(id=_ASKED, intent=IntentRef(kind="MigrationRequest", namespace="", name=""))
+    goal = MoveVms(request=request, vms=(vm,), target=Target(node_selector=added), pin=Pin.NODE)
+    others = tuple(item for item in evidence.reservations if item.vm != vm)
+    problem, _ = engine.compile(
+        evidence.snapshot, now=evidence.now, goals=(goal,), reservations=others
+    )
+    instances = Instances.of(evidence.snapshot)
+    rows = [
+        *_rules(problem, vm, nodes, instances),
+        *_freezes(problem, vm),
+        *_windows(engine, evidence),
+        *_reservations(problem),
+    ]
+    if vm not in instances or not instances[vm].node:
+        return VmVerdict(rows=tuple(rows))
+    plan = make_plan(problem)
+    to = next((move.to.node for move in plan.moves if move.vm.namespaced_name == vm), "")
+    held = next((hold for hold in plan.holds if hold.vm.namespaced_name == vm), None)
+    return VmVerdict(rows=tuple(rows), to=to, held=f"{held.reason} [{held.code}]" if held else "")
+
+
+def _rules(
+    problem: PlacementProblem, vm: NamespacedName, nodes: tuple[str, ...], instances: Instances
+) -> Iterator[IntentVerdict]:
+    for rule in problem.rules:
+        if vm not in rule.members:
+            continue
+        occupancy: Occupancy = {
+            name: instances[name].places for name in rule.members if instances[name].places
+        }
+        for node in nodes:
+            says = rule.explain(vm, node, occupancy)
+            if says:
+                yield IntentVerdict(
+                    node=node,
+                    intent=rule.ref.id,
+                    where=rule.ref.where,
+                    says=says,
+                    refuses=rule.required,
+                )
+
+
+def _freezes(problem: PlacementProblem, vm: NamespacedName) -> Iterator[IntentVerdict]:
+    for freeze in problem.freezes:
+        if vm not in freeze.vms or not freeze.times:
+            continue
+        first = freeze.times[0]
+        now = first.contains(problem.now)
+        when = (
+            f"until {format_instant(first.end)}" if now else f"from {format_instant(first.start)}"
+        )
+        yield IntentVerdict(
+            node="",
+            intent=freeze.intent.id,
+            where=freeze.intent.where,
+            says=f"frozen {when}" + (f": {freeze.reason}" if freeze.reason else ""),
+            refuses=now,
+        )
+
+
+def _windows(engine: Engine, evidence: Evidence) -> Iterator[IntentVerdict]:
+    """The nodes that leave service, now or within the time in which drains are announced."""
+    for intent, spec in engine.intents.maintenance_windows:
+        opening = engine.opening(intent, now=evidence.now) if spec.nodes is not None else None
+        if opening is None or opening.drain in evidence.past.finished:
+            continue
+        wait = opening.allowed.start - evidence.now
+        if wait > engine.settings.proposals.announce:
+            continue
+        goal = engine.drain_goal(intent, opening, evidence.snapshot, now=evidence.now)
+        when = f"in {format_duration(wait)}" if wait > 0 else "now"
+        for node in goal.nodes if goal is not None else ():
+            yield IntentVerdict(
+                node=node,
+                intent=intent.ref.id,
+                where=intent.ref.where,
+                says=f"leaves service {when} ({opening.drain})",
+                refuses=False,
+            )
+
+
+def _reservations(problem: PlacementProblem) -> Iterator[IntentVerdict]:
+    for item in problem.reservations:
+        pull = f"pull request {item.pull_request}" if item.pull_request else "the ledger"
+        yield IntentVerdict(
+            node=item.node,
+            intent=item.request,
+            where=pull,
+            says=f"keeps a place for {item.vm}",
+            refuses=False,
+        )
+
+
+def evidence_of(evidence: Evidence, ledger: Ledger, cluster: str) -> Evidence:
+    """With the places that accepted, unfinished moves of the ledger will take."""
+    return replace(evidence, reservations=reserved(ledger, fold_requests(ledger, cluster)))
+
+
+def check_one(
+    revision: Revision, evidence: Evidence, *, request: str = "", window: str = ""
+) -> CheckResult:
+    """The plan of one MigrationRequest (its ledger id) or of the next drain of one window alone.
+
+    Raises UsageError if there is none of that name.
+    """
+    goals, found = _goal_of(revision, evidence, request=request, window=window)
+    mine = {goal.request.id for goal in goals}
+    others = tuple(item for item in evidence.reservations if item.request not in mine)
+    scope = ClusterScope(
+        engine=Engine(revision=revision),
+        before=None,
+        evidence=replace(evidence, reservations=others),
+        instances=Instances.of(evidence.snapshot),
+    )
+    problem, _ = scope.problem(goals)
+    made = judge_plan(revision, problem, make_plan(problem), findings=found, clock=evidence.clock)
+    return CheckResult(
+        findings=made.findings, judged=made, revision=revision, cluster=revision.cluster
+    )
+
+
+def _goal_of(
+    revision: Revision, evidence: Evidence, *, request: str, window: str
+) -> tuple[tuple[Goal, ...], tuple[Finding, ...]]:
+    intents, now, zone = revision.intents, evidence.now, revision.zone
+    if request:
+        known = [f"{item.ref.namespace}/{item.ref.name}" for item, _ in intents.migration_requests]
+        by_id = parse_request_id(request)
+        if isinstance(by_id, MigrationRequestId):
+            request = f"{by_id.namespace}/{by_id.name}"
+        _must_exist("request", request, known)
+        named = NamespacedName.parse(request)
+        wanted = str(MigrationRequestId(namespace=named.namespace, name=named.name))
+        return compile_requests(
+            intents, evidence.snapshot, now=now, zone=zone, past=evidence.past, only=(wanted,)
+        )
+    _must_exist("window", window, [item.ref.name for item, _ in intents.maintenance_windows])
+    goal, found = compile_drain(
+        intents, evidence.snapshot, window=window, now=now, zone=zone, past=evidence.past
+    )
+    return ((goal,) if goal is not None else ()), found
+
+
+def _must_exist(what: str, name: str, known: list[str]) -> None:
+    if name in known:
+        return
+    near = nearest(name, known)
+    hint = f"did you mean {near}?" if near else f"known: {', '.join(known) or 'none'}"
+    raise UsageError(f"there is no {what} {name}", hint=hint)

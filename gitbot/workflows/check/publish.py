@@ -1,0 +1,321 @@
+"""Publish: show the plan of a person's pull request on it, and keep it in the ledger.
+
+This is the trusted run. It reads blobs of the merge result, never executes or checks out files of a
+pull request, and takes configuration and policies from the base. A merge approves what it shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gitbot.errors import (
+    ConflictError,
+    ForgeError,
+    RepositoryError,
+    UnreachableError,
+    UsageError,
+)
+from gitbot.execution.requests import fold_requests
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.events import PlanShown
+from gitbot.model.findings import Finding, Severity
+from gitbot.model.ledger import Ledger
+from gitbot.ports.forge import PullRequest, PullState
+from gitbot.reports import markdown, marker, refusal
+from gitbot.workflows import labels
+from gitbot.workflows.approvals import concern_branch, read_approvals
+from gitbot.workflows.check.record import (
+    NOT_FETCHED,
+    record_of,
+    replaces,
+    stands,
+    write_pause,
+    write_record,
+)
+from gitbot.workflows.check.run import CheckResult, check
+from gitbot.workflows.check.scope import Evidence
+from gitbot.workflows.check.verdicts import checks_of
+from gitbot.workflows.feedback import own_comment, set_check
+from gitbot.workflows.journal import Journal, retried
+from gitbot.workflows.labels import set_labels
+from gitbot.workflows.past import past_of, reservations
+from gitbot.workflows.reapproval import CHANGED, must_approve_again, superseded
+from gitbot.workflows.revision import Texts, manifest_folders, read_change, texts_at
+from gitbot.workflows.rewritten import check_history
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.stops import forge_skew
+
+OWN = "gitbot/pull/"  # prefix of the branches of gitbot's own pull requests
+
+
+class NotOpen(UsageError):
+    """The pull request was closed or merged, so there is nothing left to plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishResult:
+    """What was written on one pull request. `wrote` is False if all of it was there already."""
+
+    pull: PullRequest
+    check: CheckResult
+    digest: str
+    wrote: bool
+    unread: str = ""  # why its head could not be fetched, if it is not to blame
+
+
+def publish(shell: Shell, *, number: int, snapshot: ClusterSnapshot | None = None) -> PublishResult:
+    return retried(lambda: _publish(shell, number=number, snapshot=snapshot))
+
+
+def _publish(shell: Shell, *, number: int, snapshot: ClusterSnapshot | None) -> PublishResult:
+    journal = Journal(shell.ledger_store, shell.clock)
+    ledger = journal.read()
+    pull = shell.forge.get_pull(number)
+    if pull.state is not PullState.OPEN:
+        raise NotOpen(f"pull request {number} is {pull.state}", hint="only open ones are planned")
+    if pull.base_branch != shell.base_branch:
+        raise UsageError(f"pull request {number} goes to {pull.base_branch}, not the base branch")
+    skew = forge_skew(shell)
+    if skew:
+        raise ForgeError(f"nothing is published: {skew}", hint="let NTP set this machine's clock")
+    base = shell.repository.commit(shell.base_branch).id
+    outcome = check_pull(shell, ledger, pull, base=base, snapshot=snapshot)
+    if is_own_proposal(shell, pull):
+        digest, wrote = "", _say_beside(shell, pull, outcome)
+    else:
+        digest = outcome.judged.digest if outcome.judged else ""
+        wrote = _say(shell, journal, pull, outcome, base=base)
+    return PublishResult(pull=pull, check=outcome, digest=digest, wrote=wrote)
+
+
+def publish_group(shell: Shell, *, commit: str) -> CheckResult:
+    """Judge a merge queue's commit and write its checks: no record, no comment.
+
+    Approval still comes from the plan shown on each pull request in the group.
+    """
+    outcome = check_group(shell, commit=commit)
+    for verdict in checks_of(shell, outcome):
+        set_check(shell, commit, verdict)
+    return outcome
+
+
+def check_group(shell: Shell, *, commit: str) -> CheckResult:
+    """Judge a commit on top of the base; raises UsageError if it is not on top."""
+    if not on_top(shell, commit):
+        raise UsageError(f"{commit[:12]} is not a commit on top of {shell.base_branch}")
+    group = PullRequest(
+        number=0,
+        title="merge group",
+        body="",
+        author="",
+        branch="",
+        base_branch=shell.base_branch,
+        head=commit,
+        state=PullState.OPEN,
+    )
+    ledger = shell.ledger_store.read()
+    return check_pull(shell, ledger, group)
+
+
+def on_top(shell: Shell, commit: str) -> bool:
+    """Whether a commit can be fetched and contains the whole base branch."""
+    try:
+        shell.repository.fetch_commit(commit)
+    except UnreachableError:
+        raise
+    except RepositoryError:
+        return False  # the queue took its branch back
+    base = shell.repository.commit(shell.base_branch).id
+    return shell.repository.is_ancestor(base, commit)
+
+
+def check_pull(
+    shell: Shell,
+    ledger: Ledger,
+    pull: PullRequest,
+    *,
+    snapshot: ClusterSnapshot | None = None,
+    base: str = "",
+) -> CheckResult:
+    """Check a pull request on the tree that merging its head into the base would give.
+
+    `base` is the commit of the base branch to plan on, "" for the newest.
+    """
+    base_commit = base or shell.repository.commit(shell.base_branch).id
+    check_history(shell, ledger, base_commit)
+    absent = _fetch_head(shell, pull)
+    if absent:
+        return CheckResult(findings=absent)
+    folders = manifest_folders(shell.read_base(base_commit).settings)
+    before = texts_at(shell.repository, base_commit, commit=base_commit, folders=folders)
+    try:
+        merged = shell.repository.merge_trees(base_commit, pull.head)
+        if merged is None:
+            return CheckResult(findings=(_conflict(pull),))
+        after = texts_at(shell.repository, merged, commit=pull.head, folders=folders)
+    except RepositoryError as error:  # caused by this pull request alone: go on with the others
+        return CheckResult(findings=(_unreadable(error),))
+    return check_texts(
+        shell, ledger, before=before, after=after, snapshot=snapshot, pull_request=pull.number
+    )
+
+
+def check_texts(
+    shell: Shell,
+    ledger: Ledger,
+    *,
+    before: Texts,
+    after: Texts,
+    snapshot: ClusterSnapshot | None = None,
+    pull_request: int = 0,
+) -> CheckResult:
+    """Check what these texts would add to those of a base commit, with what is approved there."""
+    protected = shell.read_base(before.commit)
+    approved = read_approvals(shell, protected, ledger).approved
+    records = fold_requests(ledger, shell.cluster_name)
+    return check(
+        read_change(after, protected.revision),
+        Evidence(
+            snapshot=snapshot or shell.cluster.snapshot(),
+            now=shell.clock.now(),
+            past=past_of(ledger, shell.cluster_name),
+            reservations=reservations(approved, records),
+        ),
+        before=protected.intents,
+        changed=after.changed_since(before),
+        pull_request=pull_request,
+    )
+
+
+def _conflict(pull: PullRequest) -> Finding:
+    return Finding(
+        code="check/merge-conflict",
+        severity=Severity.ERROR,
+        message=f"pull request {pull.number} does not merge into {pull.base_branch}",
+        hint=f"merge {pull.base_branch} into {pull.branch} and resolve the conflict",
+    )
+
+
+def _fetch_head(shell: Shell, pull: PullRequest) -> tuple[Finding, ...]:
+    """Fetch the head; returns findings if the pull request itself makes that impossible.
+
+    UnreachableError passes through: nothing can be reported about the pull request then.
+    """
+    try:
+        shell.repository.fetch_commit(pull.head)
+    except UnreachableError:
+        raise
+    except RepositoryError as error:
+        found = Finding(
+            code=NOT_FETCHED,
+            severity=Severity.ERROR,
+            message=f"the head {pull.head[:12]} of pull request {pull.number} could not be "
+            f"fetched: {error.message}",
+            hint="nothing of it is planned; it is tried again within the hour, and after a push",
+        )
+        return (found,)
+    return ()
+
+
+def _unreadable(error: RepositoryError) -> Finding:
+    return Finding(
+        code="check/unreadable",
+        severity=Severity.ERROR,
+        message=f"the merge result cannot be read: {error.message}",
+        hint=error.hint,
+    )
+
+
+def is_own_proposal(shell: Shell, pull: PullRequest) -> bool:
+    """Whether a pull request is gitbot's own and shows its plan already, for any cluster."""
+    own = pull.author == shell.forge.bot and pull.branch.startswith(OWN)
+    return own and pull.branch != concern_branch(shell.cluster_name, "tidy")
+
+
+def _say_beside(shell: Shell, pull: PullRequest, outcome: CheckResult) -> bool:
+    """Write this cluster's checks, which may be required, on another cluster's proposal."""
+    if pull.branch.startswith(concern_branch(shell.cluster_name, "")):
+        return False
+    wrote = [set_check(shell, pull.head, verdict) for verdict in checks_of(shell, outcome)]
+    return any(wrote)
+
+
+def _say(
+    shell: Shell, journal: Journal, pull: PullRequest, outcome: CheckResult, *, base: str
+) -> bool:
+    """Record first, then comment and checks: nobody can approve what the ledger lacks.
+
+    If a plan replaces another one, the old plan is withdrawn before, and the new one is recorded
+    after the comment shows it: nobody approves what they could not read. The run also completes
+    what an earlier, killed run left undone, and writes nothing twice.
+    """
+    records = journal.ledger.shown(pull.number, cluster=shell.cluster_name)
+    record = record_of(shell, pull, outcome, base=base)
+    fresh = not stands(records, record)
+    replacing = fresh and bool(records) and replaces(records[-1], record)
+    if replacing:
+        pull = shell.forge.get_pull(pull.number)  # a review may have come in during planning
+        write_pause(shell, journal, pull, records[-1])
+    elif fresh:
+        write_record(journal, outcome, record)
+    shown = (*records, record) if fresh else records
+    notice = CHANGED if must_approve_again(shell.forge, pull, shown) else ""
+    wrote = fresh or not _is_said(shell, pull, record.digest, notice)
+    if wrote:
+        body = comment_of(shell, outcome, notice=notice, records=records)
+        shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
+    if replacing:
+        now = record_of(shell, pull, outcome, base=base)  # writing it took a while
+        write_record(journal, outcome, now)
+        _must_be_seen(shell, journal, pull, notice)
+    for verdict in checks_of(shell, outcome, notice=notice):
+        wrote = set_check(shell, pull.head, verdict) or wrote
+    if wrote:
+        _must_be_newest(shell, journal, pull)
+    return set_labels(shell, pull, labels_of(outcome, changed=bool(notice))) or wrote
+
+
+def _must_be_seen(shell: Shell, journal: Journal, pull: PullRequest, notice: str) -> None:
+    """Raises ConflictError if somebody approved between two plans, so that it is reported now."""
+    records = journal.ledger.shown(pull.number, cluster=shell.cluster_name)
+    if not notice and must_approve_again(shell.forge, shell.forge.get_pull(pull.number), records):
+        raise ConflictError(f"pull request {pull.number} was approved while its plan changed")
+
+
+def _must_be_newest(shell: Shell, journal: Journal, pull: PullRequest) -> None:
+    """Raises ConflictError if another run recorded a plan while this one wrote its own.
+
+    The other plan's comment may then be below ours, and a reader would approve a plan that is not
+    shown.
+    """
+    ledgers = (journal.ledger, shell.ledger_store.read())
+    shown = (ledger.shown(pull.number, cluster=shell.cluster_name)[-1:] for ledger in ledgers)
+    ours, now = ([(item.time, item.digest, item.shown) for item in last] for last in shown)
+    if now != ours:
+        raise ConflictError(f"another run planned pull request {pull.number} at the same time")
+
+
+def _is_said(shell: Shell, pull: PullRequest, digest: str, notice: str) -> bool:
+    body = own_comment(shell.forge, pull.number, marker(shell.cluster_name))
+    return bool(body) and digest in body and (CHANGED in body) == bool(notice)
+
+
+def comment_of(
+    shell: Shell,
+    outcome: CheckResult,
+    *,
+    notice: str = "",
+    records: tuple[PlanShown, ...] = (),
+) -> str:
+    if outcome.judged is None:
+        return refusal(shell.cluster_name, outcome.findings)
+    return markdown(
+        outcome.judged.diff, notice=notice, superseded=superseded(records, outcome.judged.digest)
+    )
+
+
+def labels_of(outcome: CheckResult, *, changed: bool) -> frozenset[str]:
+    if outcome.judged is None or outcome.fails():
+        return frozenset({labels.BLOCKED})
+    found = {labels.PLANNED} if outcome.judged.plan.moves else set()
+    return frozenset(found | ({labels.STALE} if changed else set()))

@@ -1,0 +1,99 @@
+"""Records in the ledger what was shown on a pull request. A merge approves what it has.
+
+Times of records are the forge's, as those of reviews and merges: two clocks must not decide which
+came first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from gitbot.model.events import PlanShown, Shown
+from gitbot.model.findings import Severity
+from gitbot.model.instants import format_instant
+from gitbot.model.ledger import pull_file
+from gitbot.ports.forge import PullRequest
+from gitbot.workflows.check.run import CheckResult
+from gitbot.workflows.journal import Journal
+from gitbot.workflows.shell import Shell
+
+NOT_FETCHED = "check/not-fetched"
+AGAIN = 3600  # seconds before a head that could not be fetched is tried again
+RENEW = 4  # a record is renewed when less than this share (1/4) of its life is left
+
+
+def is_not_fetched(outcome: CheckResult) -> bool:
+    return any(finding.code == NOT_FETCHED for finding in outcome.findings)
+
+
+def record_of(shell: Shell, pull: PullRequest, outcome: CheckResult, *, base: str) -> PlanShown:
+    """The record of showing an outcome now. Without a digest it approves nothing."""
+    judged = outcome.judged
+    approves = judged is not None and not any(
+        finding.severity is Severity.ERROR for finding in outcome.findings
+    )
+    expires_at = shell.clock.now() + (AGAIN if is_not_fetched(outcome) else 0)
+    digest, document = "", ""
+    if judged is not None and approves:
+        digest = judged.digest
+        document = "sha256:" + hashlib.sha256(judged.file).hexdigest()
+    shown = Shown(
+        head=pull.head,
+        base=base,
+        expires_at=format_instant(expires_at if judged is None else judged.expires_at),
+        document=document,
+    )
+    return _shown(shell, pull, shown, digest=digest)
+
+
+def stands(records: tuple[PlanShown, ...], record: PlanShown) -> bool:
+    """Whether the last record has the same content and lives long enough."""
+    if not records:
+        return False
+    last = records[-1]
+    same = (last.head, last.shown.base, last.digest) == (
+        record.head,
+        record.shown.base,
+        record.digest,
+    )
+    return same and not is_due(last, record.time)
+
+
+def replaces(last: PlanShown, record: PlanShown) -> bool:
+    """Whether a plan is shown on this head and another one is about to replace it."""
+    plans = bool(last.digest and record.digest)
+    return plans and last.head == record.head and last.digest != record.digest
+
+
+def is_due(record: PlanShown, now: int) -> bool:
+    """Whether less than a quarter of a record's life is left; one without a plan may have none."""
+    life = record.expires_at - record.time
+    return bool(record.digest or life > 0) and (record.expires_at - now) * RENEW < life
+
+
+def write_pause(shell: Shell, journal: Journal, pull: PullRequest, last: PlanShown) -> None:
+    """Withdraw the shown plan before another one replaces it.
+
+    An approval in between approves neither. The base is left out, so if a run ends here, the next
+    one plans the pull request again.
+    """
+    pause = Shown(head=last.head, base="", expires_at=format_instant(shell.clock.now()))
+    journal.commit((_shown(shell, pull, pause),))
+
+
+def write_record(journal: Journal, outcome: CheckResult, record: PlanShown) -> None:
+    judged = outcome.judged
+    plans = {record.digest: judged.file} if judged is not None and record.digest else {}
+    journal.commit((record,), plans)
+
+
+def _shown(shell: Shell, pull: PullRequest, shown: Shown, *, digest: str = "") -> PlanShown:
+    return PlanShown(
+        file=pull_file(pull.number),
+        time=shell.clock.now() + shell.forge.clock_skew,
+        cluster=shell.cluster_name,
+        author=pull.author,
+        pull_request=pull.number,
+        digest=digest,
+        shown=shown,
+    )

@@ -1,0 +1,104 @@
+"""Refresh: plans people's open pull requests again when what they show may no longer hold."""
+
+from __future__ import annotations
+
+from gitbot.errors import UnreachableError
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.events import PlanShown
+from gitbot.model.ledger import Ledger
+from gitbot.ports.forge import PullRequest, PullState
+from gitbot.workflows import labels
+from gitbot.workflows.approvals import concern_branch
+from gitbot.workflows.check.publish import (
+    OWN,
+    NotOpen,
+    PublishResult,
+    is_own_proposal,
+    publish,
+)
+from gitbot.workflows.check.record import is_due, is_not_fetched
+from gitbot.workflows.check.run import CheckResult
+from gitbot.workflows.check.verdicts import PLAN
+from gitbot.workflows.feedback import context_of
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.stops import forge_skew
+
+MAX_NOT_FETCHED = 3  # heads that one pass fails to fetch before it stops; each may take a minute
+
+
+def refresh_pulls(
+    shell: Shell,
+    *,
+    snapshot: ClusterSnapshot | None = None,
+    every: bool = False,
+) -> tuple[PublishResult, ...]:
+    """Plan again the open pull requests of people that were shown before and are due.
+
+    Due: somebody pushed, the base moved on, or the plan expires soon. `every` includes those that
+    were never shown.
+    """
+    ledger = shell.ledger_store.read()
+    base = shell.repository.commit(shell.base_branch).id
+    results: list[PublishResult] = []
+    failed = 0
+    pulls = shell.forge.list_pulls(state=PullState.OPEN)
+    skew = forge_skew(shell)
+    if skew:
+        shell.say(f"no pull request is planned: {skew}")
+        return ()
+    for pull in pulls:
+        if not _is_wanted(shell, ledger, pull, base, every=every):
+            continue
+        if failed == MAX_NOT_FETCHED and shell.repository.resolve(pull.head) is None:
+            shell.say(f"pull request {pull.number} is left for the next pass")
+            continue
+        try:
+            results.append(publish(shell, number=pull.number, snapshot=snapshot))
+        except NotOpen:  # closed or merged since they were listed
+            continue
+        except UnreachableError as error:
+            shell.say(f"pull request {pull.number} is not planned now: {error.message}")
+            nothing = CheckResult(findings=(), cluster=shell.cluster_name)
+            results.append(
+                PublishResult(
+                    pull=pull, check=nothing, digest="", wrote=False, unread=error.message
+                )
+            )
+            failed += 1
+            continue
+        failed += is_not_fetched(results[-1].check)
+    return tuple(results)
+
+
+def _is_wanted(shell: Shell, ledger: Ledger, pull: PullRequest, base: str, *, every: bool) -> bool:
+    records = ledger.shown(pull.number, cluster=shell.cluster_name)
+    if not (bool(records) or every or pull.branch.startswith(OWN)):
+        return False
+    if pull.base_branch != shell.base_branch or not _wants_a_plan(shell, pull):
+        return False
+    stands = bool(records) and _stands(records[-1], pull, base, shell.clock.now())
+    return not (stands and _has_check(shell, pull))
+
+
+def _wants_a_plan(shell: Shell, pull: PullRequest) -> bool:
+    """Not gitbot's own proposals, except other clusters' without this cluster's check."""
+    if not is_own_proposal(shell, pull):
+        return True
+    if not shell.several or pull.branch.startswith(concern_branch(shell.cluster_name, "")):
+        return False
+    return not _has_check(shell, pull)
+
+
+def _has_check(shell: Shell, pull: PullRequest) -> bool:
+    """Whether this cluster's check is on the head; it is written after everything else."""
+    name = context_of(shell, PLAN)
+    return any(status.context == name for status in shell.forge.list_statuses(pull.head))
+
+
+def _stands(record: PlanShown, pull: PullRequest, base: str, now: int) -> bool:
+    """Whether the last record is about this head on this base, and lives long enough.
+
+    A plan that changed since its review is shown again: a new review may have come.
+    """
+    same = (record.head, record.shown.base) == (pull.head, base) and labels.STALE not in pull.labels
+    return same and not is_due(record, now)

@@ -1,0 +1,189 @@
+"""Check: lint, plan, replay and verdict, for a working tree or a pair of revisions.
+
+Pure: texts, snapshot, the ledger's past and now come in as values, so the same function serves a
+terminal, a pull request's job and the trusted run that publishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gitbot.constraints.instances import Instances
+from gitbot.errors import Interrupted
+from gitbot.intents import IntentSet, stops, without_finished
+from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.model.plan import Hold, PlacementPlan
+from gitbot.model.problem import PlacementProblem
+from gitbot.model.watch import NOBODY, Onlooker
+from gitbot.planner import make_plan
+from gitbot.reports import Diff, Preview
+from gitbot.settings import Settings
+from gitbot.workflows.check.scope import (
+    ClusterScope,
+    Evidence,
+    Work,
+    pull_request_scope,
+    softened,
+    whole_tree,
+)
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.judged_plan import JudgedPlan, hold_findings, judge_plan
+from gitbot.workflows.revision import Revision, manifest_folders
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """The outcome. `review` is None if the texts have errors: then nothing was planned.
+
+    `findings` are all findings except those of holds, see `all_findings`. `revision` is what was
+    planned. The plan is not `final` if somebody ended the planning.
+    """
+
+    findings: tuple[Finding, ...]
+    judged: JudgedPlan | None = None
+    previews: tuple[Preview, ...] = ()
+    revision: Revision | None = None
+    cluster: str = ""
+    final: bool = True
+
+    @property
+    def holds(self) -> tuple[Hold, ...]:
+        return self.judged.plan.holds if self.judged else ()
+
+    @property
+    def all_findings(self) -> tuple[Finding, ...]:
+        """Findings and holds, in order of place."""
+        return tuple(sorted({*self.findings, *hold_findings(self.holds)}, key=sort_key))
+
+    @property
+    def diff(self) -> Diff | None:
+        return self.judged.diff if self.judged else None
+
+    def fails(self, *, on_warning: bool = False) -> bool:
+        """Exit code 1 of `check`: invalid, denied, or a hold on a requested move."""
+        severities = {finding.severity for finding in self.all_findings}
+        return Severity.ERROR in severities or (on_warning and Severity.WARNING in severities)
+
+    def plan_fails(self, *, on_warning: bool = False) -> bool:
+        """Exit code 1 of `plan`: as `fails`, or an intent's required rule is still broken."""
+        rules = self.judged.plan.rules if self.judged else ()
+        broken = any(rule.required and rule.after and not rule.intent.of_vm for rule in rules)
+        return broken or self.fails(on_warning=on_warning)
+
+
+def check(
+    revision: Revision,
+    evidence: Evidence,
+    *,
+    before: IntentSet | None = None,
+    changed: Iterable[str] = (),
+    pull_request: int = 0,
+    onlooker: Onlooker = NOBODY,
+) -> CheckResult:
+    """Check a revision alone, or with `before` what it adds to these intents of the base.
+
+    With `before`, the plan has the moves of new or changed MigrationRequests. What new or changed
+    windows and rules would do is a preview outside the digest. `changed` are the paths it touches.
+    If the onlooker asks to end, the best plan so far is not `final`; Interrupted without any.
+    """
+    settings, cluster = revision.settings, revision.cluster
+    if any(map(stops, revision.findings)):
+        return refused(revision)
+    known = without_finished(revision.findings, revision.intents, lambda: evidence.past.finished)
+    if settings.cluster(cluster) is None:
+        return _unknown_cluster(cluster, settings, revision.findings)
+    onlooker.begins("compiling rules")
+    scope = ClusterScope(
+        engine=Engine(revision=revision),
+        before=before,
+        evidence=evidence,
+        instances=Instances.of(evidence.snapshot),
+    )
+    work = whole_tree(scope) if before is None else pull_request_scope(scope)
+    problem, found = scope.problem(work.goals)
+    plan, previews, more = _plan(scope, problem, work, onlooker)
+    onlooker.begins("replaying the plan")
+    more = (*more, *_both_touched(changed, settings, cluster))
+    made = judge_plan(
+        revision,
+        problem,
+        plan,
+        pull_request=pull_request,
+        clock=evidence.clock,
+        findings=(*known, *work.findings, *softened(found, scope), *more),
+        previews=previews,
+    )
+    return CheckResult(
+        findings=made.findings,
+        judged=made,
+        previews=previews,
+        revision=revision,
+        cluster=cluster,
+        final=_NOT_FINAL not in more,
+    )
+
+
+def _plan(
+    scope: ClusterScope, problem: PlacementProblem, work: Work, onlooker: Onlooker
+) -> tuple[PlacementPlan, tuple[Preview, ...], tuple[Finding, ...]]:
+    """The plan, the previews after it, and what they say."""
+    if onlooker.stopped():
+        raise Interrupted("ended as asked: nothing was planned yet")
+    onlooker.begins("planning")
+    plan = make_plan(problem, onlooker=onlooker)
+    previewed = () if onlooker.stopped() else work.previewed
+    previews, found = scope.previews(previewed, plan, onlooker)
+    return plan, previews, (*found, *((_NOT_FINAL,) if onlooker.stopped() else ()))
+
+
+_NOT_FINAL = Finding(
+    code="plan/not-final",
+    severity=Severity.ERROR,
+    message="planning was ended before it was done: this is the best plan so far, not final",
+    hint="plan again, and let it come to its end",
+)
+
+
+def refused(revision: Revision) -> CheckResult:
+    """The result for texts with errors: no cluster is read, nothing is planned."""
+    return CheckResult(findings=revision.findings, revision=revision, cluster=revision.cluster)
+
+
+def _unknown_cluster(
+    cluster: str, settings: Settings, findings: tuple[Finding, ...]
+) -> CheckResult:
+    known = ", ".join(item.name for item in settings.clusters)
+    unknown = Finding(
+        code="check/unknown-cluster",
+        severity=Severity.ERROR,
+        message=f"there is no cluster {cluster}, expected {known}",
+        file=CONFIGURATION_FILE,
+        line=1,
+    )
+    return CheckResult(findings=(*findings, unknown), cluster=cluster)
+
+
+def _both_touched(changed: Iterable[str], settings: Settings, cluster: str) -> tuple[Finding, ...]:
+    """Warn if a pull request edits VM manifests beside intents: that is gitbot's job."""
+    paths = sorted(changed)
+    folders = manifest_folders(settings)
+    manifests = [
+        path
+        for path in paths
+        if any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+    ]
+    if not manifests or not any(path.startswith(f"intents/{cluster}/") for path in paths):
+        return ()
+    return (
+        Finding(
+            code="check/manifests-and-intents",
+            severity=Severity.ERROR,
+            message=f"found changes of VM manifests ({', '.join(manifests[:3])}) beside intents, "
+            "expected one or the other",
+            file=manifests[0],
+            hint="maintenance needs no edit of a VM; put the change of the VM into its own pull "
+            "request",
+        ),
+    )

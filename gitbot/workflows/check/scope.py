@@ -1,0 +1,284 @@
+"""What a check plans: the goals of a working tree or of a pull request, and the previews."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gitbot.constraints.instances import Instances
+from gitbot.intents import Intent, IntentSet
+from gitbot.intents.compile import (
+    NO_PAST,
+    Past,
+    compile_drain,
+    compile_goals,
+    compile_heal,
+    compile_requests,
+    compile_rules,
+    request_id,
+)
+from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, uid_of
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.findings import Finding, Severity
+from gitbot.model.plan import PlacementPlan
+from gitbot.model.problem import EmptyNodes, Goal, HealRule, PlacementProblem, Reservation
+from gitbot.model.watch import NOBODY, Onlooker
+from gitbot.planner import make_plan
+from gitbot.reports import Preview
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.judged_plan import hold_findings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the plan is based on: cluster, the past of requests, places that others will take.
+
+    `now` is the instant that is judged, `clock` the present if that is another.
+    """
+
+    snapshot: ClusterSnapshot
+    now: int
+    clock: int | None = None
+    past: Past = NO_PAST
+    reservations: tuple[Reservation, ...] = ()
+    assume_plugins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterScope:
+    """One revision on one cluster: its goals and problems.
+
+    `before` are the intents of the base, None for a working tree.
+    """
+
+    engine: Engine
+    before: IntentSet | None
+    evidence: Evidence
+    instances: Instances
+
+    @property
+    def intents(self) -> IntentSet:
+        return self.engine.intents
+
+    @property
+    def zone(self) -> str | None:
+        return self.engine.revision.zone
+
+    def problem(self, goals: Iterable[Goal]) -> tuple[PlacementProblem, tuple[Finding, ...]]:
+        return self.engine.compile(
+            self.evidence.snapshot,
+            now=self.evidence.now,
+            goals=goals,
+            reservations=self.evidence.reservations,
+            instances=self.instances,
+            assume_plugins=self.evidence.assume_plugins,
+        )
+
+    def previews(
+        self, goals: tuple[Goal, ...], plan: PlacementPlan, onlooker: Onlooker = NOBODY
+    ) -> tuple[tuple[Preview, ...], tuple[Finding, ...]]:
+        """The effect of each goal after the plan is carried out, and the findings about it."""
+        snapshot = settled(self.evidence.snapshot, plan)
+        after = replace(
+            self,
+            evidence=replace(self.evidence, snapshot=snapshot),
+            instances=Instances(snapshot) if plan.moves and goals else self.instances,
+        )
+        made: list[Preview] = []
+        found: list[Finding] = []
+        for goal in goals:
+            problem, _ = after.problem((goal,))
+            preview = Preview(title=_title(goal), plan=make_plan(problem, onlooker=onlooker))
+            made.append(preview)
+            if self.before is not None:
+                found += _preview_findings(preview, goal)
+        return tuple(made), tuple(found)
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """Ids of intents that are new or differ from the base."""
+        before = self.before.digests if self.before else {}
+        now = self.intents.digests
+        return frozenset(name for name in now if before.get(name) != now[name])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Goals to plan, goals to preview, findings about both."""
+
+    goals: tuple[Goal, ...]
+    previewed: tuple[Goal, ...]
+    findings: tuple[Finding, ...]
+
+
+def whole_tree(scope: ClusterScope) -> Work:
+    """All unfinished requests, drains due for review and healings; later drains as previews."""
+    evidence, intents = scope.evidence, scope.intents
+    instances = scope.instances
+    rules, _ = compile_rules(intents, instances)
+    goals, findings = compile_goals(
+        intents,
+        instances,
+        rules,
+        now=evidence.now,
+        zone=scope.zone,
+        past=evidence.past,
+    )
+    until = evidence.now + scope.engine.settings.proposals.announce
+    later = [
+        goal
+        for goal in goals
+        if isinstance(goal, EmptyNodes)
+        and min((interval.start for interval in goal.request.allowed), default=0) > until
+    ]
+    return Work(
+        goals=tuple(goal for goal in goals if goal not in later),
+        previewed=tuple(later),
+        findings=findings,
+    )
+
+
+def pull_request_scope(scope: ClusterScope) -> Work:
+    """New or changed requests; new or changed windows and rules as previews."""
+    evidence, intents = scope.evidence, scope.intents
+    instances = scope.instances
+    changed = scope.changed
+    wanted = {
+        request_id(intent) for intent, _ in intents.migration_requests if intent.ref.id in changed
+    }
+    goals, findings = compile_requests(
+        intents,
+        instances,
+        now=evidence.now,
+        zone=scope.zone,
+        past=evidence.past,
+        only=wanted,
+    )
+    found = [*findings, *_used_again(scope)]
+    previewed = _previewed(scope, instances, changed, found)
+    return Work(goals=goals, previewed=tuple(previewed), findings=tuple(found))
+
+
+def _used_again(scope: ClusterScope) -> list[Finding]:
+    """Requests that a pull request brings back after they finished: they would move nothing."""
+    known = scope.before.digests if scope.before else {}
+    started, finished = scope.evidence.past.started, scope.evidence.past.finished
+    found = []
+    for intent, _ in scope.intents.migration_requests:
+        request = request_id(intent)
+        same = started.get(request) in ("", intent.spec_digest)
+        if intent.ref.id not in known and request in finished and same:
+            found.append(_finished(intent, request))
+    return found
+
+
+def _finished(intent: Intent, request: str) -> Finding:
+    place = intent.positions.value(("metadata", "name"))
+    return Finding(
+        code="intents/finished-name",
+        severity=Severity.ERROR,
+        message=f"{request} has run and is finished",
+        file=intent.ref.file,
+        line=place.line,
+        column=place.column,
+        key_path="metadata.name",
+        hint="a request runs once; give this one a new name",
+    )
+
+
+def _previewed(
+    scope: ClusterScope, instances: Instances, changed: frozenset[str], findings: list[Finding]
+) -> list[Goal]:
+    intents, evidence = scope.intents, scope.evidence
+    rules, _ = compile_rules(intents, instances)
+    heals = compile_heal(intents, instances, rules, past=evidence.past)
+    goals: list[Goal] = [goal for goal in heals if goal.rule.id in changed]
+    for intent, _ in intents.maintenance_windows:
+        if intent.ref.id not in changed:
+            continue
+        drain, found = compile_drain(
+            intents,
+            instances,
+            window=intent.ref.name,
+            now=evidence.now,
+            zone=scope.zone,
+            past=evidence.past,
+        )
+        findings += found
+        if drain is not None:
+            goals.append(drain)
+    return goals
+
+
+def _preview_findings(preview: Preview, goal: Goal) -> tuple[Finding, ...]:
+    """A node that a new window cannot empty fails the check; a rule that cannot heal warns."""
+    found = hold_findings(preview.plan.holds)
+    if isinstance(goal, HealRule):
+        return tuple(_at_most_warning(finding) for finding in found)
+    return found
+
+
+def _title(goal: Goal) -> str:
+    match goal:
+        case EmptyNodes():
+            return f"{goal.request.id} empties {', '.join(goal.nodes)}"
+        case HealRule():
+            return f"healing of {goal.rule.kind} {goal.rule.namespace}/{goal.rule.name}"
+        case _:
+            return goal.request.id
+
+
+def softened(findings: tuple[Finding, ...], scope: ClusterScope) -> tuple[Finding, ...]:
+    """Turn errors about a rule that the base has already into warnings for a pull request."""
+    before = scope.before
+    if before is None:
+        return findings
+    stood = {
+        (finding.code, finding.message) for finding in compile_rules(before, scope.instances)[1]
+    }
+    return tuple(
+        _at_most_warning(finding) if (finding.code, finding.message) in stood else finding
+        for finding in findings
+    )
+
+
+def _at_most_warning(finding: Finding) -> Finding:
+    if finding.severity is Severity.ERROR:
+        return replace(finding, severity=Severity.WARNING)
+    return finding
+
+
+def settled(snapshot: ClusterSnapshot, plan: PlacementPlan) -> ClusterSnapshot:
+    """The same objects with every moved VM, and its launcher pod, on its target node.
+
+    Only the places change; the digest stays that of the snapshot that was read.
+    """
+    if not plan.moves:
+        return snapshot
+    nodes = {move.vm.namespaced_name: move.to.node for move in plan.moves}
+    owners = {
+        uid_of(instance): nodes[name_of(instance)]
+        for instance in snapshot.of("VirtualMachineInstance")
+        if name_of(instance) in nodes and uid_of(instance)
+    }
+    objects = dict(snapshot.objects)
+    objects["VirtualMachineInstance"] = tuple(
+        _instance(item, nodes[name_of(item)]) if name_of(item) in nodes else item
+        for item in snapshot.of("VirtualMachineInstance")
+    )
+    objects["Pod"] = tuple(_pod(item, owners) for item in snapshot.of("Pod"))
+    return replace(snapshot, objects=objects)
+
+
+def _instance(instance: KubernetesObject, node: str) -> dict[str, Any]:
+    status = instance.get("status") or {}
+    pods = dict.fromkeys(status.get("activePods") or {}, node)
+    return {**instance, "status": {**status, "nodeName": node, "activePods": pods}}
+
+
+def _pod(pod: KubernetesObject, owners: Mapping[str, str]) -> KubernetesObject:
+    node = owners.get(labels_of(pod).get("kubevirt.io/created-by", ""))
+    if node is None:
+        return pod
+    return {**pod, "spec": {**(pod.get("spec") or {}), "nodeName": node}}

@@ -1,0 +1,93 @@
+"""The checks `gitbot/plan` and `gitbot/policy` on a pull request, with their evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.words import shortened
+from gitbot.ports.forge import Annotation, AnnotationLevel, CheckRun, CheckState
+from gitbot.reports import detail, inert, refusal, summary
+from gitbot.workflows.check.run import CheckResult
+from gitbot.workflows.feedback import context_of
+from gitbot.workflows.shell import Shell
+
+PLAN = "gitbot/plan"
+POLICY = "gitbot/policy"
+MAX_TITLE = 140  # characters that a status keeps
+MAX_TEXT = 65_000  # bytes; GitHub takes 65,535 characters
+_LEVELS = {
+    Severity.ERROR: AnnotationLevel.FAILURE,
+    Severity.WARNING: AnnotationLevel.WARNING,
+    Severity.NOTE: AnnotationLevel.NOTICE,
+}
+
+
+def checks_of(
+    shell: Shell, outcome: CheckResult, *, notice: str = "", failing: bool | None = None
+) -> tuple[CheckRun, ...]:
+    """The checks with the verdict; `notice` goes before the counts.
+
+    `failing` decides whether the plan fails its check; None: as `gitbot check` would.
+    """
+    judged = outcome.judged
+    if judged is None:
+        return (_refused(shell, outcome, notice),)
+    fails = outcome.fails() if failing is None else failing
+    denied = judged.verdict.findings
+    plan_id = f" (plan {judged.digest.removeprefix('sha256:')[:12]})"
+    words = f"{notice}: {judged.diff.counts}" if notice else judged.diff.counts
+    plan = CheckRun(
+        name=context_of(shell, PLAN),
+        state=CheckState.FAILURE if fails else CheckState.SUCCESS,
+        title=_title(words, plan_id),
+        summary=summary(judged.diff, notice=notice),
+        text=detail(judged.diff, limit=MAX_TEXT),
+        annotations=placed(item for item in outcome.all_findings if item not in denied),
+    )
+    return (plan, _policy(shell, denied, plan_id))
+
+
+def _policy(shell: Shell, found: tuple[Finding, ...], plan_id: str) -> CheckRun:
+    errors = [item for item in found if item.severity is Severity.ERROR]
+    lines = [
+        f"- {item.severity}: {inert.markdown(str(item))}" for item in sorted(found, key=sort_key)
+    ]
+    return CheckRun(
+        name=context_of(shell, POLICY),
+        state=CheckState.FAILURE if errors else CheckState.SUCCESS,
+        title=_title("denied" if errors else "allowed", plan_id),
+        summary="\n".join(lines)[:MAX_TEXT] or "No policy objects.",
+        annotations=placed(found),
+    )
+
+
+def _refused(shell: Shell, outcome: CheckResult, notice: str) -> CheckRun:
+    words = outcome.findings[0].message if outcome.findings else "nothing was planned"
+    return CheckRun(
+        name=context_of(shell, PLAN),
+        state=CheckState.FAILURE,
+        title=_title(f"{notice}: {words}" if notice else words),
+        summary=refusal(shell.cluster_name, outcome.findings, limit=MAX_TEXT),
+        annotations=placed(outcome.findings),
+    )
+
+
+def placed(findings: Iterable[Finding]) -> tuple[Annotation, ...]:
+    """The findings that have a place in the repository, in order of place."""
+    found = sorted({item for item in findings if item.file}, key=sort_key)
+    return tuple(
+        Annotation(
+            path=item.file,
+            line=max(1, item.line),
+            level=_LEVELS[item.severity],
+            message=inert.lines(f"{item.message}; {item.hint}" if item.hint else item.message),
+            title=item.code,
+        )
+        for item in found
+    )
+
+
+def _title(text: str, end: str = "") -> str:
+    """One line. `end` identifies the plan, so that an equal line means an equal plan."""
+    return shortened(inert.plain(text), MAX_TITLE - len(end)) + end

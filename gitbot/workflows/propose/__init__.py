@@ -1,0 +1,32 @@
+"""Propose: one pull request of the bot for each concern; merging it approves its plan.
+
+`propose` looks at the cluster, finds the concerns (`concerns/`: drains, returns, healings,
+requests, unfinished rests), plans each alone, and opens, renews or closes its pull request.
+`not_planned` lists the requests without an approved plan for `status`, `away_from_home` the VMs
+that a maintenance moved away; neither writes.
+"""
+
+from __future__ import annotations
+
+from gitbot.workflows.propose.away import Away, away_from_home
+from gitbot.workflows.propose.concerns import ConcernSources, breaches_of, concern_name
+from gitbot.workflows.propose.run import (
+    ConcernReport,
+    NotPlanned,
+    ProposeResult,
+    not_planned,
+    propose,
+)
+
+__all__ = [
+    "Away",
+    "ConcernReport",
+    "ConcernSources",
+    "NotPlanned",
+    "ProposeResult",
+    "away_from_home",
+    "breaches_of",
+    "concern_name",
+    "not_planned",
+    "propose",
+]

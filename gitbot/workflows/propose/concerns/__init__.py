@@ -1,0 +1,34 @@
+"""Concerns: topics of pull requests that gitbot finds in base branch, ledger and cluster."""
+
+from __future__ import annotations
+
+from gitbot.workflows.propose.concerns.drains import drains
+from gitbot.workflows.propose.concerns.healings import breaches_of, heals
+from gitbot.workflows.propose.concerns.requests import meaningless, requests
+from gitbot.workflows.propose.concerns.rests import rests
+from gitbot.workflows.propose.concerns.returns import homes_due, returns, stay_away
+from gitbot.workflows.propose.concerns.value import Concern, ConcernSources, concern_name
+
+__all__ = [
+    "Concern",
+    "ConcernSources",
+    "breaches_of",
+    "concern_name",
+    "drains",
+    "find_concerns",
+    "homes_due",
+    "meaningless",
+    "requests",
+    "stay_away",
+]
+
+
+def find_concerns(scene: ConcernSources) -> tuple[Concern, ...]:
+    found = [
+        *drains(scene),
+        *returns(scene),
+        *heals(scene),
+        *requests(scene),
+        *rests(scene),
+    ]
+    return tuple(sorted(found, key=lambda concern: concern.name))

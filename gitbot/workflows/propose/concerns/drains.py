@@ -1,0 +1,81 @@
+"""Concerns about windows that are announced: empty these nodes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gitbot.calendar import local_text
+from gitbot.intents import Intent, MaintenanceWindowSpec
+from gitbot.intents.compile import Opening
+from gitbot.model.canonical import digest
+from gitbot.model.words import first_of
+from gitbot.workflows.propose.concerns.value import (
+    Concern,
+    ConcernSources,
+    concern_name,
+    is_approved,
+    numbered,
+    stale_moves,
+    stale_words,
+)
+
+
+def drains(scene: ConcernSources) -> list[Concern]:
+    """One for each window whose opening is announced and whose nodes have VMs."""
+    concerns = []
+    for intent, spec in scene.base.intents.maintenance_windows:
+        opening = scene.base.opening(intent, now=scene.now) if spec.nodes is not None else None
+        if opening is None or not _is_announced(scene, opening):
+            continue
+        concern = _drain(scene, intent, spec, opening)
+        if concern is not None:
+            concerns.append(concern)
+    return concerns
+
+
+def _is_announced(scene: ConcernSources, opening: Opening) -> bool:
+    announce = scene.base.settings.proposals.announce
+    return opening.allowed.start - announce <= scene.now < opening.allowed.end
+
+
+def _local(spec: MaintenanceWindowSpec, opening: Opening, zone: str | None) -> str:
+    """`Sun 2026-12-06 22:00-02:00 Europe/Madrid`; "" without schedule."""
+    if spec.schedule is None:
+        return ""
+    named = spec.schedule.time_zone or zone or "UTC"
+    begins, ends = (local_text(time, named) for time in (opening.open.start, opening.open.end))
+    short = opening.open.end - opening.open.start < 24 * 3600
+    return f"{begins}{f'-{ends.split()[-1]}' if short else f' to {ends}'} {named}"
+
+
+def _drain(
+    scene: ConcernSources,
+    intent: Intent,
+    spec: MaintenanceWindowSpec,
+    opening: Opening,
+) -> Concern | None:
+    planned = opening.drain
+    record = scene.records.get(planned)
+    stale = stale_moves(scene, record)
+    if record is not None and record.spent:
+        return None  # its rest is a concern of its own
+    if is_approved(scene, planned) and not stale:
+        return None
+    goal = scene.base.drain_goal(intent, opening, scene.problem.snapshot, now=scene.now)
+    if goal is None:
+        return None
+    if stale:
+        nodes = {move.source for move in stale}
+        goal = replace(goal, nodes=tuple(node for node in goal.nodes if node in nodes))
+    elif not any(scene.facts.instances_on(node) for node in goal.nodes):
+        return None
+    return Concern(
+        name=concern_name("drain", intent.ref.name, opening.id),
+        intent=intent.ref,
+        goal=replace(goal, request=numbered(scene, goal.request)),
+        observation=digest([planned, list(goal.nodes)]),
+        why=stale_words(stale) or f"empty {first_of(goal.nodes, 3)} for {intent.ref.name}",
+        occurrence=opening.id,
+        opening=_local(spec, opening, scene.base.revision.zone),
+        auto=bool(stale) and spec.reapprove == "WithinPolicy",
+    )

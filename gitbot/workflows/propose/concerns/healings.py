@@ -1,0 +1,73 @@
+"""Concerns about broken rules: heal each with the fewest moves."""
+
+from __future__ import annotations
+
+from gitbot.model.canonical import digest
+from gitbot.model.constraint import Breach
+from gitbot.model.names import IntentRef
+from gitbot.model.problem import (
+    HealRule,
+    Request,
+)
+from gitbot.model.request_id import HealId, planned_id
+from gitbot.workflows.propose.concerns.value import (
+    Concern,
+    ConcernSources,
+    concern_name,
+    full_name,
+    numbered,
+)
+
+
+def heals(scene: ConcernSources) -> list[Concern]:
+    """One for each broken rule that gitbot may heal."""
+    concerns = []
+    for intent, heal, required in scene.base.healing_rules():
+        breaches = breaches_of(scene, intent.ref, required=required)
+        planned = str(HealId.of(intent.ref))
+        if not breaches or heal == "Report" or _heal_under_way(scene, planned):
+            continue
+        request = numbered(scene, Request(id=planned, intent=intent.ref))
+        seen = sorted((breach.key, breach.amount) for breach in breaches)
+        concerns.append(
+            Concern(
+                name=concern_name("heal", intent.ref.kind, full_name(intent.ref)),
+                intent=intent.ref,
+                goal=HealRule(request=request, rule=intent.ref),
+                observation=digest([planned, [list(item) for item in seen]]),
+                why=f"heal {intent.ref.id}: {breaches[0].message}",
+                stabilize=scene.base.settings.proposals.stabilize,
+                auto=heal == "Auto" and scene.base.settings.allow_auto,
+                soft=not required,
+            )
+        )
+    return concerns
+
+
+def _heal_under_way(scene: ConcernSources, planned: str) -> bool:
+    """Whether an approved healing of the rule is unfinished and not stale."""
+    mine = [item for item in scene.approved if planned_id(item.id) == planned]
+    for item in mine:
+        record = scene.records.get(item.id)
+        if item.terms.void or (record is not None and record.finished):
+            continue
+        if not any(stale.request == item.id for stale in scene.stale):
+            return True
+    return False
+
+
+def breaches_of(scene: ConcernSources, ref: IntentRef, *, required: bool) -> tuple[Breach, ...]:
+    """The present breaches of a rule, each VM at rest where it is.
+
+    For a Required rule only the hard part counts: its preferred terms heal nothing.
+    """
+    facts = scene.facts
+    occupancy = {
+        name: frozenset({node}) for name in sorted(facts.instances) if (node := facts.node_of(name))
+    }
+    return tuple(
+        breach
+        for rule in scene.problem.rules
+        if rule.ref.id == ref.id and (rule.required or not required)
+        for breach in rule.breaches(occupancy)
+    )

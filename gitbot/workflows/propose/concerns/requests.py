@@ -1,0 +1,84 @@
+"""Concerns about one-off requests that nobody has approved in their present form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gitbot.execution.requests import MoveRecord
+from gitbot.intents.compile import compile_requests, request_id
+from gitbot.model.canonical import digest
+from gitbot.model.findings import Severity
+from gitbot.model.problem import (
+    MoveVms,
+)
+from gitbot.workflows.propose.concerns.value import (
+    Concern,
+    ConcernSources,
+    concern_name,
+    full_name,
+    is_approved,
+    numbered,
+    stale_moves,
+    stale_words,
+)
+
+
+def requests(scene: ConcernSources) -> list[Concern]:
+    """Requests on the base branch without approval, or whose plan no longer passes the checks."""
+    wanted = _wanted(scene)
+    if not wanted:
+        return []
+    goals = scene.base.request_goals(scene.problem.snapshot, now=scene.now, only=tuple(wanted))
+    return [_request(scene, goal, wanted[goal.request.id]) for goal in goals]
+
+
+def meaningless(scene: ConcernSources) -> dict[str, tuple[str, str]]:
+    """Requests without an approved plan that this cluster cannot carry out.
+
+    The ledger id and why (no such node, nothing selected, too late), by the name of the concern.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    wanted = _wanted(scene)
+    for intent, _ in scene.base.intents.migration_requests:
+        planned = request_id(intent)
+        if planned not in wanted:
+            continue
+        goals, findings = compile_requests(
+            scene.base.intents,
+            scene.problem.snapshot,
+            now=scene.now,
+            zone=scene.base.revision.zone,
+            only=(planned,),
+        )
+        if not goals:
+            errors = [item.message for item in findings if item.severity is Severity.ERROR]
+            said = errors or [item.message for item in findings] or ["it selects nothing"]
+            found[concern_name("request", full_name(intent.ref))] = (planned, said[0])
+    return found
+
+
+def _wanted(scene: ConcernSources) -> dict[str, list[MoveRecord]]:
+    """Ledger ids of requests to plan, with their moves that no longer pass the checks."""
+    wanted: dict[str, list[MoveRecord]] = {}
+    for intent, _ in scene.base.intents.migration_requests:
+        planned = request_id(intent)
+        record = scene.records.get(planned)
+        stale = stale_moves(scene, record)
+        over = record is not None and (record.spent or record.cancelled)
+        if not over and (stale or not is_approved(scene, planned)):
+            wanted[planned] = stale
+    return wanted
+
+
+def _request(scene: ConcernSources, goal: MoveVms, stale: list[MoveRecord]) -> Concern:
+    if stale:
+        goal = replace(goal, vms=tuple(sorted({move.vm for move in stale})))
+    ref = goal.request.intent
+    return Concern(
+        name=concern_name("request", full_name(ref)),
+        intent=ref,
+        goal=replace(goal, request=numbered(scene, goal.request)),
+        observation=digest([goal.request.id, [str(vm) for vm in goal.vms]]),
+        why=stale_words(stale) or f"carry out {goal.request.id}, which has no approved plan",
+        auto=scene.base.settings.approval == "Intent",
+    )

@@ -1,0 +1,138 @@
+"""Concerns about requests that ended half-way: finish them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gitbot.execution.accept import SUPERSEDED
+from gitbot.execution.requests import RequestRecord, RequestState
+from gitbot.execution.state import fold_nodes
+from gitbot.kubernetes.objects import uid_of
+from gitbot.model.canonical import digest, short_digest
+from gitbot.model.events import MoveState, NodeState
+from gitbot.model.problem import (
+    EmptyNodes,
+    MoveVms,
+    ReturnHome,
+)
+from gitbot.model.request_id import (
+    DrainId,
+    MigrationRequestId,
+    OccurrenceId,
+    parse_request_id,
+)
+from gitbot.model.words import first_of
+from gitbot.workflows.propose.concerns.value import Concern, ConcernSources, concern_name, numbered
+
+_Goal = MoveVms | EmptyNodes | ReturnHome
+
+
+def rests(scene: ConcernSources) -> list[Concern]:
+    """One for each request that ended half-way, or with nothing done."""
+    concerns = []
+    for name, record in scene.records.items():
+        if not record.finished or record.cancelled or _is_to_come(scene, record):
+            continue
+        goal = _rest_goal(scene, name, record)
+        if goal is not None:
+            concerns.append(_rest(scene, name, goal))
+    return concerns
+
+
+def _is_to_come(scene: ConcernSources, record: RequestRecord) -> bool:
+    """Whether an approved plan has moves for a request that the ledger has not accepted yet."""
+    return any(
+        move.id > record.highest_move
+        for item in scene.approved
+        if item.id == record.id and not item.terms.void
+        for move in item.moves
+    )
+
+
+def _rest(scene: ConcernSources, name: str, goal: _Goal) -> Concern:
+    known = parse_request_id(name)
+    match goal:
+        case MoveVms():
+            what = [str(vm) for vm in goal.vms]
+        case EmptyNodes():
+            what = list(goal.nodes)
+        case ReturnHome():
+            what = [str(vm) for vm in goal.homes]
+    why = f"finish {name}, which ended half-way"
+    if isinstance(goal, ReturnHome):
+        why = f"bring the canaries of {name} home: they run on the node that was to be validated"
+    return Concern(
+        name=concern_name("rest", short_digest(name, 12)),
+        intent=goal.request.intent,
+        goal=replace(goal, request=numbered(scene, goal.request)),
+        observation=digest([name, what, scene.records[name].highest_move]),
+        why=f"{why}: {first_of(what, 3)}",
+        occurrence=known.occurrence.id if isinstance(known, DrainId) else "",
+    )
+
+
+def _rest_goal(scene: ConcernSources, name: str, record: RequestRecord) -> _Goal | None:
+    """What a finished request has left to do; None for nothing.
+
+    A breach that remains, or a VM that is not home, becomes a concern again.
+    """
+    match parse_request_id(name):
+        case MigrationRequestId():
+            return _rest_of_request(scene, name, record)
+        case DrainId(occurrence=occurrence):
+            return _rest_of_drain(scene, occurrence)
+        case _:
+            return None
+
+
+def _rest_of_request(
+    scene: ConcernSources, name: str, record: RequestRecord
+) -> MoveVms | ReturnHome | None:
+    if record.state is RequestState.SUCCEEDED:
+        return _canaries(scene, name, record)
+    if record.state not in (RequestState.PARTIAL, RequestState.FAILED):
+        return None
+    counted = (move for _, move in sorted(record.moves.items()) if move.outcome != SUPERSEDED)
+    last = {move.vm: move for move in counted}
+    bad = (MoveState.FAILED, MoveState.WITHDRAWN)
+    left = tuple(sorted(vm for vm, move in last.items() if move.state in bad))
+    goals = scene.base.request_goals(scene.problem.snapshot, now=scene.now, only=(name,))
+    return replace(goals[0], vms=left) if goals and left else None
+
+
+def _canaries(scene: ConcernSources, name: str, record: RequestRecord) -> ReturnHome | None:
+    """Where the VMs of a NodeValidation came from; None once they are back or somebody moved them.
+
+    Only while the request's own time lasts.
+    """
+    goals = scene.base.request_goals(scene.problem.snapshot, now=scene.now, only=(name,))
+    if not goals or scene.base.reason_of(goals[0].request.intent) != "NodeValidation":
+        return None
+    done = [move for _, move in sorted(record.moves.items()) if move.state is MoveState.SUCCEEDED]
+    first = {move.vm: move.source for move in reversed(done)}
+    last = {move.vm: move for move in done}
+    homes = {
+        vm: first[vm]
+        for vm, move in sorted(last.items())
+        if scene.facts.node_of(vm) == move.landed != first[vm]
+        and uid_of(scene.facts.instances.get(vm, {})) == move.vm_uid
+    }
+    return ReturnHome(request=goals[0].request, homes=homes) if homes else None
+
+
+def _rest_of_drain(scene: ConcernSources, occurrence: OccurrenceId) -> EmptyNodes | None:
+    """The nodes that began and are not empty: a move failed, or an unplanned VM arrived."""
+    intent = scene.base.intents.find("MaintenanceWindow", occurrence.window)
+    opening = scene.base.opening(intent, now=scene.now) if intent is not None else None
+    if intent is None or opening is None or opening.id != occurrence.id:
+        return None
+    nodes = fold_nodes(scene.ledger, cluster=scene.cluster, occurrence=occurrence)
+    left = {
+        name
+        for name, node in nodes.items()
+        if node.state is NodeState.DRAINING and scene.facts.instances_on(name)
+    }
+    goal = scene.base.drain_goal(intent, opening, scene.problem.snapshot, now=scene.now)
+    if goal is None or not left & set(goal.nodes):
+        return None
+    return replace(goal, nodes=tuple(node for node in goal.nodes if node in left))

@@ -1,0 +1,137 @@
+"""Concerns about VMs that are not home after a maintenance."""
+
+from __future__ import annotations
+
+from gitbot.execution.requests import RequestRecord
+from gitbot.execution.state import fold_homes, fold_nodes, occurrences_of
+from gitbot.intents import MaintenanceWindowSpec
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import uid_of
+from gitbot.model.canonical import digest
+from gitbot.model.events import MoveState, NodeState
+from gitbot.model.problem import (
+    Request,
+    ReturnHome,
+)
+from gitbot.model.request_id import OccurrenceId
+from gitbot.model.words import first_of
+from gitbot.workflows.propose.concerns.value import (
+    Concern,
+    ConcernSources,
+    concern_name,
+    numbered,
+    stale_moves,
+)
+
+
+def returns(scene: ConcernSources) -> list[Concern]:
+    """One for each occurrence whose VMs are away from home while their nodes are back."""
+    concerns = []
+    for occurrence in occurrences_of(scene.ledger, scene.cluster):
+        intent = scene.base.intents.find("MaintenanceWindow", occurrence.window)
+        spec = intent.spec if intent is not None else None
+        if intent is None or not isinstance(spec, MaintenanceWindowSpec):
+            continue
+        homes = homes_due(scene, occurrence)
+        planned = occurrence.homecoming
+        record = scene.records.get(planned)
+        open_vms = _open_vms(record) | _approved_vms(scene, planned, record)
+        stale = {move.vm for move in stale_moves(scene, record)}
+        due = {vm: node for vm, node in homes.items() if vm not in open_vms or vm in stale}
+        if spec.return_home == "Never" or not due:
+            continue
+        request = numbered(scene, Request(id=planned, intent=intent.ref))
+        concerns.append(
+            Concern(
+                name=concern_name("return", occurrence.window, occurrence.id),
+                intent=intent.ref,
+                goal=ReturnHome(request=request, homes=due),
+                observation=digest([planned, {str(vm): node for vm, node in due.items()}]),
+                why=f"bring {first_of(list(due), 3)} home after {occurrence.window}"
+                + _staying_words(stay_away(scene, occurrence)),
+                occurrence=occurrence.id,
+                auto=spec.return_home == "Auto" and scene.base.settings.allow_auto,
+            )
+        )
+    return concerns
+
+
+def _open_vms(record: RequestRecord | None) -> set[NamespacedName]:
+    """VMs whose return is approved, or was tried and failed: gitbot asks only once."""
+    if record is None:
+        return set()
+    return {
+        move.vm
+        for move in record.moves.values()
+        if not move.final or move.state in (MoveState.FAILED, MoveState.SUCCEEDED)
+    }
+
+
+def _approved_vms(
+    scene: ConcernSources, planned: str, record: RequestRecord | None
+) -> set[NamespacedName]:
+    """VMs of approved plans that the ledger has not accepted yet."""
+    known = record.moves if record is not None else {}
+    return {
+        move.vm.namespaced_name
+        for item in scene.approved
+        if item.id == planned and not item.terms.void
+        for move in item.moves
+        if move.id not in known
+    }
+
+
+def homes_due(scene: ConcernSources, occurrence: OccurrenceId) -> dict[NamespacedName, str]:
+    """VMs that may go home now, with their homes.
+
+    The home is back, the VM is the same, and it is where gitbot put it: nobody else moved it.
+    """
+    nodes = fold_nodes(scene.ledger, cluster=scene.cluster, occurrence=occurrence)
+    homes = fold_homes(scene.ledger, cluster=scene.cluster, occurrence=occurrence)
+    landed = _landed(scene.records.get(occurrence.drain))
+    facts = scene.facts
+    due = {}
+    for vm, home in homes.items():
+        back = home in nodes and nodes[home].state is NodeState.RETURNED
+        node, uid = landed.get(vm, ("", ""))
+        same = uid_of(facts.instances.get(vm, {})) == uid and facts.node_of(vm) == node
+        if back and node and node != home and same:
+            due[vm] = home
+    return due
+
+
+def stay_away(scene: ConcernSources, occurrence: OccurrenceId) -> dict[NamespacedName, str]:
+    """VMs that left a returned node and stay where they are, each with the reason."""
+    nodes = fold_nodes(scene.ledger, cluster=scene.cluster, occurrence=occurrence)
+    homes = fold_homes(scene.ledger, cluster=scene.cluster, occurrence=occurrence)
+    landed = _landed(scene.records.get(occurrence.drain))
+    brought = _open_vms(scene.records.get(occurrence.homecoming))
+    facts, staying = scene.facts, {}
+    for vm, home in homes.items():
+        instance = facts.instances.get(vm)
+        back = home in nodes and nodes[home].state is NodeState.RETURNED
+        if instance is None or not back or vm not in landed or vm in brought:
+            continue
+        here, (node, uid) = facts.node_of(vm), landed[vm]
+        if here == home:
+            continue
+        if uid_of(instance) != uid:
+            staying[vm] = f"restarted on {here or 'no node'}"
+        elif here != node:
+            staying[vm] = f"moved to {here or 'no node'} by somebody else"
+    return staying
+
+
+def _staying_words(staying: dict[NamespacedName, str]) -> str:
+    listed = tuple(f"{vm} ({why})" for vm, why in sorted(staying.items()))
+    return f"; stay where they are: {first_of(listed, 20)}" if listed else ""
+
+
+def _landed(record: RequestRecord | None) -> dict[NamespacedName, tuple[str, str]]:
+    if record is None:
+        return {}
+    return {
+        move.vm: (move.landed, move.vm_uid)
+        for _, move in sorted(record.moves.items())
+        if move.state is MoveState.SUCCEEDED
+    }

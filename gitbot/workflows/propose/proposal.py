@@ -1,0 +1,116 @@
+"""One proposal: the plan of a concern, and the texts of its pull request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gitbot.intents.proposals import Proposal, write_proposal
+from gitbot.model.findings import Severity
+from gitbot.model.problem import EmptyNodes, HealRule, MoveVms, ReturnHome
+from gitbot.model.words import first_of
+from gitbot.reports import counted, where_to
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.judged_plan import JudgedPlan
+from gitbot.workflows.past import reservations
+from gitbot.workflows.propose.concerns import Concern, ConcernSources
+
+
+def judge_concern(base: Engine, scene: ConcernSources, concern: Concern) -> JudgedPlan:
+    problem = replace(
+        scene.problem,
+        goals=(concern.goal,),
+        reservations=reservations(scene.approved, scene.records, but=(concern.goal.request.id,)),
+    )
+    return base.judged(problem)
+
+
+NO_PLAN = "no plan exists"  # how the reason of a hold begins that is proven (planner/proofs.py)
+
+
+def is_unplanned(concern: Concern, judged: JudgedPlan) -> bool:
+    """Whether a request asks for what no plan may do; False if everything is as it asks."""
+    if concern.intent.kind != "MigrationRequest":
+        return False
+    return bool(no_plan(judged)) and (bool(judged.plan.holds) or bool(judged.plan.moves))
+
+
+def no_plan(judged: JudgedPlan) -> str:
+    """Why a plan cannot be proposed; "" if it can."""
+    plan = judged.plan
+    if not plan.moves:
+        why = plan.holds[0].reason if plan.holds else "nothing to move"
+        return why if why.startswith(NO_PLAN) else f"there is no plan: {why}"
+    errors = [item.message for item in judged.findings if item.severity is Severity.ERROR]
+    return f"the plan is refused: {errors[0]}" if errors else ""
+
+
+def file_of(concern: Concern, judged: JudgedPlan) -> bytes:
+    proposal = Proposal(
+        concern=concern.name,
+        intent=concern.intent,
+        request=concern.goal.request.id,
+        digest=judged.digest,
+        expires_at=judged.expires_at,
+        moves=judged.plan.moves,
+        occurrence=concern.occurrence,
+    )
+    return write_proposal(proposal).encode("utf-8")
+
+
+def title_of(concern: Concern, judged: JudgedPlan) -> str:
+    """What merging does, in one line: `Empty kni-worker5 (2 VMs, Sun 22:00-02:00 ...)`."""
+    plan = judged.plan
+    vms = sorted({str(move.vm.namespaced_name) for move in plan.moves})
+    amount = counted(len(vms), "VM")
+    match concern.goal:
+        case EmptyNodes(nodes=nodes):
+            left = {move.source.node for move in plan.moves}
+            emptied = [node for node in nodes if node in left]
+            inside = ", ".join(filter(None, (amount, concern.opening)))
+            title = f"Empty {first_of(emptied or nodes, 2)} ({inside})"
+        case HealRule(rule=rule):
+            title = f"Heal {rule.namespace}/{rule.name}: move {amount}{where_to(plan.moves)}"
+        case ReturnHome():
+            title = f"Bring {amount} home{where_to(plan.moves)} after {concern.intent.name}"
+        case MoveVms():
+            title = f"Move {first_of(vms, 2)}{where_to(plan.moves)}"
+    return f"Finish: {title}" if concern.name.startswith("rest-") else title
+
+
+def body_of(concern: Concern) -> str:
+    """The text of a concern's pull request; the plan is in the comment."""
+    return (
+        f"{concern.why[:1].upper()}{concern.why[1:]}\n\n"
+        "Merging approves exactly the moves in the file. Closing without a merge keeps gitbot "
+        "silent until the plan changes.\n"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConcernReport:
+    """What was done about one concern, in one word, and why."""
+
+    concern: str
+    action: str  # opened, updated, renewed, unchanged, waiting, silent, closed, auto, nothing
+    reason: str = ""
+    pull_request: int = 0
+    digest: str = ""
+    unplanned: bool = False  # no plan can carry out this request of the base branch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposeResult:
+    """What one run of propose did with each concern."""
+
+    concerns: tuple[ConcernReport, ...] = ()
+    entries: int = 0
+
+    @property
+    def did_nothing(self) -> bool:
+        quiet = ("unchanged", "waiting", "silent", "nothing")
+        return not self.entries and all(item.action in quiet for item in self.concerns)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the base branch asks for something that no plan can carry out."""
+        return any(item.unplanned for item in self.concerns)

@@ -1,0 +1,281 @@
+"""A run of propose, and one concern's branch and pull request: opened, renewed, repaired, shown.
+
+A branch has one file; a person's commit is never overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gitbot.errors import ConflictError
+from gitbot.execution.state import ConcernRecord, fold_concern
+from gitbot.intents import proposal_file
+from gitbot.model.events import ConcernChanged, ConcernState, ProposalFile
+from gitbot.model.ledger import Ledger, concern_file
+from gitbot.ports.forge import PullRequest
+from gitbot.reports import markdown, marker
+from gitbot.workflows.approvals import (
+    concern_branch,
+    file_digest,
+    is_as_written,
+    read_proposal,
+)
+from gitbot.workflows.check import CheckResult, checks_of
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.feedback import own_comment, set_check
+from gitbot.workflows.journal import Journal
+from gitbot.workflows.judged_plan import JudgedPlan
+from gitbot.workflows.labels import PLANNED, RETURN, STALE, set_labels
+from gitbot.workflows.propose.concerns import Concern, ConcernSources
+from gitbot.workflows.propose.proposal import ConcernReport, body_of, file_of, title_of
+from gitbot.workflows.reapproval import CHANGED, changed_since_review, proposed, superseded
+from gitbot.workflows.shell import Shell
+
+RENEW = 4  # a proposal is renewed if less than this share (1/4) of its life is left
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """The state of one run of propose: the journal grows, pull requests open and close."""
+
+    shell: Shell
+    base: Engine
+    journal: Journal
+    scene: ConcernSources
+    open_pulls: dict[str, PullRequest]
+
+    @property
+    def now(self) -> int:
+        """The moment of the look, in seconds UTC."""
+        return self.scene.now
+
+    def record(self, concern: str) -> ConcernRecord:
+        cluster = self.shell.cluster_name
+        return fold_concern(self.journal.seen, cluster=cluster, concern=concern)
+
+    def event(
+        self,
+        concern: str,
+        state: ConcernState,
+        *,
+        digest: str = "",
+        commit: str = "",
+        pull_request: int = 0,
+        reason: str = "",
+        proposal: ProposalFile | None = None,
+    ) -> ConcernChanged:
+        return ConcernChanged(
+            file=concern_file(self.shell.cluster_name, concern),
+            time=self.now,
+            cluster=self.shell.cluster_name,
+            state=state,
+            digest=digest,
+            commit=commit,
+            pull_request=pull_request,
+            reason=reason,
+            proposal=proposal,
+        )
+
+    def note(
+        self,
+        concern: str,
+        state: ConcernState,
+        pull: PullRequest,
+        *,
+        digest: str = "",
+        reason: str = "",
+    ) -> None:
+        """Record the outcome of a concern's pull request, for the next commit of the ledger."""
+        self.journal.note(
+            self.event(concern, state, digest=digest, pull_request=pull.number, reason=reason)
+        )
+
+
+def approve_alone(run: Run, concern: Concern, judged: JudgedPlan) -> ConcernReport:
+    """For heal: Auto, returnHome: Auto, reapprove: WithinPolicy and approval: Intent."""
+    approved = run.event(
+        concern.name,
+        ConcernState.AUTO,
+        digest=judged.digest,
+        commit=run.base.commit,
+        reason=concern.why,
+    )
+    run.journal.commit((approved,), {judged.digest: judged.file})
+    return ConcernReport(concern=concern.name, action="auto", digest=judged.digest)
+
+
+def open_proposal(run: Run, concern: Concern, judged: JudgedPlan) -> ConcernReport:
+    shell = run.shell
+    text = file_of(concern, judged)
+    head = push_files(
+        shell,
+        branch=concern_branch(shell.cluster_name, concern.name),
+        base=run.base.commit,
+        files={proposal_file(shell.cluster_name, concern.name): text},
+        message=title_of(concern, judged),
+    )
+    _remember(run, concern, judged, head, text)
+    pull = shell.forge.open_pull(
+        branch=concern_branch(shell.cluster_name, concern.name),
+        base_branch=shell.base_branch,
+        title=title_of(concern, judged),
+        body=body_of(concern),
+        labels=("gitbot", *sorted(labels_of(concern.name, changed=False))),
+    )
+    run.note(concern.name, ConcernState.OPENED, pull, digest=judged.digest)
+    run.open_pulls[concern.name] = pull
+    _show(run, concern.name, pull, head, judged)
+    shell.say(f"pull request {pull.number} opened: {title_of(concern, judged)}")
+    return ConcernReport(
+        concern=concern.name, action="opened", pull_request=pull.number, digest=judged.digest
+    )
+
+
+def _remember(run: Run, concern: Concern, judged: JudgedPlan, head: str, text: bytes) -> None:
+    """Record plan, pushed head and file before anybody can merge what the ledger lacks."""
+    proposed = run.event(
+        concern.name,
+        ConcernState.PROPOSED,
+        digest=judged.digest,
+        commit=head,
+        reason=concern.why,
+        proposal=ProposalFile(file=file_digest(text)),
+    )
+    run.journal.commit((proposed,), {judged.digest: judged.file})
+
+
+def update_proposal(
+    run: Run, concern: Concern, judged: JudgedPlan, pull: PullRequest, record: ConcernRecord
+) -> ConcernReport:
+    """Renew an open pull request if its plan changed or expires; else leave it alone."""
+    known = ConcernReport(
+        concern=concern.name,
+        action="unchanged",
+        pull_request=pull.number,
+        digest=judged.digest,
+    )
+    shown = read_proposal(run.shell, pull.head, concern.name)
+    same = shown is not None and shown.digest == judged.digest
+    expires_at = shown.expires_at if shown is not None else 0
+    due = expires_at - run.now < run.base.settings.plan_expiry // RENEW
+    written = is_as_written(run.shell, run.journal.seen, pull.head, concern.name)
+    if same and not due and written:
+        return replace(known, reason=_repair(run, pull, judged, record))
+    if not is_own_head(run.shell, pull.head, record):
+        return replace(known, reason="somebody pushed to its branch: gitbot leaves it alone")
+    text = file_of(concern, judged)
+    head = push_files(
+        run.shell,
+        branch=pull.branch,
+        base=run.base.commit,
+        files={proposal_file(run.shell.cluster_name, concern.name): text},
+        message=title_of(concern, judged),
+        expected=pull.head,
+    )
+    _remember(run, concern, judged, head, text)
+    if record.pull_request != pull.number:
+        run.note(concern.name, ConcernState.OPENED, pull, digest=judged.digest)
+    run.shell.forge.edit_pull(pull.number, title=title_of(concern, judged), body=body_of(concern))
+    _show(run, concern.name, pull, head, judged)
+    return replace(known, action="renewed" if same else "updated")
+
+
+def _repair(run: Run, pull: PullRequest, judged: JudgedPlan, record: ConcernRecord) -> str:
+    """Complete what an earlier, killed run may have left undone: the number, the comment."""
+    if record.pull_request != pull.number:
+        run.note(record.concern, ConcernState.OPENED, pull, digest=judged.digest)
+    if is_shown(run.shell, pull):
+        show_checks(run.shell, pull.head, judged)
+    else:
+        _show(run, record.concern, pull, pull.head, judged)
+    return ""
+
+
+def _show(run: Run, concern: str, pull: PullRequest, head: str, judged: JudgedPlan) -> None:
+    ledger = run.journal.seen
+    show_proposal(run.shell, ledger, concern=concern, pull=pull, head=head, judged=judged)
+
+
+def is_own_head(shell: Shell, head: str, record: ConcernRecord) -> bool:
+    """Whether the head of a branch is a commit of gitbot's own.
+
+    If the ledger does not know the head (a run died between push and ledger), its author decides.
+    """
+    if head in record.commits:
+        return True
+    return shell.repository.commit(head).author == shell.forge.bot
+
+
+def push_files(
+    shell: Shell,
+    *,
+    branch: str,
+    base: str,
+    files: Mapping[str, bytes | None],
+    message: str,
+    expected: str | None = None,
+) -> str:
+    """Put files onto a branch (None removes one); returns the new head.
+
+    A new branch starts at `base`. A branch that an earlier run left over is replaced if it is
+    gitbot's own.
+    """
+    now = shell.clock.now()
+    if expected is not None:
+        return shell.repository.write_commit(
+            branch=branch, expected=expected, files=files, message=message, time=now
+        )
+    left = shell.repository.resolve(branch)
+    if left is not None:
+        if not is_own_head(shell, left, ConcernRecord(concern="")):
+            raise ConflictError(f"branch {branch} holds somebody's commits", hint="remove it")
+        shell.repository.delete_branch(branch, expected=left)
+    return shell.repository.write_commit(
+        branch=branch, expected=None, files=files, message=message, time=now, parents=(base,)
+    )
+
+
+def remove_branch(shell: Shell, branch: str, record: ConcernRecord) -> None:
+    """Remove a finished branch, unless somebody else pushed to it."""
+    head = shell.repository.resolve(branch)
+    if head is not None and is_own_head(shell, head, record):
+        shell.repository.delete_branch(branch, expected=head)
+
+
+def show_proposal(
+    shell: Shell,
+    ledger: Ledger,
+    *,
+    concern: str,
+    pull: PullRequest,
+    head: str,
+    judged: JudgedPlan,
+) -> None:
+    """Show the plan that merging `head` approves, and whether it changed since a review."""
+    shown = proposed(ledger, shell.cluster_name, concern)
+    whole = shell.forge.get_pull(pull.number)
+    times = [(item.time, item.digest) for item in shown]
+    changed = changed_since_review(shell.forge, whole, times, judged.digest)
+    notice = CHANGED if changed else ""
+    body = markdown(judged.diff, notice=notice, superseded=superseded(shown, judged.digest))
+    shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
+    show_checks(shell, head, judged, notice=notice)
+    set_labels(shell, whole, labels_of(concern, changed=bool(notice)))
+
+
+def show_checks(shell: Shell, head: str, judged: JudgedPlan, *, notice: str = "") -> None:
+    """The checks of a proposal; what it leaves out is shown, but does not fail them."""
+    outcome = CheckResult(findings=judged.findings, judged=judged, cluster=shell.cluster_name)
+    for verdict in checks_of(shell, outcome, notice=notice, failing=False):
+        set_check(shell, head, verdict)
+
+
+def labels_of(concern: str, *, changed: bool) -> frozenset[str]:
+    found = {PLANNED, *({STALE} if changed else ())}
+    return frozenset(found | ({RETURN} if concern.startswith("return-") else set()))
+
+
+def is_shown(shell: Shell, pull: PullRequest) -> bool:
+    body = own_comment(shell.forge, pull.number, marker(shell.cluster_name))
+    return bool(body) and STALE not in pull.labels  # a new review may have come in

@@ -1,0 +1,293 @@
+"""Propose: one quiet pull request for each concern; merging it approves its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gitbot.execution.requests import RequestRecord, fold_requests, last_moved
+from gitbot.execution.state import concerns_of, fold_concern, not_understood
+from gitbot.intents import Intent, MigrationRequestSpec, PlacementProposalSpec
+from gitbot.intents.compile import request_id
+from gitbot.model.canonical import digest
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.events import ConcernState
+from gitbot.model.request_id import ledger_id
+from gitbot.ports.forge import PullRequest, PullState
+from gitbot.workflows.approvals import concern_branch
+from gitbot.workflows.journal import Journal
+from gitbot.workflows.judged_plan import JudgedPlan
+from gitbot.workflows.look import Look, look
+from gitbot.workflows.propose.concerns import (
+    Concern,
+    ConcernSources,
+    drains,
+    find_concerns,
+    meaningless,
+    requests,
+)
+from gitbot.workflows.propose.proposal import (
+    ConcernReport,
+    ProposeResult,
+    is_unplanned,
+    judge_concern,
+    no_plan,
+)
+from gitbot.workflows.propose.pull import (
+    Run,
+    approve_alone,
+    is_own_head,
+    open_proposal,
+    push_files,
+    remove_branch,
+    update_proposal,
+)
+from gitbot.workflows.shell import Shell
+
+__all__ = ["ConcernReport", "ProposeResult", "propose"]
+
+TIDY = "tidy"
+WEEK = 7 * 86_400  # seconds for which a finished request keeps its file
+
+
+def propose(shell: Shell, *, snapshot: ClusterSnapshot | None = None) -> ProposeResult:
+    """Open, renew and close the bot's pull requests; writes nothing twice."""
+    run = _begin(shell, snapshot)
+    newer = not_understood(run.scene.ledger, shell.cluster_name)
+    if newer:
+        shell.say(f"nothing is proposed: {newer}")
+        return ProposeResult(concerns=())
+    reports = _follow_up(run)
+    concerns = find_concerns(run.scene)
+    reports += [_handle(run, concern) for concern in concerns]
+    reports += _meaningless(run)
+    reports += _tidy(run)
+    reports += _close_gone(run, {concern.name for concern in concerns})
+    run.journal.commit(())
+    return ProposeResult(concerns=tuple(reports), entries=run.journal.written)
+
+
+def _meaningless(run: Run) -> list[ConcernReport]:
+    return [
+        ConcernReport(
+            concern=name, action="nothing", reason=f"there is no plan: {why}", unplanned=True
+        )
+        for name, (_, why) in sorted(meaningless(run.scene).items())
+    ]
+
+
+def _begin(shell: Shell, snapshot: ClusterSnapshot | None) -> Run:
+    journal = Journal(shell.ledger_store, shell.clock)
+    scene = ConcernSources.of(look(shell, journal.read(), snapshot=snapshot))
+    prefix = concern_branch(shell.cluster_name, "")
+    pulls = {
+        pull.branch.removeprefix(prefix): pull
+        for pull in shell.own_pulls()
+        if pull.branch.startswith(prefix)
+    }
+    return Run(shell=shell, base=scene.base, journal=journal, scene=scene, open_pulls=pulls)
+
+
+# What became of earlier pull requests
+
+
+def _follow_up(run: Run) -> list[ConcernReport]:
+    reports = []
+    for name in concerns_of(run.journal.seen, run.shell.cluster_name):
+        record = run.record(name)
+        if not record.opened or not record.pull_request or name in run.open_pulls:
+            continue
+        pull = run.shell.forge.get_pull(record.pull_request)
+        if pull.state is PullState.MERGED:
+            run.note(name, ConcernState.MERGED, pull, digest=record.opened)
+            remove_branch(run.shell, pull.branch, record)
+        elif pull.state is PullState.CLOSED:
+            run.note(name, ConcernState.CLOSED, pull, digest=record.opened)
+            remove_branch(run.shell, pull.branch, record)
+            reports.append(
+                ConcernReport(
+                    concern=name,
+                    action="silent",
+                    reason="its pull request was closed without a merge",
+                    pull_request=pull.number,
+                    digest=record.opened,
+                )
+            )
+    return reports
+
+
+def _close_gone(run: Run, standing: set[str]) -> list[ConcernReport]:
+    reports = []
+    for name, pull in sorted(run.open_pulls.items()):
+        if name not in standing and name != TIDY:
+            reports.append(_close(run, name, pull, "its concern is gone"))
+    for name in concerns_of(run.journal.seen, run.shell.cluster_name):
+        if name not in standing and name != TIDY and run.record(name).observation:
+            run.journal.note(run.event(name, ConcernState.GONE))
+    return reports
+
+
+def _close(run: Run, name: str, pull: PullRequest, reason: str) -> ConcernReport:
+    record = run.record(name)
+    if not is_own_head(run.shell, pull.head, record):
+        reason = f"{reason}, but somebody pushed to its branch: it is left open"
+        return ConcernReport(
+            concern=name, action="unchanged", reason=reason, pull_request=pull.number
+        )
+    run.shell.forge.close_pull(pull.number)
+    remove_branch(run.shell, pull.branch, record)
+    run.note(name, ConcernState.WITHDRAWN, pull, reason=reason)
+    del run.open_pulls[name]
+    return ConcernReport(concern=name, action="closed", reason=reason, pull_request=pull.number)
+
+
+# Tidying away
+
+
+def _tidy(run: Run) -> list[ConcernReport]:
+    """Once a week, a pull request that removes the files of finished requests."""
+    files = finished_files(run.scene)
+    identity = digest(list(files))
+    record = run.record(TIDY)
+    if TIDY in run.open_pulls or not files or identity in record.closed:
+        return []
+    if run.now - record.opened_at < WEEK:
+        return []
+    shell = run.shell
+    title = f"tidy: remove {len(files)} finished files"
+    head = push_files(
+        shell,
+        branch=concern_branch(shell.cluster_name, TIDY),
+        base=run.base.commit,
+        files=dict.fromkeys(files),
+        message=title,
+    )
+    run.journal.note(run.event(TIDY, ConcernState.PROPOSED, digest=identity, commit=head))
+    pull = shell.forge.open_pull(
+        branch=concern_branch(shell.cluster_name, TIDY),
+        base_branch=shell.base_branch,
+        title=title,
+        body="What these files asked for is done. Removing them has no effect.\n",
+        labels=("gitbot",),
+    )
+    run.note(TIDY, ConcernState.OPENED, pull, digest=identity)
+    return [ConcernReport(concern=TIDY, action="opened", pull_request=pull.number, digest=identity)]
+
+
+def finished_files(scene: ConcernSources) -> tuple[str, ...]:
+    """Sorted paths of files whose documents have all been finished for at least a week."""
+    done: dict[str, bool] = {}
+    for intent in scene.base.intents.intents:
+        over = _is_over(intent, scene.records, scene.now)
+        done[intent.ref.file] = done.get(intent.ref.file, True) and over
+    return tuple(sorted(file for file, over in done.items() if over and file))
+
+
+def _is_over(intent: Intent, records: Mapping[str, RequestRecord], now: int) -> bool:
+    spec = intent.spec
+    if isinstance(spec, MigrationRequestSpec):
+        name = request_id(intent)
+    elif isinstance(spec, PlacementProposalSpec):
+        name = ledger_id(spec.request, spec.digest)
+    else:
+        return False
+    record = records.get(name)
+    if record is None or not record.finished:
+        return False
+    return now - (record.changed_at or now) >= WEEK
+
+
+# One concern
+
+
+def _handle(run: Run, concern: Concern) -> ConcernReport:
+    record = run.record(concern.name)
+    if record.observation != concern.observation:
+        run.journal.note(
+            run.event(
+                concern.name, ConcernState.OBSERVED, digest=concern.observation, reason=concern.why
+            )
+        )
+        record = run.record(concern.name)
+    pull = run.open_pulls.get(concern.name)
+    since = run.now - record.observed_since
+    if pull is None and since < concern.stabilize:
+        reason = f"seen for {since} s, proposed after {concern.stabilize} s"
+        return ConcernReport(concern=concern.name, action="waiting", reason=reason)
+    judged = judge_concern(run.base, run.scene, concern)
+    refusal = _refusal(run, concern, judged)
+    if refusal:
+        if pull is not None:
+            closed = _close(run, concern.name, pull, refusal)
+            return replace(closed, unplanned=is_unplanned(concern, judged))
+        return ConcernReport(
+            concern=concern.name,
+            action="nothing",
+            reason=refusal,
+            unplanned=is_unplanned(concern, judged),
+        )
+    if concern.auto:
+        return approve_alone(run, concern, judged)
+    if pull is not None:
+        return update_proposal(run, concern, judged, pull, record)
+    if judged.digest in record.closed:
+        reason = "this very plan was closed without a merge"
+        return ConcernReport(
+            concern=concern.name, action="silent", reason=reason, digest=judged.digest
+        )
+    if len(run.open_pulls) >= run.base.settings.proposals.max_open:
+        reason = f"{len(run.open_pulls)} pull requests are open (maxOpen)"
+        return ConcernReport(concern=concern.name, action="waiting", reason=reason)
+    return open_proposal(run, concern, judged)
+
+
+def _refusal(run: Run, concern: Concern, judged: JudgedPlan) -> str:
+    refused = no_plan(judged)
+    if refused:
+        return refused
+    if concern.soft:
+        moved = last_moved(fold_requests(run.scene.ledger, run.scene.cluster).values())
+        since = run.now - run.base.settings.proposals.per_vm_cooldown
+        vms = sorted(move.vm.namespaced_name for move in judged.plan.moves)
+        cooling = [vm for vm in vms if vm in moved and moved[vm] > since]
+        if cooling:
+            return f"{cooling[0]} was moved lately, and nothing Required is broken"
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotPlanned:
+    """A request on the base branch without an approved plan, and why."""
+
+    request: str
+    reason: str
+    next_command: str = ""
+
+
+def not_planned(shell: Shell, seen: Look, pulls: tuple[PullRequest, ...]) -> tuple[NotPlanned, ...]:
+    """Requests and open drains without an approved plan and without an open pull request.
+
+    A drain that can be planned and has a schedule is left to the next openings.
+    """
+    scene = ConcernSources.of(seen)
+    found = [
+        NotPlanned(request=request, reason=f"there is no plan: {why}")
+        for request, why in meaningless(scene).values()
+    ]
+    branches = {pull.branch for pull in pulls}
+    for concern in (*drains(scene), *requests(scene)):
+        if concern_branch(shell.cluster_name, concern.name) in branches:
+            continue
+        judged = judge_concern(seen.base, scene, concern)
+        record = fold_concern(seen.ledger, cluster=shell.cluster_name, concern=concern.name)
+        reason, command = no_plan(judged), ""
+        if not reason and judged.digest in record.closed:
+            reason = "its plan was closed without a merge"
+        elif not reason and concern.opening:
+            continue
+        elif not reason:
+            reason, command = "no plan for it is approved", "gitbot propose"
+        found.append(
+            NotPlanned(request=concern.goal.request.id, reason=reason, next_command=command)
+        )
+    return tuple(sorted(found, key=lambda item: item.request))

@@ -1,0 +1,46 @@
+"""What stops a pass: the cluster's flag, clocks that disagree, or that neither can be read.
+
+A record of what was shown carries the forge's time, by its last answer. Small differences between
+clocks are taken out of the records; with a large one nobody knows which came first.
+"""
+
+from __future__ import annotations
+
+from gitbot.errors import GitbotError
+from gitbot.workflows.shell import Shell
+
+MAX_SKEW = 30  # seconds between two clocks
+OBSERVE = "mode Observe applies nothing"
+UNREADABLE = "the stop flag cannot be read"
+SKEWED = "the API server's clock is"
+FORGE_SKEWED = "the forge's clock is"
+UNKNOWN = (UNREADABLE, SKEWED, FORGE_SKEWED)
+
+
+def forge_skew(shell: Shell) -> str:
+    """Why nobody can tell what was shown before an approval; "" if the clocks agree."""
+    skew = abs(shell.forge.clock_skew)
+    if skew <= MAX_SKEW:
+        return ""
+    return f"{FORGE_SKEWED} {skew} s away from ours (at most {MAX_SKEW})"
+
+
+def cluster_flag(shell: Shell) -> str:
+    """The reason of the cluster's stop flag, or why nobody can read it; "" if it is not set."""
+    try:
+        reason = shell.cluster.hold_flag()
+    except GitbotError as error:
+        return f"{UNREADABLE}: {error}"
+    return "" if reason is None else reason or "ConfigMap gitbot/gitbot-hold is there"
+
+
+def cluster_stop(shell: Shell) -> str:
+    """Why nothing may start on this cluster, or ""."""
+    reason = cluster_flag(shell)
+    if reason:
+        return reason
+    try:
+        skew = abs(shell.cluster.server_time() - shell.clock.now())
+    except GitbotError as error:
+        return f"{UNREADABLE}: {error}"
+    return f"{SKEWED} {skew} s away from ours (at most {MAX_SKEW})" if skew > MAX_SKEW else ""

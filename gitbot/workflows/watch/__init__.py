@@ -1,0 +1,13 @@
+"""Watch: pass after pass, on a schedule or for as long as the process lives.
+
+`reconcile` is one pass over everything: publish the snapshot, plan open pull requests again,
+propose, apply, propose what is left. `watch` calls it with rests between, and retries after
+trouble.
+"""
+
+from __future__ import annotations
+
+from gitbot.workflows.watch.reconcile import ReconcileResult, reconcile
+from gitbot.workflows.watch.run import watch
+
+__all__ = ["ReconcileResult", "reconcile", "watch"]

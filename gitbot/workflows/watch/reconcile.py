@@ -1,0 +1,111 @@
+"""Reconcile: look, propose, apply. One function for CI, the schedule and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
+from gitbot.workflows.ask import write_dashboard
+from gitbot.workflows.check import PublishResult, refresh_pulls
+from gitbot.workflows.journal import retried
+from gitbot.workflows.pauses import base_head
+from gitbot.workflows.propose import ProposeResult, propose
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.snapshots import Pack, publish_snapshot
+from gitbot.workflows.stops import forge_skew
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcileResult:
+    """What one pass did: nothing, if nothing changed."""
+
+    snapshot_published: bool
+    pulls: tuple[PublishResult, ...]
+    applied: ApplyResult
+    proposed: ProposeResult = field(default_factory=ProposeResult)
+    proposed_after: ProposeResult = field(default_factory=ProposeResult)
+    unsure: bool = False  # pull requests without a plan: something was unreadable
+
+    @property
+    def did_nothing(self) -> bool:
+        return (
+            not self.snapshot_published
+            and not any(item.wrote for item in self.pulls)
+            and self.proposed.did_nothing
+            and self.applied.did_nothing
+            and self.proposed_after.did_nothing
+        )
+
+
+def reconcile(
+    shell: Shell,
+    *,
+    max_runtime: int = MAX_RUNTIME,
+    pack: Pack | None = None,
+    wait_for_opening: int = 0,
+    every_pull: bool = False,
+) -> ReconcileResult:
+    """Snapshot, publish it, plan open pull requests again, propose, apply, propose what is left.
+
+    `pack` turns a snapshot into its file; without it none is published. `every_pull` also plans
+    open pull requests that were never shown; otherwise another run plans those.
+    """
+    snapshot = shell.cluster.snapshot()
+    base = shell.read_base(base_head(shell))
+    publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
+    publisher.publish(snapshot)
+    pulls = refresh_pulls(shell, snapshot=snapshot, every=every_pull)
+    if shell.interrupted():
+        return ReconcileResult(
+            snapshot_published=publisher.wrote, pulls=pulls, applied=ApplyResult(interrupted=True)
+        )
+    proposed = retried(lambda: propose(shell, snapshot=snapshot))
+    applied = apply(
+        shell,
+        max_runtime=max_runtime,
+        wait_for_opening=wait_for_opening,
+        on_look=publisher.refresh,
+    )
+    after = ProposeResult()
+    if not (applied.did_nothing or applied.interrupted):
+        fresh = shell.cluster.snapshot()
+        publisher.publish(fresh)
+        after = retried(lambda: propose(shell, snapshot=fresh))
+    if not after.did_nothing:  # the dashboard shows new proposals at once
+        write_dashboard(
+            shell,
+            shell.ledger_store.read(),
+            stop=applied.stop,
+            waiting=applied.waiting,
+            refused=applied.approvals.refused,
+        )
+    return ReconcileResult(
+        snapshot_published=publisher.wrote,
+        pulls=pulls,
+        proposed=proposed,
+        applied=applied,
+        proposed_after=after,
+        unsure=bool(forge_skew(shell)) or any(item.unread for item in pulls),
+    )
+
+
+class _Publisher:
+    """Publishes snapshots in one pass: at its beginning and end, and before the last grows old."""
+
+    def __init__(self, shell: Shell, pack: Pack | None, *, max_age: int) -> None:
+        self._shell = shell
+        self._pack = pack
+        self._max_age = max_age
+        self._last = 0
+        self.wrote = False
+
+    def publish(self, snapshot: ClusterSnapshot) -> None:
+        if self._pack is not None:
+            self._last = snapshot.taken_at
+            self.wrote = publish_snapshot(self._shell, snapshot, self._pack) or self.wrote
+
+    def refresh(self, snapshot: ClusterSnapshot) -> None:
+        """Publish this one if the last one would soon be too old to plan on."""
+        if snapshot.taken_at - self._last >= self._max_age // 3:
+            self.publish(snapshot)

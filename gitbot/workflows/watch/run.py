@@ -1,0 +1,86 @@
+"""Watch: pass after pass, with rests between, for use without a CI system's schedule.
+
+It only polls: nothing calls in. A rest ends at the next opening, when something is merged, held or
+cancelled, or when its time is over. If forge, Git or cluster is out of reach, it opens everything
+again after growing rests; only a bug ends the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from gitbot.errors import Bug, GitbotError
+from gitbot.ports.clock import Clock
+from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult
+from gitbot.workflows.journal import Journal
+from gitbot.workflows.pauses import LOOK_ANYWAY, base_head, wait_for_change
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.snapshots import Pack
+from gitbot.workflows.watch.reconcile import ReconcileResult, reconcile
+
+FIRST_REST = 10  # seconds after the first failure; doubled up to LONGEST_REST
+LONGEST_REST = 600
+
+
+def watch(
+    opener: Callable[[], AbstractContextManager[Shell]],
+    *,
+    clock: Clock,
+    interrupted: Callable[[], bool],
+    every: int,
+    max_runtime: int = MAX_RUNTIME,
+    pack: Pack | None = None,
+    on_pass: Callable[[ReconcileResult], None],
+    on_trouble: Callable[[GitbotError, int], None],
+) -> None:
+    """Run until interrupted. `on_trouble` gets the error and the seconds until the next try."""
+    troubles = 0
+
+    def passed(result: ReconcileResult) -> None:
+        nonlocal troubles
+        troubles = 0
+        on_pass(result)
+
+    while not interrupted():
+        try:
+            with opener() as shell:
+                _passes(shell, every=every, max_runtime=max_runtime, pack=pack, on_pass=passed)
+        except Bug:
+            raise
+        except GitbotError as error:
+            if interrupted():
+                return
+            rest = min(FIRST_REST * 2**troubles, LONGEST_REST)
+            troubles = min(troubles + 1, 16)
+            on_trouble(error, rest)
+            clock.sleep(rest)
+
+
+def _passes(
+    shell: Shell,
+    *,
+    every: int,
+    max_runtime: int,
+    pack: Pack | None,
+    on_pass: Callable[[ReconcileResult], None],
+) -> None:
+    """Passes with the same open ports, until interrupted or until the configuration changes."""
+    settings = shell.read_base(base_head(shell)).settings
+    while not shell.interrupted():
+        result = reconcile(shell, max_runtime=max_runtime, pack=pack, every_pull=True)
+        on_pass(result)
+        if shell.interrupted() or shell.read_base(base_head(shell)).settings != settings:
+            return
+        rest(shell, result.applied, every=every)
+
+
+def rest(shell: Shell, applied: ApplyResult, *, every: int) -> None:
+    if applied.unfinished:
+        return
+    now = shell.clock.now()
+    openings = [item.until for item in applied.waiting if item.until > now]
+    until = min([now + every, *openings])
+    journal = Journal(shell.ledger_store, shell.clock)
+    seen = (journal.read().head, applied.base or base_head(shell))
+    wait_for_change(shell, journal, seen, until=until, look=min(LOOK_ANYWAY, every))

@@ -1,0 +1,251 @@
+"""Rolling maintenance: every node of a cluster once, 600 s away each, in time and in moves.
+
+The peers drain one node after the other, and ten at once, to the node with the most free memory.
+All count a migration's time alike. The bound is the seconds of all VMs' first moves over the slots,
+and one reboot. The goals are for 100 nodes; smaller clusters are told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+
+from gitbot.constraints.replay import replay
+from gitbot.model.names import IntentRef
+from gitbot.model.problem import EmptyNodes, Limits, PlacementProblem, Request
+from gitbot.planner import make_plan
+from gitbot.snapshot import from_objects
+from tests.bench.table import Figure, show
+from tests.doubles.problems import ZONE, node, vm
+
+NOW = 1_764_547_200
+GIB = 1024**3
+ROOM = 512  # GiB of a node
+SIZES = (4, 8, 8, 16, 16, 32, 64)  # GiB of VMs
+OVERHEAD = 20  # seconds of a migration beside its memory, at 1 GiB/s
+AWAY = 600
+SLOTS = 5
+TIME, MOVES = 1.25, 1.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """VMs by number: host and GiB. `locked`: they stay in their zone, one of three."""
+
+    nodes: int
+    host: tuple[int, ...]
+    size: tuple[int, ...]
+    locked: bool = False
+
+    @property
+    def bound(self) -> int:
+        """No plan ends sooner, in seconds."""
+        return sum(size + OVERHEAD for size in self.size) // SLOTS + AWAY
+
+    @property
+    def least(self) -> int:
+        """The VMs of the nodes with the fewest, one in each part that VMs do not leave: twice."""
+        counts = [self.host.count(number) for number in range(self.nodes)]
+        parts = 3 if self.locked else 1
+        return sum(min(counts[part::parts]) for part in range(parts))
+
+
+def pool(nodes: int, fill: float, *, uneven: bool = False) -> Pool:
+    """A seeded cluster, filled to a share of its memory."""
+    draw = random.Random(nodes)
+    free = [ROOM] * nodes
+    host: list[int] = []
+    size: list[int] = []
+    while sum(size) < nodes * ROOM * fill:
+        wanted = draw.choice(SIZES)
+        able = [number for number in range(nodes) if free[number] >= wanted]
+        few = draw.sample(able, min(len(able), 1 if uneven else 3))
+        host.append(max(few, key=lambda number: free[number]))
+        size.append(wanted)
+        free[host[-1]] -= wanted
+    return Pool(nodes=nodes, host=tuple(host), size=tuple(size))
+
+
+def problem(case: Pool, *, outbound: int, lanes: int) -> PlacementProblem:
+    """The window over all nodes as gitbot reads it."""
+    names = tuple(f"n{number:03}" for number in range(case.nodes))
+    nodes = [
+        node(name, zone=f"z{number % 3}", cpu="640", memory=f"{ROOM}Gi")
+        for number, name in enumerate(names)
+    ]
+    vms = [
+        vm(
+            f"v{number:05}",
+            on=names[host],
+            memory=f"{size}Gi",
+            node_selector={ZONE: f"z{host % 3}"} if case.locked else None,
+        )
+        for number, (host, size) in enumerate(zip(case.host, case.size, strict=True))
+    ]
+    objects = [*nodes, *(each for pair in vms for each in pair)]
+    intent = IntentRef(kind="MaintenanceWindow", namespace="", name="all")
+    goal = EmptyNodes(
+        request=Request(id="drain/all/20251201T000000Z", intent=intent),
+        nodes=names,
+        max_nodes_at_once=lanes,
+        cordoned_by_gitbot=True,
+        away=AWAY,
+    )
+    limits = Limits(
+        parallel=SLOTS, reserve=0, per_source_node=outbound, per_target_node=SLOTS, per_zone=SLOTS
+    )
+    return PlacementProblem(
+        cluster="rolling",
+        now=NOW,
+        snapshot=from_objects("rolling", objects, NOW),
+        goals=(goal,),
+        limits=limits,
+        bandwidth=GIB,
+    )
+
+
+class Drains:
+    """So many nodes at once are drained by name, each VM to the node with the most free memory."""
+
+    def __init__(self, case: Pool, *, outbound: int, at_once: int) -> None:
+        self.case, self.outbound, self.at_once = case, outbound, at_once
+        self.host = list(case.host)
+        self.free = [ROOM] * case.nodes
+        for host, size in zip(case.host, case.size, strict=True):
+            self.free[host] -= size
+        self.closed: set[int] = set()
+        self.waiting: dict[int, list[int]] = {}
+        self.flying: dict[int, int] = {}
+        self.events: list[tuple[int, int, int]] = []  # time, node, its VM or -1: it is back
+        self.now = self.moves = 0
+
+    def run(self) -> tuple[int, int, int]:
+        """Seconds until the last node is back, moves, and VMs that found no place."""
+        queue = list(range(self.case.nodes))
+        while True:
+            while queue and len(self.closed) < self.at_once:
+                name = queue.pop(0)
+                self.closed.add(name)
+                self.waiting[name] = [v for v, host in enumerate(self.host) if host == name]
+                self.flying[name] = 0
+            for name in sorted(self.waiting):
+                self._start(name)
+            if not self.events:
+                return self.now, self.moves, sum(map(len, self.waiting.values()))
+            self._end(*heappop(self.events))
+
+    def _start(self, name: int) -> None:
+        for number in list(self.waiting[name]):
+            if sum(self.flying.values()) >= SLOTS or self.flying[name] >= self.outbound:
+                return
+            size = self.case.size[number]
+            able = [n for n, free in enumerate(self.free) if free >= size and n not in self.closed]
+            if able:
+                target = max(able, key=lambda n: self.free[n])
+                self.waiting[name].remove(number)
+                self.host[number] = target
+                self.free[target] -= size
+                self.flying[name] += 1
+                self.moves += 1
+                heappush(self.events, (self.now + size + OVERHEAD, name, number))
+        self._leave(name)
+
+    def _leave(self, name: int) -> None:
+        if not self.waiting[name] and not self.flying[name]:
+            del self.waiting[name]
+            heappush(self.events, (self.now + AWAY, name, -1))
+
+    def _end(self, time: int, name: int, number: int) -> None:
+        self.now = time
+        if number < 0:
+            self.closed.remove(name)
+            return
+        self.flying[name] -= 1
+        self.free[name] += self.case.size[number]
+        self._leave(name)
+
+
+def figures(sizes: tuple[int, ...] = (10, 50, 100)) -> Iterator[Figure]:
+    """P3 and P4: time and moves beside the bound and the peers."""
+    for nodes in sizes:
+        for fill in (0.5, 0.7, 0.85):
+            for outbound in (2, 1):
+                what = f"{nodes} nodes, {fill:.0%} full, caps ({SLOTS},{outbound})"
+                yield from compared(pool(nodes, fill), what, outbound)
+    most = max(sizes)
+    what = f"{most} nodes, 70% full, one at a time"
+    case = pool(most, 0.7)
+    yield excess(case, what)
+    yield excess(pool(most, 0.7, uneven=True), f"{what}, uneven")
+    if most >= 50:  # a zone of three nodes has no room for one node less
+        yield excess(replace(case, locked=True), f"{what}, VMs in their zones")
+
+
+def compared(case: Pool, what: str, outbound: int) -> Iterator[Figure]:
+    """The figures of one cluster, any number of nodes at once."""
+    ends, moves = planned(case, outbound=outbound, lanes=case.nodes)
+    wanted = case.nodes >= 100
+    yield Figure(
+        what=f"{what}: seconds, {moves / len(case.size):.3f} moves a VM",
+        gitbot=f"{ends}",
+        peer=f"{case.bound} (bound)",
+        ratio=case.bound / ends,
+        goal=1 / TIME if wanted else None,
+    )
+    if wanted:
+        yield Figure(
+            what=f"{what}: moves a VM",
+            gitbot=f"{moves / len(case.size):.3f}",
+            peer=f"{MOVES} wanted",
+            ratio=MOVES * len(case.size) / moves,
+            goal=1,
+        )
+    for at_once, name in ((1, "one by one"), (10, "ten at once")):
+        if at_once * 2 > case.nodes:
+            continue
+        seconds, made, stuck = Drains(case, outbound=outbound, at_once=at_once).run()
+        each = f"{made / len(case.size):.3f} moves a VM, {stuck} stuck"
+        yield Figure(
+            what=f"{what}: seconds, {name} ({each})",
+            gitbot=f"{ends}",
+            peer=f"{seconds}",
+            ratio=None if stuck else seconds / ends,
+        )
+
+
+def excess(case: Pool, what: str) -> Figure:
+    """The moves beyond one a VM, beside the least: those of the first node of each part."""
+    _, moves = planned(case, outbound=2, lanes=1)
+    made = moves - len(case.size)
+    return Figure(
+        what=f"{what}: moves beyond one a VM",
+        gitbot=f"{made}",
+        peer=f"{case.least} (bound)",
+        ratio=case.least / max(1, made),
+        goal=1 / 1.1,
+    )
+
+
+def planned(case: Pool, *, outbound: int, lanes: int) -> tuple[int, int]:
+    """Seconds until the last node is back, and moves, of a plan without a finding."""
+    asked = problem(case, outbound=outbound, lanes=lanes)
+    plan = make_plan(asked)
+    assert replay(asked, plan) == ()
+    assert not plan.holds, plan.holds[0]
+    return max(move.starts + move.estimated_seconds for move in plan.moves) - NOW + AWAY, len(
+        plan.moves
+    )
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, nargs="*", default=[10, 50, 100])
+    show(figures(tuple(parser.parse_args().nodes)))
+
+
+if __name__ == "__main__":
+    main()

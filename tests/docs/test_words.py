@@ -1,0 +1,51 @@
+"""A word has one meaning: classes of different rooms have different names. Words are current."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.docs.scratch import ROOT
+
+HOUSE = ROOT / "gitbot"
+
+
+def room_of(path: Path) -> str:
+    """The folder under gitbot, or the name of a module that stands beside the folders."""
+    return path.relative_to(HOUSE).with_suffix("").parts[0]
+
+
+def classes() -> Iterator[tuple[str, str]]:
+    """Name and room of every class, nested and private ones included."""
+    for path in sorted(HOUSE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                yield node.name, room_of(path)
+
+
+def test_no_two_rooms_have_a_class_of_the_same_name() -> None:
+    rooms: defaultdict[str, set[str]] = defaultdict(set)
+    for name, room in classes():
+        rooms[name].add(room)
+    assert {name: sorted(found) for name, found in rooms.items() if len(found) > 1} == {}
+
+
+ODD = re.compile(
+    r"\b(anew|for ever|(is|are) said)\b|(?<!there )\b(is|are) no (?!longer\b|more\b)", re.IGNORECASE
+)
+SHOWN = {"style.md"}  # it shows what to replace
+
+
+def test_the_language_is_current() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("templates/**/*")]
+    texts = [*HOUSE.rglob("*.py"), *(page for page in pages if page.name not in SHOWN)]
+    found = {
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in texts
+        if path.is_file()
+        for match in ODD.finditer(path.read_text("utf-8"))
+    }
+    assert found == set()

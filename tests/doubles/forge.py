@@ -1,0 +1,273 @@
+"""A forge in memory over a MemoryRepository."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Self
+
+from gitbot.errors import ConflictError, ForgeError
+from gitbot.ports.clock import Clock
+from gitbot.ports.forge import (
+    CheckRun,
+    Comment,
+    CommitStatus,
+    Issue,
+    MergeMethod,
+    PullRequest,
+    PullReview,
+    PullState,
+    is_marked,
+)
+from tests.doubles.repository import MemoryRepository
+
+
+class MemoryForge:
+    """The Forge port without a service. `writes` counts what changed anything."""
+
+    def __init__(
+        self,
+        repository: MemoryRepository,
+        clock: Clock,
+        *,
+        account: str = "gitbot",
+        reviews_required: int = 0,
+    ) -> None:
+        self._repository = repository
+        self._clock = clock
+        self.account = account
+        self._rules = {"reviews": reviews_required}
+        self._pulls: dict[int, PullRequest] = {}
+        self._comments: dict[int, list[Comment]] = {}
+        self._statuses: dict[str, dict[str, CommitStatus]] = {}
+        self._checks: dict[str, dict[str, CheckRun]] = {}
+        self.issues: list[Issue] = []
+        self.readers: set[str] = set()
+        self.enforced = True  # False: people merge past the approvals, as administrators may
+        self.clock_skew = 0
+        self.writes = 0
+
+    @property
+    def bot(self) -> str:
+        """The account that gitbot acts as."""
+        return "gitbot"
+
+    @property
+    def reviews_required(self) -> int:
+        """How many approvals the base branch asks for."""
+        return self._rules["reviews"]
+
+    def acting_as(self, account: str) -> Self:
+        """The same forge in somebody else's hands; each hand counts its own `writes`."""
+        other = copy.copy(self)
+        other.account, other.writes = account, 0
+        return other
+
+    def require_reviews(self, count: int) -> None:
+        """Ask for that many approvals before a merge."""
+        self._rules["reviews"] = count
+
+    def open_pull(
+        self, *, branch: str, base_branch: str, title: str, body: str, labels: tuple[str, ...]
+    ) -> PullRequest:
+        """Open a pull request for a pushed branch; an open one for that branch is returned."""
+        for pull in self.list_pulls(state=PullState.OPEN, branch=branch):
+            return pull
+        head = self._repository.resolve(branch)
+        if head is None:
+            raise ForgeError(f"there is no branch {branch}")
+        pull = PullRequest(
+            number=len(self._pulls) + 1,
+            title=title,
+            body=body,
+            author=self.account,
+            branch=branch,
+            base_branch=base_branch,
+            head=head,
+            state=PullState.OPEN,
+            labels=tuple(sorted(set(labels))),
+            created_at=self._clock.now(),
+        )
+        self._put(pull)
+        return pull
+
+    def get_pull(self, number: int) -> PullRequest:
+        """One pull request, its head and the rights of its reviewers as they are now."""
+        pull = self._present(number)
+        reviews = tuple(
+            replace(item, can_write=item.approved and self.can_write(item.reviewer))
+            for item in pull.reviews
+        )
+        return replace(pull, reviews=reviews)
+
+    def _present(self, number: int) -> PullRequest:
+        if number not in self._pulls:
+            raise ForgeError(f"there is no pull request {number}")
+        pull = self._pulls[number]
+        if pull.state is not PullState.OPEN:
+            return pull
+        return replace(pull, head=self._repository.resolve(pull.branch) or pull.head)
+
+    def list_pulls(
+        self, *, state: PullState | None = None, branch: str = "", first: int = 1
+    ) -> tuple[PullRequest, ...]:
+        """Pull requests by number; reviews and mergers are missing, as the port allows."""
+        pulls = [
+            replace(self._present(number), reviews=(), merged_by="")
+            for number in sorted(self._pulls)
+        ]
+        return tuple(
+            pull
+            for pull in pulls
+            if pull.number >= first
+            and (state is None or pull.state is state)
+            and (not branch or pull.branch == branch)
+        )
+
+    def edit_pull(self, number: int, *, title: str, body: str) -> None:
+        """Replace title and body."""
+        pull = self.get_pull(number)
+        if (pull.title, pull.body) != (title, body):
+            self._put(replace(pull, title=title, body=body))
+
+    def close_pull(self, number: int) -> None:
+        """Close without merging."""
+        pull = self.get_pull(number)
+        if pull.state is PullState.OPEN:
+            now = self._clock.now()
+            self._put(replace(pull, state=PullState.CLOSED, closed_at=now))
+
+    def merge_pull(self, number: int, *, method: MergeMethod, expected_head: str) -> PullRequest:
+        """Merge the head into its base."""
+        pull = self._mergeable(number, expected_head)
+        base = self._repository.commit(pull.base_branch).id
+        tree = self._repository.merge_trees(pull.base_branch, pull.head)
+        if tree is None:
+            raise ForgeError(f"pull request {number} conflicts with {pull.base_branch}")
+        parents = (base, pull.head) if method is MergeMethod.MERGE else (base,)
+        commit = self._repository.add_commit(
+            self._repository.read_tree(tree),
+            parents=parents,
+            message=pull.title,
+            time=self._clock.now(),
+        )
+        self._repository.branches[pull.base_branch] = commit
+        merged = replace(
+            pull,
+            state=PullState.MERGED,
+            merge_commit=commit,
+            merged_head=pull.head,
+            merged_by=self.account,
+            merged_at=self._clock.now() + self.clock_skew,
+            closed_at=self._clock.now(),
+        )
+        self._put(merged)
+        return merged
+
+    def _mergeable(self, number: int, expected_head: str) -> PullRequest:
+        pull = self.get_pull(number)
+        if pull.state is not PullState.OPEN:
+            raise ForgeError(f"pull request {number} is {pull.state}, not open")
+        if pull.head != expected_head:
+            raise ConflictError(f"the head of pull request {number} moved", hint="look again")
+        approvals = {
+            review.reviewer
+            for review in pull.reviews
+            if review.approved and review.commit == pull.head and review.reviewer != pull.author
+        }
+        if self.enforced and len(approvals) < self.reviews_required:
+            raise ForgeError(
+                f"pull request {number} has {len(approvals)} of {self.reviews_required} approvals"
+            )
+        return pull
+
+    def approve_pull(self, number: int, *, reviewer: str) -> None:
+        """Record an approving review of the present head."""
+        pull = self.get_pull(number)
+        now = self._clock.now() + self.clock_skew
+        review = PullReview(reviewer=reviewer, approved=True, commit=pull.head, time=now)
+        self._put(replace(pull, reviews=(*pull.reviews, review)))
+
+    def set_labels(self, number: int, labels: tuple[str, ...]) -> None:
+        """Replace the labels."""
+        self._put(replace(self.get_pull(number), labels=tuple(sorted(set(labels)))))
+
+    def list_comments(self, number: int) -> tuple[Comment, ...]:
+        """Comments, oldest first."""
+        return tuple(self._comments.get(number, ()))
+
+    def get_comment(self, number: int, comment: int) -> Comment:
+        """One comment by its id."""
+        for found in self.list_comments(number):
+            if found.id == comment:
+                return found
+        raise ForgeError(f"there is no comment {comment} on pull request {number}")
+
+    def upsert_comment(self, number: int, *, marker: str, body: str) -> Comment:
+        """Write the one own comment that holds the hidden marker."""
+        self.get_pull(number)
+        comments = self._comments.setdefault(number, [])
+        text = body if is_marked(body, marker) else f"{marker}\n{body}"
+        now = self._clock.now()
+        for index, comment in enumerate(comments):
+            if is_marked(comment.body, marker) and comment.author == self.account:
+                if comment.body != text:
+                    comments[index] = replace(comment, body=text, edited=now)
+                    self.writes += 1
+                return comments[index]
+        comment = Comment(id=len(comments) + 1, author=self.account, body=text, time=now)
+        comments.append(comment)
+        self.writes += 1
+        return comment
+
+    def can_write(self, account: str) -> bool:
+        """Everybody but the `readers`."""
+        return account not in self.readers
+
+    def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
+        """Write the one own issue that holds the marker."""
+        text = body if is_marked(body, marker) else f"{marker}\n{body}"
+        for index, issue in enumerate(self.issues):
+            if is_marked(issue.body, marker) and issue.author == self.account:
+                if (issue.title, issue.body) != (title, text):
+                    self.issues[index] = replace(issue, title=title, body=text)
+                    self.writes += 1
+                return self.issues[index]
+        number = len(self.issues) + 1
+        self.issues.append(Issue(number=number, title=title, body=text, author=self.account))
+        self.writes += 1
+        return self.issues[-1]
+
+    def set_check(self, commit: str, check: CheckRun) -> bool:
+        """Write a check run; an equal newest one is not written again."""
+        known = self._checks.setdefault(commit, {})
+        newest = known.get(check.name)
+        if newest is not None and replace(newest, time=0) == replace(check, time=0):
+            return False
+        known[check.name] = replace(check, time=self._clock.now())
+        self.writes += 1
+        return True
+
+    def list_checks(self, commit: str) -> tuple[CheckRun, ...]:
+        """The newest check run of each name, by name."""
+        return tuple(check for _, check in sorted(self._checks.get(commit, {}).items()))
+
+    def set_status(self, commit: str, status: CommitStatus) -> None:
+        """Write a commit status; an equal newest one is not written again."""
+        known = self._statuses.setdefault(commit, {})
+        newest = known.get(status.context)
+        if newest is not None and replace(newest, time=status.time) == status:
+            return
+        known[status.context] = status
+        self.writes += 1
+
+    def list_statuses(self, commit: str) -> tuple[CommitStatus, ...]:
+        """The newest state of each context, check runs included."""
+        found = dict(self._statuses.get(commit, {}))
+        for name, check in self._checks.get(commit, {}).items():
+            found[name] = check.status
+        return tuple(status for _, status in sorted(found.items()))
+
+    def _put(self, pull: PullRequest) -> None:
+        self._pulls[pull.number] = pull
+        self.writes += 1

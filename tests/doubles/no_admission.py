@@ -1,0 +1,22 @@
+"""An API server without webhooks."""
+
+from __future__ import annotations
+
+from gitbot.kubernetes.objects import KubernetesObject
+
+
+class NoAdmission:
+    """The webhooks of a cluster that has none."""
+
+    def before_schema(self, obj: KubernetesObject) -> None:
+        """Refuse nothing."""
+
+    def admit(
+        self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
+    ) -> KubernetesObject:
+        """Leave the object as it is."""
+        del old, user
+        return obj
+
+    def evict(self, pod: KubernetesObject, eviction: KubernetesObject, *, dry_run: bool) -> None:
+        """Allow everything."""

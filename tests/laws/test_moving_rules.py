@@ -1,0 +1,289 @@
+"""Rules as counts by domain say what the rules themselves say, after each move of random states."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.landing import pinned_alone, pinned_one_by_one
+from gitbot.constraints.moving_rules import MovingRules
+from gitbot.constraints.placement_rule import PlacementRule
+from gitbot.constraints.rule_parts import ApartPart, NearPart, NodePart, Peers, RulePart, SpreadPart
+from gitbot.constraints.transit import Transit
+from gitbot.constraints.world import World
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.constraint import RuleConstraint
+from gitbot.model.pod import Pod
+from gitbot.model.problem import Pin
+from gitbot.model.scheduling import SpreadConstraint
+from tests.laws.tiny import problem_of, tiny
+from tests.unit.constraints.builders import (
+    HOSTNAME,
+    ZONE,
+    node,
+    pod,
+    rule_ref,
+    snapshot,
+    vm_name,
+)
+
+KEYS = (ZONE, HOSTNAME, "rack")
+NODES = tuple(f"n{number}" for number in range(7))
+VMS = tuple(vm_name(f"vm{number}") for number in range(6))
+SNAPSHOT = snapshot(
+    *(
+        node(
+            name,
+            ("", "a", "b", "c")[number % 4],
+            labels={"rack": f"r{number % 3}"} if number % 5 else {},
+        )
+        for number, name in enumerate(NODES)
+    )
+)
+INSTANCES = Instances(SNAPSHOT)
+COLUMNS = World.of(SNAPSHOT).state.columns
+STATES = 300
+Places = dict[NamespacedName, frozenset[str]]
+Ends = dict[NamespacedName, tuple[str, str]]
+
+
+def some(draw: random.Random) -> frozenset[NamespacedName]:
+    return frozenset(draw.sample(VMS, draw.randint(0, len(VMS))))
+
+
+def held(draw: random.Random) -> frozenset[str]:
+    return frozenset(draw.sample((*NODES, "gone"), draw.choice((1, 1, 1, 2))))
+
+
+def peers(draw: random.Random, vms: frozenset[NamespacedName]) -> Peers:
+    fixed = frozenset(draw.sample(NODES, draw.choice((0, 0, 1))))
+    return Peers(topology_key=draw.choice(KEYS), vms=vms, fixed=fixed)
+
+
+def node_part(draw: random.Random) -> RulePart:
+    nodes = frozenset(draw.sample(NODES, draw.randint(0, 5)))
+    return NodePart(name="node-affinity", subjects=some(draw), nodes=nodes, wanted="x")
+
+
+def apart_part(draw: random.Random) -> RulePart:
+    known = [peers(draw, some(draw)) for _ in range(2)]
+    terms = {vm: tuple(draw.sample(known, draw.randint(1, 2))) for vm in some(draw)}
+    return ApartPart(name="anti-affinity", domains=INSTANCES.domains, terms=terms)
+
+
+def near_part(draw: random.Random) -> RulePart:
+    company = some(draw)
+    terms = {
+        vm: tuple(peers(draw, company) for _ in range(draw.choice((1, 1, 2)))) for vm in some(draw)
+    }
+    first = frozenset(vm for vm in terms if vm in company)
+    return NearPart(name="affinity", domains=INSTANCES.domains, terms=terms, first=first)
+
+
+def spread_part(draw: random.Random) -> RulePart:
+    raw = {
+        "maxSkew": draw.choice((1, 1, 2)),
+        "topologyKey": draw.choice(KEYS),
+        "whenUnsatisfiable": "DoNotSchedule",
+        "minDomains": draw.choice((1, 1, 2, 4)),
+    }
+    return SpreadPart(
+        name="spread[0]",
+        domains=INSTANCES.domains,
+        constraint=SpreadConstraint.of(raw, {}),
+        counted=some(draw),
+        nodes=frozenset(draw.sample(NODES, draw.choice((2, 4, 7)))),
+        fixed=tuple(draw.sample(NODES, draw.choice((0, 0, 2)))),
+    )
+
+
+def most(draw: random.Random) -> RuleConstraint:
+    return ZoneAntiAffinity(
+        ref=rule_ref("most"),
+        members=some(draw),
+        domains=INSTANCES.domains,
+        topology_key=draw.choice(KEYS),
+        max_per_domain=draw.choice((0, 1, 1, 2)),
+    )
+
+
+def placement(
+    *make: Callable[[random.Random], RulePart],
+) -> Callable[[random.Random], RuleConstraint]:
+    def rule(draw: random.Random) -> RuleConstraint:
+        parts = tuple(each(draw) for each in make)
+        members = frozenset[NamespacedName]().union(*(part.members for part in parts))
+        return PlacementRule(ref=rule_ref("rule"), parts=parts, members=members)
+
+    return rule
+
+
+RULES: dict[str, Callable[[random.Random], RuleConstraint]] = {
+    "most": most,
+    "node": placement(node_part),
+    "apart": placement(apart_part),
+    "near": placement(near_part),
+    "spread": placement(spread_part),
+    "several": placement(node_part, near_part, apart_part, spread_part),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(RULES))
+def test_the_counts_refuse_the_nodes_that_the_rule_refuses(kind: str) -> None:
+    draw = random.Random(kind)
+    for _ in range(STATES):
+        rules = [RULES[kind](draw) for _ in range(draw.choice((1, 1, 2)))]
+        occupancy: Places = {vm: held(draw) for vm in VMS if draw.random() < 0.8}
+        moving: Ends = {}
+        fast = MovingRules(rules, COLUMNS, occupancy, moving)
+        for _ in range(4):
+            assert_alike(fast, occupancy, moving, draw)
+            vm = draw.choice(VMS)
+            if vm in occupancy:
+                change(fast, occupancy, moving, vm, draw)
+
+
+def change(
+    fast: MovingRules, occupancy: Places, moving: Ends, vm: NamespacedName, draw: random.Random
+) -> None:
+    before = occupancy[vm]
+    if vm in moving:
+        source, _ = moving.pop(vm)
+        occupancy[vm] = before - {source} or before
+    elif draw.random() < 0.3:
+        source = min(before)
+        target = draw.choice([name for name in NODES if name != source])
+        moving[vm] = (source, target)
+        occupancy[vm] = before | {target}
+    else:
+        occupancy[vm] = held(draw)
+    fast.shift(vm, before, occupancy[vm])
+
+
+def assert_alike(fast: MovingRules, occupancy: Places, moving: Ends, draw: random.Random) -> None:
+    for vm in sorted(occupancy):
+        if vm in moving:
+            continue
+        source = draw.choice(sorted(occupancy[vm]))
+        mask = fast.kept(vm, source, COLUMNS.everywhere())
+        scalar = MovingRules(fast.rules, COLUMNS, occupancy, moving)
+        for name, kept in zip(NODES, mask.tolist(), strict=True):
+            worse = any(scalar.worsened(number, vm, source, name) for number in scalar.over(vm))
+            assert name == source or kept is not worse, (vm, name, occupancy, moving, fast.rules)
+
+
+def test_who_lacks_company_is_who_is_alone_on_one_of_its_nodes() -> None:
+    draw = random.Random("near")
+    for _ in range(2_000):
+        part = near_part(draw)
+        assert isinstance(part, NearPart)
+        occupancy = {vm: held(draw) for vm in VMS if draw.random() < 0.8}
+        alone = [
+            vm
+            for vm in sorted(part.terms.keys() & occupancy.keys())
+            if any(part.explain(vm, node, occupancy) for node in occupancy[vm])
+        ]
+        assert [miss.vms for miss in part.misses(occupancy)] == [(vm,) for vm in alone]
+
+
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_what_is_undone_leaves_no_trace(first: int) -> None:
+    """Starts, ends and cordons, undone to a random mark, give the answers of a fresh start."""
+    for seed in range(first, first + 100):
+        draw, case = random.Random(seed), problem_of(tiny(seed))
+        transit, fresh = Transit.of(case), Transit.of(case)
+        vms = sorted(vm for vm in fresh.instances if fresh.node_of(vm))
+        marks = [(transit.mark(), 0)]
+        done: list[tuple[str, NamespacedName, str]] = []
+        for _ in range(8):
+            step = random_step(transit, vms, draw)
+            if step is not None:
+                done.append(step)
+                act(transit, step)
+                marks.append((transit.mark(), len(done)))
+            for vm in vms[:2]:
+                transit.kept(vm, transit.world.state.columns.everywhere())
+        mark, count = draw.choice(marks)
+        transit.back(mark)
+        for step in done[:count]:
+            act(fresh, step)
+        assert transit.occupancy == fresh.occupancy
+        assert transit.moving == fresh.moving
+        assert transit.breaches() == fresh.breaches()
+        for name in transit.world.state.columns.names:
+            assert transit.on(name) == fresh.on(name)
+            assert transit.world.free(name) == fresh.world.free(name)
+        for vm in vms:
+            if vm not in transit.moving:
+                options = transit.options(vm, Pin.NODE)
+                assert options == fresh.options(vm, Pin.NODE)
+                assert all(item.ok is transit.takes(vm, item.node) for item in options)
+
+
+def random_step(
+    transit: Transit, vms: list[NamespacedName], draw: random.Random
+) -> tuple[str, NamespacedName, str] | None:
+    names = transit.world.state.columns.names
+    vm, name = draw.choice(vms), draw.choice(names)
+    if vm in transit.moving:
+        return draw.choice(("finish", "fail")), vm, ""
+    if draw.random() < 0.2:
+        return "cordon", vm, name
+    return ("start", vm, name) if transit.node_of(vm) != name else None
+
+
+def act(transit: Transit, step: tuple[str, NamespacedName, str]) -> None:
+    verb, vm, name = step
+    match verb:
+        case "start":
+            transit.start(vm, name)
+        case "finish":
+            transit.finish(vm)
+        case "fail":
+            transit.fail(vm)
+        case _:
+            transit.cordon(name)
+
+
+def test_a_pin_to_one_node_counts_that_node_alone() -> None:
+    """The closed form against the filters, asked once for each node, in random clusters."""
+    draw = random.Random("pinned")
+    accepted = 0
+    for _ in range(300):
+        nodes = [
+            node(
+                name,
+                draw.choice(("", "a", "b")),
+                labels=draw.choice(({}, {"rack": "r1"}, {"rack": "r2", "disk": "fast"})),
+                taints=draw.choice(([], [], [{"key": "k", "effect": "NoSchedule"}])),
+            )
+            for name in NODES[:5]
+        ]
+        apps = [{"app": draw.choice("xy")} for _ in range(6)]
+        placed = [
+            pod(f"p{number}", draw.choice(NODES[:5]), labels=labels)
+            for number, labels in enumerate(apps)
+        ]
+        spread = [
+            {
+                "maxSkew": draw.choice((1, 2)),
+                "topologyKey": draw.choice(KEYS),
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": {"app": draw.choice("xy")}},
+                "minDomains": draw.choice((1, 2, 3)),
+                "nodeTaintsPolicy": draw.choice(("Honor", "Ignore")),
+            }
+            for _ in range(draw.choice((1, 2)))
+        ]
+        selector = draw.choice(({}, {"disk": "fast"}))
+        spec = {"topologySpreadConstraints": spread, "nodeSelector": selector}
+        asked = Pod.from_object(pod("new", labels={"app": "x"}, spec=spec))
+        world = World.of(snapshot(*nodes, *placed))
+        found = pinned_alone(world, asked)
+        accepted += int(found.sum())
+        assert found.tolist() == pinned_one_by_one(world, asked, HOSTNAME).tolist()
+    assert accepted > 100

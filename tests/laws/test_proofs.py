@@ -1,0 +1,99 @@
+"""A proof that no plan exists is never wrong: brute force finds no state that it rules out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from gitbot.model.problem import EmptyNodes
+from gitbot.planner.board import Board
+from gitbot.planner.facts import ProblemIndex
+from gitbot.planner.ground import Ground
+from gitbot.planner.proofs import Proof, Quest, prove, quests
+from tests.laws.tiny import Tiny, problem_of, tiny
+from tests.laws.tiny_scarce import drawn
+from tests.laws.tiny_space import FAR, Flags, Space
+
+FIRST = 2_000_000
+PARTS = 8
+"""Into so many tests the ten thousand problems are split, each well below the limit of a test."""
+
+
+def proven(case: Tiny) -> Iterator[tuple[Quest, Proof, bool]]:
+    """All proofs of a case; True for those of a drain."""
+    board = Board.of(ProblemIndex.of(problem_of(case)))
+    ground = Ground(board)
+    for goal in board.facts.problem.goals:
+        for quest in quests(ground, goal, frozenset(board.facts.vmis)):
+            for proof in prove(ground, quest):
+                yield quest, proof, isinstance(goal, EmptyNodes)
+
+
+def reachable(space: Space) -> Flags:
+    begin = np.full(space.shape, FAR)
+    begin[space.case.start] = 0
+    costs = space.reach(begin, frozenset()).reshape(-1)
+    return np.less(costs, FAR)
+
+
+def placed(space: Space, quest: Quest, proof: Proof, *, drain: bool) -> Flags:
+    """The states in which all VMs of a proof have found a place."""
+    if quest.heals:
+        return np.equal(space.undone().reshape(-1), 0)
+    case, good = space.case, np.ones(len(space.places), bool)
+    for vm in proof.vms:
+        number = next(n for n, item in enumerate(case.vms) if item.name == vm.name)
+        if drain:  # and nobody arrives on a node that is emptied
+            there = ~quest.closed
+            start = np.array(case.start)
+            good &= ((space.places == start) | ~quest.closed[space.places]).all(axis=1)
+        else:
+            place = case.goal_vms.index(number)
+            nodes = range(len(case.nodes))
+            there = np.array([space.content(place, number, node) for node in nodes])
+        good &= there[space.places[:, number]]
+    return good
+
+
+def wrong(case: Tiny) -> list[str]:
+    """The proofs that a lawful sequence of moves contradicts."""
+    space = Space(case)
+    found = list(proven(case))
+    if not found:
+        return []
+    states = reachable(space)
+    return [
+        proof.reason
+        for quest, proof, drain in found
+        if (states & placed(space, quest, proof, drain=drain)).any()
+    ]
+
+
+def full_ones(seeds: range) -> list[Tiny]:
+    return [case for seed in seeds if (case := drawn(random.Random(seed))) is not None]
+
+
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_no_proof_is_wrong(first: int) -> None:
+    cases = [tiny(seed) for seed in range(first, first + 100)]
+    cases += full_ones(range(first, first + 100))
+    assert {case: found for case in cases if (found := wrong(case))} == {}
+
+
+def test_proofs_are_found() -> None:
+    """Of nearly full clusters without a plan, half are proven to have none."""
+    cases = full_ones(range(400))
+    hopeless = [case for case in cases if Space(case).best().undone]
+    assert sum(any(proven(case)) for case in hopeless) >= 0.5 * len(hopeless) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_proof_of_ten_thousand_problems_is_wrong(part: int) -> None:
+    cases = [tiny(seed) for seed in range(FIRST + part, FIRST + 6_000, PARTS)]
+    cases += full_ones(range(FIRST + part, FIRST + 8_000, PARTS))
+    assert len(cases) > 9_000 // PARTS
+    assert {case: found for case in cases if (found := wrong(case))} == {}

@@ -1,0 +1,61 @@
+"""The two brute forces agree: one asks move by move in sets, the other counts in arrays."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.laws.tiny import Tiny, tiny
+from tests.laws.tiny_brute import Brute
+from tests.laws.tiny_scarce import scarce
+from tests.laws.tiny_space import Space
+from tests.laws.tiny_verdict import shortfall
+
+MOST = 300  # states of a case that are asked move by move
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_both_know_the_same_lawful_moves(own: bool) -> None:
+    cases = [tiny(seed) for seed in range(200, 260)]
+    small = [case for case in cases if len(case.nodes) ** len(case.vms) <= MOST]
+    assert len(small) > 30
+    for case in small:
+        space, brute = Space(case, own=own), Brute(case, own=own)
+        brute.begun = frozenset()
+        for (mover, target), lawful in space.edges.items():
+            for state in map(tuple, space.places.tolist()):
+                assert lawful[state] == brute.lawful(state, mover, target), (case, state, mover)
+
+
+def test_both_know_the_same_best_plan_where_only_named_vms_move() -> None:
+    cases = [tiny(seed) for seed in range(300, 400)]
+    for case in cases:
+        if case.kind in ("node", "zone", "home", "anywhere", "two"):
+            brute = Brute(case)
+            best = Space(case, own=False).best(frozenset(brute.movers()))
+            assert brute.best() == (best.undone, (best.moves, best.memory)), case
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_route_leads_to_the_best_end_by_lawful_moves(seed: int) -> None:
+    case, space = scarce(seed)
+    best, named = space.best(), space.best(space.named())
+    assert best.undone < named.undone
+    end = walk(case, best.route)
+    assert (space.undone()[end], len(best.route)) == (best.undone, best.moves)
+    assert sum(case.vms[mover].size for mover, _ in best.route) == best.memory
+
+
+def walk(case: Tiny, route: list[tuple[int, int]]) -> tuple[int, ...]:
+    brute = Brute(case, own=True)
+    brute.begun = frozenset()
+    state = case.start
+    for mover, target in route:
+        assert brute.lawful(state, mover, target)
+        state = (*state[:mover], target, *state[mover + 1 :])
+    return state
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_plan_keeps_the_law_and_is_not_better_than_the_best(seed: int) -> None:
+    case, _ = scarce(seed)
+    shortfall(case, Space(case))

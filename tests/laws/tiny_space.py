@@ -1,0 +1,263 @@
+"""All states of a tiny problem at once, where any VM may move: what the best plan costs.
+
+Counts of its own over arrays with one entry for each state; it shares no code with the planner or
+with `constraints`. A state is a point of an array with one axis for each VM: its node number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.laws.tiny import State, Tiny, TinyRule
+
+Flags = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.int64]
+Edge = tuple[int, int]
+"""Of one VM to one node, by their numbers."""
+Route = list[Edge]
+FAR = 1 << 40
+MOVE = 1 << 16
+"""A cost is moves times MOVE, plus GiB moved."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """What stays undone at least, the least moves and GiB of that, and one such plan."""
+
+    undone: int
+    moves: int
+    memory: int
+    route: Route
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """The least costs before and after one node's turn, or the only turn there is."""
+
+    begin: Counts
+    found: Counts
+    closed: frozenset[int]
+
+
+@dataclass
+class Space:
+    """`own`: what VMs' own podAffinity asks for is law as well while they run."""
+
+    case: Tiny
+    own: bool = True
+    edges: dict[Edge, Flags] = field(init=False)
+
+    def __post_init__(self) -> None:
+        case = self.case
+        vms, nodes = len(case.vms), len(case.nodes)
+        self.shape = (nodes,) * vms
+        self.places = np.indices(self.shape).reshape(vms, -1).T
+        self.held: Flags = self.places[:, :, None] == np.arange(nodes)
+        self.domain = {
+            "host": list(range(nodes)),
+            "zone": [
+                sorted({item.zone for item in case.nodes}).index(item.zone) for item in case.nodes
+            ],
+        }
+        self.rules = [(rule, self._members(rule)) for rule in case.rules if rule.required]
+        if self.own:
+            self.rules += [
+                (TinyRule(shape="near", app=item.app, domain=item.beside, required=True), [number])
+                for number, item in enumerate(case.vms)
+                if item.beside
+            ]
+        sizes = np.array([item.size for item in case.vms])
+        self.used: Counts = np.einsum("svn,v->sn", self.held, sizes)
+        self.still = [self._amounts(rule, members, self.held) for rule, members in self.rules]
+        self.number = np.arange(len(self.places)).reshape(self.shape)
+        self.edges = {
+            (mover, target): self._lawful(mover, target)
+            for mover, item in enumerate(case.vms)
+            if item.migratable
+            for target in range(nodes)
+        }
+
+    def _members(self, rule: TinyRule) -> list[int]:
+        return [number for number, item in enumerate(self.case.vms) if item.app == rule.app]
+
+    # the law
+
+    def _domains(self, held: Flags, domain: str) -> Flags:
+        """In which domains each VM holds a place: (states, VMs, domains)."""
+        if domain == "host":
+            return held
+        column = np.array(self.domain[domain])
+        parts = [held[:, :, column == number].any(axis=2) for number in range(column.max() + 1)]
+        return np.stack(parts, axis=2)
+
+    def _amounts(self, rule: TinyRule, members: list[int], held: Flags) -> Counts:
+        """The breaches of a rule by key (domain or VM): (states, keys)."""
+        if rule.shape == "fast":
+            slow = [number for number, node in enumerate(self.case.nodes) if not node.fast]
+            misplaced: Counts = held[:, members][:, :, slow].sum(axis=2).clip(max=1)
+            return misplaced
+        domains = self._domains(held, rule.domain)
+        friends = [number for number, item in enumerate(self.case.vms) if item.app == "y"]
+        if rule.shape == "near":
+            return self._alone(members, friends, domains)
+        if rule.shape == "apart":
+            pairs = {frozenset({a, b}) for a in members for b in friends if a != b}
+            found = np.zeros((len(held), domains.shape[2]), np.int64)
+            for one, other in map(sorted, pairs):
+                found += domains[:, one] & domains[:, other]
+            return found
+        counts: Counts = domains[:, members].sum(axis=1)
+        if rule.shape == "most":
+            return (counts - rule.most).clip(0)
+        skew: Counts = counts.max(axis=1, keepdims=True) - counts.min(axis=1, keepdims=True) - 1
+        return skew.clip(0)
+
+    def _alone(self, members: list[int], friends: list[int], domains: Flags) -> Counts:
+        found = np.zeros((len(domains), len(members)), np.int64)
+        for place, member in enumerate(members):
+            others = [other for other in friends if other != member]
+            if others or member not in friends:
+                company = domains[:, others].any(axis=1)
+                found[:, place] = (domains[:, member] & ~company).any(axis=1)
+        return found
+
+    def _lawful(self, mover: int, target: int) -> Flags:
+        """In which states this move may start."""
+        case, item = self.case, self.case.vms[mover]
+        good: Flags = self.places[:, mover] != target
+        good &= self.used[:, target] + item.size <= case.nodes[target].room
+        if item.fast and not case.nodes[target].fast:
+            good[:] = False
+        for number, other in enumerate(case.vms):
+            for domain in {item.apart, other.apart} - {""} if other.app == item.app else ():
+                good &= ~self._domains(self.held, domain)[:, number, self.domain[domain][target]]
+        if item.beside:
+            friends = [number for number, other in enumerate(case.vms) if other.app == "y"]
+            here = self.domain[item.beside][target]
+            good &= self._domains(self.held, item.beside)[:, friends, here].any(axis=1)
+        during = self.held.copy()
+        during[:, mover, target] = True
+        for (rule, members), before in zip(self.rules, self.still, strict=True):
+            good &= (self._amounts(rule, members, during) <= before).all(axis=1)
+            good &= (before[self._after(mover, target)] <= before).all(axis=1)
+        return good.reshape(self.shape)
+
+    def _after(self, mover: int, target: int) -> Counts:
+        """The state that each state leads to: (states,)."""
+        taken = np.take(self.number, [target], axis=mover)
+        return np.broadcast_to(taken, self.shape).reshape(-1)
+
+    # what can be reached
+
+    def reach(
+        self, begin: Counts, closed: frozenset[int], movers: frozenset[int] | None = None
+    ) -> Counts:
+        """The least cost of every state from states with a cost, without moves to closed nodes."""
+        cost = begin.copy()
+        changed = True
+        while changed:
+            changed = False
+            for (mover, target), lawful in self.edges.items():
+                if target not in closed and (movers is None or mover in movers):
+                    there = np.moveaxis(cost, mover, 0)[target, ...]  # a view
+                    price = MOVE + self.case.vms[mover].size
+                    onward = np.where(lawful, cost + price, FAR).min(axis=mover)
+                    if (onward < there).any():
+                        np.minimum(there, onward, out=there)
+                        changed = True
+        return cost
+
+    def helped(self) -> bool:
+        """Whether more can be done if other VMs than those of the goal may move as well."""
+        return self.best().undone < self.best(self.named()).undone
+
+    def named(self) -> frozenset[int]:
+        """The VMs that the goal is about."""
+        case = self.case
+        if case.kind == "heal":
+            return frozenset(self._members(case.rules[0]))
+        if case.kind in ("empty", "leave"):
+            return frozenset(n for n, item in enumerate(case.vms) if item.on in case.goal_nodes)
+        return frozenset(case.goal_vms)
+
+    def best(self, movers: frozenset[int] | None = None) -> Best:
+        """The best plan there is; with `movers`, of those that move only these VMs."""
+        cost = np.full(self.shape, FAR)
+        cost[self.case.start] = 0
+        drained = self.case.goal_nodes if self.case.kind in ("empty", "leave") else ()
+        turns: list[_Turn] = []
+        for number in range(max(1, len(drained))):
+            closed = frozenset(drained[: number + 1])
+            found = self.reach(cost, closed, movers)
+            turns.append(_Turn(begin=cost, found=found, closed=closed))
+            if self.case.kind == "empty":  # the node as it was, or whole
+                there = self.held[:, :, drained[number]].any(axis=1).reshape(self.shape)
+                found = np.where(there, cost, np.minimum(found, cost))
+            cost = found
+        left = self.undone()
+        ranks = np.where(cost < FAR, left * (FAR >> 8) + cost, 1 << 60)
+        end = tuple(int(place) for place in np.unravel_index(ranks.argmin(), self.shape))
+        moves, memory = divmod(int(cost[end]), MOVE)
+        route = self._route(turns, end)
+        return Best(undone=int(left[end]), moves=moves, memory=memory, route=route)
+
+    def _route(self, turns: list[_Turn], end: State) -> Route:
+        """The moves of a cheapest way to a state."""
+        route: Route = []
+        here = end
+        for turn in reversed(turns):
+            while turn.begin[here] > turn.found[here]:
+                mover, before = self._step_before(turn, here)
+                route.append((mover, here[mover]))
+                here = before
+        return route[::-1]
+
+    def _step_before(self, turn: _Turn, here: State) -> tuple[int, State]:
+        for (mover, target), lawful in self.edges.items():
+            if here[mover] == target and target not in turn.closed:
+                price = MOVE + self.case.vms[mover].size
+                for place in range(len(self.case.nodes)):
+                    before = (*here[:mover], place, *here[mover + 1 :])
+                    if lawful[before] and turn.found[before] + price == turn.found[here]:
+                        return mover, before
+        raise AssertionError((self.case, here))
+
+    # the goal
+
+    def undone(self) -> Counts:
+        """What is left of the goal in every state: VMs, nodes, or amounts of breaches."""
+        case, places = self.case, self.places
+        left = np.zeros(len(places), np.int64)
+        if case.kind == "heal":
+            left = self._amounts(case.rules[0], self._members(case.rules[0]), self.held).sum(axis=1)
+        elif case.kind in ("empty", "leave"):
+            free = [
+                number
+                for number, item in enumerate(case.vms)
+                if item.migratable or case.kind == "empty"
+            ]
+            for host in case.goal_nodes:
+                left += self.held[:, free, host].any(axis=1)
+        else:
+            for place, number in enumerate(case.goal_vms):
+                left += ~np.array(
+                    [self.content(place, number, node) for node in range(len(case.nodes))]
+                )[places[:, number]]
+        return left.reshape(self.shape)
+
+    def content(self, place: int, number: int, node: int) -> bool:
+        case = self.case
+        match case.kind:
+            case "zone":
+                return case.nodes[node].zone == case.zone
+            case "anywhere":
+                return node != case.vms[number].on
+            case "home":
+                return node == case.goal_nodes[place]
+            case "two":
+                return node == case.goal_nodes[0 if place < (len(case.goal_vms) + 1) // 2 else 1]
+            case _:
+                return node == case.goal_nodes[0]

@@ -1,0 +1,67 @@
+"""The house stays light: bounds for the whole, for a module and for a function, in lines."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+HOUSE = 45_000  # gitbot/ without the simulation
+CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in lines
+    "what was decided is looked at once more right before it is sent": 75,
+    "the comment begins with a sentence, and weighs each move": 85,
+    "titles of pull requests say what a merge does": 45,
+    "move, drain and keep-apart open pull requests": 530,
+    "owners bind folders to namespaces": 145,
+    "a branch that Git refuses stops nobody": 60,
+    "what running VMs require of each other counts as rules": 140,
+    "rules of thousands of intents find their VMs by label": 125,
+    "files of 30,000 VMs are read in two seconds, equal pods decoded once": 160,
+    "a plan of thousands of moves costs what they touch: counts by domain, undo": 690,
+    "a board says what one node has free, takes, and who blocks it": 180,
+    "plans where room is scarce: VMs step aside": 740,
+    "a plan says how it is known that no plan has fewer moves": 110,
+    "status is one page with what to type next, and shows broken intents": 875,
+    "get lists what is declared and how it is": 575,
+    "explain judges the intents of the repository, a request, a window": 500,
+    "plan, check and render read the forge, or say how old their ledger is; --at": 255,
+    "a move waits until the node that a VM leaves answers": 60,
+    "holds prove that no plan exists, and say what would help": 720,
+    "what finds no room is not searched": 12,
+    "each move of a plan has its time and names what it waits for": 625,
+    "drains say what an eviction would do; freezes stop only what they forbid": 80,
+    "holds say why and who, refusals of the API server are quoted, plugins assumed": 85,
+    "apply names what nobody planned; hints that fit the field": 125,
+    "a window over a whole pool empties every node once": 400,
+    "plan says how far it is, and Ctrl-C prints the best plan so far": 200,
+    "status and doctor say what releases a cordon; doctor names who grants reviews": 75,
+    "the canary of a node validation is brought home": 50,
+}
+SIMULATION = 9_000
+MODULE = 350
+FUNCTION = 50
+PACKAGE = Path(__file__).parents[2] / "gitbot"
+MODULES = {path.relative_to(PACKAGE): path.read_text("utf-8") for path in PACKAGE.rglob("*.py")}
+LINES = {path: text.count("\n") for path, text in MODULES.items()}
+
+
+def functions() -> Iterator[tuple[int, str]]:
+    for path, text in MODULES.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert node.end_lineno is not None
+                yield node.end_lineno - node.lineno + 1, f"{path}:{node.lineno} {node.name}"
+
+
+def test_the_whole() -> None:
+    simulation = sum(count for path, count in LINES.items() if path.parts[0] == "simulation")
+    assert simulation <= SIMULATION
+    assert sum(LINES.values()) - simulation <= HOUSE + sum(CAPABILITIES.values())
+
+
+def test_modules() -> None:
+    assert {str(path): count for path, count in LINES.items() if count > MODULE} == {}
+
+
+def test_functions() -> None:
+    assert [found for found in functions() if found[0] > FUNCTION] == []

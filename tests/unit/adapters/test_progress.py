@@ -1,0 +1,72 @@
+"""Progress on stderr: silent when quick, one line on a terminal, a line now and then in a log."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import time
+
+import pytest
+
+from gitbot.adapters import progress
+from gitbot.adapters.progress import StderrProgress
+
+PATIENCE = 20.0  # seconds; only a test that fails ever waits so long
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def until(stream: io.StringIO, text: str) -> None:
+    ends = time.monotonic() + PATIENCE
+    while text not in stream.getvalue():
+        assert time.monotonic() < ends, stream.getvalue()
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["log", "terminal"])
+def test_a_quick_command_says_nothing(stream: io.StringIO) -> None:
+    shown = StderrProgress(stream)
+    with shown.shown():
+        shown.begins("planning")
+    assert stream.getvalue() == ""
+
+
+def test_a_terminal_has_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_FIRST", 0.01)
+    monkeypatch.setattr(progress, "_REFRESH", 0.01)
+    stream = Terminal()
+    shown = StderrProgress(stream)
+    with shown.shown():
+        shown.begins("planning")
+        for moves in (3, 312, 7):
+            shown.planned(moves)
+        until(stream, "planning, 312 moves so far, 0 s")
+        shown.begins("replaying the plan")
+        until(stream, "replaying the plan, 0 s")
+    assert "\n" not in stream.getvalue()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_log_has_whole_lines_without_control_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LOGGED", 0.01)
+    stream = io.StringIO()
+    shown = StderrProgress(stream)
+    with shown.shown():
+        shown.begins("reading the cluster")
+        until(stream, "reading the cluster, 0 s\n")
+    assert "\x1b" not in stream.getvalue()
+    assert "\r" not in stream.getvalue()
+
+
+def test_the_first_signal_asks_and_the_second_interrupts() -> None:
+    shown = StderrProgress(io.StringIO())
+    assert not shown.stopped()
+    with shown.stoppable():
+        os.kill(os.getpid(), signal.SIGINT)
+        assert shown.stopped()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,166 @@
+"""`gitbot move`, `drain` and `keep-apart` in a clone, with served cluster and local forge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gitbot.ports.forge import PullRequest
+from tests.unit.cli.desk import Desk, at_desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    with at_desk(tmp_path, monkeypatch) as desk:
+        yield desk
+
+
+def pulls(desk: Desk) -> tuple[PullRequest, ...]:
+    return desk.loop.forge.list_pulls()
+
+
+def file(desk: Desk, path: str) -> dict[str, object]:
+    """A file on the branch of the only pull request, below the intents of the cluster."""
+    (pull,) = pulls(desk)
+    desk.loop.person.fetch()
+    data = desk.loop.person.read_blob(pull.head, f"intents/{desk.loop.cluster.name}/{path}")
+    assert data is not None
+    value: dict[str, object] = yaml.safe_load(data)
+    return value
+
+
+def test_a_move_becomes_a_pull_request_of_the_person(desk: Desk) -> None:
+    result = desk.gitbot(
+        "move", "vm/jumpbox", "--note", "make room", "--before", "2199-01-01T00:00Z"
+    )
+    assert result.code == 0, result.text
+    (pull,) = pulls(desk)
+    assert (pull.author, pull.branch) == ("Ann", "move/customapp-move-jumpbox")
+    assert pull.title == "Move customapp/jumpbox to another node"
+    value = file(desk, "customapp/move-jumpbox.yaml")
+    assert value["kind"] == "MigrationRequest"
+    assert value["spec"] == {
+        "vms": {"names": ["jumpbox"]},
+        "note": "make room",
+        "deadline": "2199-01-01T00:00Z",
+    }
+    assert f"pull request #{pull.number}: {pull.title}; next: review and merge" in result.out
+    assert "gitbot render" not in result.out  # the working tree does not hold the intent
+    commit = desk.loop.person.commit(pull.head)
+    assert (commit.author, commit.email) == ("Ann", "ann@example.com")
+
+
+def test_a_dry_run_shows_file_and_plan_and_writes_nothing(desk: Desk) -> None:
+    result = desk.gitbot("move", "jumpbox", "-n", "customapp", "--dry-run")
+    assert result.code == 0, result.text
+    assert result.out.startswith(
+        f"# intents/{desk.loop.cluster.name}/customapp/move-jumpbox.yaml\napiVersion"
+    )
+    assert "asked to leave its node" in result.out
+    assert pulls(desk) == ()
+    desk.loop.person.fetch()
+    assert desk.loop.person.resolve("move/customapp-move-jumpbox") is None
+
+
+def test_what_cannot_be_done_is_refused_before_anything_is_written(desk: Desk) -> None:
+    result = desk.gitbot("move", "vm/jumpbox", "--zone", "nowhere")
+    assert result.code == 1
+    assert "nothing was written" in result.err
+    assert pulls(desk) == ()
+
+
+def test_a_name_is_used_once(desk: Desk) -> None:
+    for _ in range(2):
+        assert desk.gitbot("move", "vm/jumpbox").code == 0
+    names = [pull.branch for pull in pulls(desk)]
+    assert names == ["move/customapp-move-jumpbox", "move/customapp-move-jumpbox-2"]
+    again = desk.gitbot("move", "vm/jumpbox", "--name", "move-jumpbox")
+    assert again.code == 2
+    assert "branch move/customapp-move-jumpbox exists already; choose another name" in again.err
+
+
+def test_an_unknown_name_gets_the_nearest_one(desk: Desk) -> None:
+    assert "did you mean jumpbox?" in desk.gitbot("move", "vm/jumpbx").err
+    assert "did you mean kni-worker" in desk.gitbot("drain", "kni-workr").err
+
+
+def test_a_drain_tonight(desk: Desk) -> None:
+    result = desk.gitbot(
+        "drain", "kni-worker", "--start", "22:00", "--for", "1d4h", "--return", "auto",
+        "--time-zone", "Europe/Madrid", "--cordon", "--dry-run",
+    )  # fmt: skip
+    head, _, text = result.out.partition("\n")
+    assert head == f"# intents/{desk.loop.cluster.name}/drain-kni-worker.yaml"
+    assert "returnHome: Auto" in text
+    assert "duration: P1DT4H" in text
+    assert "T22:00" in text
+    assert "cordon: Gitbot" in text
+
+
+def test_a_drain_without_a_time_begins_at_merge(desk: Desk) -> None:
+    result = desk.gitbot("drain", "kni-worker")
+    assert result.code == 0, result.text
+    (pull,) = pulls(desk)
+    assert pull.title == "Empty kni-worker from the merge on"
+    value = file(desk, "drain-kni-worker.yaml")
+    assert value["spec"] == {"nodes": {"names": ["kni-worker"]}}
+
+
+def test_a_rule(desk: Desk) -> None:
+    result = desk.gitbot(
+        "keep-apart", "-l", "app=jumpbox", "-n", "customapp", "--nodes", "--max", "2"
+    )
+    assert result.code == 0, result.text
+    (pull,) = pulls(desk)
+    assert pull.title == "Keep VMs with app=jumpbox in customapp apart: at most 2 on a node"
+    value = file(desk, "customapp/jumpbox-apart.yaml")
+    assert value["spec"] == {
+        "selector": {"matchLabels": {"app": "jumpbox"}},
+        "topologyKey": "kubernetes.io/hostname",
+        "maxPerDomain": 2,
+    }
+
+
+def test_a_selector_is_written_as_kubectl_writes_it(desk: Desk) -> None:
+    words = "app in (db,web),tier=one,!old"
+    text = desk.gitbot("keep-apart", "-l", words, "-n", "customapp", "--dry-run").out
+    value = yaml.safe_load(text.partition("\n")[2].partition("\niberia")[0])
+    assert value["metadata"]["name"] == "one-apart"
+    assert value["spec"]["selector"] == {
+        "matchLabels": {"tier": "one"},
+        "matchExpressions": [
+            {"key": "app", "operator": "In", "values": ["db", "web"]},
+            {"key": "old", "operator": "DoesNotExist"},
+        ],
+    }
+
+
+WRONG = [
+    (("move", "vm/jumpbox", "--away", "--zone", "a"), "several of --to, --zone and --away"),
+    (("move", "pod/x"), "there is no pod x"),
+    (("drain", "kni-worker", "--start", "22:00"), "--start and --for belong together"),
+    (
+        ("drain", "kni-worker", "--start", "9:00", "--for", "2h", "--time-zone", "Europe/Madird"),
+        "did you mean Europe/Madrid?",
+    ),
+    (("keep-apart", "-l", "app in", "-n", "a"), "found 'app in', expected such as app=db"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG)
+def test_wrong_words(desk: Desk, arguments: tuple[str, ...], said: str) -> None:
+    refused = desk.gitbot(*arguments)
+    assert refused.code == 2
+    assert said in refused.err
+
+
+def test_a_person_without_a_name_is_told_how_to_give_one(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    desk.git("config", "--unset", "user.name")
+    monkeypatch.delenv("GIT_AUTHOR_NAME", raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "none"))
+    assert "git config --global user.name" in desk.gitbot("move", "vm/jumpbox").err

@@ -1,0 +1,31 @@
+"""The list of commands, and what a person sees who mistypes one."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from gitbot.cli.main import COMMANDS, cli, main
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("explian", "error: there is no command explian; did you mean explain?\n"),
+        ("keepapart", "error: there is no command keepapart; did you mean keep-apart?\n"),
+        ("zzz", "error: there is no command zzz; gitbot --help lists them\n"),
+    ],
+)
+def test_a_mistyped_command_gets_the_nearest_one(
+    typed: str, answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([typed])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == answer
+
+
+def test_each_command_has_one_line() -> None:
+    lines = CliRunner().invoke(cli, ["--help"], terminal_width=80).output.splitlines()
+    rows = lines[lines.index("Commands:") + 1 :]
+    assert [row.split()[0] for row in rows] == list(COMMANDS)

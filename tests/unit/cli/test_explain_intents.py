@@ -1,0 +1,154 @@
+"""`gitbot explain` inside a repository: its intents beside the scheduler, never mixed with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.forges.local import LocalForge
+from gitbot.cli.schema import schema_of
+from gitbot.model.instants import format_instant
+from gitbot.ports.forge import MergeMethod
+from tests.unit.cli.desk import Desk, at_desk
+from tests.unit.workflows.story import HEAD, REQUEST, RULE
+
+SPREAD = RULE.replace("spec:\n", "spec:\n  topologyKey: kubernetes.io/hostname\n")
+FREEZE = f"""{HEAD}kind: FreezeWindow
+metadata: {{name: quarter}}
+spec: {{namespaces: [customapp], reason: quarter close}}
+"""
+
+
+def window(start: int) -> str:
+    return f"""{HEAD}kind: MaintenanceWindow
+metadata: {{name: tonight}}
+spec:
+  nodes: {{names: [kni-worker6]}}
+  schedule: {{start: "{format_instant(start)[:16]}", timeZone: UTC, duration: PT4H}}
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    with at_desk(tmp_path, monkeypatch) as desk:
+        yield desk
+
+
+def databases(desk: Desk) -> dict[str, str]:
+    """Names of the databases and their nodes."""
+    items = desk.face.cluster.list("VirtualMachineInstance", "customapp")
+    return {
+        item["metadata"]["name"]: item["status"]["nodeName"]
+        for item in items
+        if item["metadata"]["name"].startswith("mssql")
+    }
+
+
+def test_rules_stand_apart_with_file_and_line(desk: Desk) -> None:
+    desk.write(rule=SPREAD)
+    name, node = min(databases(desk).items())
+    taken = {place for other, place in databases(desk).items() if other != name}
+    said = desk.gitbot("explain", name, "-n", "customapp")
+    assert said.code == 0, said.text
+    scheduler, intents = said.out.split("intents of this repository:\n")
+    assert "ZoneAntiAffinity" not in scheduler
+    refused = {line.split()[0] for line in intents.splitlines() if " refuses " in line}
+    assert refused == taken - {node}
+    assert "(intents/iberia/rule.yaml:1)" in intents
+    assert next(line for line in scheduler.splitlines() if "runs here" in line).split()[0] == node
+
+
+def test_freezes_windows_and_reservations_are_rows(desk: Desk) -> None:
+    desk.commit(jump=REQUEST)
+    desk.gitbot("propose")
+    forge = LocalForge(desk.tree.parent / "placement.git", clock=SystemClock()).acting_as("bob")
+    head = forge.get_pull(1).head
+    forge.merge_pull(1, method=MergeMethod.MERGE, expected_head=head)
+    desk.gitbot("hold", "--by", "ann")
+    desk.gitbot("apply")
+    desk.write(freeze=FREEZE, tonight=window(SystemClock().now() + 3600))
+    name = min(databases(desk))
+    document = json.loads(desk.gitbot("explain", name, "-n", "customapp", "-o", "json").out)
+    jsonschema.validate(document, schema_of("Explanation"))
+    (subject,) = document["subjects"]
+    assert subject["runsOn"] == databases(desk)[name]
+    rows = {row["intent"]: row for row in subject["intents"]["rows"]}
+    frozen = rows["FreezeWindow/quarter"]
+    assert (frozen["node"], frozen["refuses"]) == ("", True)
+    assert frozen["says"].endswith(": quarter close")
+    assert frozen["where"] == "intents/iberia/freeze.yaml:1"
+    kept = rows["request/customapp/jump"]
+    assert (kept["node"], kept["where"]) == ("kni-worker5", "pull request 1")
+    assert kept["says"] == "keeps a place for customapp/jumpbox"
+    leaves = rows["MaintenanceWindow/tonight"]
+    assert (leaves["node"], leaves["refuses"]) == ("kni-worker6", False)
+    assert "leaves service in " in leaves["says"]
+
+
+def test_what_plan_refuses_explain_refuses_for_the_same_reason(desk: Desk) -> None:
+    desk.write(jump=REQUEST, freeze=FREEZE)
+    plan = json.loads(desk.gitbot("plan", "-o", "json").out)
+    (hold,) = plan["holds"]
+    said = desk.gitbot("explain", "jumpbox", "-n", "customapp").out
+    assert f"gitbot would not move it: {hold['reason']} [{hold['code']}]" in said
+    desk.write(freeze=FREEZE.replace("customapp", "elsewhere"))
+    assert "gitbot would move it to kni-worker" in desk.gitbot("explain", "jumpbox").out
+
+
+def test_no_intents_and_no_repository_ask_about_the_cluster_alone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.write(freeze=FREEZE)
+    assert "intents of this repository" in desk.gitbot("explain", "jumpbox").out
+    alone = desk.gitbot("explain", "jumpbox", "--no-intents").out
+    assert "intents of this repository" not in alone
+    assert "runs here" in alone
+    monkeypatch.chdir(desk.tree.parent)
+    assert desk.gitbot("explain", "jumpbox").out == alone
+
+
+def test_intents_with_errors_leave_the_cluster_and_say_so(desk: Desk) -> None:
+    desk.write(rule=RULE.replace("selector", "selektor"))
+    said = desk.gitbot("explain", "jumpbox")
+    assert said.code == 0
+    assert said.err.startswith("the intents have errors (gitbot lint): ")
+    assert desk.gitbot("explain", "--request", "customapp/jump").code == 2
+
+
+def test_one_request_and_one_window_are_explained_alone(desk: Desk) -> None:
+    other = REQUEST.replace("name: jump,", "name: other,").replace("jumpbox", "ghost")
+    desk.write(jump=REQUEST, other=other, tonight=window(SystemClock().now() + 30 * 86_400))
+    said = desk.gitbot("explain", "--request", "customapp/jump")
+    assert said.code == 0
+    assert "1 move" in said.out
+    assert "ghost" not in said.out
+    assert "ghost" in desk.gitbot("explain", "--request", "customapp/other").out
+    said = desk.gitbot("explain", "--window", "tonight")
+    assert said.code == 0
+    assert "drain/tonight" in desk.gitbot("explain", "--window", "tonight", "-o", "wide").out
+    document = json.loads(desk.gitbot("explain", "--window", "tonight", "-o", "json").out)
+    assert document["kind"] == "PlacementPlan"
+    assert {move["from"]["node"] for move in document["moves"]} == {"kni-worker6"}
+    wrong = desk.gitbot("explain", "--window", "tonigt")
+    assert (wrong.code, "did you mean tonight?" in wrong.err) == (2, True)
+
+
+def test_explain_reads_the_forge_and_refuses_another_clusters_snapshot(desk: Desk) -> None:
+    file = str(desk.tree.parent / "iberia.json.gz")
+    assert desk.gitbot("snapshot", "-o", file).code == 0
+    assert desk.gitbot("explain", "jumpbox", "--snapshot", file).code == 0
+    path = desk.tree / ".gitbot.yaml"
+    path.write_text(path.read_text().replace("name: iberia", "name: lusitania"))
+    said = desk.gitbot("explain", "jumpbox", "--snapshot", file)
+    assert (said.code, "--cluster lusitania" in said.err) == (2, True)
+    words = ("explain", "jumpbox", "--snapshot", file)
+    assert desk.gitbot(*words, "--cluster", "lusitania").code == 0
+    assert desk.gitbot(*words, "--no-intents").code == 0
+    (desk.tree.parent / "placement.git").rename(desk.tree.parent / "gone.git")
+    first = desk.gitbot(*words, "--cluster", "lusitania").out.splitlines()[0]
+    assert first.startswith("no ledger was read, and this clone has none: ")

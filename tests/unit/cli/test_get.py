@@ -1,0 +1,127 @@
+"""`gitbot get`: what is declared and how it is, listed as kubectl does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+import yaml
+
+from gitbot.cli.schema import schema_of
+from tests.unit.cli.desk import Desk, at_desk
+from tests.unit.workflows.story import HEAD, REQUEST, RULE
+
+LABELLED = RULE.replace("{name: mssql2016,", "{labels: {team: db}, name: mssql2016,")
+WINDOW = f"""{HEAD}kind: MaintenanceWindow
+metadata: {{name: weekly}}
+spec:
+  nodes: {{names: [kni-worker]}}
+  schedule: {{start: "2026-01-04T22:00", duration: PT4H, recurrence: "FREQ=WEEKLY;BYDAY=SU"}}
+---
+{HEAD}kind: FreezeWindow
+metadata: {{name: quarter}}
+spec:
+  namespaces: [elsewhere]
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    with at_desk(tmp_path, monkeypatch) as desk:
+        desk.commit(jump=REQUEST, rule=LABELLED, weekly=WINDOW)
+        yield desk
+
+
+def out(desk: Desk, *words: str, code: int = 0) -> str:
+    said = desk.gitbot("get", *words)
+    assert said.code == code, said.text
+    return said.out
+
+
+def cells(desk: Desk, *words: str) -> dict[str, list[str]]:
+    """The rows of a table by name; cells are more than two spaces apart."""
+    head, *lines = out(desk, *words).splitlines()
+    at = head.split("   ")
+    column = [cell.strip() for cell in at if cell.strip()].index("NAME")
+    rows = [[cell.strip() for cell in line.split("   ") if cell.strip()] for line in lines]
+    return {row[column]: row for row in rows}
+
+
+def test_intents_have_state_health_age_opening_and_file(desk: Desk) -> None:
+    head = out(desk, "intents").splitlines()[0].split("   ")
+    titles = [cell.strip() for cell in head if cell.strip()]
+    expected = ["KIND", "NAMESPACE", "NAME", "STATE", "HEALTH", "AGE", "NEXT OPENING", "FILE"]
+    assert titles == expected
+    rows = cells(desk, "intents")
+    assert set(rows) == {"jump", "mssql2016", "weekly", "quarter"}
+    assert rows["mssql2016"][3] == "broken"
+    assert rows["mssql2016"][-1] == "intents/iberia/rule.yaml:1"
+    assert rows["jump"][3] == "not planned"
+    assert any(cell.endswith("Europe/Madrid") or cell == "now" for cell in rows["weekly"])
+    assert rows["quarter"][3] == "open"
+    assert set(cells(desk, "windows")) == {"weekly", "quarter"}
+    assert set(cells(desk, "rules")) == {"mssql2016"}
+
+
+def test_requests_and_moves_follow_the_ledger(desk: Desk) -> None:
+    assert cells(desk, "requests")["jump"][2] == "not planned"
+    desk.gitbot("propose")
+    assert cells(desk, "requests")["jump"][2] == "proposed"
+    desk.gitbot("cancel", "request/customapp/jump", "--by", "ann", "--reason", "no")
+    assert cells(desk, "requests")["jump"][2:4] == ["cancelled", "no (ann)"]
+    assert out(desk, "requests", "-o", "name") == "request/customapp/jump\n"
+    assert out(desk, "moves") == ""
+
+
+def test_nodes_say_when_they_leave_service(desk: Desk) -> None:
+    document = json.loads(out(desk, "nodes", "-o", "json"))
+    jsonschema.validate(document, schema_of("Listing"))
+    nodes = {item["name"]: item for item in document["items"]}
+    assert nodes["kni-worker"]["opening"]
+    assert not nodes["kni-worker4"]["opening"]
+    assert nodes["kni-worker"]["state"] == "Ready"
+    assert nodes["kni-worker"]["health"].endswith((" VM", " VMs"))
+    assert yaml.safe_load(out(desk, "nodes", "-o", "yaml"))["items"] == document["items"]
+
+
+def test_vms_by_namespace_label_and_name(desk: Desk) -> None:
+    assert "jumpbox" in out(desk, "vms", "-n", "customapp")
+    assert out(desk, "vms", "-n", "nowhere") == ""
+    assert "jumpbox" in out(desk, "vms", "-A", "-n", "nowhere")
+    databases = out(desk, "vms", "-l", "kubevirt.io/domain=mssql2016", "-o", "name").splitlines()
+    others = out(desk, "vms", "-l", "kubevirt.io/domain notin (mssql2016)", "-o", "name")
+    assert len(databases) == 3
+    assert others == "vm/jumpbox\n"
+    assert out(desk, "vm", "jumpbox", "-o", "name") == "vm/jumpbox\n"
+    assert "not found: ghost" in desk.gitbot("get", "vms", "ghost").err
+
+
+def test_labels_of_intents_select_them(desk: Desk) -> None:
+    assert out(desk, "intents", "-l", "team=db", "-o", "name") == "zoneantiaffinity/mssql2016\n"
+    assert "zoneantiaffinity" not in out(desk, "intents", "-l", "!team", "-o", "name")
+    said = desk.gitbot("get", "intents", "-l", "team = =")
+    assert said.code == 2
+    assert "expected such as app=db" in said.err
+
+
+def test_a_wrong_kind_names_the_right_one(desk: Desk) -> None:
+    said = desk.gitbot("get", "windos")
+    assert (said.code, "did you mean windows?" in said.err) == (2, True)
+
+
+def test_broken_intents_and_a_cluster_out_of_reach_are_said(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.commit(rule=LABELLED.replace("selector", "selektor"))
+    said = desk.gitbot("get", "rules")
+    assert said.code == 1
+    assert "mssql2016" in said.out
+    assert said.err.startswith("broken: intents/iberia/rule.yaml:")
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    said = desk.gitbot("get", "rules")
+    assert said.code == 2
+    assert "unknown" in said.out
+    assert "the cluster could not be read" in said.err

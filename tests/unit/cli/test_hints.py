@@ -1,0 +1,122 @@
+"""What a finding tells a person to do, where it once led the wrong way."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitbot.cli.linting import lint
+
+HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
+CONFIGURATION = f"""\
+{HEAD}kind: Configuration
+metadata: {{name: default}}
+spec:
+  clusters:
+  - {{name: prod, timeZone: UTC, limits: LIMITS}}
+  forge: FORGE
+"""
+REQUEST = f"""\
+{HEAD}kind: MigrationRequest
+metadata: {{name: move, namespace: x}}
+spec:
+  vms: {{names: [db]}}
+"""
+RULE = f"""\
+{HEAD}kind: PlacementRule
+metadata: {{name: apart, namespace: x}}
+spec:
+  selector: {{matchLabels: {{a: b}}}}
+"""
+
+
+def said(intent: str = REQUEST, *, limits: str = "{}", forge: str = "{}") -> str:
+    """The message and hint of the only finding; "" for none."""
+    configuration = CONFIGURATION.replace("LIMITS", limits).replace("FORGE", forge)
+    files = {".gitbot.yaml": configuration.encode(), "intents/prod/a.yaml": intent.encode()}
+    return "; ".join(f"{item.message}; {item.hint}" for item in lint(files))
+
+
+@pytest.mark.parametrize(
+    ("forge", "words"),
+    [
+        ("{type: gitlab}", 'found "gitlab", expected local or github; '),
+        ("{type: gihub}", 'found "gihub", expected local or github; did you mean github?'),
+    ],
+)
+def test_another_forge_is_not_a_misspelt_one(forge: str, words: str) -> None:
+    assert said(forge=forge) == words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "  topologySpread: [{maxSkew: 1, whenUnsatisfiable: DoNotSchedule}]\n",
+        (
+            "  antiAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n"
+            "    - labelSelector: {matchLabels: {a: b}}\n"
+        ),
+    ],
+)
+def test_a_missing_topology_key_is_answered_with_one_that_nodes_have(text: str) -> None:
+    assert said(RULE + text).endswith("add topologyKey: topology.kubernetes.io/zone")
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("attempts: yes", "found yes, expected an integer; write a number in digits"),
+        ("deadline: 2026-12-01", 'write it as "2026-12-06T22:00+01:00", in quotes'),
+        ("deadline: 2026-12-01T22:00Z", 'quote it: "2026-12-01T22:00Z"'),
+        ("note: no", 'quote it: "no", or write false'),
+    ],
+)
+def test_plain_words_and_dates(line: str, hint: str) -> None:
+    assert said(f"{REQUEST}  {line}\n").endswith(hint)
+
+
+def test_the_budget_of_a_file_speaks_of_yaml_and_not_of_the_cluster() -> None:
+    names = ", ".join(f"v{number}" for number in range(21_000))
+    words = "found more than 20000 nodes of YAML, expected no more; split the file"
+    assert words in said(REQUEST.replace("db", names))
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (
+            "{parallel: 1, reserve: 1}",
+            (
+                "found reserve 1 of parallel 1, expected less: 1 - 1 = 0 leaves gitbot no "
+                "migration; write reserve: 0, or raise parallel"
+            ),
+        ),
+        (
+            "{reserve: 7}",
+            (
+                "found reserve 7 of parallel 5, expected less: 5 - 7 = -2 leaves gitbot no "
+                "migration; write reserve: 4, or raise parallel"
+            ),
+        ),
+        ("{parallel: 1, reserve: 0}", ""),
+        ("{parallel: 1}", ""),
+        ("{parallel: many, reserve: 1}", 'found "many", expected an integer; '),
+    ],
+)
+def test_a_reserve_that_leaves_nothing_is_refused_with_the_arithmetic(
+    limits: str, words: str
+) -> None:
+    assert said(limits=limits) == words
+
+
+@pytest.mark.parametrize("wish", ["allowRestart: true", "mode: offline", "force: true"])
+def test_a_wish_for_a_restart_is_answered_with_what_to_do(wish: str) -> None:
+    words = said(f"{REQUEST}  {wish}\n")
+    assert words.startswith(f'found the unknown field "{wish.partition(":")[0]}", expected vms')
+    assert words.endswith(
+        "; remove it: gitbot migrates live and never restarts a VM; where only a restart helps "
+        "the plan says so, and the VM's owner does it: virtctl restart NAME"
+    )
+
+
+def test_other_unknown_fields_are_answered_as_before() -> None:
+    assert said(f"{REQUEST}  taget: {{node: n}}\n").endswith("; did you mean target?")

@@ -1,0 +1,38 @@
+"""What is equal is made once; what differs in anything is not taken for the same."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from gitbot.model.alike import Alike
+from gitbot.model.scheduling import Affinity
+
+
+def test_equal_data_is_made_once() -> None:
+    made: list[Any] = []
+
+    def make(data: Any) -> str:
+        made.append(data)
+        return str(data)
+
+    alike = Alike(make, most=2)
+    for data in ({"a": [1, "x"]}, {"a": [1, "x"]}, {"a": [True, "x"]}, {"a": [1, "x", None]}):
+        assert alike(data) == str(data)
+    assert len(made) == 3
+
+
+def test_what_is_no_plain_data_is_made_each_time() -> None:
+    alike = Alike[int](len)
+    assert [alike(MappingProxyType({"a": 1})), alike(MappingProxyType({}))] == [1, 0]
+
+
+def test_terms_that_take_values_from_labels_are_not_shared_by_other_labels() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {}, "matchLabelKeys": ["app"]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    spec = {"affinity": {"podAntiAffinity": required}}
+    one, other = (Affinity.of(spec, namespace="a", labels={"app": app}) for app in "xy")
+    assert [found.required_anti[0].selector.requirements[0].values for found in (one, other)] == [
+        ("x",),
+        ("y",),
+    ]

@@ -1,0 +1,61 @@
+"""Ids of requests read back as they print, and nothing else is one."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.names import IntentRef
+from gitbot.model.request_id import (
+    DrainId,
+    HealId,
+    MigrationRequestId,
+    ObservedId,
+    OccurrenceId,
+    RequestId,
+    ReturnId,
+    ledger_id,
+    parse_request_id,
+    planned_id,
+)
+
+OCCURRENCE = OccurrenceId(window="rack-r03", id="20261201T030000Z")
+CLUSTER_RULE = HealId.of(IntentRef(kind="PlacementRule", namespace="", name="gpu"))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("request/db/one", MigrationRequestId(namespace="db", name="one")),
+        ("drain/rack-r03/20261201T030000Z", DrainId(occurrence=OCCURRENCE)),
+        ("return/rack-r03/20261201T030000Z", ReturnId(occurrence=OCCURRENCE)),
+        ("heal/db/PlacementRule/gpu", HealId(namespace="db", kind="PlacementRule", name="gpu")),
+        ("heal//PlacementRule/gpu", CLUSTER_RULE),
+        ("observed/db/vm-1", ObservedId(vm=NamespacedName(namespace="db", name="vm-1"))),
+    ],
+)
+def test_an_id_reads_back_as_it_prints(text: str, value: RequestId) -> None:
+    assert parse_request_id(text) == value
+    assert str(value) == text
+    assert planned_id(text) == text
+
+
+@pytest.mark.parametrize("text", ["", "request", "request/db", "drain/a/b/c", "evict/db/one"])
+def test_any_other_text_is_not_an_id(text: str) -> None:
+    assert parse_request_id(text) is None
+    assert planned_id(text) == text
+
+
+def test_a_healing_gets_the_digits_of_its_digest_when_it_is_approved() -> None:
+    approved = ledger_id("heal/db/PlacementRule/gpu", "sha256:0123456789abcdef")
+    assert approved == "heal/db/PlacementRule/gpu/0123456789ab"
+    assert planned_id(approved) == "heal/db/PlacementRule/gpu"
+    assert ledger_id("request/db/one", "sha256:0123456789abcdef") == "request/db/one"
+
+
+def test_an_occurrence_names_its_requests() -> None:
+    assert OccurrenceId.parse(str(OCCURRENCE)) == OCCURRENCE
+    assert OCCURRENCE.drain == "drain/rack-r03/20261201T030000Z"
+    assert OCCURRENCE.homecoming == "return/rack-r03/20261201T030000Z"
+    assert not OCCURRENCE.open_ended
+    assert OccurrenceId(window="rack-r03", id="0123456789ab").open_ended

@@ -1,0 +1,139 @@
+"""Proofs that no plan exists, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gitbot.model.names import IntentRef
+from gitbot.model.plan import Hold
+from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, Pin, Target
+from tests.doubles.problems import named, node, problem, request, vm
+from tests.unit.planner.reading import SPREAD, planned, spread
+
+HIGH = {"performance": "high"}
+
+
+def drain(*nodes: str) -> EmptyNodes:
+    return EmptyNodes(request=request("drain"), nodes=nodes)
+
+
+def to(name: str, *vms: str) -> MoveVms:
+    return MoveVms(
+        request=request("move"),
+        vms=tuple(map(named, vms)),
+        target=Target(nodes=(name,)),
+        pin=Pin.NODE,
+    )
+
+
+def first_hold(objects: list[Any], goal: Goal, *, apart: bool = False) -> Hold:
+    case = problem(objects, goals=[goal])
+    found = planned(spread(case) if apart else case).holds
+    return next(hold for hold in found if hold.code != "blocked-node")
+
+
+@pytest.mark.parametrize(
+    ("objects", "goal", "reason", "hint"),
+    [
+        (  # all room of the open nodes
+            [
+                node("n1", memory="16Gi"),
+                node("n2", memory="9Gi"),
+                node("n3", memory="8Gi"),
+                vm("a", on="n1", memory="4Gi"),
+                vm("b", on="n1", memory="5Gi"),
+                vm("c", on="n2", memory="5Gi"),
+                vm("d", on="n3", memory="4Gi"),
+            ],
+            drain("n1"),
+            "a, b ask 9Gi memory; n2 and n3 have 8Gi beside 2 VMs that can be nowhere else",
+            "1Gi more memory on n2 or n3 would do",
+        ),
+        (  # the only node of a kind, and what cannot leave it
+            [
+                node("n1", memory="64Gi", labels=HIGH),
+                node("n2", memory="32Gi", labels=HIGH),
+                node("n3", memory="64Gi"),
+                vm("db-2", on="n1", memory="16Gi", node_selector=HIGH),
+                vm("db-1", on="n2", memory="22Gi", node_selector=HIGH),
+                vm("web", on="n2", memory="4Gi"),
+            ],
+            drain("n1"),
+            "db-2 asks 16Gi memory; n2, the only node for it, has 10Gi beside 1 VM that can be",
+            "6Gi more memory on n2 would do",
+        ),
+        (  # room enough, but in pieces
+            [
+                node("n1", memory="16Gi"),
+                node("n2", memory="8Gi"),
+                node("n3", memory="8Gi"),
+                vm("a", on="n1", memory="6Gi"),
+                vm("c", on="n2", memory="5Gi"),
+                vm("d", on="n3", memory="5Gi"),
+            ],
+            drain("n1"),
+            "a asks 5Gi memory; none of n2 and n3 can have that free beside 2 VMs",
+            "5Gi memory free on one of n2 or n3 would do",
+        ),
+        (  # several of one request
+            [
+                node("n1", memory="64Gi"),
+                node("n2", memory="10Gi"),
+                *(vm(name, on="n1", memory="4Gi") for name in "abcd"),
+            ],
+            to("n2", "a", "b", "c", "d"),
+            "4 VMs ask 16Gi memory; n2 has 10Gi",
+            "6Gi more memory on n2 would do",
+        ),
+    ],
+    ids=["sum", "kind", "pieces", "request"],
+)
+def test_room(objects: list[Any], goal: Goal, reason: str, hint: str) -> None:
+    hold = first_hold(objects, goal)
+    assert hold.reason.startswith(f"no plan exists: {reason}")
+    assert hold.hint.startswith(hint)
+
+
+def test_no_proof_if_a_resident_could_make_room() -> None:
+    objects: list[Any] = [
+        node("n1", memory="64Gi", labels=HIGH),
+        node("n2", memory="24Gi", labels=HIGH),
+        node("n3", memory="2Gi"),
+        vm("db", on="n1", memory="16Gi", node_selector=HIGH),
+        vm("web", on="n2", memory="9Gi", node_selector={"kubernetes.io/hostname": "n2"}),
+    ]
+    assert "no plan exists" in first_hold(objects, drain("n1")).reason
+    objects[-1] = vm("web", on="n2", memory="2Gi")
+    assert planned(problem(objects, goals=[drain("n1")])).holds == ()
+
+
+def test_replicas_and_zones() -> None:
+    objects: list[Any] = [
+        *(node(f"n{zone}", zone=zone) for zone in "abc"),
+        *(vm(f"db-{n}", on=f"n{zone}", labels={"app": "db"}) for n, zone in enumerate("abca")),
+    ]
+    goal = HealRule(request=request("heal"), rule=SPREAD)
+    hold = first_hold(objects, goal, apart=True)
+    assert hold.reason == (
+        "no plan exists: no free zone with a node that takes it for spread (4 VMs, 3 zones for"
+        " them (a, b, c): ZoneAntiAffinity/default/spread allows 1 in each)"
+    )
+
+
+def test_two_intents_that_contradict_each_other_by_file_and_line() -> None:
+    asking = IntentRef(
+        kind="MigrationRequest", namespace="default", name="move", file="a.yaml", line=3
+    )
+    window = IntentRef(kind="MaintenanceWindow", namespace="", name="rack", file="b.yaml", line=7)
+    objects: list[Any] = [node("n1"), node("n2"), vm("a", on="n1")]
+    move = replace(to("n2", "a"), request=request("move", intent=asking))
+    empty = replace(drain("n2"), request=request("drain", intent=window))
+    (hold,) = planned(problem(objects, goals=[move, empty])).holds
+    assert hold.reason == (
+        "no plan exists: MigrationRequest/default/move (a.yaml:3) asks for n2,"
+        " but MaintenanceWindow/rack (b.yaml:7) empties n2"
+    )
+    assert hold.hint.startswith("change a.yaml:3 or b.yaml:7")

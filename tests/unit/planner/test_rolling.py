@@ -1,0 +1,103 @@
+"""Rolling maintenance: a window over a whole pool empties every node once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.problem import EmptyNodes, Limits
+from tests.doubles.problems import NOW, node, problem, request, vm
+from tests.unit.planner.reading import held, planned
+
+AWAY = 600
+
+
+def pool(count: int, *, vms: int = 2, memory: str = "8Gi") -> list[Any]:
+    """Nodes n1, n2, ... of a pool, each with so many VMs of 1 GiB."""
+    nodes = [node(f"n{number}", zone="ab"[number % 2], memory=memory) for number in range(1, count)]
+    nodes.append(node(f"n{count}", zone="ab"[count % 2], memory=memory))
+    found: list[KubernetesObject | tuple[KubernetesObject, ...]] = [*nodes]
+    for number in range(1, count + 1):
+        found += [vm(f"v{number}{letter}", on=f"n{number}") for letter in "abcdefgh"[:vms]]
+    return found
+
+
+def window(count: int, **fields: Any) -> EmptyNodes:
+    nodes = tuple(f"n{number}" for number in range(1, count + 1))
+    return EmptyNodes(request=request("drain"), nodes=nodes, away=AWAY, **fields)
+
+
+def emptied(plan: PlacementPlan) -> list[str]:
+    """The nodes in the order of their first moves."""
+    moves = sorted(plan.moves, key=lambda move: move.ref)
+    return list(dict.fromkeys(move.source.node for move in moves))
+
+
+def ends(moves: list[Move]) -> int:
+    return max(move.starts + move.estimated_seconds for move in moves)
+
+
+@pytest.mark.parametrize("cordon", [True, False])
+def test_every_node_once_and_only_the_first_nodes_vms_move_twice(cordon: bool) -> None:
+    goal = window(5, cordoned_by_gitbot=cordon)
+    plan = planned(problem(pool(5), goals=[goal]))
+    assert held(plan) == []
+    assert sorted(emptied(plan)) == ["n1", "n2", "n3", "n4", "n5"]
+    assert Counter(Counter(move.vm.name for move in plan.moves).values()) == {1: 8, 2: 2}
+
+
+def test_a_node_takes_vms_again_after_its_reboot() -> None:
+    plan = planned(problem(pool(4), goals=[window(4)]))
+    by_source = {
+        name: [move for move in plan.moves if move.source.node == name] for name in emptied(plan)
+    }
+    again = [move for move in plan.moves if move.after_return]
+    assert len(again) == len(plan.moves) - 2
+    for move in again:
+        assert move.starts >= ends(by_source[move.to.node]) + AWAY
+
+
+def test_a_node_with_no_vms_is_first_so_that_nobody_moves_twice() -> None:
+    scene = [*pool(4), node("n5", memory="8Gi")]
+    plan = planned(problem(scene, goals=[window(5)]))
+    assert len(plan.moves) == 8
+    assert held(plan) == []
+
+
+def test_nodes_outside_are_enough_and_nothing_waits_for_a_return() -> None:
+    scene = [*pool(3), node("spare", memory="64Gi")]
+    plan = planned(problem(scene, goals=[window(3, max_nodes_at_once=3)]))
+    assert {move.to.node for move in plan.moves} == {"spare"}
+    assert not any(move.after_return for move in plan.moves)
+
+
+def test_a_given_order_is_kept() -> None:
+    """The node with the fewest VMs would be first."""
+    scene = [*pool(4), vm("more", on="n1")]
+    assert emptied(planned(problem(scene, goals=[window(4, ordered=True)]))) == [
+        "n1",
+        "n2",
+        "n3",
+        "n4",
+    ]
+    assert emptied(planned(problem(scene, goals=[window(4)])))[0] != "n1"
+
+
+def test_several_nodes_at_once_end_sooner() -> None:
+    limits = Limits(parallel=5, reserve=0, per_zone=10)
+    scene = pool(20, vms=4)
+    one = planned(problem(scene, goals=[window(20)], limits=limits))
+    many = planned(problem(scene, goals=[window(20, max_nodes_at_once=20)], limits=limits))
+    assert ends([*many.moves]) - NOW < (ends([*one.moves]) - NOW) / 2
+    assert len(one.moves) == 84
+    assert len(many.moves) <= 84
+
+
+def test_a_pool_without_room_for_one_node_less_is_held() -> None:
+    plan = planned(problem(pool(3, vms=8), goals=[window(3)]))
+    assert plan.moves == ()
+    assert {code for _, code in held(plan)} <= {"no-feasible-node", "not-together", "blocked-node"}

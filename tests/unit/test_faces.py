@@ -1,0 +1,135 @@
+"""Rooms with faces: whoever is not inside imports the faces of a room and nothing else of it.
+
+`ROOMS` lists them beside the room's own `__init__`. A module that is not listed is private to its
+room. A listed package is a room of its own, also for its neighbours in the room around it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = {
+    "adapters": (
+        "clock files forges.github forges.local git kubernetes late progress published signals"
+    ),
+    "calendar": "",
+    "cli": "main",
+    "constraints": (
+        "domains explanation facts instances load made node_unschedulable own_terms "
+        "placement_rule ranking replay rule_check rule_parts transit verdicts world "
+        "zone_anti_affinity"
+    ),
+    "documents": "fields formats schemas",
+    "execution": "accept approval facts next_steps requests sending state values",
+    "intents": "compile proposals",
+    "kubernetes": "labels names objects phases quantities selectors",
+    "kubevirt": (
+        "admission configuration containers eviction launcher_pod limits memory_overhead "
+        "migration_policy names node_selector pod_defaults pods preflight source_node target_pod "
+        "target_refusals webhook_answers"
+    ),
+    "model": (
+        "canonical cluster columns constraint decoding diagnosis effect events findings "
+        "grouping instants later ledger names node plan pod problem "
+        "request_id requests scheduling watch words"
+    ),
+    "planner": "",
+    "policy": "cases",
+    "ports": "clock cluster forge ledger repository",
+    "published": "ledger_lines",
+    "rendering": "",
+    "reports": "html inert",
+    "simulation": "",
+    "snapshot": "",
+    "wiring": "demo tips workspace",
+    "workflows": (
+        "apply ask author base_branch check comments judged_plan past propose revision shell "
+        "snapshots watch"
+    ),
+}
+FACES = frozenset(
+    f"gitbot.{room}.{module}" for room, modules in ROOMS.items() for module in modules.split()
+)
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _listed(tree: ast.Module) -> frozenset[str]:
+    """The names in `__all__`."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return frozenset(ast.literal_eval(node.value))
+    return frozenset()
+
+
+PATHS = {_module(path): path for path in sorted((ROOT / "gitbot").rglob("*.py"))}
+TREES = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in PATHS.items()}
+PACKAGES = frozenset(module for module, path in PATHS.items() if path.name == "__init__.py")
+TOP = frozenset(package for package in PACKAGES if package.count(".") == 1)
+OPEN = TOP | FACES
+ALL_ROOMS = sorted(TOP | FACES & PACKAGES)
+
+
+def _from(package: str, name: str) -> str:
+    """What `from package import name` reads: a name in `__all__` is the package's own."""
+    inner = f"{package}.{name}"
+    return inner if inner in TREES and name not in _listed(TREES[package]) else package
+
+
+def _imports() -> Iterator[tuple[str, str]]:
+    for module, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                yield from ((module, name.name) for name in node.names if name.name in TREES)
+            elif isinstance(node, ast.ImportFrom) and node.module in TREES:
+                yield from ((module, _from(node.module, name.name)) for name in node.names)
+
+
+def _is_inside(module: str, room: str) -> bool:
+    return f"{module}.".startswith(f"{room}.")
+
+
+IMPORTS = sorted(set(_imports()))
+
+
+def test_the_list_names_every_room() -> None:
+    assert {f"gitbot.{room}" for room in ROOMS} == TOP
+    assert set(TREES) >= FACES
+
+
+@pytest.mark.parametrize("room", ALL_ROOMS)
+def test_only_the_faces_of_a_room_are_imported_from_outside(room: str) -> None:
+    assert not [
+        f"{module} imports {imported}"
+        for module, imported in IMPORTS
+        if _is_inside(imported, room) and not _is_inside(module, room) and imported not in OPEN
+    ]
+
+
+@pytest.mark.parametrize("face", sorted(FACES))
+def test_a_face_is_imported_from_outside(face: str) -> None:
+    room = face if face in PACKAGES else face.rpartition(".")[0]
+    assert [
+        module for module, imported in IMPORTS if imported == face and not _is_inside(module, room)
+    ]
+
+
+@pytest.mark.parametrize("face", sorted(FACES & PACKAGES))
+def test_a_package_that_is_a_face_lists_its_names(face: str) -> None:
+    assert ast.get_docstring(TREES[face])
+    assert _listed(TREES[face])
+
+
+@pytest.mark.parametrize(
+    "face",
+    sorted(face for face in FACES if face.startswith("gitbot.workflows.") and face in PACKAGES),
+)
+def test_a_room_of_workflows_tells_the_way_through(face: str) -> None:
+    assert len((ast.get_docstring(TREES[face]) or "").splitlines()) > 1
