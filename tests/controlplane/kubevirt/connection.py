@@ -23,6 +23,9 @@ READ_SECONDS = 60.0
 WATCH_SECONDS = 3600
 TRIES = 4  # of a request that reached nobody
 POOL = 32
+UNSETTLED = "There can be a delay between when CustomResourceDefinitions are created"
+"""What a mutating policy says (503, nothing written) while it has no schema of a changed CRD."""
+SETTLING_SECONDS = 30.0  # the policies fetch schemas every 5 s, later on a busy machine
 JSON = "application/json"
 
 
@@ -76,8 +79,16 @@ class Connection:
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
     ) -> dict[str, Any]:
-        """The decoded answer. Raises ApiError for every answer of 400 and above."""
-        answer = self.answer(method, path, body, query=query, content_type=content_type)
+        """The decoded answer. Raises ApiError for every answer of 400 and above.
+
+        Asks again, as a user would, while the API server still takes in changed CRDs.
+        """
+        deadline = time.monotonic() + SETTLING_SECONDS
+        while True:
+            answer = self.answer(method, path, body, query=query, content_type=content_type)
+            if not _unsettled(answer) or time.monotonic() > deadline:
+                break
+            time.sleep(0.5)
         if answer.code >= 400:
             raise ApiError(
                 str(answer.body.get("message") or answer.data[:300]),
@@ -220,6 +231,10 @@ def _events(
                 return
     except (urllib3.exceptions.HTTPError, OSError, AttributeError):
         return  # the server went away: whoever watches lists again
+
+
+def _unsettled(answer: Answer) -> bool:
+    return answer.code == 503 and UNSETTLED in str(answer.body.get("message"))
 
 
 def _decoded(data: bytes) -> dict[str, Any]:
