@@ -138,7 +138,7 @@ class Answers:
         same = _alike(self.movable, self.pin, number) & self.schedulable
         bad = [columns.names[n] for n in np.flatnonzero(same & ~(self.wanted & self.kept))]
         return (
-            f"the scheduler may as well choose {first_of(bad, 3)}, where the move may not land; "
+            f"the scheduler may also choose {first_of(bad, 3)}, where the move may not land; "
             "pin it to a node"
         )
 

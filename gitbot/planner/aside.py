@@ -16,10 +16,10 @@ Undone = Callable[[Board], int]
 def trimmed(
     board: Board, steps: Sequence[Step], asked: Container[NamespacedName], undone: Undone
 ) -> tuple[Step, ...]:
-    """The steps without those that nobody needs: helpers, and the first of two steps of one VM.
+    """The steps that are needed: drops helpers, and the first of two steps of one VM.
 
-    Each is left out in turn, last first; it stays out if the rest is still lawful and leaves no
-    more undone.
+    Tries to drop each step, the last one first. A step is dropped if the rest is still lawful and
+    leaves no more undone.
     """
     kept = list(steps)
     with board.trial(steps):
@@ -51,8 +51,8 @@ def redone(board: Board, steps: Sequence[Step], undone: Undone, most: int) -> li
 def explained(content: Content, steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps, each helper with the VM that it makes room for. `content`: as in a Task.
 
-    That is the next VM that goes to the node which the helper leaves, else the next that goes
-    where it is content.
+    That is the next VM to go to the node that the helper leaves, else the next to go where it is
+    content.
     """
     found = list(steps)
     for number, step in enumerate(steps):
@@ -71,7 +71,7 @@ def _settles(content: Content, step: Step) -> bool:
 
 
 def beneficiaries(steps: Sequence[Step]) -> Iterator[NamespacedName]:
-    """For each step the asked VM that it is for in the end: its own, or the last of its chain."""
+    """For each step the asked VM that benefits in the end: its own, or the last of its chain."""
     for number, step in enumerate(steps):
         vm = step.vm
         for each in steps[number:]:
@@ -81,7 +81,7 @@ def beneficiaries(steps: Sequence[Step]) -> Iterator[NamespacedName]:
 
 
 def why_aside(step: Step) -> str:
-    """Why a VM moves that nobody asked to move; "" for one that was asked to."""
+    """Why a VM moves although nobody asked for it; "" for a VM that was asked to move."""
     if step.room_for is None:
         return ""
     if step.room_for == step.vm:

@@ -129,7 +129,7 @@ def _rules(board: Board, steps: Sequence[Step]) -> tuple[RuleState, ...]:
 
 
 def _ends(occupancy: Occupancy, steps: Sequence[Step]) -> Occupancy:
-    """Where the VMs that move hold a place at the end."""
+    """Where the moved VMs hold a place at the end."""
     ends: dict[NamespacedName, frozenset[str]] = {}
     for step in steps:
         held = ends.get(step.vm, occupancy.get(step.vm, frozenset()))

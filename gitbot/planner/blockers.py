@@ -1,4 +1,4 @@
-"""Who would have to leave so that a VM may go to a node: for swaps and chains of moves."""
+"""Which VMs must leave before another VM can go to a node: for swaps and chains of moves."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _ROOM = "NodeResourcesFit"
 def blockers(
     board: Board, vm: NamespacedName, node: str, wish: Wish
 ) -> frozenset[NamespacedName] | None:
-    """The VMs whose rules and terms keep a VM off a node; None where nobody's leaving helps.
+    """The VMs whose rules and terms keep a VM off a node; None if nothing changes when VMs leave.
 
-    Room is not looked at. If all of them were gone and there were room, the step could start.
+    Ignores room. If all of them were gone and there were room, the step could start.
     """
     if node in wish.closed or node == board.place(vm) or node in board.facts.twins:
         return None

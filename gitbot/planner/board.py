@@ -1,7 +1,7 @@
-"""The board: where VMs are while the planner thinks. The planner's only door to Transit.
+"""The board: where VMs are while the planner works. The planner's only access to Transit.
 
-Transit answers what may start and what a start puts at risk. The board adds what a single question
-cannot see: landings of earlier moves that only the scheduler decides.
+Transit answers what may start and what a start puts at risk. The board adds what one question
+cannot see: earlier moves whose landing is up to the scheduler.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_CLOSED = 32
 
 
 class Board:
-    """One state of all VMs. Steps are applied and undone; each costs what it touches."""
+    """One state of all VMs. Applies and undoes steps; the cost of a step is what it touches."""
 
     def __init__(
         self, facts: ProblemIndex, transit: Transit, loose: Occupancy | None = None
@@ -38,7 +38,7 @@ class Board:
         self.facts = facts
         self.transit = transit
         self._loose: dict[NamespacedName, frozenset[str]] = dict(loose or {})
-        self.onlooker: Onlooker = NOBODY  # asked to end, no node takes a VM: searches run dry
+        self.onlooker: Onlooker = NOBODY  # once asked to end, no node takes a VM
         columns = transit.world.state.columns
         self.nodes = columns.names
         self.number: Mapping[str, int] = columns.index
@@ -70,7 +70,7 @@ class Board:
 
     @contextmanager
     def trial(self, steps: Iterable[Step] = ()) -> Iterator[Board]:
-        """This board after the steps; whatever is done with it inside is undone at the end."""
+        """This board after the steps. At the end everything done inside is undone."""
         mark = self.mark()
         try:
             self.advance(steps)
@@ -101,7 +101,7 @@ class Board:
         self._note(step)
 
     def _note(self, step: Step) -> None:
-        """Remember a landing that only the scheduler decides."""
+        """Remember a landing that is up to the scheduler."""
         if len(step.landings) > 1:
             self._loose[step.vm] = frozenset(step.landings)
         else:
@@ -153,7 +153,7 @@ class Board:
     def feasible(self, vm: NamespacedName, wish: Wish) -> Mask:
         """Where a step pinned to its node may start now, in the order of `nodes`.
 
-        Another pin leaves the landings to the scheduler; `steps` looks at them one by one.
+        With another pin the scheduler decides the landing; `steps` checks each possible one.
         """
         return self._pinnable(vm, wish, self.asked(vm, wish))
 
@@ -196,17 +196,17 @@ class Board:
         return self.transit.keeps(vm, node)
 
     def lift(self, vm: NamespacedName) -> None:
-        """Take a VM away altogether: for a trial of what would fit if it were not there."""
+        """Remove a VM completely, to try what would fit without it."""
         self.transit.lift(vm)
 
     def room(self, resource: str) -> Numbers:
-        """What is free of a resource, in the order of `nodes`: milli cpu, bytes, `pods`."""
+        """The free amount of a resource, in the order of `nodes`: milli cpu, bytes, `pods`."""
         state = self.transit.world.state
         free: Numbers = state.columns.allocatable(resource) - state.column(resource)
         return free
 
     def asks(self, vm: NamespacedName) -> Mapping[str, int]:
-        """What a target pod takes from `room`, of the resources that the scheduler checks."""
+        """What a target pod takes from `room`, for the resources that the scheduler checks."""
         return self.transit.world.asks(self.transit.target_pod(vm))
 
     def memory(self, vm: NamespacedName) -> int:
@@ -257,7 +257,7 @@ class Board:
         return self.step(vm, self.nodes[numbers[ok[numbers]][order.argmin()]], wish)
 
     def collision(self, vm: NamespacedName, selector: Mapping[str, str]) -> str:
-        """Keys that both the pin and the VM's own nodeSelector set, to other values; in words.
+        """Keys that the pin and the VM's own nodeSelector set to different values; in words.
 
         KubeVirt lets the VM's own value win and drops such a pin silently.
         """
@@ -293,7 +293,7 @@ class Board:
         return order
 
     def _soft(self, rule: RuleConstraint, vm: NamespacedName, numbers: Numbers) -> Numbers:
-        """What is broken of a rule with the VM on each of the nodes."""
+        """How much of a rule is broken with the VM on each of the nodes."""
         places = dict(self.places(rule.members))
         found: dict[object, int] = {}
         for name in (names := [self.nodes[number] for number in numbers]):
@@ -303,7 +303,7 @@ class Board:
         return np.array([found[signature(rule, name)] for name in names], dtype=np.int64)
 
     def _against(self, step: Step) -> tuple[str, ...]:
-        """A pin that matches several nodes; what earlier moves could bring, wherever they land."""
+        """A pin that matches several nodes, or a rule that earlier landings could break."""
         twins = self.facts.twins.get(step.node, ())
         if twins and step.wish.pin is Pin.NODE:
             words = f"its label {HOSTNAME} is that of {', '.join(twins)} as well"
@@ -317,12 +317,12 @@ class Board:
         )
 
     def _scattered(self, rule: RuleConstraint, others: Occupancy) -> Occupancy:
-        """Where a rule's VMs hold a place, with each of the others on every possible landing."""
+        """Where a rule's VMs hold a place; each other VM counts on all of its possible landings."""
         beside = {vm: nodes for vm, nodes in others.items() if vm in rule.members}
         return {**self.places(rule.members), **beside}
 
     def refusals(self, vm: NamespacedName, wish: Wish) -> tuple[NodeReasons, ...]:
-        """Why each node refuses the wish, sorted by node; nodes that agree are left out."""
+        """Why each node refuses the wish, sorted by node; leaves out nodes that accept it."""
         found = []
         for item in self.transit.options(vm, wish.pin, wish.target):
             reasons = item.reasons

@@ -19,13 +19,13 @@ from gitbot.planner.step import Draft, Planned, Wish
 MEMORY = "memory"
 
 MOST_COUNTED = 4_000
-"""VMs of a cluster beyond which it is not counted how many must step aside."""
+"""With more VMs in the cluster, we do not count how many must step aside."""
 
 
 def bound(facts: ProblemIndex, drafts: Sequence[Draft], moves: Sequence[Move]) -> Bound:
     """Moves: the minimum that the goals need. Seconds: those moves under the limits, back to back.
 
-    The minimum number of moves is taken from the cheapest of `moves`, so the bound holds for any
+    Takes the minimum number of moves from the cheapest of `moves`, so the bound holds for any
     choice of VMs among them.
     """
     least = sum(draft.least for draft in drafts)
@@ -49,9 +49,9 @@ def proved(
 ) -> tuple[int, Certificate]:
     """The lower bound of a goal whose VMs must make `least` moves, and how it is proved.
 
-    `search`: a complete search found no plan with fewer moves. `counted`: all is done that was
-    asked. With other goals the VMs that step aside may be those that others ask for, so only what
-    must move counts.
+    `search`: a complete search found no plan with fewer moves. `counted`: everything that was asked
+    is done. With other goals, the VMs that step aside may be VMs that those goals ask for, so only
+    what must move counts.
     """
     if counted and len(planned) == least:
         return least, Certificate.COUNTED
@@ -61,12 +61,12 @@ def proved(
 
 
 def must_step_aside(board: Board, leaving: Sequence[NamespacedName], wish: Wish) -> int:
-    """How many VMs at least must step aside so that these find room on the open nodes.
+    """The least number of VMs that must step aside so that these find room on the open nodes.
 
-    Counted in pieces of t bytes: a node takes at most floor(room / t) of them. A VM that leaves a
-    node gives it at most one piece more than it needs itself elsewhere. So the pieces of what
-    leaves, less those that fit, must be made by others, one each. 0 where target pods ask for less
-    than running ones hold, or where the cluster is too large to know.
+    Counts in pieces of t bytes: a node takes at most floor(room / t) of them. A VM that leaves a
+    node frees at most one piece more than it needs elsewhere. So other VMs must free the pieces
+    that do not fit, one each. 0 if target pods ask for less than running ones hold, or if the
+    cluster is too large to count.
     """
     if len(board.occupancy) > MOST_COUNTED:
         return 0
@@ -84,8 +84,8 @@ def must_step_aside(board: Board, leaving: Sequence[NamespacedName], wish: Wish)
 def least_moves(rule: RuleConstraint, breaches: Sequence[Breach]) -> int:
     """A lower bound on the moves that heal these breaches of a rule.
 
-    ZoneAntiAffinity counts surplus VMs, and each move removes one. For other rules, company may
-    heal a breach of a single VM without moving it, so only wrong nodes count one each.
+    ZoneAntiAffinity counts surplus VMs, and each move removes one. For other rules, another VM that
+    arrives may heal a VM's breach without moving it, so only VMs on wrong nodes count, one each.
     """
     if isinstance(rule, ZoneAntiAffinity):
         return sum(breach.amount for breach in breaches)
@@ -110,7 +110,7 @@ def _seconds(facts: ProblemIndex, moves: Sequence[Move]) -> int:
 
 
 def room_for(board: Board, vms: Sequence[NamespacedName], wish: Wish) -> bool:
-    """Whether the nodes that are open to the VMs have the bytes for all of them together."""
+    """Whether the nodes that are open to the VMs have enough bytes for all of them together."""
     asked = sum(board.asks(vm).get("memory", 0) for vm in vms)
     outside = np.array([name not in wish.closed for name in board.nodes])
     return asked <= int(board.room("memory")[outside].clip(0).sum())

@@ -1,6 +1,6 @@
-"""Room by ejection: a resident steps aside so that a VM fits, and others for the resident.
+"""Making room: a resident steps aside so that a VM fits, and others step aside for the resident.
 
-Every step is taken on the board where it is lawful, so the steps are lawful in their order. The
+Each step is taken on a board where it is lawful, so the steps are lawful in their order. The
 tightest nodes are filled first, which keeps room together for large VMs.
 """
 
@@ -25,36 +25,36 @@ DEPTH = 3
 """How many VMs may step aside one for another."""
 
 NODES, OPTIONS = 64, 8
-"""Nodes that are looked at for one VM, and ways to make room that are tried."""
+"""Nodes that are checked for one VM, and ways to make room that are tried."""
 
 PODS = "pods"
 
 LEAVERS = 4
-"""VMs that step aside from one node for one VM, at most."""
+"""At most so many VMs step aside from one node for one VM."""
 
 PAIRS, MANY = 16, 10
-"""Nodes on which pairs are looked at, and small residents of which more than two may leave."""
+"""Nodes on which pairs are tried, and small residents of which more than two may leave."""
 
 ALIKE, TRIES = 2, 60
 """Options of one kind that are tried, and options in all for one VM."""
 
 SWAPS = 12
-"""Nodes on which rules of other VMs are in the way, tried by moving these."""
+"""Nodes that rules of other VMs close, on which we try to move those VMs."""
 
 PARKING = 3
-"""Nodes on which a VM waits until its place is free, tried one after the other."""
+"""Nodes that are tried, one after the other, for a VM to wait on until its place is free."""
 
 Vms = frozenset[NamespacedName]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class _Option:
-    """A node that has room for a VM when others have left it."""
+    """A node that has room for a VM once others have left it."""
 
-    rank: tuple[int, int]  # moves that it takes at least, and memory
+    rank: tuple[int, int]  # the moves that it needs at least, and memory
     node: str
     leavers: tuple[NamespacedName, ...]
-    zone: str = ""  # the leavers must leave this zone too
+    zone: str = ""  # the leaving VMs must leave this zone too
 
 
 class Chains:
@@ -71,13 +71,13 @@ class Chains:
         self._masks = {nodes: mask_of(board, nodes) for nodes in set(task.content.values())}
 
     def settle(self, vm: NamespacedName) -> bool:
-        """Move an asked VM to where it is content, others aside if need be."""
+        """Move an asked VM to where it is content, and others aside if necessary."""
         wish, wanted = self.task.wishes[vm], self._masks[self.task.content[vm]]
         self._tries = TRIES
         return self._go(vm, wish, wanted, DEPTH, frozenset()) or self._park(vm, wish, wanted)
 
     def _go(self, vm: NamespacedName, wish: Wish, wanted: Mask, depth: int, fixed: Vms) -> bool:
-        """Move a VM to the tightest wanted node; if none takes it, let others step aside."""
+        """Move a VM to the tightest wanted node; if none takes it, make others step aside."""
         step = self._fitting(vm, wish, wanted)
         if step is not None:
             self._take(step)
@@ -118,14 +118,14 @@ class Chains:
             self._cleared = before
 
     def _aside(self, vm: NamespacedName) -> tuple[Wish, Mask]:
-        """Where a VM may go that makes room: an asked one only to where it is content."""
+        """Where a VM that makes room may go; an asked VM only to where it is content."""
         if vm in self.task.content:
             return self.task.wishes[vm], self._masks[self.task.content[vm]]
         assert self.task.aside is not None
         return self.task.aside, np.ones(len(self.board.nodes), dtype=bool)
 
     def _park(self, vm: NamespacedName, wish: Wish, wanted: Mask) -> bool:
-        """Let the VM leave its node first: those in its way may need just that place."""
+        """Make the VM leave its node first: the VMs in its way may need exactly that place."""
         aside = self.task.aside
         if aside is None or self.board.place(vm) in aside.closed:
             return False
@@ -151,7 +151,7 @@ class Chains:
         self.steps.append(step)
 
     def _options(self, vm: NamespacedName, wish: Wish, wanted: Mask, fixed: Vms) -> list[_Option]:
-        """Ways to make room for the VM: those that take the fewest moves, then least memory."""
+        """Ways to make room for the VM: fewest moves first, then least memory."""
         board = self.board
         found: list[_Option] = []
         lacks = {name: amount - board.room(name) for name, amount in self._asks(vm).items()}
@@ -170,7 +170,7 @@ class Chains:
         return self._distinct(found) or self._swaps(vm, wish, wanted, lacks, fixed)
 
     def _distinct(self, options: Sequence[_Option]) -> list[_Option]:
-        """The best options, few of a kind."""
+        """The best options, only a few of each kind."""
         kinds: Counter[object] = Counter()
         found = []
         for option in sorted(options):
@@ -191,7 +191,7 @@ class Chains:
         lacks: Mapping[str, Numbers],
         fixed: Vms,
     ) -> list[_Option]:
-        """Ways to go where rules or terms of other VMs forbid it as long as these stay."""
+        """Ways to a node that rules or terms of other VMs close while those VMs stay."""
         board = self.board
         found: list[_Option] = []
         for number in _nearest(wanted, lacks)[:SWAPS]:
@@ -219,10 +219,10 @@ class Chains:
     def _at(
         self, node: str, lack: Mapping[str, int], fixed: Vms, *, pairs: bool
     ) -> Iterator[_Option]:
-        """Sets of VMs whose leaving gives one node the room that lacks.
+        """Sets of VMs that free the missing room on one node when they leave.
 
-        A VM too large for any hole takes two moves more, and is only tried if it is smaller than
-        the VM that comes.
+        A VM that is too large for any gap needs two moves more. It is tried only if it is smaller
+        than the VM that comes.
         """
         missing = [(name, amount) for name, amount in lack.items() if amount > 0]
         if not missing:
@@ -254,7 +254,7 @@ class Chains:
 
 
 def held_on(board: Board, node: str) -> dict[NamespacedName, dict[str, int]]:
-    """What the VMs on a node would give back if they left."""
+    """What the VMs on a node would free if they left."""
     found: dict[NamespacedName, dict[str, int]] = {}
     transit = board.transit
     for pod in transit.world.pods_on(node):
@@ -266,7 +266,7 @@ def held_on(board: Board, node: str) -> dict[NamespacedName, dict[str, int]]:
 
 
 def _most(sizes: Iterable[Mapping[str, int]], resource: str) -> int:
-    """What the largest LEAVERS give back together."""
+    """What the largest LEAVERS free together."""
     return sum(sorted((size.get(resource, 0) for size in sizes), reverse=True)[:LEAVERS])
 
 

@@ -66,7 +66,11 @@ def checks_of(board: Board, step: Step) -> tuple[Check, ...]:
     facts = board.facts
     where = step.node if len(step.landings) == 1 else f"each of {len(step.landings)} allowed nodes"
     kept = [rule.ref.id for rule in facts.rules_over(step.vm) if rule.required]
-    rules = f"kept at every instant: {', '.join(sorted(set(kept)))}" if kept else "none is about it"
+    rules = (
+        f"kept at every instant: {', '.join(sorted(set(kept)))}"
+        if kept
+        else "no required rule covers this VM"
+    )
     seconds = estimate(facts.memory(step.vm), facts.problem.bandwidth)
     return (
         *kubevirt_checks(board, step.vm, step.selector),
@@ -83,7 +87,7 @@ def checks_of(board: Board, step: Step) -> tuple[Check, ...]:
 
 
 def _quota(board: Board, vm: NamespacedName) -> tuple[Check, ...]:
-    """The planner plans nothing without quota, so an existing quota has room."""
+    """The planner plans no move that a quota refuses, so an existing quota has room."""
     if vm.namespace not in board.transit.instances.quotas:
         return ()
     return (passed("quota", "the quotas have room for the target pod beside the running one"),)

@@ -1,4 +1,4 @@
-"""EmptyNodes: node by node. Each node is a group that is carried out as a whole or not at all."""
+"""EmptyNodes: node by node. Each node is a group, carried out as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Against = Mapping[str, Mapping[NamespacedName, Obstacle]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NodeTurn:
-    """What happens to one node. `left` are VMs that found no place after the steps `tried`."""
+    """What happens to one node. `left` are VMs without a place after the steps `tried`."""
 
     node: str
     steps: tuple[Step, ...] = ()
@@ -37,12 +37,12 @@ class _NodeTurn:
 Turns = Sequence[_NodeTurn]
 
 FEW = 200
-"""VMs to be moved up to which a drain is planned in two ways where room is scarce."""
+"""Up to so many VMs, a drain is planned in two ways if room is scarce."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drain:
-    """One drain on the board as it is before it. `wish` closes all nodes that are emptied."""
+    """One drain, with the board before it. `wish` closes all nodes that are emptied."""
 
     board: Board
     goal: EmptyNodes
@@ -51,18 +51,18 @@ class _Drain:
     others: Callable[[NamespacedName], bool]
 
     def blocked(self, node: str) -> bool:
-        """Whether the node is left alone because nothing can move some of its VMs."""
+        """Whether the node is left alone because some of its VMs cannot move."""
         against = self.against[node]
         return self.goal.block and any(_stays(self.board, vm, node) for vm in against)
 
     def wider(self, node: str) -> Wish:
-        """The wish with the nodes open that are emptied after this node."""
+        """The wish, with the nodes open that are emptied after this node."""
         later = set(self.goal.nodes[self.goal.nodes.index(node) + 1 :])
         closed = {name: why for name, why in self.wish.closed.items() if name not in later}
         return replace(self.wish, closed=closed)
 
     def free(self, node: str) -> list[NamespacedName]:
-        """The VMs on a node now that have to leave it."""
+        """The VMs that are on a node now and have to leave it."""
         return [vm for vm in self.board.on(node) if vm not in self.against[node]]
 
     def task(self, node: str, wish: Wish) -> Task:
@@ -131,9 +131,9 @@ def _planned(drain: _Drain, turn: _NodeTurn, back: Container[str]) -> list[Plann
 
 
 def _turns(drain: _Drain) -> tuple[Turns, bool]:
-    """What to do with each node: as many as can be are emptied, with the fewest steps.
+    """What to do with each node: empty as many as possible, with the fewest steps.
 
-    Also whether a complete search found nothing better.
+    Also returns whether a complete search found nothing better.
     """
     rolls = drain.goal.away is not None and len(drain.goal.nodes) > 1
     calm = _calm(drain) if not rolls or _room_outside(drain) else None
@@ -153,14 +153,14 @@ def _room_outside(drain: _Drain) -> bool:
 
 
 def _scarce(drain: _Drain) -> tuple[Turns, bool]:
-    """The turns where later nodes help, VMs step aside, and not all nodes may be emptied."""
+    """The turns if later nodes help and VMs step aside; some nodes may stay in service."""
     nodes, onlooker = drain.goal.nodes, drain.board.onlooker
     turns: Turns = _one_by_one(drain, nodes, tight=len(nodes) > 1)
     if onlooker.stopped():
         return turns, False
     many = sum(len(drain.free(node)) for node in nodes) > FEW
     short = [turn for turn in turns if turn.left]
-    counted = bool(short) and not any(turn.tried for turn in short)  # there are not the bytes
+    counted = bool(short) and not any(turn.tried for turn in short)  # not enough bytes
     if len(nodes) > 1 and not counted and (short or not many):
         turns = min(turns, _one_by_one(drain, nodes), key=drain.cost)
     failed = {turn.node for turn in turns if turn.left}
@@ -172,7 +172,7 @@ def _scarce(drain: _Drain) -> tuple[Turns, bool]:
 
 
 def _calm(drain: _Drain) -> Turns | None:
-    """The turns where each VM moves once and nobody steps aside; None if that is not enough."""
+    """The turns in which each VM moves once and none steps aside; None if that is not enough."""
     turns: list[_NodeTurn] = []
     with drain.board.trial():
         for node in drain.goal.nodes:
@@ -236,7 +236,7 @@ def _turn(drain: _Drain, node: str, *, tight: bool = False) -> _NodeTurn:
         return short
     wishes = [drain.wish, wider] if wider != drain.wish else [drain.wish]
     if not room_for(board, free, drain.wish):
-        wishes.reverse()  # what cannot be is searched last, and only for the words of the holds
+        wishes.reverse()  # the impossible is searched last, only for the words of the holds
     for wish in wishes:
         solved = solve(board, drain.task(node, wish), tight=tight)
         if not solved.left:
@@ -247,9 +247,9 @@ def _turn(drain: _Drain, node: str, *, tight: bool = False) -> _NodeTurn:
 
 
 def _exact(drain: _Drain, turns: Turns) -> tuple[Turns, bool]:
-    """The best turns of a small drain; those that are known, if the search finds no better.
+    """The best turns of a small drain; the known turns if the search finds nothing better.
 
-    Also whether the search was complete.
+    Also returns whether the search was complete.
     """
     board = drain.board
     nodes = [node for node in drain.goal.nodes if not drain.blocked(node)]
@@ -291,7 +291,7 @@ def _leg(drain: _Drain, node: str, movers: Sequence[NamespacedName]) -> Leg:
 
 
 def _done(drain: _Drain, node: str, steps: tuple[Step, ...]) -> _NodeTurn:
-    """The turn with these steps; without any, what keeps the node from being emptied."""
+    """The turn with these steps; without steps, the reason why the node is not emptied."""
     if steps:
         task = drain.task(node, drain.wider(node))
         return _NodeTurn(node=node, steps=explained(task.content, steps))
@@ -300,13 +300,13 @@ def _done(drain: _Drain, node: str, steps: tuple[Step, ...]) -> _NodeTurn:
 
 
 def _stays(board: Board, vm: NamespacedName, node: str) -> bool:
-    """Whether a VM that cannot be moved will stay on the node; False if somebody else moves it."""
+    """Whether a VM that gitbot cannot move stays on the node; False if somebody else moves it."""
     moving = board.facts.moving
     return vm not in moving or moving[vm][1] in ("", node)
 
 
 def _wanted(goal: EmptyNodes, item: Obstacle) -> bool:
-    """Whether the drain asks for the move of a VM although nothing can move it now.
+    """Whether the drain asks for a VM's move although the VM cannot move now.
 
     LeaveRunning covers VMs that cannot migrate; it does not cover lack of time.
     """

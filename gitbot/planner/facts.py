@@ -78,7 +78,7 @@ class ProblemIndex:
         return frozenset(name for name in names if wanted <= labels_of(self.nodes[name]).items())
 
     def memory(self, vm: NamespacedName) -> int:
-        """Bytes of guest memory: what is plugged now, else what the spec says, else the request."""
+        """Bytes of guest memory: the amount plugged now, else the spec's, else the request."""
         vmi = self.vmis.get(vm, {})
         for path in _MEMORY:
             found = at(vmi, *path)

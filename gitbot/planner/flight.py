@@ -17,10 +17,10 @@ from gitbot.planner.board import Board
 from gitbot.planner.step import Step
 
 MOST_OF_A_RULE = 5
-"""Moves of one rule's VMs in flight: so many endings Transit combines completely."""
+"""Moves of one rule's VMs in flight: Transit combines the endings of up to so many completely."""
 
 MOST_COUNTED = 4
-"""Moves in flight that a VM's terms count: each of them is to come, under way or done."""
+"""Moves in flight that a VM's terms count: each of them waits, runs or is done."""
 
 
 class Flight:
@@ -42,11 +42,11 @@ class Flight:
 
     @property
     def full(self) -> bool:
-        """Whether all slots are taken. One is always there: a single move waits for its slot."""
+        """Whether all slots are taken. There is always one: a single move waits for its slot."""
         return len(self.steps) >= max(1, self._limits.slots - self._others)
 
     def crowded(self, step: Step) -> bool:
-        """Whether the step must wait for others to end. Never true of a single move."""
+        """Whether the step must wait for others to end. Never true for a single move."""
         alone = not self.steps
         return not alone and not (self._within_limits(step) and self._few_of_each_rule(step))
 
@@ -64,14 +64,14 @@ class Flight:
         return True
 
     def land(self, vm: NamespacedName) -> Step:
-        """The move has ended. Its step says every landing that was possible."""
+        """The move has ended. Its step lists every landing that was possible."""
         step = self.steps.pop(vm)
         self.air.finish(vm)
         self._count(step.source, step.node, -1)
         return step
 
     def _relaunch(self, together: Sequence[Step]) -> bool:
-        """Start all of them again, with every landing that the scheduler may choose, if safe."""
+        """If safe, start all of them again with every landing that the scheduler may choose."""
         mark = self.air.mark()
         for vm in self.steps:
             self.air.fail(vm)
@@ -111,12 +111,12 @@ class Flight:
         return all(len(rule.members & moving) <= MOST_OF_A_RULE for rule in rules)
 
     def _any_order(self, step: Step) -> bool:
-        """Whether every move could start before, beside or after the others in flight.
+        """Whether every move could start before, with or after the others in flight.
 
-        Room and anti-affinity are tightest with all others in flight, which is what `admit` checks.
-        Pod affinity and topology spread are not: a friend that left, or another count, may refuse
-        what was allowed before. So moves of VMs with such demands are checked in every state of the
-        moves that their terms count; the others are in flight.
+        Room and anti-affinity are tightest with all others in flight: `admit` checks that. Pod
+        affinity and topology spread are different: they may refuse a move because a VM left or
+        because a count changed. So moves of VMs with such demands are checked in every state of the
+        moves that their terms count, with the others in flight.
         """
         flying = list(self.steps.values())
         if self._delicate(step) and not self._in_any_order(step, flying):
@@ -157,7 +157,7 @@ def counts(board: Board, vm: NamespacedName, other: NamespacedName) -> bool:
 
 
 def selectors(pod: Pod) -> list[LabelMatcher]:
-    """Whom a pod's required terms count. KubeVirt's own, of the VM's other pod, is left out."""
+    """Which pods a pod's required terms count, without KubeVirt's term for the VM's other pod."""
     own = (CREATED_BY, pod.labels.get(CREATED_BY, ""))
     terms = (*pod.affinity.required_pods, *pod.affinity.required_anti)
     found = [term.selector for term in terms if term.selector.one_label != own]
@@ -177,7 +177,7 @@ def _widened(ground: Board, step: Step, together: Sequence[Step]) -> Step:
 
 
 def _lands_well(ground: Board, step: Step, flying: Iterable[Step]) -> bool:
-    """Whether no landing of the step is unwanted or breaks a rule, the others in flight."""
+    """Whether all landings of the step are wanted and break no rule, with the others in flight."""
     if step.wish.pin is Pin.NODE:
         return True
     wanted = ground.facts.matching(step.wish.target) - step.wish.closed.keys()
@@ -191,7 +191,7 @@ def _lands_well(ground: Board, step: Step, flying: Iterable[Step]) -> bool:
 
 
 def _takes_at(air: Board, step: Step, others: Sequence[Step], stages: Sequence[int]) -> bool:
-    """Whether the step may start with others in flight, waiting again (0) or done (2)."""
+    """Whether the step may start while others are in flight, wait again (0) or are done (2)."""
     with air.trial() as board:
         for other, stage in zip(others, stages, strict=True):
             if stage == 0:

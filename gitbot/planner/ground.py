@@ -1,6 +1,6 @@
-"""What the proofs count with: where each VM may be at all, and what nodes hold for VMs.
+"""What the proofs count: where each VM can be at all, and how much room nodes have for VMs.
 
-Nothing here depends on where movable VMs are now, but for what is broken already and may stay so.
+Nothing here depends on where movable VMs are now, except for breaches that may stay.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOTHING: Mapping[str, int] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crowd:
-    """VMs of which each domain of a label takes so many: `most`, and what is too many there now."""
+    """VMs of which each domain of a label takes at most `most`, and the excess there now."""
 
     rule: RuleConstraint
     key: str
@@ -52,7 +52,7 @@ class Ground:
 
     @cached_property
     def held(self) -> Mapping[NamespacedName, Mapping[str, int]]:
-        """What each VM takes where it is. VMs with a second place are left out: both stay taken."""
+        """What each VM takes where it is. Leaves out VMs with a second place: both stay taken."""
         board, found = self.board, dict[NamespacedName, dict[str, int]]()
         by_uid = {item.uid: name for name, item in board.transit.instances.items()}
         for pod, number in board.transit.world.state.placed.values():
@@ -73,7 +73,7 @@ class Ground:
         return found
 
     def base(self, resource: str) -> Numbers:
-        """What nodes hold for VMs in the end: all that other pods leave, or more if it is now."""
+        """Room for VMs in the end: what other pods leave, or more if VMs use more now."""
         found = self._base.get(resource)
         if found is None:
             found = np.maximum(self.board.room(resource), 0)
@@ -83,7 +83,7 @@ class Ground:
         return found
 
     def least(self, vm: NamespacedName) -> Mapping[str, int]:
-        """What a VM takes at least, here or elsewhere."""
+        """The least that a VM takes, here or elsewhere."""
         found = self._least.get(vm)
         if found is None:
             held = self.held.get(vm, _NOTHING)
@@ -93,7 +93,7 @@ class Ground:
         return found
 
     def nodes(self, vm: NamespacedName) -> Mask:
-        """Where a VM may go if all others were gone: nodes, claims and rules about nodes agree."""
+        """Where a VM could go if all others were gone, by nodes, claims and rules about nodes."""
         found = self._nodes.get(vm)
         if found is None:
             found = self.board.transit.world.open_to(self.board.transit.target_pod(vm)).copy()
@@ -107,14 +107,14 @@ class Ground:
         return self._equal.setdefault(mask.tobytes(), mask)
 
     def but(self, mask: Mask, closed: Mask) -> Mask:
-        """The nodes of the first that are not closed."""
+        """The nodes of the first mask that are not closed."""
         known = self._but.get((id(mask), id(closed)))
         if known is None:
             known = self._but[id(mask), id(closed)] = (mask, closed, self.once(mask & ~closed))
         return known[2]
 
     def domains(self, mask: Mask, key: str) -> frozenset[int]:
-        """The values of a label on these nodes, by number; -1 where a node lacks it."""
+        """The values of a label on these nodes, by number; -1 if a node lacks it."""
         known = self._domains.get((id(mask), key))
         if known is None:
             ids = self.board.transit.world.state.columns.label(key).ids[mask]
@@ -170,7 +170,7 @@ class Ground:
 
 
 def _cliques(rule: RuleConstraint, part: ApartPart) -> Iterator[Crowd]:
-    """VMs that all must be apart from one another, by one label."""
+    """VMs that must all be apart from each other, by one label."""
     seen: set[tuple[str, frozenset[NamespacedName]]] = set()
     for vm, terms in sorted(part.terms.items()):
         for peers in terms:

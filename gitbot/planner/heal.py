@@ -27,9 +27,9 @@ from gitbot.planner.step import Content, Draft, Obstacle, Planned, Step, Task, W
 def heal_rule(
     board: Board, goal: HealRule, closed: Closed, late: Late, *, calm: bool = False
 ) -> Draft:
-    """Plan the healing of one rule as one group. What cannot be healed is held with its reasons.
+    """Plan the healing of one rule as one group. A breach that cannot heal becomes a hold.
 
-    `calm`: only by moves that need nobody to step aside.
+    `calm`: use only moves for which no other VM steps aside.
     """
     rule = _rule(board, goal)
     before = rule.breaches(board.occupancy) if rule is not None else ()
@@ -67,7 +67,7 @@ def calm_first(
 ) -> list[HealRule]:
     """The order in which healings need the fewest VMs to step aside.
 
-    Whoever can move at once goes first and leaves room; if nobody can, the largest is next.
+    A healing that can start at once goes first and leaves room; if none can, the largest is next.
     """
     order: list[HealRule] = []
     waiting = sorted(goals, key=lambda goal: (-_smallest(board, goal), goal.rule))
@@ -99,7 +99,7 @@ def _taken(board: Board, goal: HealRule, closed: Closed, late: Late, *, calm: bo
 def _unhealed(
     board: Board, goal: HealRule, rule: RuleConstraint, vm: NamespacedName, wish: Wish
 ) -> Hold:
-    """A VM of a breach that stays: because no node takes it, or because no move of it heals."""
+    """A VM of a breach that stays, because no node takes it or because its move would not heal."""
     if next(board.steps(vm, wish), None) is None:
         return holds.stuck(board, goal.request, vm, wish)
     breach = next(item for item in rule.breaches(board.occupancy) if vm in item.vms)
@@ -113,7 +113,7 @@ def _unhealed(
 
 
 def _rule(board: Board, goal: HealRule) -> RuleConstraint | None:
-    """The rule of the goal. If an intent has two, the one with its required terms."""
+    """The rule of the goal. If an intent has two rules, the one with the required terms."""
     found = [rule for rule in board.facts.rules if rule.ref.id == goal.rule.id]
     return next((rule for rule in found if rule.required), next(iter(found), None))
 
@@ -131,7 +131,7 @@ def concerned(breaches: Sequence[Breach]) -> tuple[NamespacedName, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Healing:
-    """One rule to be healed by moves of its VMs, others aside where need be."""
+    """One rule that moves of its VMs heal; others step aside if necessary."""
 
     board: Board
     rule: RuleConstraint
@@ -165,12 +165,12 @@ class _Healing:
         return total(self.rule, board.places(self.rule.members))
 
     def _asked(self, steps: Sequence[Step]) -> Content:
-        """The VMs of breaches, content where the steps leave them."""
+        """The VMs of breaches; each is content where the steps leave it."""
         breached = concerned(self.rule.breaches(self.board.occupancy))
         return {step.vm: frozenset({step.node}) for step in steps if step.vm in breached}
 
     def _exact(self, below: Cost) -> Found | None:
-        """The best of a small healing; None if it is too large to be searched."""
+        """The best of a small healing; None if it is too large for a search."""
         board, rule = self.board, self.rule
         movers, every = movers_of(board, self.movers, self._bystander)
         answers = max(1, len(movers)) * max(1, len(board.nodes))
@@ -195,7 +195,7 @@ class _Healing:
         return vm not in self.rule.members and self.others(vm)
 
     def _descend(self) -> tuple[Step, ...]:
-        """Take the step that heals most as long as one heals, else make room for one."""
+        """Take the step that heals most while there is one, else make room for one."""
         board, taken = self.board, []
         with board.trial():
             while steps := self._direct() or self._with_room_made():
@@ -244,7 +244,7 @@ class _Healing:
     def _gains(
         self, vm: NamespacedName, places: Occupancy, breaches: Sequence[Breach]
     ) -> list[tuple[int, list[str]]]:
-        """What stays undone if the VM goes to these nodes, where that is less; least first."""
+        """What stays undone if the VM goes to each of these nodes, if that is less; least first."""
         left = sum(breach.amount for breach in breaches)
         alike = grouped((signature(self.rule, node), node) for node in self.board.nodes)
         found = []

@@ -1,4 +1,4 @@
-"""Why a VM does not move: reasons found before any node is checked, and after."""
+"""Why a VM does not move: reasons found before and after the nodes are checked."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def obstacles(
 def bystanders(
     board: Board, requests: Sequence[Request], late: Late
 ) -> Callable[[NamespacedName], bool]:
-    """Whether a VM that no goal names may step aside in all of these requests."""
+    """Whether a VM that no goal names may step aside for all of these requests."""
     named: set[NamespacedName] = set()
     for goal in board.facts.problem.goals:
         if isinstance(goal, MoveVms):

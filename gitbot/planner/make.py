@@ -24,11 +24,11 @@ from gitbot.planner.step import Draft
 from gitbot.planner.timing import first_chance
 
 STUCK = frozenset({"no-feasible-node", "no-free-domain", "not-together", "unsafe-landing"})
-"""Codes of holds that another order of goals might avoid."""
+"""Codes of holds that another order of the goals might avoid."""
 
 
 FEW = 4
-"""Goals beyond which orders are not compared for moves alone, only for VMs that are held."""
+"""With more goals, orders are compared only if VMs are held, not to save moves."""
 
 
 def make_plan(problem: PlacementProblem, *, onlooker: Onlooker = NOBODY) -> PlacementPlan:
@@ -36,7 +36,7 @@ def make_plan(problem: PlacementProblem, *, onlooker: Onlooker = NOBODY) -> Plac
 
     Every step keeps the law: it adds no breach of a required rule, makes none worse, and capacity
     holds in every state with both pods counted. A VM that cannot be moved becomes a hold, not an
-    error. If the onlooker asks to end, the plan has what was found until then: lawful, not final.
+    error. If the onlooker asks to end, the plan holds what was found until then: lawful, not final.
     """
     facts = ProblemIndex.of(problem)
     board = Board.of(facts)
@@ -55,7 +55,7 @@ def make_plan(problem: PlacementProblem, *, onlooker: Onlooker = NOBODY) -> Plac
 
 
 def _draft_all(board: Board, late: Late) -> list[Draft]:
-    """The drafts of all goals in their order. If some fall short, the best of several orders.
+    """The drafts of all goals in their order. If some fall short, the best of several orders wins.
 
     The orders: those that fell short last, or first, and all MigrationRequests as one.
     """
@@ -92,7 +92,7 @@ def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple
 def _healings_in_order(
     board: Board, goals: Sequence[Goal], late: Late
 ) -> Iterator[list[tuple[Goal, ...]]]:
-    """Several healings: those of which each leaves room for the next."""
+    """Several healings, in an order in which each leaves room for the next."""
     healings = [goal for goal in goals if isinstance(goal, HealRule)]
     if len(healings) > 1:
         rest: list[tuple[Goal, ...]] = [(g,) for g in goals if not isinstance(g, HealRule)]

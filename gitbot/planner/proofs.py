@@ -1,7 +1,7 @@
 """Why no plan exists: counting over end states, in which every VM may have moved.
 
-A proof says where VMs may be in the end and leaves out the order of moves, so it holds for every
-plan. What it does not know it takes as allowed: it is silent rather than wrong.
+A proof says where VMs can be in the end and ignores the order of moves, so it holds for every
+plan. It treats the unknown as allowed: no proof is better than a wrong one.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from gitbot.planner.shortage import Rooms
 from gitbot.planner.step import Draft
 
 MOST_NODES = 4
-"""So many nodes of a drain are looked at alone, before all of them together."""
+"""So many nodes of a drain are checked alone, before all of them together."""
 
 
 _OPEN = frozenset({"no-feasible-node", "no-free-domain", "not-together", "not-healed"})
-"""Codes of holds of which the search alone does not say whether a plan exists."""
+"""Codes of holds for which the search alone cannot tell whether a plan exists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """Not all of these VMs find a place, in any plan: why, and what would help."""
+    """In no plan do all of these VMs find a place: why, and what would help."""
 
     vms: frozenset[NamespacedName]
     reason: str
@@ -43,8 +43,8 @@ class Proof:
 class Quest:
     """What a goal needs in the end: each VM on one of its nodes; no VM arrives on a `closed` one.
 
-    All masks come from `Ground.once`. With `heals`, the rule of that id is kept in the end. `told`
-    says what the quest is if it is not the whole goal of a VM.
+    All masks come from `Ground.once`. With `heals`, the rule of that id holds in the end. `told`
+    describes the quest if it is not the whole goal of a VM.
     """
 
     must: Mapping[NamespacedName, Mask]
@@ -54,7 +54,7 @@ class Quest:
 
 
 def proofs_of(ground: Ground, goal: Goal, stuck: frozenset[NamespacedName]) -> Iterator[Proof]:
-    """Why a goal cannot be reached for VMs that found no place; nothing where it is not proven."""
+    """Why a goal cannot be reached for VMs that found no place; empty if that is not proven."""
     if isinstance(goal, MoveVms):
         yield from _contradicted(ground, goal)
     for quest in quests(ground, goal, stuck):
@@ -63,7 +63,7 @@ def proofs_of(ground: Ground, goal: Goal, stuck: frozenset[NamespacedName]) -> I
 
 
 def with_proofs(board: Board, drafts: Sequence[Draft]) -> list[Draft]:
-    """The drafts; holds of VMs for which no plan exists say so, why, and what would help."""
+    """The drafts. If no plan exists for a VM, its hold says so, and why, and what would help."""
     stuck: dict[str, set[NamespacedName]] = {}
     for draft in drafts:
         for hold in draft.holds:
@@ -101,7 +101,7 @@ def closed_by(goals: Iterable[Goal]) -> Mapping[str, EmptyNodes]:
 
 
 def _contradicted(ground: Ground, goal: MoveVms) -> Iterator[Proof]:
-    """What another intent says of all nodes that a request asks for."""
+    """What another intent says about all nodes that a request asks for."""
     facts = ground.board.facts
     wanted, closed = facts.matching(goal.target), closed_by(facts.problem.goals)
     if goal.target.anywhere or not wanted:
@@ -122,7 +122,7 @@ def _contradicted(ground: Ground, goal: MoveVms) -> Iterator[Proof]:
 
 
 def quests(ground: Ground, goal: Goal, stuck: frozenset[NamespacedName]) -> Iterator[Quest]:
-    """What the goal needs; of a drain first some nodes that are stuck, each alone."""
+    """What the goal needs; for a drain, first some nodes that are stuck, each alone."""
     facts = ground.board.facts
     closed = closed_by(facts.problem.goals)
     shut = ground.mask(closed)
@@ -147,7 +147,7 @@ def quests(ground: Ground, goal: Goal, stuck: frozenset[NamespacedName]) -> Iter
 def _moved(
     ground: Ground, goes: Mapping[NamespacedName, Mask], shut: Mask, *, leave: bool
 ) -> Quest:
-    """VMs that go to some nodes; one that is there already may stay unless it must leave."""
+    """VMs that go to some nodes. A VM that is there already may stay unless it must leave."""
     must = {}
     for vm, wanted in goes.items():
         if vm in ground.held:
@@ -160,7 +160,7 @@ def _moved(
 def _emptied(
     ground: Ground, goal: EmptyNodes, closed: Iterable[str], stuck: frozenset[NamespacedName]
 ) -> Iterator[Quest]:
-    """Nodes that are stuck as if the others of the drain stayed open, then all at once."""
+    """Stuck nodes, each as if the drain's other nodes stayed open; then all at once."""
     shut = ground.mask(closed)
     free: dict[str, list[NamespacedName]] = {}
     for node in goal.nodes:
@@ -181,7 +181,7 @@ def _emptied(
 
 
 def _free_end(ground: Ground, vm: NamespacedName, shut: Mask) -> Mask:
-    """Where a VM that nobody asked to move may be in the end."""
+    """Where a VM can be in the end although nobody asked to move it."""
     own = ground.mask([ground.board.place(vm)])
     return ground.once(ground.but(ground.nodes(vm), shut) | own)
 
@@ -253,7 +253,7 @@ def _forced(
     forced: Mapping[int, int],
     named: frozenset[NamespacedName],
 ) -> Iterator[Proof]:
-    """Domains that must take so many of some VMs, and lack room for the smallest of them."""
+    """Domains that must take a number of some VMs, but lack room even for the smallest of them."""
     ground = rooms.ground
     for value, needed in forced.items():
         inside = ground.in_domain(crowd.key, value)

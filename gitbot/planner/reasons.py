@@ -37,7 +37,7 @@ _WORDS = {
 _DOMAINS = {ZONE: "zone", HOSTNAME: "node", "topology.kubernetes.io/region": "region"}
 _WIDE = _DOMAINS.keys() - {HOSTNAME}
 
-_DROPPED = "KubeVirt would drop the selector without a word; choose nodes that the VM itself allows"
+_DROPPED = "KubeVirt would silently drop the selector; choose nodes that the VM itself allows"
 
 
 def summary(
@@ -73,7 +73,7 @@ def _kind(line: str, wish: Wish) -> str:
     """The plugin or rule behind a line. Three kinds of line have their own name."""
     if line in wish.closed.values():
         return _CLOSED
-    if line.startswith("the scheduler may as well choose"):
+    if line.startswith("the scheduler may also choose"):
         return _LANDING
     if line.endswith(BY_THEN):
         return _CORDONED_LATER

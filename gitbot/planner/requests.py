@@ -21,7 +21,7 @@ Closed = Mapping[str, str]
 def move_vms(board: Board, goals: Sequence[MoveVms], closed: Closed, late: Late) -> Draft:
     """Plan MigrationRequests together. Each is one group; VMs that cannot move become holds.
 
-    A VM that several requests name belongs to the first of them; the others hold it.
+    If several requests name a VM, it belongs to the first of them; the others hold it.
     """
     facts = board.facts
     found: list[Hold] = []
@@ -55,7 +55,7 @@ def _claim(
 ) -> Iterator[Hold]:
     """Record the VMs of a goal that may move, and hold the rest.
 
-    VMs in place need nothing, and stay content if they step aside.
+    VMs that are in place need nothing, and stay content if they step aside.
     """
     facts, request = board.facts, goal.request
     wanted = facts.matching(goal.target)

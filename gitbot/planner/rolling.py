@@ -1,8 +1,8 @@
-"""Rolling maintenance: every node of a window once, into the nodes that are back already.
+"""Rolling maintenance: each node of a window once, into nodes that are back already.
 
 A node begins as soon as slots are idle and the nodes that are back have room for all of its VMs.
-The VMs of the first nodes have nowhere to go but to nodes that are still to be emptied, and move
-twice. For the sake of time, at most one VM in twenty does.
+The VMs of the first nodes can only go to nodes that are emptied later, so they move twice. To save
+time, at most one more VM in twenty moves twice.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gitbot.planner.step import Step, Wish
 from gitbot.planner.timing import estimate
 
 TWICE = 20
-"""Of so many VMs one may move twice for the sake of time."""
+"""One of so many VMs may move twice to save time."""
 
 TRIED = 12
 """Nodes that are tried at one instant, the one with the fewest VMs first."""
@@ -35,7 +35,7 @@ Group = tuple[str, tuple[Step, ...]]
 def rolling(
     board: Board, goal: EmptyNodes, free: Mapping[str, Sequence[NamespacedName]], wish: Wish
 ) -> tuple[Group, ...]:
-    """The nodes that can be emptied, in the order of their beginnings, each with its steps.
+    """The nodes that can be emptied, in the order in which they begin, each with its steps.
 
     `free` are the VMs that have to leave each node, `wish` closes what no VM of them may use.
     """
@@ -157,7 +157,7 @@ class _Shift:
             self.done[self.board.number[node]] = True
 
     def _begin(self, *, force: bool = False) -> bool:
-        """Begin one more node if its VMs have somewhere to go; return whether one began."""
+        """Begin one more node if its VMs have a place to go; return whether one began."""
         state = (int(self.done.sum()), len(self.groups))
         if not self.todo or (state == self.seen and not force):
             return False
@@ -173,12 +173,12 @@ class _Shift:
         return False
 
     def _fits(self, node: str) -> bool:
-        """Whether the nodes that are back have the bytes, whatever the VMs' other demands."""
+        """Whether the nodes that are back have enough bytes, apart from the VMs' other demands."""
         asked = sum(self.board.asks(vm).get("memory", 0) for vm in self.board.on(node))
         return asked <= int(self.board.room("memory")[self.done].clip(0).sum())
 
     def _empty(self, node: str, masks: Sequence[Mask], most: int | None = None) -> bool:
-        """Plan a node's moves if all of its VMs find a place and at most so many move twice."""
+        """Plan a node's moves if all of its VMs find a place and few enough move twice."""
         board = self.board
         mark = board.mark()
         steps: list[Step] = []

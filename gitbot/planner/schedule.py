@@ -1,8 +1,8 @@
 """The schedule: when each move starts and ends, by list scheduling over an event clock.
 
-A move starts as soon as its room is free, the limits leave a slot, and its time has come, whatever
-else still runs. A board with all moves in flight follows the clock, so that both pods of each
-count, in any order of their ends and with any one failing.
+A move starts as soon as its room is free, the limits leave a slot, and its time has come; other
+moves may still run. A board with all moves in flight follows the clock, so both pods of each move
+count, no matter in which order moves end or whether one fails.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Timetable:
 
 
 def schedule(board: Board, drafts: Sequence[Draft]) -> Timetable:
-    """Give times to the steps of all drafts, each of which is lawful after those before it."""
+    """Give times to the steps of all drafts. Each step is lawful after the ones before it."""
     for eager in (True, False):
         found = _Clock(board, drafts, eager=eager).run()
         if found is not None:
@@ -52,8 +52,8 @@ def schedule(board: Board, drafts: Sequence[Draft]) -> Timetable:
 class _Waiting:
     """A move that has not started.
 
-    `spans` are the first and last instants at which it may start. `social`: others' moves, not
-    only room on its target, can refuse it. `refused` is the state of affairs that refused it.
+    `spans` are the first and last instants at which it may start. `social`: moves of others can
+    refuse it, not only missing room on its target. `refused` is the state that refused it.
     """
 
     planned: Planned
@@ -109,7 +109,7 @@ class _Clock:
         self.social = {item.planned.step.vm for item in self.rest if item.social}
 
     def _look_for_returns(self, board: Board, items: Sequence[Planned]) -> None:
-        """Which nodes each group needs back. Nodes that nothing has to leave go away at once."""
+        """Which nodes each group needs back. Nodes that no VM has to leave go away at once."""
         emptied = {item.leaves for item in items}
         for item in items:
             if item.returned:
@@ -135,7 +135,7 @@ class _Clock:
         )
 
     def run(self) -> Timetable | None:
-        """None if the moves that are left wait for each other."""
+        """None if the remaining moves wait for each other."""
         while self.rest:
             self._start_all()
             if not self._advance():
@@ -163,7 +163,7 @@ class _Clock:
         return True
 
     def _return(self, request: str, group: str, node: str) -> None:
-        """A node that was emptied is back; so its group is over."""
+        """An emptied node is back, so its group has ended."""
         self.over.add((request, group))
         if request in self.away:
             self.returned.add(node)

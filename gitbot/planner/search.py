@@ -19,7 +19,7 @@ from gitbot.planner.step import Step
 Offers = Callable[[Board, NamespacedName], Iterable[Step]]
 Measure = Callable[[Occupancy], int]
 Cost = tuple[int, int, int]
-"""What stays undone, steps, bytes moved. The least is the best."""
+"""What stays undone, steps, bytes moved. Less is better."""
 
 Path = tuple[tuple[Step, ...], ...]
 """The steps of each leg that has begun."""
@@ -31,8 +31,8 @@ WORST: Cost = (1 << 62, 0, 0)
 class Leg:
     """A part of the search. `undone` measures what is left of it (0: nothing).
 
-    `at_least` is a lower bound on the steps that bring it to 0. A `whole` leg is done completely
-    or not begun, which counts as one undone thing.
+    `at_least` is a lower bound on the steps that bring it to 0. A `whole` leg is done completely or
+    not begun; a leg that is not begun counts as one undone thing.
     """
 
     offers: Offers
@@ -43,7 +43,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The best sequence seen, by leg (None: none is below the limit), and if none is better."""
+    """The best sequence seen, by leg (None: none is below the limit); whether it is proven best."""
 
     path: Path | None
     proven: bool
@@ -51,10 +51,10 @@ class Found:
 
 @dataclass(order=True, slots=True)
 class _Way:
-    """One way to a state. The order is that in which ways are looked at."""
+    """One way to a state. Ways are tried in their sort order."""
 
     undone: int
-    floor: int  # steps taken and the least that are still needed
+    floor: int  # steps taken, and at least still needed
     weight: int
     ticket: int
     path: Path = field(compare=False)
@@ -72,8 +72,8 @@ def shortest(
 ) -> Found:
     """The sequence of least cost, if that is below `below`. Ties go to the offers' order.
 
-    The measures see the places of the VMs in `scope`. At most `patience` states are opened; beyond
-    that, the best seen is returned unproven.
+    The measures see the places of the VMs in `scope`. Opens at most `patience` states; after that,
+    returns the best sequence seen, unproven.
     """
     return _Search(board, movers, legs, tuple(scope), below).run(patience)
 

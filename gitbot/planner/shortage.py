@@ -1,4 +1,4 @@
-"""Whether some nodes have room for VMs that must be there in the end, in portions of any size.
+"""Whether some nodes have room for the VMs that must be there in the end, in portions of any size.
 
 If x VMs of a size find room, so do they in portions of each unit: no node holds more whole portions
 than its room has. So `sum(need // unit) <= sum(room // unit)` for every unit, or there is no plan.
@@ -16,17 +16,17 @@ from gitbot.model.columns import Mask, Numbers
 from gitbot.planner.ground import Ground
 
 MOST_RESIDENTS = 2_000
-"""VMs on some nodes up to which each is asked whether it could be elsewhere."""
+"""Up to so many VMs on some nodes, each is checked for whether it could be elsewhere."""
 
 PORTIONS = 16
-"""How many sizes of VMs are tried as the unit in which room is counted."""
+"""How many sizes of VMs are tried as the unit for counting room."""
 
 MOST_ROOMS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortage:
-    """Of a resource, `wanted` portions of `unit` each are needed, `there` are.
+    """`wanted` portions of `unit` are needed of a resource, and `there` portions exist.
 
     `beside` other VMs can be nowhere else; what they need is taken off `there`.
     """
@@ -40,7 +40,7 @@ class Shortage:
 
 @dataclass(slots=True, kw_only=True)
 class Rooms:
-    """Room in the end of one quest: `must` are its VMs, no VM arrives on a `closed` node."""
+    """Room at the end of one quest: `must` are its VMs, and no VM arrives on a `closed` node."""
 
     ground: Ground
     closed: Mask
@@ -55,7 +55,7 @@ class Rooms:
         asks: Sequence[Mapping[str, int]],
         but: frozenset[NamespacedName] = frozenset(),
     ) -> Shortage | None:
-        """What these nodes lack for pods that ask so much, beside VMs that can be nowhere else.
+        """What these nodes lack for pods with these requests, beside VMs that can be nowhere else.
 
         The VMs in `but` are not counted among the latter. The mask is one of `ground.once`.
         """

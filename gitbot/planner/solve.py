@@ -1,9 +1,8 @@
 """Move VMs to where they are content: the quick way, then with room made by others, then exactly.
 
 The quick way moves each VM once, the most constrained first, and starts again with the leftovers in
-front. If every VM that had to move has moved once, no plan has fewer moves. Where room is scarce,
-VMs that nobody asked for step aside. Small tasks are then searched for anything better, as far as
-ANSWERS goes.
+front. If every VM that had to move has moved once, no plan has fewer moves. If room is scarce,
+other VMs step aside. Then small tasks are searched for a better plan, within ANSWERS.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from gitbot.planner.step import Step, Task, Wish, nobody
 
 ROUNDS = 4
 SMALL = 400
-"""VMs times nodes up to which a task is searched completely, as far as ANSWERS goes."""
+"""VMs times nodes up to which a task is searched completely, within ANSWERS."""
 
 MANY = 4_000
-"""VMs times nodes of a cluster from which on only those asked for are searched completely."""
+"""VMs times nodes of a cluster from which on the search covers only the asked VMs."""
 
 ANSWERS = 120_000
 """How many node answers an exact search may ask for; the same on every machine."""
@@ -36,7 +35,7 @@ ANSWERS = 120_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solved:
-    """Steps in a lawful order, and the VMs that are not content after them, sorted.
+    """Steps in a lawful order, and the VMs that are not content afterwards, sorted.
 
     `proven`: no plan leaves fewer, or leaves as few with fewer steps or less memory.
     """
@@ -68,7 +67,7 @@ def solve(board: Board, task: Task, *, tight: bool = False) -> Solved:
 
 
 def cost(board: Board, solved: Solved) -> Cost:
-    """VMs that are left, steps, and bytes."""
+    """Remaining VMs, steps, and bytes."""
     return len(solved.left), *effort(board, solved.steps)
 
 
@@ -86,7 +85,7 @@ _NOWHERE = frozenset({""})
 
 
 def _with_room_made(board: Board, task: Task, start: Sequence[Step]) -> Solved:
-    """Large VMs first, each to the tightest node, others aside where need be."""
+    """Large VMs first, each to the tightest node; others step aside if necessary."""
     with board.trial(start):
         chains = Chains(board, task)
         waiting = sorted(_left(board.occupancy, task), key=lambda vm: (-board.memory(vm), vm))
@@ -106,7 +105,7 @@ def _solved(board: Board, task: Task, steps: Sequence[Step], *, proven: bool = F
 
 
 def _exact(board: Board, task: Task, best: Solved) -> Solved:
-    """The best plan of a small task; the one that is known, if the search finds no better."""
+    """The best plan of a small task; the known plan if the search finds nothing better."""
     others = task.others if task.aside else nobody
     movers, every = movers_of(board, sorted(task.content), others)
     answers = len(movers) * max(1, len(board.nodes))
@@ -129,9 +128,9 @@ def _exact(board: Board, task: Task, best: Solved) -> Solved:
 def movers_of(
     board: Board, asked: Sequence[NamespacedName], others: Callable[[NamespacedName], bool]
 ) -> tuple[Sequence[NamespacedName], bool]:
-    """The asked VMs, and all others that may move too if that leaves the search small.
+    """The asked VMs, and all others that may move if the search stays small.
 
-    Also whether that is every VM that may move.
+    Also returns whether that is every VM that may move.
     """
     if len(board.occupancy) * len(board.nodes) > MANY:
         return asked, False
@@ -162,7 +161,7 @@ def _offers(board: Board, vm: NamespacedName, task: Task) -> Iterator[Step]:
 
 
 def quick(board: Board, task: Task, *, keep: bool = False) -> Solved:
-    """Each VM once, to the best node. With `keep`, the steps stay taken if nobody is left."""
+    """Each VM once, to the best node. With `keep`, the steps stay taken if no VM is left."""
     best: Solved | None = None
     order = _by_choice(board, task)
     shunned = np.zeros(len(board.nodes), dtype=np.int64)
@@ -194,7 +193,7 @@ def _by_choice(board: Board, task: Task) -> list[NamespacedName]:
 def _one_round(
     board: Board, task: Task, order: Sequence[NamespacedName], shunned: Numbers
 ) -> Solved:
-    """Take what can be taken, as long as something can."""
+    """Take steps as long as there is one."""
     steps: list[Step] = []
     waiting = list(order)
     progress = True
@@ -212,7 +211,7 @@ def _one_round(
 
 
 def _best(board: Board, vm: NamespacedName, wish: Wish, shunned: Numbers) -> Step | None:
-    """The best step; among nodes that VMs with less choice need, the least wanted."""
+    """The best step. Among nodes that VMs with less choice need, it takes the least wanted one."""
     if not shunned.any():
         return board.best(vm, wish)
     if wish.pin is not Pin.NODE:

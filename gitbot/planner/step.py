@@ -1,4 +1,4 @@
-"""What the planner's parts pass to each other: wishes, tasks, steps, and drafts of goals."""
+"""The values that the planner's parts exchange: wishes, tasks, steps, and drafts of goals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Step:
 
 
 Content = Mapping[NamespacedName, frozenset[str]]
-"""VMs that were asked to move, and the nodes on which each is content."""
+"""The asked VMs, and the nodes on which each is content."""
 
 
 def nobody(_: NamespacedName) -> bool:
@@ -53,8 +53,8 @@ def nobody(_: NamespacedName) -> bool:
 class Task:
     """VMs that may move together.
 
-    A VM moves to contentment by its wish in `wishes`, out of the way by `aside` (None: not
-    allowed). `others`: whether a VM that nobody asked for may step aside.
+    `wishes` say where a VM goes to be content, `aside` where it goes to make room (None: not
+    allowed). `others`: whether VMs may step aside that nobody asked for.
     """
 
     content: Content
@@ -65,7 +65,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """A step and its purpose. Steps of a group are carried out as a whole or not at all."""
+    """A step and its purpose. The steps of a group are carried out all together or not at all."""
 
     step: Step
     request: Request

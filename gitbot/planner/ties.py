@@ -1,9 +1,9 @@
-"""What each move waits for: the moves that must have ended before it starts, whatever comes late.
+"""What each move waits for: the moves that must have ended before it starts, even if some are late.
 
-The moves are taken in the order of their starts. Each is compared with a world in which all moves
-before it still hold both places. Where that refuses it, it waits for moves that have ended by its
-start. A plan with these ties keeps the law in any order of ends that they allow: of any moves that
-have started, the last in the order was checked beside all the others.
+Goes through the moves in the order of their starts. Checks each in a world in which all earlier
+moves still hold both places. If that world refuses it, the move waits for moves that have ended by
+its start. A plan with these ties keeps the law in any order of ends that they allow: among all
+moves that have started, the last one was checked beside all the others.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from gitbot.planner.schedule import Timed
 _TERMS = frozenset(
     {"InterPodAffinity", "PodTopologySpread", "NodeUnschedulable", "TaintToleration"}
 )
-"""Plugins that refuse for more than room on the node itself."""
+"""Plugins that refuse for other reasons than room on the node itself."""
 
 
 def ties(board: Board, timed: Sequence[Timed]) -> tuple[tuple[int, ...], ...]:
     """For each move, in the order of starts, the places of the moves that it waits for.
 
-    A move that another one of them waits for is left out. `board` is the state before all.
+    Leaves out a move if another of them waits for it already. `board` is the state before all.
     """
     knots = _Knots(board, timed)
     return tuple(knots.tie(number) for number in range(len(timed)))
@@ -42,7 +42,7 @@ class _Knots:
         self.board = board
         self.timed = timed
         self.steps = [item.planned.step for item in timed]
-        self.sky = board.transit.world.fork()  # where all moves hold both places
+        self.sky = board.transit.world.fork()  # all moves hold both places here
         self.before: list[int] = []  # by move: the bits of all that have ended when it starts
         self.ended = 0
         self.under_way: list[tuple[int, int]] = []
@@ -51,12 +51,12 @@ class _Knots:
         self.of_namespace: dict[str, list[int]] = defaultdict(list)
         self.arrivals: dict[str, list[int]] = defaultdict(list)
         self.departures: dict[str, list[int]] = defaultdict(list)  # of moves that have ended
-        self.freed: dict[str, list[int]] = defaultdict(list)  # departures that somebody needs
+        self.freed: dict[str, list[int]] = defaultdict(list)  # departures that a move needs
         self.social: list[int] = []
         self.loose: list[int] = []
         self.pods = dict(board.transit.instances.source_pods)
         self.sources: list[NamespacedName | None] = []
-        self._given = 0  # what the return of the target says, without a tie
+        self._given = 0  # follows from the return of the target, without a tie
 
     def tie(self, number: int) -> tuple[int, ...]:
         while self.under_way and self.under_way[0][0] <= self.timed[number].starts:
@@ -77,7 +77,7 @@ class _Knots:
         return mask
 
     def _reduced(self, needs: Iterable[int]) -> Iterator[int]:
-        """Those that no other of them waits for."""
+        """The moves that none of the others waits for."""
         listed = tuple(needs)
         for other in listed:
             known = self._given >> other & 1
@@ -85,7 +85,7 @@ class _Knots:
                 yield other
 
     def _emptied(self, number: int) -> int:
-        """The moves that have ended because the target was emptied and is back."""
+        """Moves that have certainly ended, because the target was emptied and is back."""
         item, mask = self.timed[number].planned, 0
         if item.returned:
             for other in range(number):
@@ -117,7 +117,7 @@ class _Knots:
             self.loose.append(number)
 
     def _order(self, number: int, _: set[int]) -> Iterator[int]:
-        """Its VM's earlier move, those to the node that its group empties, and loose ones."""
+        """Its VM's earlier move, moves to the node that its group empties, and unpinned moves."""
         step = self.steps[number]
         if step.vm in self.of_vm:
             yield self.of_vm[step.vm]
@@ -126,7 +126,7 @@ class _Knots:
         yield from self._done(range(number) if loose else self.loose)
 
     def _terms(self, number: int, _: set[int]) -> Iterator[int]:
-        """Moves that its pod's own terms count, or whose terms count it."""
+        """Moves that its pod's terms count, or whose terms count its pod."""
         vm = self.steps[number].vm
         mine = selectors(self._pod(vm))
         for other in self._done(range(number) if mine else self.social):
@@ -143,7 +143,7 @@ class _Knots:
                 yield from self._done(ours)
 
     def _rules(self, number: int, needs: set[int]) -> Iterator[int]:
-        """Moves of VMs of the same rule, where the rule minds which of them have ended."""
+        """Moves of VMs of the same rule, if it matters to the rule which of them have ended."""
         before = self._closure(needs)
         for rule in self.board.facts.rules_over(self.steps[number].vm):
             mates = self.of_rule[id(rule)]
@@ -156,7 +156,7 @@ class _Knots:
     def _minds(
         self, rule: RuleConstraint, number: int, done: Sequence[int], beside: Sequence[int]
     ) -> bool:
-        """Whether the move could break the rule with the moves beside it at any stage."""
+        """Whether the move could break the rule, with the moves beside it at any stage."""
         tied = any(self.before[later] >> other & 1 for later in beside for other in beside)
         vms = {self.steps[other].vm for other in beside}
         if len(vms) < len(beside) or (

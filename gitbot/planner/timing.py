@@ -1,8 +1,8 @@
 """How long a live migration is assumed to take, and when it may start.
 
 Every plan prints the assumption: the guest's memory crosses the network once at the configured
-bandwidth, plus a fixed time for the start of the target pod and the hand-over. Pages that the guest
-writes meanwhile are ignored.
+bandwidth, plus a fixed time for the start of the target pod and the hand-over. It ignores pages
+that the guest writes meanwhile.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from gitbot.planner.schedule import Timed
 
 
 def waves_of(timed: Sequence[Timed]) -> tuple[tuple[Timed, ...], ...]:
-    """Moves of a wave are all in flight at one instant; the first that is not begins the next.
+    """All moves of a wave are in flight at one instant; the first that is not begins the next wave.
 
-    So no move waits for another of its wave, and together they keep every limit.
+    So no move waits for another move of its wave, and together they keep every limit.
     """
     waves: list[tuple[Timed, ...]] = []
     for item in timed:

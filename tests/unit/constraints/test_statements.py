@@ -297,7 +297,7 @@ def test_a_target_names_nodes_or_labels_and_an_unpinned_move_must_be_safe_everyw
         item for item in transit.options(vm_name("db-1"), Pin.NONE, zone_b) if item.node == "b-1"
     )
     assert option.reasons == (
-        "the scheduler may as well choose a-2, where the move may not land; pin it to a node",
+        "the scheduler may also choose a-2, where the move may not land; pin it to a node",
     )
 
 
