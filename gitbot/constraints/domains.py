@@ -52,7 +52,7 @@ class Domains:
         return found
 
     def matching(self, terms: Iterable[NodeMatcher]) -> frozenset[str]:
-        """The nodes that one of the terms matches."""
+        """The nodes that at least one of the terms matches."""
         wanted = tuple(terms)
         found = self._matching.get(wanted)
         if found is None:

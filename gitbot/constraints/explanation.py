@@ -59,7 +59,7 @@ class Explainer:
         return tuple(sorted(self.instances.nodes))
 
     def runs_on(self, item: Explanation) -> str:
-        """The node on which an explained VM runs; "" for one that is off, and for a pod."""
+        """The node on which an explained VM runs; "" for a VM that is off, and for a pod."""
         instance = None if item.kind == "Pod" else self.instances.get(item.name)
         return instance.node if instance is not None else ""
 
@@ -153,7 +153,7 @@ class Explainer:
 def _winners(
     world: World, pod: Pod, feasible: tuple[str, ...], scores: tuple[NodeScore, ...]
 ) -> tuple[str, ...]:
-    """A node that preemption promised is taken before any is scored."""
+    """A node that preemption promised wins before any node is scored."""
     if pod.nominated in feasible:
         return (pod.nominated,)
     return world.predicted(scores) if scores else feasible

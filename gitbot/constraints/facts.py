@@ -72,7 +72,7 @@ def namespace_labels(name: str, labels: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _volume_room(columns: NodeColumns, storage: Storage) -> dict[str, Numbers]:
-    """Driver to the volumes that a node may attach beside those of VolumeAttachments, (nodes,)."""
+    """Driver to the volumes that a node can attach besides its VolumeAttachments, (nodes,)."""
     found: dict[str, Numbers] = {}
     for name, limits in storage.drivers.items():
         number = columns.index.get(name)

@@ -1,7 +1,7 @@
 """Which nodes have room, for each distinct list of requests; updated as pods come and go.
 
-A pod that comes or leaves touches one node, so what is known of all nodes for some requests is
-corrected there instead of computed again: room for them, and the scores that requests decide.
+A pod that comes or leaves touches one node. So the results for all nodes (room for some requests,
+and the scores that depend on requests) are corrected there and not computed again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Asked = tuple[tuple[str, int], ...]
 """Resource and amount, sorted; amounts above 0."""
 
 _MOST_KEPT = 512
-_FEW = 8  # one node in so many, at most, is corrected; beyond that all are computed
+_FEW = 8  # corrects at most one node in so many; with more changes it computes all nodes again
 
 
 class FitMasks:
@@ -53,9 +53,9 @@ class FitMasks:
         return found
 
     def kept(self, key: Hashable, compute: Callable[[Any], Any]) -> Any:
-        """What `compute` says of all nodes, shape (nodes,); it is asked again of touched nodes.
+        """What `compute` returns for all nodes, shape (nodes,). Touched nodes are computed again.
 
-        `compute` gets node numbers, or a slice of all, and looks at nothing but those nodes.
+        `compute` gets node numbers, or a slice of all nodes, and must use only those nodes.
         """
         known, seen = self._kept.get(key, (None, 0))
         if known is not None and seen == self._time:

@@ -47,7 +47,7 @@ def places_of(term: AffinityTerm, state: State) -> _Places:
 def _each_with_places(
     terms: Iterable[AffinityTerm], state: State
 ) -> list[tuple[AffinityTerm, _Places]]:
-    """Each term with its places; mostly the terms of a pod differ in nothing but the domain."""
+    """Each term with its places. Usually the terms of a pod differ only in their domain."""
     found: list[tuple[AffinityTerm, _Places]] = []
     for term in terms:
         same = (places for other, places in found if _same_pods(term, other))
@@ -209,7 +209,7 @@ class InterPodAffinity(Filter):
         return tuple(sorted(lines))
 
     def _owners(self, place: int, value: str) -> str:
-        """Whose anti-affinity closes a domain. Every node there asks, so the answer is cached."""
+        """Whose anti-affinity closes a domain. Every node in it asks, so the answer is cached."""
         known = self._owned.get((place, value))
         if known is not None:
             return known
@@ -229,7 +229,7 @@ class InterPodAffinity(Filter):
 
 
 def at_odds(state: State, pod: Pod, node: int) -> Iterator[Pod]:
-    """The placed pods that required anti-affinity, theirs or the newcomer's, keeps off a node."""
+    """The placed pods that keep the newcomer off a node, by their or its required anti-affinity."""
 
     def together(key: str, number: int) -> bool:
         ids = state.columns.label(key).ids

@@ -1,4 +1,4 @@
-"""What selectors match, found by label: a selector is judged only where one of its labels is."""
+"""What selectors match, found by label: a selector is checked only where one of its labels is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Shelf = dict[str, list[tuple[Mapping[str, str], T]]]  # by namespace
 
 
 class LabelIndex(Generic[T]):
-    """Things with labels, each in a namespace ("" where things have none)."""
+    """Things with labels, each in a namespace ("" if things have none)."""
 
     __slots__ = ("_all", "_by_label", "_counts")
 
@@ -45,7 +45,7 @@ class LabelIndex(Generic[T]):
                         yield thing
 
     def _shelves(self, requirements: Iterable[Requirement]) -> list[_Shelf[T]]:
-        """Shelves that together hold all that can match, each thing once; as few as possible."""
+        """As few shelves as possible that together hold all possible matches, each thing once."""
         labels = [
             [(item.key, value) for value in item.values]
             for item in requirements

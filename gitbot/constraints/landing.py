@@ -68,10 +68,10 @@ class Movable(Protocol):
         """The scheduler's scores of these nodes."""
 
     def kept(self, vm: NamespacedName, asked: Mask) -> Mask:
-        """Which of the asked nodes a move may start to without a required rule getting worse."""
+        """The asked nodes to which a move may start without making a required rule worse."""
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: the judgement is kept once it is asked for
+@dataclass(frozen=True, kw_only=True)  # no slots: the judgement is cached on first access
 class Answers:
     """The answers of all nodes for one move, each mask of shape (nodes,)."""
 
@@ -96,7 +96,7 @@ class Answers:
             f"{rule.ref.id}: {self._words(rule, worse, name)}"
             for place in self.movable.rules_over(self.vm)
             if (rule := self.movable.rules[place]).required
-            if not (rule.ref.of_vm and self._rejections(name))  # the filter has said it already
+            if not (rule.ref.of_vm and self._rejections(name))  # the filter has reported it already
             if (worse := self.movable.rule_worsened_by(place, self.vm, name))
         ]
         if not lines:
@@ -133,7 +133,7 @@ class Answers:
         return self.movable.world.judge(self.movable.target_pod(self.vm))
 
     def _elsewhere(self, number: int) -> str:
-        """The node itself is fine, but the scheduler may choose one that is not."""
+        """Says so if the node itself is fine, but the scheduler may choose one that is not."""
         columns = self.movable.world.state.columns
         same = _alike(self.movable, self.pin, number) & self.schedulable
         bad = [columns.names[n] for n in np.flatnonzero(same & ~(self.wanted & self.kept))]
@@ -174,7 +174,7 @@ def answer(movable: Movable, vm: NamespacedName, pin: Pin, target: Target) -> An
 
 
 def pinned_mask(movable: Movable, vm: NamespacedName, target: Target) -> Mask:
-    """`answer(...).ok` for a move that is pinned to its node, without what the words need."""
+    """`answer(...).ok` for a move that is pinned to its node, without the work for the words."""
     columns = movable.world.state.columns
     if movable.refusal(vm):
         return columns.nowhere()
@@ -251,9 +251,9 @@ def pinned_one_by_one(world: World, pod: Pod, key: str) -> Mask:
 
 
 def pinned_alone(world: World, pod: Pod) -> Mask:
-    """The same where each node has a value of its own, and each hard spread honours affinity.
+    """The same if each node has its own value, and each hard spread honours affinity.
 
-    The pin leaves one node to count, which is its own minimum: only minDomains can refuse it.
+    The pin leaves one node to count, which is its own minimum, so only minDomains can refuse it.
     """
     state = world.state
     hard = tuple(item for item in pod.spread if item.hard)
@@ -272,7 +272,7 @@ def _honours(constraint: SpreadConstraint) -> bool:
 
 
 def pinned_to(pod: Pod, node: Node) -> Pod:
-    """The pod as a move to this node creates it, where that matters to the filters."""
+    """The pod that a move to this node creates, if the difference matters to the filters."""
     return pinned(pod, {HOSTNAME: node.labels[HOSTNAME]}) if _counts_pinned_domains(pod) else pod
 
 

@@ -1,4 +1,4 @@
-"""The rules of a problem while VMs move: whether one more move makes a rule worse, and where."""
+"""The rules of a problem while VMs move: whether and where one more move makes a rule worse."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Nodes = frozenset[str]
 
 
 class MovingRules:
-    """Rules over an occupancy and moves under way, which their owner changes through `shift`."""
+    """Rules over an occupancy and running moves. The owner reports each change through `shift`."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class MovingRules:
         self._over = rules_by_vm(rules)
         self._seen: dict[int, Seen] = {}
         self._counts: dict[int, tuple[PartCounts, ...] | None] = {}  # of rules that were asked
-        self._whole: WholeState | None = None  # made when all breaches are first asked for
+        self._whole: WholeState | None = None  # made at the first question about all breaches
 
     def fork(self, occupancy: Occupancy, moving: Moves) -> MovingRules:
         copy = object.__new__(MovingRules)
@@ -56,7 +56,7 @@ class MovingRules:
         return self._over.get(vm, ())
 
     def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
-        """A VM held places on `before` and holds them on `after`, which the occupancy says now."""
+        """A VM held places on `before` and holds them on `after`, as the occupancy already says."""
         if self._whole is not None:
             self._whole.occupy(vm, after)
         for number in self.over(vm):
@@ -73,7 +73,7 @@ class MovingRules:
     def worsened(
         self, number: int, vm: NamespacedName, source: str, node: str
     ) -> tuple[Breach, ...]:
-        """What a rule gains if a move starts now, in any order of it and those under way."""
+        """What a rule gains if a move starts now, in any order of it and the running moves."""
         rule, held = self.rules[number], self._occupancy.get(vm, frozenset())
         places = {other: self._occupancy[other] for other in rule.members & self._occupancy.keys()}
         if monotone(rule):
@@ -88,7 +88,7 @@ class MovingRules:
         return gained(rule, places, [*moves, (vm, source, node)])
 
     def kept(self, vm: NamespacedName, source: str, asked: Mask) -> Mask:
-        """Which of the asked nodes a move may start to without a required rule getting worse."""
+        """The asked nodes to which a move may start without making a required rule worse."""
         mask = asked.copy()
         held = self._occupancy.get(vm, frozenset())
         for number in self.over(vm):
@@ -105,7 +105,7 @@ class MovingRules:
     def _counts_of(
         self, number: int, vm: NamespacedName, one_place: bool
     ) -> tuple[PartCounts, ...] | None:
-        """None where the counts do not say it all: other endings than those of this one move."""
+        """None if the counts are not enough because other moves may end too."""
         rule = self.rules[number]
         simple = monotone(rule) or (one_place and rule.members.isdisjoint(self._moving))
         if vm in self._moving or not simple:

@@ -1,4 +1,4 @@
-"""NearPart as counts by domain: company for the VM that moves, and for those that it leaves."""
+"""NearPart as counts by domain: company for the VM that moves, and for the VMs that it leaves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Nodes = frozenset[str]
 
 @dataclass(slots=True, kw_only=True)
 class _Company:
-    """One distinct term: how many of its VMs hold a place in each domain, and at all."""
+    """One distinct term: how many of its VMs hold a place in each domain, and anywhere."""
 
     peers: Peers
     domains: NodeDomains
@@ -36,7 +36,7 @@ class _Company:
 
 
 class NearCounts:
-    """NearPart: it gets worse where the VM lacks company, or leaves somebody without any."""
+    """NearPart: it gets worse if the VM lacks company, or leaves another VM without any."""
 
     def __init__(self, part: NearPart, columns: NodeColumns) -> None:
         self._part = part
@@ -94,7 +94,7 @@ class NearCounts:
     def _without_leaving(
         self, mask: Mask, vm: NamespacedName, source: str, company: _Company
     ) -> None:
-        """Where the VM would be the last company of somebody that stays, only the same domain."""
+        """Keeps only the VM's own domain if it is the last company of a VM that stays."""
         for domain in company.domains.of({source}) - {-1}:
             if company.held[domain] > _VM_AND_FRIEND or domain in company.fixed:
                 continue

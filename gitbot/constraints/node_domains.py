@@ -11,7 +11,7 @@ from gitbot.model.columns import Mask, NodeColumns
 
 
 class NodeDomains:
-    """Node names to domain numbers; -1 for a node without the label, or that nobody knows."""
+    """Node names to domain numbers; -1 for an unknown node, or one without the label."""
 
     def __init__(self, columns: NodeColumns, key: str) -> None:
         self.column = columns.label(key)
@@ -49,4 +49,4 @@ class NodeDomains:
         mask &= self.column.ids >= 0
 
 
-_FEW = 32  # domains that are cleared one by one
+_FEW = 32  # up to so many domains are cleared one by one

@@ -3,7 +3,7 @@
 kube-scheduler looks at these terms when it places a pod, and never again. It keeps anti-affinity in
 both directions at every landing. Nothing keeps two others when a VM leaves: required pod affinity
 of the VMs that stay, and topology spread with DoNotSchedule. They become rules here, so that
-planner, replay and verification judge them as they judge the rules of intents.
+planner, replay and verification treat them like the rules of intents.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _Class = tuple[str, tuple[AffinityTerm, ...], tuple[_Spread, ...]]
 def own_rules(snapshot: ClusterSnapshot) -> tuple[PlacementRule, ...]:
     """One required rule for all VMs of a namespace that require the same, sorted by ref.
 
-    Selectors read the labels of launcher pods, as the scheduler does. Anti-affinity is not among
-    them: the filters keep it. Repeated calls for one snapshot return the same rules.
+    Selectors read the labels of launcher pods, as the scheduler does. Anti-affinity is left out:
+    the filters keep it. Repeated calls for one snapshot return the same rules.
     """
     return _last(snapshot)
 

@@ -51,7 +51,7 @@ def _crowding(
     foreign: tuple[tuple[str, str], ...],
     world: World,
 ) -> Iterator[Finding]:
-    """What is too much for the moves that begin while these run together, themselves among them."""
+    """The limits that the starting moves exceed while all of these run together."""
     limits = problem.limits
     slots = max(1, limits.slots - len(foreign))
     if len(together) > slots:
@@ -82,7 +82,7 @@ def _zones(pair: tuple[str, str], world: World, key: str) -> set[str]:
 def time_findings(
     move: Move, start: int | None, problem: PlacementProblem, goal: Goal | None
 ) -> Iterator[Finding]:
-    """Check the estimated time of a move. The goal is that of its request."""
+    """Check the estimated time of a move. `goal` is the goal of its request."""
     if start is None:
         yield finding("outside-allowed-time", move, f"wave {move.wave} has no time")
         return

@@ -1,8 +1,8 @@
-"""Which moves of a plan have ended when another starts, whatever order of ends comes.
+"""Which moves of a plan have ended when another starts, in any order of ends.
 
-The moves stand in one order that their dependencies allow. Every state that the plan can reach has
-a last started move in this order: what that move waits for has ended, what comes later has not
-started, and each of the others is at any stage. So it is enough to look at every move once.
+The moves are in one order that their dependencies allow. Every state that the plan can reach has
+a last started move in this order: the moves that it waits for have ended, later moves have not
+started, and each of the others is at any stage. So it is enough to check every move once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gitbot.model.plan import Move, MoveRef, PlacementPlan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Moves in an order of their starts; `starts` in seconds UTC, None where a wave has no time.
+    """Moves in the order of their starts; `starts` in seconds UTC, None if a wave has no time.
 
     Bit i of `before[n]` says that move i has always ended when move n starts.
     """
@@ -62,7 +62,7 @@ class Order:
         )
 
     def findings(self) -> Iterator[Finding]:
-        """Moves that start, by their own estimates, before the end of what they wait for."""
+        """Moves whose estimated start is before the end of a move that they wait for."""
         known = {move.ref: move for move in self.moves}
         leaving = grouped(((move.request, move.source.node), move) for move in self.moves)
         starts = {move.ref: start or 0 for move, start in zip(self.moves, self.starts, strict=True)}

@@ -19,7 +19,7 @@ from gitbot.model.pod import Pod
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Held:
-    """What one move took and gives up: its target pod, and the pod that it replaces."""
+    """The place that a move takes, its target pod, and the one that it frees, the replaced pod."""
 
     target: NamespacedName
     source: Pod | None
@@ -28,8 +28,8 @@ class _Held:
 class Scene:
     """The moves so far. All run in `world`, with both pods.
 
-    The sources of those that have ended are taken out for a question where they matter, and come
-    back for the next.
+    If the sources of ended moves matter to a question, they are taken out for it and put back for
+    the next.
     """
 
     def __init__(self, instances: Instances, world: World, order: Order) -> None:
@@ -72,9 +72,9 @@ class Scene:
             self._social.append(number)
 
     def look(self, number: int, *, everywhere: bool) -> None:
-        """Take out the sources of the moves that have ended when this one starts, and no others.
+        """Take out exactly the sources of the moves that have ended when this one starts.
 
-        Those on its target and those of VMs with terms, or `everywhere`.
+        Only sources on its target and of VMs with terms; all of them with `everywhere`.
         """
         near = self._leaving.get(self._order.moves[number].to.node, ())
         for other in sorted({*near, *self._social} if not everywhere else self.held):
@@ -90,7 +90,7 @@ class Scene:
                 self._gone.remove(other)
 
     def coming(self, number: int, running: Iterable[int]) -> tuple[int, ...]:
-        """Later moves that may start before this one; of each VM the next."""
+        """Later moves that may start before this one; the next move of each VM."""
         moves = self._order.moves
         known = {moves[other].vm for other in (number, *running)}
         found = []
@@ -135,5 +135,5 @@ def social(pod: Pod) -> bool:
 
 
 def delicate(pod: Pod) -> bool:
-    """Whether another pod's leaving can refuse this one: pod affinity and topology spread."""
+    """Whether this pod can be refused because another leaves: pod affinity and topology spread."""
     return bool(pod.affinity.required_pods or any(item.hard for item in pod.spread))

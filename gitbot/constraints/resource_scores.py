@@ -53,7 +53,7 @@ def _share(state: State, pod: Pod, numbers: Any, *, free: bool) -> Numbers:
 
 
 def balanced_allocation(state: State, pod: Pod, numbers: Numbers) -> Numbers | None:
-    """How much the pod evens out the use of cpu and memory; 75 for no change.
+    """How much the pod balances the use of cpu and memory; 75 for no change.
 
     None for a pod that requests neither.
     """

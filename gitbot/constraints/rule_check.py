@@ -86,12 +86,12 @@ def gained(
     moves: Sequence[Ends],
     possible: Callable[[Stages], bool] | None = None,
 ) -> tuple[Breach, ...]:
-    """What any of these moves adds to a rule beside the others: the breaches, sorted by key.
+    """The breaches that any of these moves adds to a rule beside the others, sorted by key.
 
-    Each state is compared with the one in which that move alone has not started, so a breach that
+    Each state is compared with the state in which only that move has not started, so a breach that
     another move has healed counts as new. The others are at any stages that are `possible`
-    together. A rule that minds only starts is worst with all of them running, and only the last
-    move is new to it.
+    together. A rule that only starts can make worse is worst with all of them running, and only the
+    last move is new to it.
     """
     states: dict[Stages, Seen | None] = {}
 

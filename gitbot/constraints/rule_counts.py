@@ -1,8 +1,8 @@
-"""Rules as counts by domain: where a move of a VM would make a rule worse, for all nodes at once.
+"""Rules as counts by domain: for all nodes at once, whether a VM's move would make a rule worse.
 
-The incremental form of `rule.breaches` over the endings of one move (`rule_check`): a place that is
-taken or given up changes the counts of its domains, and a question reads the counts of one group.
-The rules themselves stay the authority; laws in the tests hold the two forms together.
+This is the incremental form of `rule.breaches` over the endings of one move (`rule_check`): taking
+or freeing a place changes the counts of its domains, and a question reads the counts of one group.
+The rules themselves decide; laws in the tests hold the two forms together.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class PartCounts(Protocol):
     def keep(self, mask: Mask, vm: NamespacedName, source: str, held: _Nodes) -> None:
         """Clear the nodes to which a move of the VM would make the part worse, in any ending.
 
-        The VM holds `held` now and gives up `source` where the move succeeds. For rules that are
-        not monotone, it holds no other place, and no other member moves.
+        The VM holds `held` now and frees `source` if the move succeeds. For rules that are not
+        monotone, it holds no other place, and no other member moves.
         """
 
 
 def counts_of(
     rule: RuleConstraint, columns: NodeColumns, occupancy: Occupancy
 ) -> tuple[PartCounts, ...] | None:
-    """The counts of a rule's parts at an occupancy; None for a rule that has no such form."""
+    """The counts of a rule's parts at an occupancy; None for a rule without this form."""
     if isinstance(rule, ZoneAntiAffinity) and rule.max_per_domain > 0:
         parts: tuple[PartCounts, ...] = (MostCounts(rule, columns),)
     elif isinstance(rule, PlacementRule):
@@ -75,7 +75,7 @@ def _part(
 
 
 class MostCounts:
-    """ZoneAntiAffinity: a domain that is full takes nobody who is not in it already."""
+    """ZoneAntiAffinity: a full domain takes only VMs that are in it already."""
 
     def __init__(self, rule: ZoneAntiAffinity, columns: NodeColumns) -> None:
         self._domains = NodeDomains(columns, rule.topology_key)
@@ -94,7 +94,7 @@ class MostCounts:
 
 
 class NodeCounts:
-    """NodePart: its nodes only, unless the VM is on a wrong one already."""
+    """NodePart: only its nodes, unless the VM is on a wrong one already."""
 
     def __init__(self, part: NodePart, columns: NodeColumns) -> None:
         self._part = part
@@ -109,7 +109,7 @@ class NodeCounts:
 
 
 class _Sides:
-    """VMs that share what a term matches, and that, each counted by domain."""
+    """VMs with the same peers, and those peers; each side is counted by domain."""
 
     def __init__(
         self, peers: Peers, subjects: frozenset[NamespacedName], columns: NodeColumns
@@ -128,7 +128,7 @@ class _Sides:
 
 
 class ApartCounts:
-    """ApartPart: no domain that holds a peer of the VM, or a VM of which it is a peer."""
+    """ApartPart: no domain with a peer of the VM, or with a VM whose peer it is."""
 
     def __init__(self, part: ApartPart, columns: NodeColumns) -> None:
         self._sides = [
@@ -140,7 +140,7 @@ class ApartCounts:
             side.shift(vm, before, after)
 
     def keep(self, mask: Mask, vm: NamespacedName, _source: str, held: _Nodes) -> None:
-        """A pair in a domain that the VM holds already is not a new one."""
+        """A pair in a domain where the VM already holds a place is not new."""
         for side in self._sides:
             foes: set[int] = set()
             if vm in side.subjects:

@@ -34,7 +34,7 @@ def default_normalise(raw: Numbers, *, reverse: bool) -> Numbers:
 
 
 def no_preference(_state: State, _pod: Pod, numbers: Numbers) -> Numbers:
-    """0 everywhere, of a plugin that takes part and never prefers: DynamicResources, no claims."""
+    """0 everywhere: a plugin that takes part and prefers no node (DynamicResources, no claims)."""
     return np.zeros(len(numbers), dtype=np.int64)
 
 

@@ -14,7 +14,7 @@ _HUGE = 2**62
 
 
 class SpreadCounts:
-    """SpreadPart: no domain where the skew would grow beyond what it is and what it may be."""
+    """SpreadPart: no domain where the skew would exceed both its present value and the maximum."""
 
     def __init__(self, part: SpreadPart, columns: NodeColumns) -> None:
         self._part = part
@@ -54,7 +54,7 @@ class SpreadCounts:
         return present
 
     def _excess(self, counts: Numbers) -> int:
-        """The skew above the maximum; at most 0 where the part holds."""
+        """The skew above the maximum; at most 0 if the part holds."""
         present = self._present(counts)
         if not present.any():
             return 0
@@ -64,7 +64,7 @@ class SpreadCounts:
         return int(found.max()) - least - self._part.constraint.max_skew
 
     def _with_one_more(self, counts: Numbers) -> Numbers:
-        """The excess with one more VM in each domain (nowhere: the last), (domains + 1,)."""
+        """The excess with one more VM in each domain (last: in none), shape (domains + 1,)."""
         present = self._present(counts)
         before = self._excess(counts)
         lowest = np.sort(np.append(np.where(present, counts, _HUGE), [_HUGE, _HUGE]))[:2]

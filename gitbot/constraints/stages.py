@@ -15,8 +15,8 @@ from gitbot.model.pod import Pod
 class Stages:
     """A world in which each move has not started (0), is running (1) or is done (2).
 
-    It goes from one state to the next by changing the moves that differ: what a wave can be in are
-    hundreds of states, and each differs from the one before in a move or two.
+    It goes from one state to the next by changing only the moves that differ: a wave has hundreds
+    of states, and each differs from the one before in a move or two.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Stages:
         self._stages = [0] * len(moves)
 
     def at(self, stages: Sequence[int]) -> World:
-        """The world at these stages, one a move; it changes with the next question."""
+        """The world at these stages, one for each move; the next call changes it."""
         for number, (before, stage) in enumerate(zip(self._stages, stages, strict=True)):
             if stage != before:
                 self._change(number, before, stage)

@@ -1,4 +1,4 @@
-"""The part of a verdict that stays while pods come and go: one mask for all pods that ask the same.
+"""The part of a verdict that stays while pods come and go: one mask for pods with equal demands.
 
 Node name, taints and node affinity depend only on nodes; binding and zones of volumes on nodes and
 claims. Their common answer is computed once for each distinct demand and kept with the facts, which

@@ -1,4 +1,4 @@
-"""What a person should know about a VM before it moves: checks in words."""
+"""Checks in words: what a person should know about a VM before it moves."""
 
 from __future__ import annotations
 

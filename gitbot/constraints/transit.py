@@ -140,7 +140,7 @@ class Transit:
     def refusal(self, vm: NamespacedName, beside: Iterable[NamespacedName] = ()) -> str:
         """Why a migration of the VM cannot start now (a quota is used up); "" if it can.
 
-        Targets of running moves, and of those beside, count too.
+        Targets of running moves, and of `beside`, count too.
         """
         if not self._quotas.get(vm.namespace):
             return ""
@@ -256,7 +256,7 @@ class Transit:
         self._occupy(vm, self._occupancy[vm] - {node})
 
     def leave(self, vm: NamespacedName) -> None:
-        """Take all pods of a VM away, as if it were gone. It keeps its places in the rules."""
+        """Remove all pods of a VM, as if it were gone. It keeps its places in the rules."""
         uid = self.instances[vm].uid
         for node in sorted(self._occupancy.get(vm, ())):
             for pod in self.world.pods_on(node):
@@ -264,7 +264,7 @@ class Transit:
                     self._release(pod.name)
 
     def lift(self, vm: NamespacedName) -> None:
-        """Take a VM away altogether, with its places in the rules, to see what would fit then."""
+        """Remove a VM completely, with its places in the rules, to see what would fit then."""
         self.leave(vm)
         self._occupy(vm, frozenset())
 
@@ -306,7 +306,7 @@ class Transit:
         return self._rules.worsened(number, vm, self.node_of(vm), node)
 
     def kept(self, vm: NamespacedName, asked: Mask) -> Mask:
-        """Which of the asked nodes a move may start to without a required rule getting worse."""
+        """The asked nodes to which a move may start without making a required rule worse."""
         return self._rules.kept(vm, self.node_of(vm), asked)
 
     def _occupy(self, vm: NamespacedName, nodes: frozenset[str]) -> None:

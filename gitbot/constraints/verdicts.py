@@ -51,7 +51,7 @@ class NodeVerdict:
 
     @property
     def word(self) -> str:
-        """ok; unschedulable where eviction of other pods could help; else unresolvable."""
+        """ok; unschedulable if eviction of other pods could help; else unresolvable."""
         if self.ok:
             return "ok"
         return "unschedulable" if self.resolvable else "unresolvable"

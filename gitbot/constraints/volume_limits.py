@@ -30,7 +30,7 @@ class VolumeLimits(Filter):
         return found
 
     def mask(self) -> Mask:
-        """Nodes within the limits. Only nodes that can be near one are checked."""
+        """Nodes within the limits. Checks only nodes that can be near a limit."""
         mask = self._state.columns.everywhere()
         for driver, handles in self._wanted.items():
             room = self._state.facts.volume_room.get(driver)

@@ -1,8 +1,8 @@
-"""One whole state: every capacity and every domain rule, as columns over VMs.
+"""One whole state: every domain rule, as columns over VMs.
 
-The vectorised form of `rule.breaches` for all rules of a problem. One sort counts members by domain
-and finds the rules that can be broken in a state; only those are checked one by one, in their own
-words. Built once from instances and rules; a move changes one entry.
+This is the vectorised form of `rule.breaches` for all rules of a problem. One sort counts members
+by domain and finds the rules that may be broken in a state; only those are checked one by one.
+Built once from instances and rules; a move changes one entry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOWHERE = -1  # number of no node: the last entry of every column
 class _Key:
     """The rules over one topology key: a row for each member of each rule.
 
-    `domains[n]` numbers the domain of node n, -1 where it has none, -2 for no node at all.
+    `domains[n]` is the domain number of node n: -1 if it has none, -2 for no node at all.
     """
 
     domains: Numbers

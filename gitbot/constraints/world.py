@@ -1,4 +1,4 @@
-"""World: pods on nodes at one instant, and what kube-scheduler 1.36 would say of one more pod."""
+"""World: pods on nodes at one instant, and kube-scheduler 1.36's answer for one more pod."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gitbot.model.node import Node
 from gitbot.model.pod import Pod
 
 _MOST_PODS = 50_000
-_FEW = 4  # one pod in so many, at most, is taken out of the last state to make the next
+_FEW = 4  # at most one pod in so many is taken out of the last state to make the next
 _pod = Made(Pod.from_object, most=_MOST_PODS)
 
 
@@ -44,9 +44,9 @@ def _placed(snapshot: ClusterSnapshot, last: tuple[ClusterSnapshot, State] | Non
 def _followed(
     snapshot: ClusterSnapshot, pods: Sequence[Pod], last: tuple[ClusterSnapshot, State] | None
 ) -> State | None:
-    """The last state without the pods that changed or went; None if a new one is as quick.
+    """The last state without the pods that changed or left; None if a new state is as fast.
 
-    Between two looks at one cluster a few pods move, and mostly nothing else changes.
+    Between two reads of one cluster a few pods move, and usually nothing else changes.
     """
     if last is None or any(snapshot.of(kind) is not last[0].of(kind) for kind in FACT_KINDS):
         return None
@@ -160,7 +160,7 @@ class World:
         return result
 
     def large_enough(self, pod: Pod) -> Mask:
-        """The nodes that would take a pod if they were empty, as far as that is known."""
+        """The nodes that would take a pod if they were empty, as far as we know."""
         result = self._stands(pod).copy()
         for name, amount in self.asks(pod).items():
             result &= self._state.columns.allocatable(name) >= amount
@@ -173,7 +173,7 @@ class World:
         )
 
     def open_to(self, pod: Pod) -> Mask:
-        """The nodes that accept the pod whatever other pods there are, room aside."""
+        """The nodes that accept the pod, ignoring other pods and room."""
         cordon = node_unschedulable.prepare(self._state, pod)
         return self._stands(pod) if cordon is None else self._stands(pod) & cordon.mask()
 
@@ -191,7 +191,7 @@ class World:
         return _whole(prepared) is None and all(item.reject(number) is None for item in prepared)
 
     def at_odds(self, pod: Pod, node: str) -> tuple[Pod, ...]:
-        """The placed pods that anti-affinity, theirs or the newcomer's, keeps off a node."""
+        """The placed pods that keep the newcomer off a node, by their or its anti-affinity."""
         number = self._state.columns.index[node]
         found = {other.name: other for other in at_odds(self._state, pod, number)}
         return tuple(found[name] for name in sorted(found))
@@ -275,9 +275,9 @@ def _whole(prepared: list[Filter]) -> Rejection | None:
 def _rejections(
     prepared: list[Filter], number: int, whole: Rejection | None, first: Iterable[Filter]
 ) -> tuple[Rejection, ...]:
-    """All of one node in plugin order, after the refusal of the whole pod if there is one.
+    """All rejections of one node in plugin order, after a refusal of the whole pod if there is one.
 
-    `first` are the filters that see the nominated pods there.
+    `first` are the filters that also see the node's nominated pods.
     """
     before = _said(first, number)
     found = {**_said(prepared, number), **before}
@@ -297,10 +297,10 @@ def _said(filters: Iterable[Filter], number: int) -> dict[str, Rejection]:
 
 
 def _crowded(state: State, pod: Pod) -> Iterator[tuple[int, list[Filter]]]:
-    """The nodes that nominated pods wait for, each with the filters of the first pass on it.
+    """The nodes that nominated pods wait for, each with the filters of its first pass.
 
     If pods of at least the same priority wait for a node, kube-scheduler runs the filters twice:
-    with them in place, then without. A plugin that it skips without those pods is skipped with them
+    with them in place, then without. If it skips a plugin without those pods, it skips it with them
     too. Source: 1.36, framework/runtime (RunFilterPluginsWithNominatedPods).
     """
     waiting: dict[int, list[Pod]] = {}

@@ -14,7 +14,7 @@ from gitbot.model.constraint import Breach, Occupancy
 from gitbot.model.names import IntentRef
 from gitbot.model.scheduling import ZONE
 
-_FEW = 3  # empty domains that a message names
+_FEW = 3  # a message names at most so many empty domains
 
 
 def select_vms(
@@ -62,7 +62,7 @@ class ZoneAntiAffinity:
         return (*crowded, *(self._unlabelled(vm, node) for vm, node in lost.items()))
 
     def _all_apart(self, column: Mapping[str, str], occupancy: Occupancy) -> bool:
-        """Whether all places are in domains of their own: the usual case, seen at once."""
+        """Whether every place is in its own domain: a quick test for the usual case."""
         places = [node for vm in self.members for node in occupancy.get(vm, ())]
         values = {column.get(node) for node in places}
         return self.max_per_domain > 0 and len(values) == len(places) and None not in values
