@@ -1,4 +1,4 @@
-"""A cluster that is opened when it is asked something for the first time."""
+"""A cluster that is opened at its first question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gitbot.ports.cluster import Cluster
 class LateCluster:
     """Implements ports.cluster.Cluster by asking the cluster that `opener` connects to.
 
-    The first question raises ClusterError where kubeconfig and context lead to no cluster.
+    The first question raises ClusterError if kubeconfig and context do not lead to a cluster.
     """
 
     def __init__(self, name: str, opener: Callable[[], Cluster]) -> None:

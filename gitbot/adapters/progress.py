@@ -19,7 +19,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class StderrProgress:
-    """Says which stage a command is in. A thread writes, so that no stage has to tell the time."""
+    """Shows which stage a command is in. A thread writes, so stages do not read the clock."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -50,13 +50,13 @@ class StderrProgress:
 
     @contextmanager
     def stoppable(self) -> Iterator[None]:
-        """While this lasts, the first signal to end asks whoever plans to stop."""
+        """While this lasts, the first signal asks the planning to stop."""
         with stop_on_signals() as self._stop:
             yield
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Write while this lasts."""
+        """Show progress while this lasts."""
         self._thread.start()
         try:
             yield

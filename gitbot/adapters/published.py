@@ -16,7 +16,8 @@ _UNREACHED = "the cluster itself is not reached from here"
 class PublishedCluster:
     """The Cluster port for jobs without access to the cluster. `read` returns the snapshot.
 
-    It does not see the stop flag in the cluster. Whoever acts checks the flag before every effect.
+    It does not see the stop flag in the cluster. The job that acts checks the flag before every
+    effect.
     """
 
     def __init__(self, name: str, read: Callable[[], ClusterSnapshot], clock: Clock) -> None:

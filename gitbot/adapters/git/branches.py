@@ -32,7 +32,7 @@ _NO_ANSWER = (  # Git's words if a remote does not exist or does not let us in
 
 
 def not_answered(error: RepositoryError) -> UnreachableError | None:
-    """The error of a remote that cannot be reached; None where the remote did answer."""
+    """The error of a remote that cannot be reached; None if the remote did answer."""
     if any(words in error.message.lower() for words in _NO_ANSWER):
         return UnreachableError(error.message, hint=error.hint)
     return None
@@ -55,8 +55,8 @@ class Branches:
     def fetch(self) -> dict[str, str]:
         """Update and prune the branches. Returns full ref names and commit ids.
 
-        Raises RepositoryError where the folder is not gitbot's own mirror: pruning deletes
-        branches. Raises UnreachableError where the remote does not answer.
+        Raises RepositoryError if the folder is not gitbot's own mirror, because pruning deletes
+        branches. Raises UnreachableError if the remote does not answer.
         """
         if not (self._git.directory / MIRROR).is_file():
             raise RepositoryError(
@@ -74,7 +74,7 @@ class Branches:
         return dict(line.split(" ", 1) for line in listed.decode("utf-8").splitlines())
 
     def _one_by_one(self) -> None:
-        """Fetch each branch alone. What the remote no longer has, and what is refused, goes."""
+        """Fetch each branch alone. Removes branches that are refused or no longer on the remote."""
         there = {
             ref for ref in self._listed("ls-remote", "--heads", self._remote) if self._ours(ref)
         }

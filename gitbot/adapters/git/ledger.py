@@ -24,7 +24,7 @@ class GitLedgerStore:
         self._repository = repository
         self._seen = ""
         self._ledger = Ledger()  # as verified, or written, at its head
-        self._files: dict[str, bytes] = {}  # the same as files
+        self._files: dict[str, bytes] = {}  # the same ledger as files
 
     def read(self) -> Ledger:
         self._repository.fetch()

@@ -27,7 +27,7 @@ _LAST_SECONDS = 2  # for Git to end when we are interrupted; a run that is ended
 _PROTOCOLS = "file:https:ssh"
 _SAID = 500  # characters of what Git says about one commit
 _TALKING = frozenset({"fetch", "push", "ls-remote"})  # the commands that need a way in
-_ONE_PACK = {"fetch.unpackLimit": "1"}  # never loose objects: the size of packs tells all
+_ONE_PACK = {"fetch.unpackLimit": "1"}  # never loose objects: packs hold all bytes
 
 _CONFIGURATION = {
     "core.hooksPath": "/dev/null",

@@ -13,7 +13,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.snapshot import LISTED, KindReader, PageEnd, Resource, Rows, from_sorted
 
 PAGE = 200
-"""Objects asked for at once: of the largest, nodes with their images, about 5 MB."""
+"""Objects in one page: about 5 MB for the largest kind, nodes with their images."""
 
 RESTARTS = 3
 """How often a read starts from scratch if the server has forgotten its resourceVersion."""

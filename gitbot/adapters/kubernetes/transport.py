@@ -1,4 +1,4 @@
-"""The official client as an authenticated transport, and nothing more.
+"""The official client, used only as an authenticated transport.
 
 Its configuration provides kubeconfig, contexts, exec plugins, client certificates and the
 in-cluster account; its typed models are never imported. Every request has a timeout, reads are
@@ -202,7 +202,7 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
             name = context or str(config.list_kube_config_contexts(file)[1]["name"])
     except ClusterError:
         raise
-    except Exception as error:  # the client lets through whatever its parts raise, YAML errors too
+    except Exception as error:  # the client passes on any error of its parts, YAML errors too
         reason = _short(error).rstrip(".")
         raise ClusterError(f"no cluster to talk to: {reason}", hint=_GIVE) from error
     configuration.retries = False  # this file alone decides what is repeated

@@ -23,7 +23,7 @@ _MINUTE, _HOUR = 60, 3600
 class Priority(IntEnum):
     """What a request is for, most important first."""
 
-    SAFETY = 0  # what decides whether something may move, and reports on moves
+    SAFETY = 0  # decides whether something may move, or reports on moves
     NORMAL = 1  # plans, proposals and their comments
     COSMETIC = 2  # labels, dashboard: left out if the budget runs low
 

@@ -15,7 +15,7 @@ from gitbot.reports import cut_markdown
 
 MAX_BODY = 65_536  # characters that GitHub takes
 _CUT = "\n\n_Cut here: the command line has all._\n"
-DASHBOARD = "gitbot/dashboard"  # the label by which the issue is found among many
+DASHBOARD = "gitbot/dashboard"  # this label finds the issue among many
 
 
 @dataclass(slots=True, kw_only=True)

@@ -112,7 +112,7 @@ class GitHubForge:
         try:
             self.set_labels(present.number, (*present.labels, *missing))
         except BudgetSpent:
-            return present  # labels are for the eye: it is open all the same
+            return present  # labels are only for people: the pull request is open without them
         return replace(present, labels=tuple(sorted({*present.labels, *labels})))
 
     def _create(self, branch: str, base_branch: str, title: str, body: str) -> PullRequest:
@@ -226,7 +226,7 @@ class GitHubForge:
             )
         except GitHubRefusal as error:
             raise self._not_merged(number, expected_head, error) from error
-        for look in range(3):  # merged, but the pull request may say so only later
+        for look in range(3):  # merged, but the pull request may show it only later
             pull = self.get_pull(number)
             if pull.state is PullState.MERGED:
                 return pull

@@ -12,7 +12,7 @@ from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.errors import ForgeError
 
 _WRITERS = frozenset({"admin", "maintain", "write"})
-REMEMBERED = 60  # seconds that an answer about somebody's right is good for
+REMEMBERED = 60  # seconds for which an answer about an account's permission is used
 _UNPROTECTED = "branch not protected"
 
 
