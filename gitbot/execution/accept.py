@@ -39,7 +39,7 @@ def may_enter(record: RequestRecord, approved: Approved, new: tuple[Move, ...]) 
     """Whether new moves may become part of a request.
 
     A finished request never runs again. Only a later proposal of the bot, whose moves continue
-    after the highest known number, may add to it (the rest of a request that ended half-way). A
+    after the highest known number, may add to it (the rest of a request that ended partly done). A
     request that never began may be approved again.
     """
     if record.cancelled or approved.terms.void:

@@ -38,7 +38,7 @@ def breaker_event(reason: str, *, cluster: str, now: int) -> StopSet:
 
 
 def _foreign_returns(ledger: Ledger, cluster: str, since: int) -> int:
-    """How often somebody else moved a VM back to where gitbot had moved it from."""
+    """How often somebody else moved a VM back to the node that gitbot moved it from."""
     taken_from: dict[str, str] = {}
     returns: Counter[str] = Counter()
     for event in ledger.requests(cluster):

@@ -1,4 +1,4 @@
-"""The snapshot and the migrations, indexed for one look at the cluster."""
+"""The snapshot and the migrations of one read of the cluster, indexed."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def _hold_stale(turn: _Turn, candidates: tuple[Candidate, ...], stale: tuple[Sta
         record = candidate.record
         if reason is None or (record.state in STARTED_STATES and not _never_sent(turn, candidate)):
             continue
-        if record.state is not MoveState.HELD:  # its words change with every byte of free memory
+        if record.state is not MoveState.HELD:  # its text changes with every byte of free memory
             event = move_event(
                 turn.view, candidate.approved, candidate.move, MoveState.HELD, reason=reason
             )
@@ -233,9 +233,9 @@ def _hold_stale(turn: _Turn, candidates: tuple[Candidate, ...], stale: tuple[Sta
 
 
 def _never_sent(turn: _Turn, candidate: Candidate) -> bool:
-    """Whether a move was announced long ago and nobody created its migration.
+    """Whether a move was announced long ago, but its migration was never created.
 
-    Its attempt is not used up: if the request was sent after all, the next one has the same name.
+    The attempt is not used up: if the request was sent after all, the next one has the same name.
     """
     return candidate.intended and turn.view.now - candidate.record.intended_at >= STUCK_SECONDS
 

@@ -64,7 +64,7 @@ def begin(
 ) -> tuple[NodeEvent, ...]:
     """The events that begin the draining of a node; `effects_due` does the rest.
 
-    `before` are events that this look writes before them.
+    `before` are events of this pass that are written before them.
     """
     maintenance = _must(approved)
     found = facts.nodes.get(node, {})
@@ -169,7 +169,7 @@ def _next_state(
         case NodeState.READY:
             back = is_back(facts, maintenance, node) and facts.schedulable(node.node)
             return NodeState.RETURNED if back else None
-        case NodeState.RETURNED:  # reported by a person; gitbot's own cordon must still be undone
+        case NodeState.RETURNED:  # a person reported it; gitbot must still remove its own cordon
             undone = node.cordoned_by_gitbot and facts.schedulable(node.node)
             return NodeState.RETURNED if undone else None
         case _:

@@ -38,7 +38,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """The result of one look: events, deletions; `missing`: the VMIM was never created."""
+    """The result for one move: events, deletions; `missing`: the VMIM was never created."""
 
     events: tuple[MoveChanged, ...] = ()
     deletions: tuple[DeleteMigration, ...] = ()
@@ -99,7 +99,7 @@ def observe(subject: Subject) -> Observation:
         return Observation(events=(_not_ours(subject),))
     match phase_of(migration):
         case "Succeeded":
-            known = _landing(subject, migration)  # its place is unknown: the next look knows
+            known = _landing(subject, migration)  # its place is unknown; the next read shows it
             return Observation(events=(_landed(subject, migration),) if known else ())
         case "Failed":
             return Observation(events=(_failed(subject, migration),))
@@ -206,8 +206,8 @@ def _recalled(subject: Subject) -> MoveChanged:
 def _without_migration(subject: Subject) -> MoveChanged | None:
     """The outcome of a VMIM that does not exist; None if it was never created.
 
-    KubeVirt deletes finished VMIMs beyond five of a VM, and all of a deleted VM. The VMI remembers
-    its last migration, and launcher pods the name of theirs.
+    KubeVirt keeps only five finished VMIMs of a VM, and none of a deleted VM. The VMI records its
+    last migration, and launcher pods record the name of theirs.
     """
     record, facts = subject.record, subject.facts
     instance = facts.instances.get(record.vm)
@@ -266,7 +266,7 @@ def _recall(subject: Subject, phase: str) -> tuple[str, str] | None:
 
 
 def _overdue(subject: Subject) -> tuple[str, str] | None:
-    """Why a migration that has not begun must not begin any more."""
+    """Why a migration that has not begun must not begin now."""
     view, record, terms = subject.view, subject.record, subject.approved.terms
     ends = [span.end for span in terms.allowed if span.contains(view.now)]
     if not terms.finish and not ends:

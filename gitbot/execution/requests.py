@@ -62,7 +62,7 @@ class MoveRecord:
     created_at: int = 0
     changed_at: int = 0
     pull_request: int = 0
-    effects: tuple[str, ...] = ()  # VMIM names that this move ever had
+    effects: tuple[str, ...] = ()  # all VMIM names that this move has had
 
     @property
     def under_way(self) -> bool:
@@ -217,7 +217,7 @@ def _fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
         )
     terms = event.terms if isinstance(event, MoveApproved) else None
     started = state is MoveState.INTENDED
-    # an attempt that was announced and never sent is not used up: the next one has its name
+    # an announced attempt that was never sent is not used up: the next one has the same name
     unsent = state is MoveState.HELD and record.state is MoveState.INTENDED
     effects = record.effects
     if started and event.migration and event.migration not in effects:

@@ -1,8 +1,8 @@
-"""The last look before a migration is created: whether what was decided still holds.
+"""The last check before a migration is created: whether the decision still holds.
 
-Between the decision and the request lie a push and reads, each as slow as its server. Meanwhile
-another executor or a person may have ended the move, the VM may have restarted, and the allowed
-time may be over. Pure: the workflow reads, and asks here right before it sends.
+Between the decision and the request there are a push and reads, each as slow as its server.
+Meanwhile another executor or a person may have ended the move, the VM may have restarted, and the
+allowed time may be over. Pure: the workflow reads, and calls this right before it sends.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from gitbot.kubernetes.objects import KubernetesObject, at, uid_of
 from gitbot.model.events import MoveState
 from gitbot.model.ledger import Ledger
 
-STUCK_SECONDS = 120  # an effect that was announced so long ago and never sent is held
+STUCK_SECONDS = 120  # an effect that was announced longer ago than this and never sent is held
 
 
 def not_any_more(
     view: View, ledger: Ledger, effect: CreateMigration, instance: KubernetesObject | None, now: int
 ) -> str:
-    """Why the migration must not be created any more; "" if it may.
+    """Why the migration must not be created now; "" if it may.
 
-    `view` is what the decision was made on, `ledger` and `instance` (the VMI) are read since.
+    `view` is the basis of the decision; `ledger` and `instance` (the VMI) were read later.
     """
     event = effect.event
     request = fold_requests(ledger, view.cluster).get(effect.approved.id)

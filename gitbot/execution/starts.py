@@ -21,7 +21,7 @@ from gitbot.model.plan import Move, MoveRef, PlacementPlan, Wave
 from gitbot.model.problem import MoveVms, Request, Target
 
 LIMIT = "constraints/limit"
-MOST_REFUSALS = 8  # by the checks, in one look: each costs a replay of the whole cluster
+MOST_REFUSALS = 8  # checks in one pass: each costs a replay of the whole cluster
 BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
 
 
@@ -38,7 +38,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unfinished:
-    """A move of an approved plan that has not ended: it waits or is under way."""
+    """A move of an approved plan that has not ended: it waits or runs."""
 
     approved: Approved
     move: Move
@@ -102,7 +102,7 @@ def _look(view: View, facts: ClusterFacts, look: _Round, *, careful: bool) -> _R
         maintenance = candidate.approved.terms.maintenance
         if maintenance is not None and candidate.approved.id not in look.nodes:
             look.nodes[candidate.approved.id] = nodes_of(view, maintenance)
-    # what stands intended first: another executor may be about to create it, so its slot is taken
+    # intended moves first: another executor may be about to create them, so their slots are taken
     for candidate in sorted(look.candidates, key=lambda item: not item.intended):
         reason, until, retry = _refusal(view, facts, look, candidate)
         if not reason and careful:
@@ -173,7 +173,7 @@ def _node_gate(look: _Round, candidate: Candidate) -> str:
 def _awaited(candidate: Candidate, look: _Round) -> str:
     """The unfinished move of the same plan that this one waits for, in words; "" if none.
 
-    Groups that are proposed again, and nodes that must wait for their turn, do not block others.
+    Groups that are proposed again and nodes that wait for their turn do not block others.
     """
     move, approved = candidate.move, candidate.approved
     unfinished = look.unfinished.get(approved.approval.digest, {})
@@ -193,7 +193,7 @@ def _awaited(candidate: Candidate, look: _Round) -> str:
 
 
 def _waits(approved: Approved, look: _Round) -> frozenset[int]:
-    """Candidates of a plan that block nobody. Decided again when a node or a group changes."""
+    """Candidates of a plan that block no others. Decided again when a node or a group changes."""
     state = (approved.id, approved.approval.digest, len(look.begins), len(look.blocked))
     known = look.waits.get(state)
     if known is None:
@@ -294,7 +294,7 @@ def refusals(view: View, moves: Iterable[Move]) -> tuple[str, ...]:
 
 
 def _goals(moves: tuple[Move, ...]) -> tuple[MoveVms, ...]:
-    """One goal for each request, so that the replay knows whose moves these are."""
+    """One goal for each request, so that the replay knows which request each move belongs to."""
     first = {move.request: move for move in reversed(moves)}
     return tuple(
         MoveVms(

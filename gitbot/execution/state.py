@@ -75,7 +75,7 @@ def fold_homes(
 def window_as_merged(
     ledger: Ledger, *, cluster: str, occurrence: OccurrenceId
 ) -> WindowTerms | None:
-    """What the nodes file says about the window at the first drain; None if nothing began."""
+    """The window as the nodes file records it at the first drain; None if nothing began."""
     for event in ledger.nodes(cluster, occurrence):
         if isinstance(event, WindowBegun):
             return event.terms

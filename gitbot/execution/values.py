@@ -16,7 +16,7 @@ from gitbot.model.problem import ALWAYS, PlacementProblem
 from gitbot.model.request_id import OccurrenceId
 
 Replay = Callable[[PlacementProblem, PlacementPlan], tuple[Finding, ...]]
-"""Judges a plan state by state; an error among the findings means: not now, not like this."""
+"""Judges a plan state by state. An error among the findings means that it must not run now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """When and how often moves of a request may run. `void` says why they may not run at all.
+    """When and how often moves of a request may run. `void`: why they must not run at all.
 
     With `finish`, groups that have begun continue after their time (overrun: Finish).
     """
@@ -162,7 +162,7 @@ class Stale:
 class Waiting:
     """A move that cannot start now, and what it waits for; `until` is 0 if the time is unknown.
 
-    `retry` means that it may change soon by itself (a slot, a pause, a wave).
+    `retry`: this may change soon by itself (a slot, a pause, a wave).
     """
 
     request: str
