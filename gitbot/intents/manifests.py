@@ -1,7 +1,7 @@
 """Selectors that match VirtualMachines, although selectors read VMIs.
 
 Selectors read the labels of the VMI, which come from the VM's template. A label that is only on the
-VirtualMachine selects nothing, and nobody notices until a rule has no effect.
+VirtualMachine selects nothing, which people notice only when a rule has no effect.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Requests that can never run, at any time.
 
 A request may run in [notBefore, deadline], while its window is open, and outside freezes. This file
-judges only what follows from the intents. Freezes with a selector need a snapshot, which knows whom
-they select.
+uses only the intents. Freezes with a selector need a snapshot, which knows the VMs that they
+select.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gitbot.model.instants import FOREVER, Interval, format_instant, intersect, 
 from gitbot.model.request_id import MigrationRequestId
 
 NEVER_OPEN = "intents/never-open"
-_HORIZON = 400 * 86_400  # longer times are not covered by a freeze that anybody writes
+_HORIZON = 400 * 86_400  # no realistic freeze covers more time
 _MOST = 500
 
 
@@ -51,9 +51,9 @@ def never_open(intents: Sequence[Intent], zone: str | None) -> list[Finding]:
 def without_finished(
     findings: Sequence[Finding], intents: IntentSet, finished: Callable[[], Collection[str]]
 ) -> tuple[Finding, ...]:
-    """The findings but those of `never_open` about requests whose ledger ids are `finished`.
+    """The findings without those of `never_open` about requests whose ledger ids are `finished`.
 
-    A freeze of today says nothing of the requests of last week. The ledger is asked only if needed.
+    Today's freeze does not affect last week's requests. The ledger is read only if needed.
     """
     if not any(finding.code == NEVER_OPEN for finding in findings):
         return tuple(findings)
@@ -66,13 +66,13 @@ def without_finished(
 
 
 def _ended(finding: Finding, places: Sequence[tuple[str, int, bool]]) -> bool:
-    """Whether the document above the finding's line is that of a finished request."""
+    """Whether the document above the finding's line is a finished request."""
     above = [place for place in places if place[0] == finding.file and place[1] <= finding.line]
     return bool(above) and max(above)[2]
 
 
 def stops(finding: Finding) -> bool:
-    """Whether nothing is planned while it stands; a request that can never run stops itself."""
+    """Whether this finding stops all planning; a request that can never run stops only itself."""
     return finding.severity is Severity.ERROR and finding.code != NEVER_OPEN
 
 

@@ -1,7 +1,7 @@
 """Which namespaces a file may act in: the `owners` of the configuration.
 
-A path that owns nothing moves nothing: where the configuration has owners, a file that none of them
-names is an error, and so is a kind that acts in the whole cluster in a folder of single namespaces.
+A path without an owner moves nothing: if the configuration has owners, a file that none of them
+names is an error. So is a kind that acts in the whole cluster in a folder of single namespaces.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _takes_all(value: dict[str, object], spec: dict[str, object]) -> bool:
 
 
 def missing_owners(intents: Iterable[Intent], settings: Settings) -> list[Finding]:
-    """One warning where several folders act in several namespaces and nothing binds them."""
+    """One warning if several folders act in several namespaces and no owners bind them."""
     acting = [intent.ref for intent in intents if intent.ref.namespace]
     namespaces = sorted({ref.namespace for ref in acting})
     folders = {ref.file.rpartition("/")[0] for ref in acting}

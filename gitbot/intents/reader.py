@@ -43,7 +43,7 @@ from gitbot.model.names import IntentRef
 from gitbot.model.words import nearest
 from gitbot.settings import Settings
 
-# A proposal lists every move: enough for 4,000 of them, whose file nobody writes by hand.
+# A proposal lists every move. This is enough for 4,000 moves; people do not write these files.
 PROPOSAL_BUDGET = Budget(bytes=4 * 1024 * 1024, nodes=200_000)
 _WINDOW: Path = ("spec", "window")
 
@@ -63,7 +63,7 @@ def read_intents(
     """The valid intents of a cluster and everything that is wrong with its files.
 
     `files` maps repository paths below `intents/<cluster>/` to contents; a README among them is
-    ignored. A document with an error is not in the set, and callers do nothing while there is one.
+    ignored. A document with an error is not in the set. Callers do nothing while there is an error.
     """
     reading = _Reading(settings, cluster)
     for file in sorted(filter(is_ours, files)):

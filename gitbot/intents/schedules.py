@@ -67,7 +67,7 @@ def check_times(report: Report, path: Path, spec: ScheduleSpec, zone: str | None
         _report(report, path, problem)
 
 
-# What the calendar's words are about: found (before a colon), expected.
+# What each of the calendar's codes found (before the colon) and expected.
 _WORDS = {
     "calendar/start-in-gap": ("a start in a gap", "a time that exists"),
     "calendar/never-occurs": ("a schedule without occurrence", "at least one"),

@@ -118,7 +118,7 @@ def compile_drain(
 
 
 def _over(intent: Intent, spec: MaintenanceWindowSpec, drain: str, past: Past) -> Iterator[Finding]:
-    """An occurrence that has ended stands in a window that says something else since."""
+    """An occurrence has ended, and its window was edited since."""
     known, cancelled = past.started.get(drain, ""), drain in past.cancelled
     if drain not in past.finished or known == intent.spec_digest or not (known or cancelled):
         return

@@ -1,4 +1,4 @@
-"""FreezeWindows to the VMs and times in which nothing moves."""
+"""FreezeWindows to the VMs and times that gitbot must not touch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def compile_freezes(
     now: int,
     zone: str | None = None,
 ) -> tuple[tuple[Freeze, ...], tuple[Finding, ...]]:
-    """Freezes that are open or to come, for the VMs of the snapshot, in order of refs."""
+    """Freezes that are open or still to come, for the VMs of the snapshot, in order of refs."""
     instances = snapshot if isinstance(snapshot, Instances) else Instances.of(snapshot)
     freezes: list[Freeze] = []
     findings: list[Finding] = []

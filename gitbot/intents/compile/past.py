@@ -12,7 +12,7 @@ class Past:
 
     `finished` never run again; `started` maps ids whose moves have begun (finished ones included)
     to the digest of the approved spec, "" if unknown; `highest_moves` are the highest move numbers
-    so far; `cancelled` are those of `finished` that a person cancelled.
+    so far; `cancelled` are the finished ones that a person cancelled.
     """
 
     finished: frozenset[str] = frozenset()

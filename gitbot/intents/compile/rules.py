@@ -194,7 +194,7 @@ def _members_findings(
 
 
 class _Keys:
-    """What is wrong with topology keys on a cluster, found out once for each key."""
+    """What is wrong with topology keys on a cluster. Each key is checked once."""
 
     def __init__(self, instances: Instances) -> None:
         self._domains = instances.domains
@@ -218,9 +218,9 @@ class _Keys:
 
 
 def _nodes_for_vms(instances: Instances) -> frozenset[str] | None:
-    """The nodes on which VMs run or could run; None if no node tells.
+    """The nodes on which VMs run or could run; None if no node has the label.
 
-    KubeVirt labels each node on which it runs, with "false" while none can start there. Nodes
+    KubeVirt labels each node on which it runs, with "false" while no VM can start there. Nodes
     without the label (a control plane, for example) never get VMs, so rules may ignore them.
     """
     nodes = instances.domains.nodes.items()

@@ -10,7 +10,7 @@ from gitbot.model.instants import FOREVER, Interval, intersect
 from gitbot.model.problem import ALWAYS
 
 HORIZON = 400 * 86400
-"""How far ahead occurrences are looked at, in seconds: more than a year."""
+"""How far ahead we look for occurrences, in seconds: more than a year."""
 
 MAX_OPENINGS = 100
 """How many openings of one schedule count: enough for any plan, and bounded work."""
@@ -35,7 +35,7 @@ def drain_occurrence(
 ) -> Occurrence | None:
     """The occurrence of a scheduled window with that id, else the one that is open or comes next.
 
-    An ended occurrence is found by its id only while its end is less than HORIZON ago.
+    Finds an ended occurrence by its id only if it ended less than HORIZON ago.
     """
     if window.schedule is None:
         return None

@@ -129,7 +129,7 @@ def check(report: Report) -> None:
 
 
 def _without_restart(finding: Finding) -> Finding:
-    """What to do instead, for wishes that other tools grant by a restart."""
+    """What to do instead, for requests that other tools fulfil by a restart."""
     words = finding.key_path.rpartition(".")[2].lower()
     if not finding.code.endswith("/unknown-field") or words not in _OFFLINE:
         return finding
