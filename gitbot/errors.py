@@ -64,7 +64,7 @@ class RepositoryError(GitbotError):
 
 
 class UnreachableError(RepositoryError):
-    """The remote did not answer, or did not let us in: nothing is known of what it holds."""
+    """The remote did not answer, or did not let us in: its content is unknown."""
 
 
 class ConflictError(RepositoryError):

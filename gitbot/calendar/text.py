@@ -26,7 +26,7 @@ LOCAL_TIME = rf"{DATE}T[0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}})?"
 OFFSET = r"(Z|[+-][0-9]{2}:[0-9]{2})"
 INSTANT = rf"{LOCAL_TIME}{OFFSET}"
 _EXISTS = "a date and time that exist"
-_KEPT = 4096  # files say the same again and again
+_KEPT = 4096  # files repeat the same texts
 _SECONDS = (7 * DAY, DAY, 3600, 60, 1)
 
 
@@ -40,7 +40,7 @@ def duration(text: str) -> int:
 
 @lru_cache(maxsize=_KEPT)
 def duration_or_zero(text: str) -> int:
-    """As `duration`, where PT0S means: no time at all."""
+    """As `duration`, but also takes PT0S, which means no time at all."""
     match = re.fullmatch(DURATION, text)
     if match is None or text.endswith(("P", "T")):
         raise Refusal(

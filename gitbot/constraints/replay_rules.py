@@ -23,7 +23,7 @@ class RuleWatch:
         self._worse: set[int] = set()
 
     def findings(self, number: int) -> Iterator[Finding]:
-        """What this move, or one beside it, makes worse: each state compared with the one before."""
+        """What this move, or one beside it, makes worse: each state compared to the one before."""
         moves, before = self._order.moves, self._order.before[number]
         ended = [other for other in self._seen if before >> other & 1]
         beside = [other for other in self._seen if not before >> other & 1]

@@ -1,7 +1,7 @@
 """Errors of a decoder, put into words at their places.
 
-It takes pydantic's error records (`type`, `loc`, `ctx`) as plain mappings, and the JSON Schema of
-the kind, which knows the names and contents of fields. See `fields.decode`.
+It takes pydantic's error records (`type`, `loc`, `ctx`) as plain mappings, and the kind's JSON
+Schema, which knows the names and contents of fields. See `fields.decode`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def report_errors(
         if report.silent(path) or path in report.nothing:
             continue
         if error["type"] == "too_short" and (value or path in report.document.holes):
-            continue  # its items are wrong, each with its own error; their number is not
+            continue  # its items have their own errors; their number is right
         if error["type"] == "missing" and path[:-1] in report.document.holes:
-            continue  # it may be there, under a key that is refused
+            continue  # it may exist under a refused key
         _one(report, path, error, fields)
 
 

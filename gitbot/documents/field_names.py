@@ -16,8 +16,8 @@ _SHAPES = {
     "array": "a list",
     "object": "a mapping",
 }
-_EXAMPLES = {"topologyKey": "topology.kubernetes.io/zone"}  # where that of the type misleads
-_SUGGESTIONS = 200  # unknown fields of one document that are compared with the known ones
+_EXAMPLES = {"topologyKey": "topology.kubernetes.io/zone"}  # if the example of the type misleads
+_SUGGESTIONS = 200  # at most so many unknown fields of a document are compared with the known ones
 
 
 class FieldNames:

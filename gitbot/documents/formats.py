@@ -24,7 +24,7 @@ CONCERN = r"[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?"
 LABEL_VALUE = rf"({QUALIFIED})?"
 BAD_PATH = r"[\x00-\x1f\\\x7f]|(^|/)(\.{0,2}|\.git)(/|$)"
 _GITHUB_REPOSITORY = r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}"
-_KEPT = 4096  # files say the same again and again
+_KEPT = 4096  # files repeat the same texts
 
 
 @lru_cache(maxsize=_KEPT)

@@ -25,7 +25,7 @@ from gitbot.documents.text import decode, name_of_character, text_of
 from gitbot.model.findings import Finding, sort_key
 
 _NEXT_DOCUMENT = re.compile(r"^---(?=\s|$)", re.MULTILINE)
-_MOST = 100  # findings of one sort that may come by the thousand in a file of rubbish
+_MOST = 100  # at most so many findings of one sort: a garbage file could have thousands
 _ODD_SPACES = frozenset("\u00a0\u1680\u202f\u205f\u3000") | {chr(c) for c in range(0x2000, 0x200C)}
 _ODD_INDENT = re.compile(r"^ *([\u00a0\u1680\u2000-\u200b\u202f\u205f\u3000])", re.MULTILINE)
 

@@ -22,7 +22,7 @@ _RAW = re.compile(
 )
 _IN_TEXT = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI}\ud800-\udfff]")
 _SUSPECT = re.compile(rf"[\\{BIDI}]")
-_MOST = 1000  # refused characters of one file that are named
+_MOST = 1000  # at most so many refused characters of one file are named
 _NAMES = {
     "\r": "a carriage return without line feed",
     "\x85": "the line break U+0085",

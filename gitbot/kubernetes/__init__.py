@@ -1,4 +1,4 @@
-"""Words that everything speaks: Kubernetes objects, names, labels, selectors, quantities, phases.
+"""Words that every room uses: Kubernetes objects, names, labels, selectors, quantities, phases.
 
-Pure functions over plain JSON. This room knows no cluster, no client and nothing of gitbot.
+Pure functions over plain JSON. This room does not know a cluster, a client or the rest of gitbot.
 """

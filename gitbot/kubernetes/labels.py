@@ -25,7 +25,7 @@ _KEY_EXAMPLES = (
 
 
 def subdomain_problems(text: str) -> list[str]:
-    """For an RFC 1123 subdomain: names of objects, prefixes of label keys."""
+    """The problems of an RFC 1123 subdomain: names of objects, prefixes of label keys."""
     found = [] if len(text) <= 253 else ["must be no more than 253 characters"]
     if _SUBDOMAIN.fullmatch(text) is None:
         found.append(
@@ -37,7 +37,7 @@ def subdomain_problems(text: str) -> list[str]:
 
 
 def label_key_problems(text: str) -> list[str]:
-    """For a qualified name: optional subdomain and slash, then a name of up to 63 characters."""
+    """The problems of a qualified name: optional subdomain and slash, then up to 63 characters."""
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
         text = (
@@ -60,7 +60,7 @@ def label_key_problems(text: str) -> list[str]:
 
 
 def label_value_problems(text: str) -> list[str]:
-    """For a label's value: empty, or up to 63 characters."""
+    """The problems of a label's value: empty, or up to 63 characters."""
     found = [] if len(text) <= 63 else ["must be no more than 63 characters"]
     if _VALUE.fullmatch(text) is None:
         found.append(

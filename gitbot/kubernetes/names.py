@@ -8,8 +8,7 @@ from typing import NamedTuple
 class NamespacedName(NamedTuple):
     """The name of a namespaced object, ordered by (namespace, name) in code points.
 
-    A tuple and not a dataclass: the planner looks names up constantly, and a dataclass hashes in
-    Python.
+    It is a tuple because the planner looks names up constantly, and a dataclass hashes in Python.
     """
 
     namespace: str

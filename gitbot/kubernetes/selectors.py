@@ -192,7 +192,7 @@ class NodeMatcher:
         return self.matches_labels(labels) and all(item.accepts(name) for item in self.fields)
 
     def matches_labels(self, labels: Mapping[str, str]) -> bool:
-        """Like `matches`, for when no name is known: matchFields are ignored."""
+        """Like `matches`, but without a name: ignores matchFields."""
         return self.usable and all(item.accepts(labels.get(item.key)) for item in self.expressions)
 
     @property

@@ -51,8 +51,8 @@ def predict_eviction(vmi: KubernetesObject, kubevirt: KubernetesObject | None = 
     """What a drain of its node would do to this VM.
 
     `restart`: the guest shuts down with the pod, and starts elsewhere if its run strategy asks for
-    that. `wait`: KubeVirt refuses and does nothing more; somebody else has to move the VM before
-    the drain can continue.
+    that. `wait`: KubeVirt refuses and does nothing more; the drain can continue only after somebody
+    else has moved the VM.
     """
     match eviction_strategy(vmi, kubevirt):
         case "LiveMigrate":

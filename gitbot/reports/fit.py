@@ -66,8 +66,8 @@ def _size(text: str) -> int:
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _DETAILS = re.compile(r"<(/?)details\b", re.IGNORECASE)
 _CLOSED = "\n</details>"
-_ROOM = 200  # characters kept for what closes
-_LONGEST_FENCE = 40  # a longer one is cut away whole
+_ROOM = 200  # characters kept for the closing marks
+_LONGEST_FENCE = 40  # a longer fence is cut away completely
 
 
 def cut_markdown(text: str, limit: int, end: str) -> str:
@@ -76,7 +76,7 @@ def cut_markdown(text: str, limit: int, end: str) -> str:
         return text
     kept = text[: limit - len(end) - _ROOM]
     newline = kept.rfind("\n")
-    if newline > len(kept) * 15 // 16:  # no more than that is given up to cut between lines
+    if newline > len(kept) * 15 // 16:  # at most this share is given up to cut between lines
         kept = kept[:newline]
     fence, start, depth = _left_open(kept)
     if len(fence) > _LONGEST_FENCE:

@@ -1,4 +1,4 @@
-"""The field tree: which fields of a Kubernetes object a snapshot keeps, and their types.
+"""The field tree: the fields of a Kubernetes object that a snapshot keeps, and their types.
 
 Each kind has one tree. Masking, the checks of objects that no API server has seen, and the types
 that decode an API server's pages all use it. Fields outside the tree are never decoded: environment
@@ -17,11 +17,11 @@ from typing import Any, TypeAlias
 class How(Enum):
     """How a branch is treated, besides its fields."""
 
-    WHOLE = "kept as it is, with fields that the tree does not name; those it names are checked"
+    WHOLE = "kept as it is, even fields that the tree does not name; the named fields are checked"
     SHARED = "most objects of the kind have it in common: rows keep it once for all of them"
     AS_SENT = "rows keep the JSON text that the server sent"
     ALWAYS = "held to its type even if the API server sent it: the reader itself uses it"
-    FILTERED = "annotations: those of ANNOTATIONS and ANNOTATION_PREFIXES alone are kept"
+    FILTERED = "annotations: only ANNOTATIONS and ANNOTATION_PREFIXES are kept"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ def shared(tree: Tree) -> Branch:
 
 
 HOOK_SIDECARS = "hooks.kubevirt.io/hookSidecars"
-"""Kept as a list of images alone: each sidecar has requests, its arguments are private."""
+"""Kept as a list of images only: each sidecar has requests, and its arguments are private."""
 
 ANNOTATIONS = frozenset(
     {

@@ -79,12 +79,12 @@ def passed_over(objects: Iterable[KubernetesObject]) -> Mapping[str, int]:
 
 def _passed_over(obj: KubernetesObject) -> str:
     kind, found = kind_of(obj), str(obj.get("kind"))
-    if not kind:  # a kind of ours in a group of somebody else is another kind
+    if not kind:  # a known kind in another API group is a different kind
         group = obj.get("apiVersion") or "no apiVersion"
         return f"{found} ({group})" if found in RESOURCES else found
     metadata = obj.get("metadata")
     if not isinstance(metadata, Mapping) or not metadata.get("name"):
-        return ""  # refused later, in better words
+        return ""  # refused later, with a better message
     if belongs(kind, obj, name_of(obj)):
         return ""
     return f"{kind} that has ended" if kind == "Pod" else kind

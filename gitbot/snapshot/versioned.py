@@ -51,7 +51,7 @@ _written = msgspec.json.Decoder(_Written)
 def read_written(text: bytes) -> ClusterSnapshot | None:
     """The snapshot in a file as gitbot writes it: `read_versioned`, quickly and with less memory.
 
-    None for any other text, and wherever the digest is another one.
+    None for any other text, and if the digest differs.
     """
     try:
         found = _written.decode(text)
@@ -99,7 +99,7 @@ def read_versioned(file: str, value: Mapping[str, Any]) -> ClusterSnapshot:
             _text(file, f"absentKinds[{number}]", kind)
             for number, kind in enumerate(_list(file, "absentKinds", value.get("absentKinds")))
         ],
-        checked=not declared,  # one without a digest was written by hand
+        checked=not declared,  # a file without a digest was written by hand
     )
     if declared and declared not in (snapshot.digest, digest_of(cluster, grouped)):
         raise SnapshotError(

@@ -89,7 +89,7 @@ class Stage:
         )
 
     def runner(self, *, factor: int, monotonic: Callable[[], float]) -> Runner:
-        """What lets the cluster's time pass, so many times as fast as ours."""
+        """Lets the cluster's time pass, `factor` times as fast as ours."""
         return Runner(self.face, factor=factor, monotonic=monotonic)
 
     def pull(self, number: int) -> PullRequest:

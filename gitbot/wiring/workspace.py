@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gitbot.workflows.shell import Progress, Shell
 
 
-_CONFIGURATIONS_BACK = 50  # commits in which a configuration without errors is looked for
+_CONFIGURATIONS_BACK = 50  # search at most so many commits for a configuration without errors
 OWN_NAME = ("gitbot", "gitbot@placement.gitbot.dev")
 
 
@@ -259,7 +259,7 @@ def _settings_despite(root: Path) -> Settings:
 
 
 def _newest_settings(repository: Repository, rev: str, data: bytes, *, forgiving: bool) -> Settings:
-    """The configuration in `data`; if it has errors and that may be, the newest one without."""
+    """The configuration in `data`. If `forgiving` and it has errors, the newest one without."""
     try:
         return _settings(data)
     except InvalidInput:
