@@ -172,7 +172,7 @@ class Settings(Value):
         default=ForgeSettings.model_construct(), description="Where pull requests live."
     )
     mode: Literal["Enforce", "Observe"] = Field(
-        default="Enforce", description="Observe: plans and comments, applies nothing."
+        default="Observe", description="Observe: plans and comments, applies nothing."
     )
     approval: Literal["Plan", "Intent"] = Field(
         default="Plan", description="What merging approves: the shown plan, or any permitted plan."
@@ -212,6 +212,15 @@ class Settings(Value):
         strict=False,
         description="Which folder acts in which namespaces; empty: every folder in all of them.",
     )
+
+    @property
+    def applies(self) -> bool:
+        return self.mode == "Enforce"
+
+    @property
+    def mode_is_missing(self) -> bool:
+        """Whether the file leaves the mode to the default."""
+        return "mode" not in self.model_fields_set
 
     def cluster(self, name: str) -> ClusterSettings | None:
         return next((cluster for cluster in self.clusters if cluster.name == name), None)

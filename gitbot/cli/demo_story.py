@@ -203,6 +203,7 @@ spec:
     timeZone: Europe/Madrid
   forge: {type: local, repository: origin, baseBranch: main}
   proposals: {stabilize: PT0S}
+  mode: Enforce
 """
 
 READ_ME = """\

@@ -6,7 +6,7 @@ from gitbot.model.names import CONFIGURATION_FILE
 
 _CONFIGURATION = """\
 # The configuration of gitbot. Only clusters[].name is required; everything else shown here
-# is at its default. Durations: P3D three days, PT15M fifteen minutes.
+# is at its default, the mode included. Durations: P3D three days, PT15M fifteen minutes.
 apiVersion: placement.gitbot.dev/v1alpha1
 kind: Configuration
 metadata: {name: default}

@@ -55,7 +55,7 @@ def _look(shell: Shell, request: str, output: str) -> tuple[StatusResult, str]:
 def shown(result: StatusResult, output: str) -> str:
     """The page as text without a final line feed, or a document."""
     if output in ("table", "wide"):
-        return table(result, wide=output == "wide")
+        return f"{result.cluster}, mode {result.mode}\n\n{table(result, wide=output == 'wide')}"
     from gitbot.workflows.ask import status_document  # noqa: PLC0415 - keeps --help quick
 
     return document_text(status_document(result), output)

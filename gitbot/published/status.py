@@ -128,6 +128,7 @@ class PublishedStatus(Document, frozen=True, kw_only=True):
     not_read: Annotated[str, Meta(description="Why the cluster could not be read.")]
     commit: Annotated[str, Meta(description="The commit of the base branch whose intents count.")]
     broken: Annotated[list[str], Meta(description="Errors of the tip of the base branch.")]
+    mode: Annotated[str, Meta(description="Enforce, or Observe: applies nothing.")]
     stop: Annotated[str, Meta(description='Why nothing starts; "" if something may.')]
     stops: list[StopReason]
     requests: list[RequestLine]

@@ -104,11 +104,12 @@ def _summary(diff: Diff) -> list[str]:
     expires = format_instant(diff.expires_at)
     taken = f"{format_instant(plan.snapshot.taken_at)} ({diff.snapshot_age})"
     happens = sentence(plan)
+    mode = "mode Enforce" if diff.applies else _OBSERVE
     return [
         state,
         *([f"{inert.markdown(happens)}. {_IF_IT_FAILS}"] if happens else []),
         f"**{diff.counts}**{_duration(diff)}",
-        f"plan {inert.code(diff.digest)} · snapshot {taken} · approve before {expires}",
+        f"plan {inert.code(diff.digest)} · snapshot {taken} · approve before {expires} · {mode}",
     ]
 
 
@@ -127,6 +128,7 @@ _IF_IT_FAILS = (
     "If a move fails, its VM keeps running where it is, the rest of its group is withdrawn, and"
     " gitbot proposes what is left."
 )
+_OBSERVE = "**mode Observe: nothing moves until `.gitbot.yaml` says `mode: Enforce`**"
 _FINDINGS = ("severity", "where", "finding")
 _MOVES = ("VM", "from", "to", "memory", "about", "why", "checks")
 _HOLDS = ("VM", "reason", "what to do")

@@ -72,6 +72,7 @@ class Diff:
     manifests: tuple[Manifest, ...]
     previews: tuple[Preview, ...]
     commands: tuple[str, ...]
+    applies: bool = True  # False in mode Observe
 
     @property
     def queue(self) -> str:
@@ -130,6 +131,7 @@ def placement_diff(
     previews: Iterable[Preview] = (),
     commands: Iterable[str] = (),
     zone_key: str = ZONE,
+    applies: bool = True,
 ) -> Diff:
     ordered = tuple(sorted(findings, key=sort_key))
     required = [rule for rule in plan.rules if rule.required]
@@ -148,6 +150,7 @@ def placement_diff(
         manifests=tuple(manifests),
         previews=tuple(previews),
         commands=tuple(commands) or default_commands(plan),
+        applies=applies,
     )
 
 

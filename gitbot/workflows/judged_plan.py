@@ -89,6 +89,7 @@ def judge_plan(
         manifests=manifests,
         previews=previews,
         zone_key=problem.zone_key,
+        applies=revision.settings.applies,
     )
     inputs = plan_inputs(revision.settings, revision.commit)
     return JudgedPlan(

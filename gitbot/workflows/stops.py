@@ -7,14 +7,22 @@ clocks are taken out of the records; with a large one nobody knows which came fi
 from __future__ import annotations
 
 from gitbot.errors import GitbotError
+from gitbot.settings import Settings
 from gitbot.workflows.shell import Shell
 
 MAX_SKEW = 30  # seconds between two clocks
-OBSERVE = "mode Observe applies nothing"
 UNREADABLE = "the stop flag cannot be read"
 SKEWED = "the API server's clock is"
 FORGE_SKEWED = "the forge's clock is"
 UNKNOWN = (UNREADABLE, SKEWED, FORGE_SKEWED)
+
+
+def observes(settings: Settings) -> str:
+    """Why the configuration lets nothing start, or ""."""
+    if settings.applies:
+        return ""
+    missing = " (the default: .gitbot.yaml has no mode)" if settings.mode_is_missing else ""
+    return f"mode Observe applies nothing{missing}"
 
 
 def forge_skew(shell: Shell) -> str:

@@ -14,6 +14,7 @@ spec:
   clusters:
     - name: prod
       timeZone: Europe/Berlin
+  mode: Enforce
 """
 _REQUEST = """\
 apiVersion: placement.gitbot.dev/v1alpha1

@@ -20,6 +20,7 @@ spec:
   - name: CLUSTER
     timeZone: Europe/Madrid
   proposals: {stabilize: PT0S}
+  mode: Enforce
 """
 
 

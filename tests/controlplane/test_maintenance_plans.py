@@ -47,6 +47,7 @@ spec:
     timeZone: UTC
     limits: {parallel: 64, perSourceNode: 16, perTargetNode: 16, perZone: 64, reserve: 1}
   proposals: {stabilize: PT0S, perVmCooldown: PT0S, maxOpen: 100}
+  mode: Enforce
 """
 LIMITS = {"parallelMigrationsPerCluster": 64, "parallelOutboundMigrationsPerNode": 16}
 """High, so that many moves start on one look; ten nodes have more VMs than that still."""

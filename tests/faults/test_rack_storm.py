@@ -91,6 +91,7 @@ def a_story() -> tuple[Story, WatchedPort]:
 metadata: {{name: default}}
 spec:
   clusters: [{{name: rack, limits: {{parallel: 5, reserve: 1}}}}]
+  mode: Enforce
 """
     repository.write_commit(
         branch="main",

@@ -29,6 +29,7 @@ metadata: {name: default}
 spec:
   clusters:
   - name: iberia
+  mode: Enforce
 """
 
 

@@ -36,6 +36,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "plan says how far it is, and Ctrl-C prints the best plan so far": 200,
     "status and doctor say what releases a cordon; doctor names who grants reviews": 75,
     "the canary of a node validation is brought home": 50,
+    "a missing mode is Observe, and status and comments name the mode": 40,
 }
 SIMULATION = 9_000
 MODULE = 350

@@ -52,7 +52,7 @@ from gitbot.workflows.pauses import (
 from gitbot.workflows.propose import NotPlanned, not_planned
 from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.stops import OBSERVE, UNKNOWN, UNREADABLE, cluster_stop, forge_skew
+from gitbot.workflows.stops import UNKNOWN, UNREADABLE, cluster_stop, forge_skew, observes
 
 ASK_FORGE = 60  # seconds after which the forge is asked again even if nothing was merged
 MAX_RUNTIME = 3600
@@ -303,8 +303,8 @@ def stop_reason(run: _Pass, *, start: bool = True) -> str:
     """Why nothing may start now, or "". Everything stops if something cannot be read."""
     if not start:
         return "nothing is started by this command"
-    if run.base.settings.mode == "Observe":
-        return OBSERVE
+    if observe := observes(run.base.settings):
+        return observe
     reason = ledger_stop(run.journal.ledger, run.shell.cluster_name)
     return reason or forge_skew(run.shell) or cluster_stop(run.shell)
 

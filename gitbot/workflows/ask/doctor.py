@@ -55,7 +55,13 @@ def repository_checks(shell: Shell, *, rehearse: Callable[[], None]) -> tuple[Ch
 def _base(shell: Shell) -> Iterable[Check]:
     base = shell.read_base(base_head(shell))
     yield passed("configuration/base", f"{shell.base_branch} is at {base.commit[:12]} and valid")
-    if base.settings.mode == "Observe":
+    if base.settings.mode_is_missing:
+        fix = "write mode: Enforce in .gitbot.yaml to have approved moves carried out, else Observe"
+        words = (
+            "no mode is written, and the default is Observe: plans and comments, applies nothing"
+        )
+        yield warned("configuration/mode", words, fix)
+    elif not base.settings.applies:
         fix = "write mode: Enforce in .gitbot.yaml when you trust what the comments show"
         yield warned("configuration/mode", "mode Observe: plans and comments, applies nothing", fix)
     else:
@@ -67,7 +73,7 @@ def _ledger(shell: Shell) -> Iterable[Check]:
     count = len(ledger.events)
     words = f"{count} {'entry' if count == 1 else 'entries'}, the chain is whole"
     yield passed("ledger/read", words)
-    enforces = shell.read_base(base_head(shell)).settings.mode == "Enforce"
+    enforces = shell.read_base(base_head(shell)).settings.applies
     if enforces and not any(
         isinstance(event, MoveEvent) for event in ledger.requests(shell.cluster_name)
     ):
@@ -153,13 +159,12 @@ def rights_checks(questions: Questions, settings: Settings) -> tuple[Check, ...]
 
 
 def _rights(questions: Questions, settings: Settings) -> Iterable[Check]:
-    observes = settings.mode == "Observe"
     for name, group, role, good in _GRANTS:
         missing = questions.missing(group)
         fix = f"a cluster administrator gives it: {APPLY_RBAC}, or binds role {role} to the account"
         if not missing:
             yield passed(name, good)
-        elif group == "move" and observes:
+        elif group == "move" and not settings.applies:
             message = f"not allowed: {', '.join(missing)}; mode Observe does not need it"
             yield warned(name, message, fix)
         else:

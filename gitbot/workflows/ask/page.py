@@ -20,6 +20,7 @@ def status_document(result: StatusResult) -> PublishedStatus:
         "notRead": result.not_read,
         "commit": result.commit,
         "broken": result.broken,
+        "mode": result.mode,
         "stop": result.stop,
         "stops": [
             {

@@ -39,7 +39,7 @@ from gitbot.workflows.propose import (
     not_planned,
 )
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.stops import OBSERVE
+from gitbot.workflows.stops import observes
 
 NOTHING = "nothing is approved: "
 _FAILED = (RequestState.FAILED, RequestState.PARTIAL, RequestState.EXPIRED)
@@ -115,6 +115,7 @@ class StatusResult:
     not_planned: tuple[NotPlanned, ...] = ()
     not_read: str = ""
     zone: str = "UTC"
+    mode: str = "Enforce"
 
     @property
     def unplanned(self) -> Mapping[str, tuple[NamespacedName, ...]]:
@@ -152,11 +153,11 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
     pulls = shell.own_pulls()
     away = away_from_home(seen, pulls)
     approved = seen.approvals.approved
-    observe = OBSERVE if seen.base.settings.mode == "Observe" else ""
     return StatusResult(
         cluster=shell.cluster_name,
         now=seen.now,
-        stop=seen.stop or observe,
+        stop=seen.stop or observes(seen.base.settings),
+        mode=seen.base.settings.mode,
         commit=readable.commit,
         broken=readable.broken,
         stops=stop_lines(seen, broken=bool(readable.broken)),
@@ -275,6 +276,6 @@ def _is_new(item: Approved, record: RequestRecord) -> bool:
 
 def apply_command(seen: Look) -> str:
     """The command that carries on with approved work."""
-    if seen.base.settings.mode == "Observe":
+    if not seen.base.settings.applies:
         return ENFORCE
     return RESUME if seen.stop else "gitbot apply"

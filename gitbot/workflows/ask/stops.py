@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gitbot.execution.state import ledger_stop, not_understood
 from gitbot.model.events import StopSet
 from gitbot.workflows.look import Look
-from gitbot.workflows.stops import OBSERVE, UNREADABLE
+from gitbot.workflows.stops import UNREADABLE, observes
 
 RESUME = "gitbot resume --by NAME"
 LOOK_AT_BASE = "git pull && gitbot lint"
@@ -44,5 +44,5 @@ def _lines(seen: Look, *, broken: bool) -> Iterator[StopLine]:
         yield StopLine(reason=seen.stop, next_command=command)
     if broken:
         yield StopLine(reason="the base branch has errors", next_command=LOOK_AT_BASE)
-    if seen.base.settings.mode == "Observe":
-        yield StopLine(reason=OBSERVE, next_command=ENFORCE)
+    if observe := observes(seen.base.settings):
+        yield StopLine(reason=observe, next_command=ENFORCE)

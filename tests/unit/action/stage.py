@@ -23,6 +23,7 @@ spec:
   - {name: iberia, timeZone: Europe/Madrid}
   forge: {type: local, repository: ../forge.git}
   proposals: {stabilize: PT0S}
+  mode: Enforce
 """
 REQUEST = """\
 apiVersion: placement.gitbot.dev/v1alpha1

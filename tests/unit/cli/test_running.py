@@ -99,7 +99,8 @@ def test_json_comes_with_its_kind(story: Story, run: Run) -> None:
 
 
 def test_status_says_what_waits_and_what_to_type(story: Story, run: Run) -> None:
-    assert run("status").stdout == "nothing is running, and nothing waits\n"
+    expected = "iberia, mode Enforce\n\nnothing is running, and nothing waits\n"
+    assert run("status").stdout == expected
     run("propose")
     assert "pull request 1 is open" in run("status").stdout
     story.merge()

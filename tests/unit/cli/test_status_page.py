@@ -69,7 +69,8 @@ def test_broken_intents_are_one_section_and_the_rest_is_shown(desk: Desk) -> Non
     good = desk.git("rev-parse", "HEAD").strip()
     desk.commit(rule=BROKEN)
     page = out(desk, "status", code=1)
-    first, *rest = page.splitlines()
+    mode, _, first, *rest = page.splitlines()
+    assert mode == "iberia, mode Enforce"
     assert first == f"Broken intents (gitbot does nothing; below are those of {good[:12]}):"
     assert rest[0].startswith("  intents/iberia/rule.yaml:4:1: spec.selector: found nothing")
     assert "stopped: the base branch has errors; next: git pull && gitbot lint" in rest
@@ -128,6 +129,8 @@ def test_a_request_given_shows_that_request_alone(desk: Desk) -> None:
     merge(desk, 1)
     alone = out(desk, "status", JUMP)
     assert alone.splitlines() == [
+        "iberia, mode Enforce",
+        "",
         "Merged, not applied yet:",
         f"pull request 1 is merged ({JUMP}); next: gitbot apply",
     ]

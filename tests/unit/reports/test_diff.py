@@ -341,3 +341,14 @@ def test_one_sentence_says_what_happens(request_id: str, kind: str, said: str) -
     )
     assert sentence(replace(plan, moves=(only,))) == said
     assert sentence(replace(plan, moves=())) == ""
+
+
+@pytest.mark.parametrize(
+    ("applies", "words"),
+    [
+        (True, " · mode Enforce\n"),
+        (False, "**mode Observe: nothing moves until `.gitbot.yaml` says `mode: Enforce`**\n"),
+    ],
+)
+def test_the_comment_says_in_which_mode_gitbot_is(applies: bool, words: str) -> None:
+    assert words in markdown(replace(diff(), applies=applies))

@@ -34,7 +34,7 @@ DEFAULTS = [
     ("forge.type", "local"),
     ("forge.repository", "origin"),
     ("forge.base_branch", "main"),
-    ("mode", "Enforce"),
+    ("mode", "Observe"),
     ("approval", "Plan"),
     ("allow_auto", False),
     ("publish_snapshot", True),

@@ -33,7 +33,8 @@ spec:
 
 
 def configuration(more: str = "") -> str:
-    """A configuration whose proposals are not delayed."""
+    """A configuration whose proposals are not delayed; mode Enforce unless `more` has a mode."""
+    mode = "" if "mode:" in more else "  mode: Enforce\n"
     return f"""{HEAD}kind: Configuration
 metadata: {{name: default}}
 spec:
@@ -41,7 +42,7 @@ spec:
   - name: {CLUSTER}
     timeZone: Europe/Madrid
   proposals: {{stabilize: PT0S}}
-{more}"""
+{mode}{more}"""
 
 
 @dataclass

@@ -23,6 +23,7 @@ spec:
   - name: iberia
     timeZone: Europe/Madrid
   manifests: [{path: vms}]
+  mode: Enforce
 """
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
 RULE = f"""\

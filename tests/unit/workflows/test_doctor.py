@@ -94,6 +94,10 @@ def _observe(story: Story) -> None:
     commit(story, configuration("  mode: Observe\n"))
 
 
+def _no_mode(story: Story) -> None:
+    commit(story, configuration().replace("  mode: Enforce\n", ""))
+
+
 def _no_snapshot(story: Story) -> None:
     commit(story, configuration("  publishSnapshot: false\n"))
 
@@ -107,6 +111,7 @@ def _old(story: Story) -> None:
     [
         (_hold, {"ledger/hold": "warn"}),
         (_observe, {"configuration/mode": "warn"}),
+        (_no_mode, {"configuration/mode": "warn"}),
         (_no_snapshot, {"snapshot/published": "warn"}),
         (_old, {"snapshot/published": "fail"}),
     ],

@@ -20,6 +20,7 @@ kind: Configuration
 spec:
   clusters: [{name: prod, timeZone: Europe/Madrid}]
   forge: {type: github, repository: acme/placement}
+  mode: Enforce
 """
 PEM = f"-----BEGIN PRIVATE KEY-----\n{CANARY}\n-----END PRIVATE KEY-----"
 NAME = "acme/placement"
