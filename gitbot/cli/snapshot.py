@@ -56,5 +56,8 @@ def _summary(snapshot: ClusterSnapshot) -> str:
         f"{snapshot.cluster}: {counts['Node']} nodes, {counts['Pod']} pods, "
         f"{counts['VirtualMachineInstance']} VMIs, {snapshot.digest}"
     )
-    absent = ", ".join(snapshot.absent_kinds)
-    return f"{words}\nnot served by this cluster: {absent}" if absent else words
+    missing = (
+        ("not served by this cluster", snapshot.absent_kinds),
+        ("not read, the account may not list them", snapshot.denied_kinds),
+    )
+    return "\n".join([words, *(f"{why}: {', '.join(kinds)}" for why, kinds in missing if kinds)])

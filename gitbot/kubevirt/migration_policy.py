@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of, name_of
+from gitbot.kubernetes.quantities import whole
 from gitbot.kubevirt.configuration import setting
+from gitbot.model.decoding import decoding
 
 _DEFAULTS: Mapping[str, Any] = {
     "allowAutoConverge": False,
@@ -44,7 +46,8 @@ def matching_policy(
     """
     found = []
     for policy in policies:
-        score = _score(policy, labels_of(vmi), labels_of(namespace))
+        with decoding("MigrationPolicy", policy):
+            score = _score(policy, labels_of(vmi), labels_of(namespace))
         if score is not None:
             found.append((-score[0], -score[1], name_of(policy).name, policy))
     return min(found, key=lambda item: item[:3], default=(0, 0, "", None))[3]
@@ -70,11 +73,26 @@ def migration_settings(
 ) -> dict[str, Any]:
     """The settings of one migration: defaults, the KubeVirt object's, the policy's."""
     configured: Json = setting(kubevirt, "migrations", default={})
-    settings = {**_DEFAULTS, **configured}
-    if "allowWorkloadDisruption" not in configured:
+    set_there = {key: value for key, value in configured.items() if value is not None}
+    settings = {**_DEFAULTS, **set_there}
+    if "allowWorkloadDisruption" not in set_there:
         settings["allowWorkloadDisruption"] = settings["allowPostCopy"]
     spec: Json = at(policy, "spec", default={})
     settings |= {key: spec[key] for key in _OF_POLICY if spec.get(key) is not None}
     if spec.get("allowWorkloadDisruption") is None and spec.get("allowPostCopy") is not None:
         settings["allowWorkloadDisruption"] = spec["allowPostCopy"]
     return settings
+
+
+def most_bandwidth(settings: Mapping[str, Any]) -> int:
+    """The most that a migration may send, in bytes a second; 0 if there is no limit."""
+    return whole(settings.get("bandwidthPerMigration", 0))
+
+
+def time_to_copy(settings: Mapping[str, Any], memory: int) -> int:
+    """Seconds of copying after which KubeVirt acts; 0 if it never does.
+
+    It counts gigabytes, rounded up (getVMIMigrationDataSize in virt-launcher's manager.go). Then it
+    switches to post-copy if that is allowed, pauses the guest if that is, and else gives up.
+    """
+    return int(settings["completionTimeoutPerGiB"]) * -(-memory // 10**9)

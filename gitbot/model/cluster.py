@@ -47,7 +47,8 @@ class ClusterSnapshot(Later):
 
     `taken_at` is in seconds UTC. `objects` maps a kind of `KINDS` to its objects, sorted by
     (namespace, name) in code points. `digest` covers cluster, kinds and objects, not the time.
-    `absent_kinds` are optional kinds that the cluster does not serve: they count as "none".
+    `absent_kinds` are optional kinds that the cluster does not serve: they count as "none". So do
+    `denied_kinds`, which the account may not list.
     """
 
     cluster: str
@@ -57,6 +58,7 @@ class ClusterSnapshot(Later):
     kubernetes_version: str = ""
     resource_version: str = ""
     absent_kinds: tuple[str, ...] = ()
+    denied_kinds: tuple[str, ...] = ()
 
     def of(self, kind: str) -> Sequence[KubernetesObject]:
         return self.objects.get(kind, ())

@@ -16,6 +16,9 @@ from gitbot.errors import (
     RepositoryError,
 )
 
+BANDWIDTH = "bandwidth"
+"""The check of a move that says what makes its copy slower than the configured bandwidth."""
+
 
 class Outcome(StrEnum):
     """PASS works, WARN works but may surprise, FAIL does not work: it blocks a move."""

@@ -10,7 +10,6 @@ from gitbot.kubevirt.preflight import preflight
 from gitbot.model.diagnosis import Check, Outcome, passed, warned
 from gitbot.planner.board import Board
 from gitbot.planner.step import Obstacle, Step
-from gitbot.planner.timing import OVERHEAD_SECONDS, estimate
 
 _CODES = {
     "running": "not-running",
@@ -71,18 +70,13 @@ def checks_of(board: Board, step: Step) -> tuple[Check, ...]:
         if kept
         else "no required rule covers this VM"
     )
-    seconds = estimate(facts.memory(step.vm), facts.problem.bandwidth)
     return (
         *kubevirt_checks(board, step.vm, step.selector),
         *_quota(board, step.vm),
         *_predicted(board, step.vm),
         passed("scheduling", f"the scheduler takes the target pod on {where}, source pod counted"),
         passed("rules", rules),
-        passed(
-            "estimate",
-            f"{seconds} s: memory once at {_rate(facts.problem.bandwidth)},"
-            f" and {OVERHEAD_SECONDS} s for target pod and hand-over",
-        ),
+        *facts.copy(step.vm).checks(),
     )
 
 
@@ -104,8 +98,3 @@ def _predicted(board: Board, vm: NamespacedName) -> tuple[Check, ...]:
         text = "no running pod to look at: its requests are estimated from the VM"
         found.append(warned("estimated-requests", text))
     return tuple(found)
-
-
-def _rate(bandwidth: int) -> str:
-    mib, rest = divmod(bandwidth, 1024 * 1024)
-    return f"{bandwidth} B/s" if rest else f"{mib} MiB/s"

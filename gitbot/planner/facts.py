@@ -10,13 +10,13 @@ from gitbot.constraints.rule_check import rules_by_vm
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
-from gitbot.kubernetes.quantities import whole
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.grouping import grouped
 from gitbot.model.plan import NodeRef, VmRef
 from gitbot.model.problem import PlacementProblem, Target
 from gitbot.model.scheduling import HOSTNAME
+from gitbot.planner.timing import Copies, Copy, memory_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,7 @@ class ProblemIndex:
     twins: Mapping[str, tuple[str, ...]]  # nodes that share their hostname label with others
     moving: Mapping[NamespacedName, tuple[str, str]]
     migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
+    copies: Copies
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> ProblemIndex:
@@ -45,6 +46,7 @@ class ProblemIndex:
             twins=_twins(nodes),
             moving=_under_way(vmis, migrations),
             migrations=migrations,
+            copies=Copies(problem),
         )
 
     def rules_over(self, vm: NamespacedName) -> tuple[RuleConstraint, ...]:
@@ -78,13 +80,11 @@ class ProblemIndex:
         return frozenset(name for name in names if wanted <= labels_of(self.nodes[name]).items())
 
     def memory(self, vm: NamespacedName) -> int:
-        """Bytes of guest memory: the amount plugged now, else the spec's, else the request."""
-        vmi = self.vmis.get(vm, {})
-        for path in _MEMORY:
-            found = at(vmi, *path)
-            if found is not None:
-                return whole(found)
-        return 0
+        return memory_of(self.vmis.get(vm, {}))
+
+    def copy(self, vm: NamespacedName) -> Copy:
+        """How its memory is assumed to be copied, and how long that takes."""
+        return self.copies.of(vm, self.vmis.get(vm, {}))
 
 
 def _twins(nodes: Mapping[str, KubernetesObject]) -> Mapping[str, tuple[str, ...]]:
@@ -95,14 +95,6 @@ def _twins(nodes: Mapping[str, KubernetesObject]) -> Mapping[str, tuple[str, ...
         if host and len(names) > 1
         for name in names
     }
-
-
-_MEMORY = (
-    ("status", "memory", "guestCurrent"),
-    ("spec", "domain", "memory", "guest"),
-    ("spec", "domain", "resources", "requests", "memory"),
-    ("spec", "domain", "resources", "limits", "memory"),
-)
 
 
 def _under_way(

@@ -17,7 +17,7 @@ from gitbot.planner.checks import refused
 from gitbot.planner.facts import ProblemIndex
 from gitbot.planner.reasons import summary
 from gitbot.planner.step import Obstacle, Wish
-from gitbot.planner.timing import allowed_times, estimate
+from gitbot.planner.timing import allowed_times
 
 Late = frozenset[tuple[str, NamespacedName]]
 
@@ -126,7 +126,7 @@ def _reserved(problem: PlacementProblem, request: Request, vm: NamespacedName) -
 def _out_of_time(facts: ProblemIndex, request: Request, vm: NamespacedName) -> Obstacle | None:
     problem = facts.problem
     times = allowed_times(problem, request, vm)
-    seconds = estimate(facts.memory(vm), problem.bandwidth)
+    seconds = facts.copy(vm).seconds
     if any(time.end - time.start >= seconds for time in times):
         return None
     future = (Interval(start=problem.now, end=FOREVER),)
@@ -145,8 +145,7 @@ def _out_of_time(facts: ProblemIndex, request: Request, vm: NamespacedName) -> O
 
 
 def _deadline(facts: ProblemIndex, request: Request, vm: NamespacedName) -> Obstacle:
-    problem = facts.problem
-    seconds = estimate(facts.memory(vm), problem.bandwidth)
+    seconds = facts.copy(vm).seconds
     ends = max((item.end for item in request.allowed), default=0)
     reason = (
         f"its estimated {seconds} s do not fit into the allowed time"

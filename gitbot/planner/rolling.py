@@ -21,7 +21,6 @@ from gitbot.model.columns import Mask
 from gitbot.model.problem import EmptyNodes
 from gitbot.planner.board import Board
 from gitbot.planner.step import Step, Wish
-from gitbot.planner.timing import estimate
 
 TWICE = 20
 """One of so many VMs may move twice to save time."""
@@ -115,7 +114,7 @@ class _Shift:
                 group.waiting.remove(step)
                 group.flying += 1
                 self._count(step, 1)
-                seconds = estimate(self.board.memory(step.vm), self.board.facts.problem.bandwidth)
+                seconds = self.board.facts.copy(step.vm).seconds
                 self._later(seconds, group, step)
 
     def _crowded(self, step: Step) -> bool:

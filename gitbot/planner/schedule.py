@@ -19,7 +19,7 @@ from gitbot.model.problem import Pin
 from gitbot.planner.board import Board
 from gitbot.planner.flight import Flight, selectors
 from gitbot.planner.step import Draft, Planned
-from gitbot.planner.timing import allowed_times, estimate, first_chance
+from gitbot.planner.timing import allowed_times, first_chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class _Clock:
 
     def _waiting(self, item: Planned) -> _Waiting:
         vm, transit = item.step.vm, self.flight.air.transit
-        seconds = estimate(self.facts.memory(vm), self.facts.problem.bandwidth)
+        seconds = self.facts.copy(vm).seconds
         times = allowed_times(self.facts.problem, item.request, vm)
         terms = selectors(transit.target_pod(vm))
         quotas = vm.namespace in transit.instances.quotas

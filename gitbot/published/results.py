@@ -218,6 +218,9 @@ class PublishedSnapshot(Document, frozen=True, kw_only=True):
     absent_kinds: Annotated[
         Sequence[str], Meta(description="Kinds that the cluster does not serve.")
     ]
+    denied_kinds: Annotated[
+        Sequence[str], Meta(description="Kinds that the account may not list.")
+    ] = ()
     objects: Annotated[
         Mapping[str, Sequence[HeldObject]],
         Meta(extra_json_schema={"propertyNames": {"enum": sorted(KINDS)}}),
@@ -232,5 +235,6 @@ def snapshot_file(snapshot: ClusterSnapshot) -> PublishedSnapshot:
         kubernetes_version=snapshot.kubernetes_version,
         resource_version=snapshot.resource_version,
         absent_kinds=snapshot.absent_kinds,
+        denied_kinds=snapshot.denied_kinds,
         objects={kind: tuple(items) for kind, items in snapshot.objects.items()},
     )

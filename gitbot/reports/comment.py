@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from gitbot.model.diagnosis import Outcome
+from gitbot.model.diagnosis import BANDWIDTH, Outcome
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.grouping import grouped
 from gitbot.model.instants import format_instant
@@ -120,8 +120,13 @@ def _duration(diff: Diff) -> str:
     ends = max(wave.ends for wave in diff.plan.waves)
     return (
         f", {counted(len(diff.plan.waves), 'wave')}, estimated {format_instant(starts)} to "
-        f"{format_instant(ends)} at {diff.bandwidth // 2**20} MiB/s a migration"
+        f"{format_instant(ends)} at {diff.bandwidth // 2**20} MiB/s a migration{_slower(diff)}"
     )
+
+
+def _slower(diff: Diff) -> str:
+    slow = sum(any(check.name == BANDWIDTH for check in move.checks) for move in diff.plan.moves)
+    return f" ({counted(slow, 'move')} slower, as KubeVirt allows less)" if slow else ""
 
 
 _IF_IT_FAILS = (

@@ -11,7 +11,8 @@ class Resource:
     """One API resource.
 
     `versions` are those that gitbot reads, newest first. `required` is False if a cluster may do
-    without it (an optional API group); its kind then has no objects.
+    without it (an optional API group), `needed` if an account may do without the right to list it;
+    its kind then has no objects.
     """
 
     kind: str
@@ -20,6 +21,7 @@ class Resource:
     plural: str
     namespaced: bool
     required: bool = True
+    needed: bool = True
 
     @property
     def api_version(self) -> str:
@@ -53,6 +55,7 @@ def _resource(
     *,
     cluster_scoped: bool = False,
     required: bool = True,
+    needed: bool = True,
 ) -> Resource:
     return Resource(
         kind=kind,
@@ -61,6 +64,7 @@ def _resource(
         plural=plural,
         namespaced=not cluster_scoped,
         required=required,
+        needed=needed,
     )
 
 
@@ -75,6 +79,7 @@ _RESOURCES = (
         "migrationpolicies",
         cluster_scoped=True,
         required=False,
+        needed=False,  # only estimates get worse without it
     ),
     _resource("Namespace", "", "v1", "namespaces", cluster_scoped=True),
     _resource("Node", "", "v1", "nodes", cluster_scoped=True),

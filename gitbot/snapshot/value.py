@@ -29,6 +29,7 @@ def from_objects(
     kubernetes_version: str = "",
     resource_version: str = "",
     absent_kinds: Iterable[str] = (),
+    denied_kinds: Iterable[str] = (),
     checked: bool = False,
 ) -> ClusterSnapshot:
     """A snapshot of plain objects. Kinds that a snapshot does not keep are left out.
@@ -47,6 +48,7 @@ def from_objects(
         kubernetes_version=kubernetes_version,
         resource_version=resource_version,
         absent_kinds=absent_kinds,
+        denied_kinds=denied_kinds,
     )
 
 
@@ -58,6 +60,7 @@ def from_sorted(
     kubernetes_version: str = "",
     resource_version: str = "",
     absent_kinds: Iterable[str] = (),
+    denied_kinds: Iterable[str] = (),
 ) -> ClusterSnapshot:
     """Like `from_objects`, for objects in order. The digest is computed on first access."""
     kept = {kind: objects[kind] for kind in sorted(objects) if objects[kind]}
@@ -68,12 +71,13 @@ def from_sorted(
         kubernetes_version=kubernetes_version,
         resource_version=resource_version,
         absent_kinds=tuple(sorted(absent_kinds)),
+        denied_kinds=tuple(sorted(denied_kinds)),
     )
     return with_later(snapshot, digest=lambda: digest_of(cluster, kept))
 
 
 def digest_of(cluster: str, objects: Mapping[str, Iterable[KubernetesObject]]) -> str:
-    """`sha256:` over cluster, kinds and objects; not over time, versions or absent kinds.
+    """`sha256:` over cluster, kinds and objects; not over time, versions or kinds that are missing.
 
     It is the digest of the sorted JSON of each kind's objects as one list, computed piece by piece.
     """

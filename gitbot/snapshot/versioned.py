@@ -43,6 +43,7 @@ class _Written(msgspec.Struct, rename="camel"):
     kubernetes_version: str = ""
     resource_version: str = ""
     absent_kinds: list[str] = []
+    denied_kinds: list[str] = []
 
 
 _written = msgspec.json.Decoder(_Written)
@@ -68,6 +69,7 @@ def read_written(text: bytes) -> ClusterSnapshot | None:
             kubernetes_version=found.kubernetes_version,
             resource_version=found.resource_version,
             absent_kinds=found.absent_kinds,
+            denied_kinds=found.denied_kinds,
         )
     except (msgspec.MsgspecError, SnapshotError, ValueError, KeyError, RecursionError, Bug):
         return None
@@ -95,10 +97,8 @@ def read_versioned(file: str, value: Mapping[str, Any]) -> ClusterSnapshot:
         _taken_at(file, value.get("takenAt")),
         kubernetes_version=_optional(file, value, "kubernetesVersion"),
         resource_version=_optional(file, value, "resourceVersion"),
-        absent_kinds=[
-            _text(file, f"absentKinds[{number}]", kind)
-            for number, kind in enumerate(_list(file, "absentKinds", value.get("absentKinds")))
-        ],
+        absent_kinds=_kinds(file, value, "absentKinds"),
+        denied_kinds=_kinds(file, value, "deniedKinds"),
         checked=not declared,  # a file without a digest was written by hand
     )
     if declared and declared not in (snapshot.digest, digest_of(cluster, grouped)):
@@ -150,6 +150,11 @@ def _list(file: str, path: str, value: Any) -> list[Any]:
     if not isinstance(value, list | None):
         raise _torn(file, path, word_of(value), "a list")
     return value or []
+
+
+def _kinds(file: str, value: Mapping[str, Any], key: str) -> list[str]:
+    listed = enumerate(_list(file, key, value.get(key)))
+    return [_text(file, f"{key}[{number}]", kind) for number, kind in listed]
 
 
 def _optional(file: str, value: Mapping[str, Any], key: str) -> str:

@@ -22,6 +22,7 @@ from gitbot.errors import (
 )
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.simulation.http import kubeconfig_text
+from gitbot.snapshot import read_snapshot, write_snapshot
 from tests.contracts.cluster_scene import migration
 from tests.contracts.cluster_server import Answer, Reply, ScriptedServer, Seen, status
 
@@ -150,6 +151,15 @@ def test_a_missing_right_is_named_with_the_rule(connect: Connect, path: str, rul
     ):
         connect(server).snapshot()
     assert caught.value.hint == rule
+
+
+def test_policies_that_may_not_be_listed_are_said_and_passed_over(connect: Connect) -> None:
+    path = "/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies"
+    with ScriptedServer(times(9, path, status(403, "Forbidden", "no"))) as server:
+        snapshot = connect(server).snapshot()
+    assert snapshot.denied_kinds == ("MigrationPolicy",)
+    read = read_snapshot([("cluster.json.gz", write_snapshot(snapshot))], 0)
+    assert read.denied_kinds == snapshot.denied_kinds
 
 
 def test_a_cluster_without_kubevirt(connect: Connect) -> None:

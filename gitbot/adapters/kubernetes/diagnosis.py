@@ -36,12 +36,15 @@ class Right:
 
 
 READ = (
-    *(Right(group=each.group, resource=each.plural, verb="list") for each in LISTED),
+    *(Right(group=each.group, resource=each.plural, verb="list") for each in LISTED if each.needed),
     Right(group=EVENTS.group, resource=EVENTS.plural, verb="list"),
     *(
         Right(group="kubevirt.io", resource=RESOURCES[kind].plural, verb="get")
         for kind in ("VirtualMachineInstance", _MIGRATION)
     ),
+)
+ESTIMATE = tuple(
+    Right(group=each.group, resource=each.plural, verb="list") for each in LISTED if not each.needed
 )
 STOP_FLAG = Right(
     group="",
@@ -70,6 +73,7 @@ NEVER_USED = (
 
 GROUPS: dict[str, tuple[Right, ...]] = {
     "read": READ,
+    "estimate": ESTIMATE,
     "stop-flag": (STOP_FLAG,),
     "move": MOVE,
     "nodes": (PATCH_NODES,),
@@ -89,7 +93,7 @@ class ClusterQuestions:
         self._transport = transport
 
     def missing(self, group: str) -> tuple[str, ...]:
-        """The rights of a group (read, stop-flag, move, nodes) that the account lacks."""
+        """The rights of a group (read, estimate, stop-flag, move, nodes) that the account lacks."""
         return tuple(str(right) for right in GROUPS[group] if not self._may(right))
 
     def excess(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport, refuse, refuse_path
-from gitbot.errors import ClusterError, SnapshotError
+from gitbot.errors import ClusterError, ClusterForbidden, SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.snapshot import LISTED, KindReader, PageEnd, Resource, Rows, from_sorted
@@ -30,13 +30,14 @@ class _Attempt:
     resource_version: str = ""
     taken_at: int = 0
     rows: dict[str, Rows] = field(default_factory=dict)
+    denied: list[str] = field(default_factory=list)
 
 
 def read_cluster(transport: Transport, name: str) -> ClusterSnapshot:
     """The snapshot of a whole cluster.
 
     The first list is a consistent read; the others ask for the same resourceVersion. Raises
-    SnapshotError instead of returning a part, ClusterForbidden if a right is missing.
+    SnapshotError instead of returning a part, ClusterForbidden if a needed right is missing.
     """
     version = _kubernetes_version(transport)
     served = _served(transport)
@@ -53,6 +54,7 @@ def read_cluster(transport: Transport, name: str) -> ClusterSnapshot:
             kubernetes_version=version,
             resource_version=reading.resource_version,
             absent_kinds=[kind for kind, chosen_version in chosen.items() if not chosen_version],
+            denied_kinds=reading.denied,
         )
     raise SnapshotError(
         f"cluster {name}: the API server forgot the state {RESTARTS} times while it was read",
@@ -78,8 +80,14 @@ def _read_all(transport: Transport, chosen: dict[str, str]) -> _Attempt:
         version = chosen[resource.kind]
         if version:
             kind = KindReader(resource.kind)
-            _list(transport, resource, version, reading, kind.add)
-            reading.rows[resource.kind] = kind.rows()
+            try:
+                _list(transport, resource, version, reading, kind.add)
+            except ClusterForbidden:
+                if resource.needed:
+                    raise
+                reading.denied.append(resource.kind)
+            else:
+                reading.rows[resource.kind] = kind.rows()
     return reading
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.own_terms import own_rules
@@ -17,7 +17,7 @@ from gitbot.intents.kinds.migration_request import MigrationRequestSpec
 from gitbot.kubevirt.limits import limits_of
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
-from gitbot.model.findings import Finding, sort_key
+from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import Goal, Limits, PlacementProblem, Reservation
 from gitbot.settings import Settings
@@ -93,7 +93,19 @@ def build_problem(
         bandwidth=settings.bandwidth,
         intents=_digests(intents, {rule.ref for rule in rules}, wanted),
     )
-    return problem, tuple(sorted((*rule_findings, *freeze_findings), key=sort_key))
+    findings = (*rule_findings, *freeze_findings, *_unread(snapshot))
+    return problem, tuple(sorted(findings, key=sort_key))
+
+
+def _unread(snapshot: ClusterSnapshot) -> Iterator[Finding]:
+    """What the account could not list, and what follows from it."""
+    for kind in snapshot.denied_kinds:
+        yield Finding(
+            code="plan/unread",
+            severity=Severity.WARNING,
+            message=f"the account may not list {kind}: a move may take longer than estimated",
+            hint="give it the role gitbot-reader of deploy/rbac/20-reader.yaml",
+        )
 
 
 def effective_limits(configured: Limits, snapshot: ClusterSnapshot) -> Limits:

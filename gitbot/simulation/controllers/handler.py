@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
 from gitbot.kubernetes.quantities import whole
+from gitbot.kubevirt.migration_policy import most_bandwidth
 from gitbot.simulation.controllers.kubelet import is_ready
 from gitbot.simulation.controllers.reconciled import Reconciler, StoreView, Writer
 from gitbot.simulation.controllers.workloads import owner_key
@@ -72,7 +73,9 @@ class NodeHandler(Reconciler):
     def _times(self, key: Key, vmi: KubernetesObject) -> HandlerTimes:
         dials = self._dials()
         state: Json = at(vmi, "status", "migrationState", default={})
-        copy = max(dials.copy_minimum, estimate_seconds(_memory(vmi), dials.bandwidth))
+        most = most_bandwidth(state.get("migrationConfiguration") or {})
+        bandwidth = min(dials.bandwidth, most or dials.bandwidth)
+        copy = max(dials.copy_minimum, estimate_seconds(_memory(vmi), bandwidth))
         started = bool(state.get("startTimestamp")) and not state.get("completed")
         return HandlerTimes(
             prepare=dials.handler_step,

@@ -144,6 +144,7 @@ def _clock(shell: Shell) -> Iterable[Check]:
 
 _GRANTS = (
     ("cluster/read", "read", "gitbot-reader", "gitbot may read what a snapshot holds"),
+    ("cluster/estimate", "estimate", "gitbot-reader", "gitbot may read what estimates need"),
     ("cluster/stop-flag", "stop-flag", "gitbot-hold-reader", "gitbot may read the stop flag"),
     ("cluster/move", "move", "gitbot-mover", "gitbot may create and delete migrations"),
 )
@@ -166,6 +167,9 @@ def _rights(questions: Questions, settings: Settings) -> Iterable[Check]:
             yield passed(name, good)
         elif group == "move" and not settings.applies:
             message = f"not allowed: {', '.join(missing)}; mode Observe does not need it"
+            yield warned(name, message, fix)
+        elif group == "estimate":
+            message = f"not allowed: {', '.join(missing)}; a policy may make moves slower than said"
             yield warned(name, message, fix)
         else:
             yield failed(name, f"not allowed: {', '.join(missing)}", fix)

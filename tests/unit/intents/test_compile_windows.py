@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gitbot.intents.compile import (
@@ -226,6 +228,16 @@ def test_the_whole_problem() -> None:
         "ZoneAntiAffinity/a/db",
     ]
     assert problem.intents["MaintenanceWindow/w"].startswith("sha256:")
+
+
+def test_what_could_not_be_read_is_said() -> None:
+    snapshot = replace(snapshot_of(CROWDED), denied_kinds=("MigrationPolicy",))
+    intents = intents_of(RULE % "heal: Propose")
+    _, found = build_problem(
+        cluster="prod", settings=SETTINGS, intents=intents, snapshot=snapshot, goals=(), now=NOW
+    )
+    assert [(item.code, item.severity) for item in found] == [("plan/unread", "warning")]
+    assert "may not list MigrationPolicy" in found[0].message
 
 
 @pytest.mark.parametrize(

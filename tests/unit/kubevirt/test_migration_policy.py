@@ -4,8 +4,14 @@ from typing import Any
 
 import pytest
 
+from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import name_of
-from gitbot.kubevirt.migration_policy import matching_policy, migration_settings
+from gitbot.kubevirt.migration_policy import (
+    matching_policy,
+    migration_settings,
+    most_bandwidth,
+    time_to_copy,
+)
 
 VMI: dict[str, Any] = {"metadata": {"labels": {"app": "db", "tier": "gold"}}}
 NAMESPACE: dict[str, Any] = {"metadata": {"labels": {"team": "a"}}}
@@ -55,3 +61,28 @@ def test_a_policy_wins_over_the_cluster_and_post_copy_takes_disruption_along() -
     settings = migration_settings(kubevirt, chosen)
     assert settings["bandwidthPerMigration"] == "2Gi"
     assert (settings["allowPostCopy"], settings["allowWorkloadDisruption"]) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("configured", "spec", "bandwidth", "seconds"),
+    [
+        ({}, {}, 0, 450),
+        ({"bandwidthPerMigration": None, "completionTimeoutPerGiB": None}, {}, 0, 450),
+        ({"bandwidthPerMigration": "64Mi"}, {}, 64 << 20, 450),
+        ({"bandwidthPerMigration": "64Mi"}, {"bandwidthPerMigration": "0"}, 0, 450),
+        ({"completionTimeoutPerGiB": 800}, {"completionTimeoutPerGiB": 2}, 0, 6),
+        ({}, {"completionTimeoutPerGiB": 0}, 0, 0),
+    ],
+)
+def test_bandwidth_and_the_time_for_two_gibibytes(
+    configured: dict[str, Any], spec: dict[str, Any], bandwidth: int, seconds: int
+) -> None:
+    """2Gi are 2.15 GB: KubeVirt rounds up to 3."""
+    kubevirt = {"spec": {"configuration": {"migrations": configured}}}
+    settings = migration_settings(kubevirt, policy("p", **spec))
+    assert (most_bandwidth(settings), time_to_copy(settings, 2 << 30)) == (bandwidth, seconds)
+
+
+def test_a_malformed_policy_is_named() -> None:
+    with pytest.raises(SnapshotError, match="MigrationPolicy odd cannot be read"):
+        matching_policy([policy("odd", own=["app=db"])], VMI, NAMESPACE)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.diagnosis import Outcome
+from gitbot.model.problem import Limits
 from tests.doubles.problems import node, problem, vm
 from tests.unit.planner.reading import move, planned
 
@@ -60,3 +65,104 @@ def test_a_foreign_scheduler_and_estimated_requests_make_the_prediction_uncertai
     outcomes = {check.name: check.outcome for check in found.checks}
     assert outcomes["scheduler"] is Outcome.WARN
     assert outcomes["estimated-requests"] is Outcome.WARN
+
+
+def policy(name: str, own: dict[str, str], **spec: Any) -> KubernetesObject:
+    selectors = {"virtualMachineInstanceSelector": own}
+    return {
+        "apiVersion": "migrations.kubevirt.io/v1alpha1",
+        "kind": "MigrationPolicy",
+        "metadata": {"name": name},
+        "spec": {"selectors": selectors, **spec},
+    }
+
+
+def configured(**migrations: Any) -> KubernetesObject:
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "KubeVirt",
+        "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
+        "spec": {"configuration": {"migrations": migrations}},
+        "status": {"phase": "Deployed"},
+    }
+
+
+FAST = policy("fast", {"app": "db"}, bandwidthPerMigration="1Gi")
+SLOW = policy("slow", {"app": "db", "tier": "gold"}, bandwidthPerMigration="8Mi")
+SLOWEST = policy("slowest", {"app": "web"}, bandwidthPerMigration="1Mi")
+MI, GI = 1 << 20, 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("objects", "seconds", "said"),
+    [
+        ([], 84, {}),
+        ([FAST, SLOWEST], 84, {}),
+        (
+            [FAST, SLOW, SLOWEST],
+            532,
+            {"bandwidth": "MigrationPolicy slow allows no more than 8 MiB/s"},
+        ),
+        (
+            [configured(bandwidthPerMigration="32Mi")],
+            148,
+            {"bandwidth": "the KubeVirt object allows no more than 32 MiB/s"},
+        ),
+        ([configured(bandwidthPerMigration="32Mi"), FAST], 84, {}),
+        (
+            [configured(completionTimeoutPerGiB=10)],
+            84,
+            {
+                "completion-timeout": "copying takes 64 s, and after 50 s KubeVirt gives up "
+                "(completionTimeoutPerGiB 10): allow more bandwidth, or more time"
+            },
+        ),
+        (
+            [configured(completionTimeoutPerGiB=10), policy("p", {}, allowPostCopy=True)],
+            84,
+            {
+                "completion-timeout": "copying takes 64 s, and after 50 s KubeVirt switches to "
+                "post-copy: the guest runs slowly until all is copied"
+            },
+        ),
+        (
+            [configured(completionTimeoutPerGiB=10, allowWorkloadDisruption=True)],
+            84,
+            {
+                "completion-timeout": "copying takes 64 s, and after 50 s KubeVirt pauses the "
+                "guest until all is copied"
+            },
+        ),
+        (
+            [configured(completionTimeoutPerGiB=10), policy("p", {}, completionTimeoutPerGiB=0)],
+            84,
+            {},
+        ),
+    ],
+)
+def test_a_move_takes_as_long_as_kubevirt_lets_it(
+    objects: list[KubernetesObject], seconds: int, said: dict[str, str]
+) -> None:
+    """4Gi at 64 MiB/s, unless the policy that matches best or the KubeVirt object allows less."""
+    db = vm("db", on="n1", memory="4Gi", labels={"app": "db", "tier": "gold"})
+    case = problem([node("n1"), node("n2"), db, *objects], goals=[move("db", to="n2")])
+    plan = planned(case)
+    (found,) = plan.moves
+    messages = {check.name: check.message for check in found.checks}
+    assert found.estimated_seconds == plan.waves[-1].ends - found.starts == seconds
+    assert messages["estimate"].startswith(f"{seconds} s: ")
+    assert {name: text for name, text in messages.items() if name not in ALWAYS} == said
+
+
+def test_the_next_move_starts_when_a_slow_one_has_ended() -> None:
+    """One migration at a time: what a policy slows down delays all that wait behind it."""
+    objects = [node("n1"), node("n2"), SLOW, configured(parallelMigrationsPerCluster=1)]
+    slow = vm("a", on="n1", memory="1Gi", labels={"app": "db", "tier": "gold"})
+    case = problem(
+        [*objects, slow, vm("b", on="n1", memory="1Gi")],
+        goals=[move("a", "b", to="n2")],
+        limits=Limits(parallel=1, reserve=0),
+    )
+    plan = planned(case)
+    begins = {item.vm.name: item.starts - plan.waves[0].starts for item in plan.moves}
+    assert begins == {"a": 0, "b": GI // (8 * MI) + 20}

@@ -6,6 +6,7 @@ import pytest
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
+from gitbot.model.instants import parse_instant
 from gitbot.simulation.building import guest, kubevirt, machine, namespace, node
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.dials import Dials
@@ -45,6 +46,26 @@ def home_of(cluster: SimulatedCluster) -> str:
 def phases(obj: KubernetesObject | None) -> list[str]:
     stamps = at(obj, "status", "phaseTransitionTimestamps", default=[])
     return [stamp["phase"] for stamp in stamps]
+
+
+@pytest.mark.parametrize(("most", "seconds"), [("0", 64), ("16Mi", 256), ("1Gi", 64)])
+def test_a_copy_is_no_faster_than_the_policy_of_the_vm(most: str, seconds: int) -> None:
+    """4Gi at the dial's 64 MiB/s, or at what the policy allows."""
+    cluster = cluster_with(dials=Dials(prefer=("a",), bandwidth=64 << 20))
+    selectors = {"virtualMachineInstanceSelector": {"app": "db"}}
+    policy = {
+        "apiVersion": "migrations.kubevirt.io/v1alpha1",
+        "kind": "MigrationPolicy",
+        "metadata": {"name": "slow"},
+        "spec": {"selectors": selectors, "bandwidthPerMigration": most},
+    }
+    cluster.load([policy])
+    port = SimulatedPort(cluster)
+    port.create_migration(migration())
+    port.sleep(300)
+    state = at(cluster.get("VirtualMachineInstance", "db", "app"), "status", "migrationState")
+    begun, ended = (parse_instant(state[f"{when}Timestamp"]) for when in ("start", "end"))
+    assert ended - begun == seconds
 
 
 def test_a_migration_lands_where_it_is_sent_and_changes_no_spec() -> None:

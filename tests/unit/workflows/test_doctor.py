@@ -152,6 +152,7 @@ def test_before_the_first_move_observing_is_advised() -> None:
     ("answers", "expected"),
     [
         (Answers(lacks={"read": ("list pods",)}), {"cluster/read": "fail"}),
+        (Answers(lacks={"estimate": ("list migrationpolicies",)}), {"cluster/estimate": "warn"}),
         (Answers(lacks={"stop-flag": ("get configmaps",)}), {"cluster/stop-flag": "fail"}),
         (Answers(lacks={"move": ("create vmim",)}), {"cluster/move": "fail"}),
         (Answers(lacks={"nodes": ("patch nodes",)}), {}),
