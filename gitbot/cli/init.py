@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from click.core import ParameterSource
 
 from gitbot.documents.formats import is_github_repository
 from gitbot.errors import UsageError
+from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.wiring import ShippedTexts
 
 _LOCAL = "{type: local, repository: origin, baseBranch: main}"
@@ -61,9 +63,10 @@ def init(
 ) -> None:
     """Write a working example into DIR: configuration, one intent of each kind, a README.
 
-    With --forge github also the workflows that plan, show, apply, reconcile and answer comments.
+    With --forge github also the workflows that plan, show, apply, reconcile and answer comments;
+    on a terminal, what it needs for them and was not given is asked for.
 
-    Never overwrites: if one of its files exists, nothing is written. Makes no Git
+    Never overwrites: writes what is missing, and says what it left. Makes no Git
     repository: `git init` does, and a bare one to push to is the local forge.
     """
     from gitbot.cli.init_files import example_files  # noqa: PLC0415
@@ -77,6 +80,8 @@ def init(
             f"found the cluster name {cluster!r}, expected {refusal.expected}", hint=refusal.hint
         ) from refusal
     folder = Path(directory)
+    if (folder / CONFIGURATION_FILE).exists():
+        cluster = _cluster_of(folder / CONFIGURATION_FILE, cluster)
     if forge == "local":
         _check_local()
         files = example_files(cluster=cluster, forge=_LOCAL)
@@ -84,14 +89,37 @@ def init(
         choices = GitHubChoices(
             repository=repository, action=action, runner=runs_on, branch=base_branch
         )
+        choices = completed(choices) if on_terminal() else choices
         check_choices(choices)
+        repository = choices.repository
         where = f"{{type: github, repository: {repository}, baseBranch: {choices.branch}}}"
         files = example_files(cluster=cluster, forge=where, github=True)
         files |= workflow_files(ShippedTexts().workflows(), choices, cluster=cluster)
-    _write(folder, files)
-    for path in files:
+    written, left = _write(folder, files, intents=f"intents/{cluster}")
+    for path in written:
         click.echo(folder / path if directory != "." else path)
+    for path in left:
+        click.echo(f"left as it is: {path}", err=True)
     click.echo(f"next: {'' if directory == '.' else f'cd {directory} && '}gitbot lint", err=True)
+
+
+def _cluster_of(file: Path, wanted: str) -> str:
+    """The cluster for whose folder intents are written: one of the configuration that is there."""
+    from gitbot.settings import read_settings  # noqa: PLC0415 - keeps --help quick
+
+    settings, found = read_settings(file.read_bytes(), str(file))
+    if settings is None:
+        raise UsageError(f"{found[0].where}: {found[0].message}", hint="mend it, then run init")
+    names = [cluster.name for cluster in settings.clusters]
+    source = click.get_current_context().get_parameter_source("cluster")
+    if wanted in names:
+        return wanted
+    if source is ParameterSource.DEFAULT:
+        return names[0]
+    raise UsageError(
+        f"found --cluster {wanted}, expected one of {file}: {', '.join(names)}",
+        hint="add the cluster to that file first, or leave out --cluster",
+    )
 
 
 def _check_local() -> None:
@@ -103,19 +131,30 @@ def _check_local() -> None:
             raise UsageError(f"{option} is about GitHub", hint="give --forge github as well")
 
 
-def _write(folder: Path, files: dict[str, str]) -> None:
-    there = [path for path in files if (folder / path).exists() or (folder / path).is_symlink()]
-    if there:
-        raise UsageError(
-            f"{folder / there[0]} is there already",
-            hint="rename it, or give another folder; nothing was written",
-        )
+def _write(
+    folder: Path, files: dict[str, str], *, intents: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Write the files that are missing; returns them, and what was left.
+
+    Examples of intents are written only where the cluster has no intents yet.
+    """
+    has_intents = any((folder / intents).rglob("*.y*ml"))
+    left = [
+        path
+        for path in files
+        if (folder / path).exists()
+        or (folder / path).is_symlink()
+        or (has_intents and path.startswith(f"{intents}/"))
+    ]
     try:
-        for path, text in files.items():
+        for path in files.keys() - set(left):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text, encoding="utf-8")
+            (folder / path).write_text(files[path], encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{folder} cannot be written: {error.strerror}") from error
+    examples = f"{intents}/ (it has intents; no examples were added)"
+    named = [examples if has_intents and path.startswith(intents) else path for path in left]
+    return tuple(path for path in files if path not in left), tuple(dict.fromkeys(named))
 
 
 FOLDER = ".github/workflows"
@@ -138,25 +177,51 @@ class GitHubChoices:
     branch: str = "main"
 
 
+def on_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def completed(choices: GitHubChoices, ask: Callable[[str], str] | None = None) -> GitHubChoices:
+    """The choices, with what is missing asked for; `ask` gets the question."""
+    asking = ask or (lambda question: str(click.prompt(question, err=True)))
+    while wrong := [name for name, _ in _wrong(choices) if not getattr(choices, name)]:
+        answer = asking(_QUESTIONS[wrong[0]]).strip()
+        candidate = replace(choices, **{wrong[0]: answer})
+        if said := dict(_wrong(candidate)).get(wrong[0]):
+            click.echo(said, err=True)
+        else:
+            choices = candidate
+    return choices
+
+
+_QUESTIONS = {
+    "repository": "This repository on GitHub (OWNER/NAME)",
+    "action": "The repository that holds gitbot, with its full commit (OWNER/NAME@COMMIT)",
+}
+
+
 def check_choices(choices: GitHubChoices) -> None:
-    """Raise UsageError for a choice that no workflow can use."""
+    """Raise one UsageError for all choices that no workflow can use."""
+    if wrong := [text for _, text in _wrong(choices)]:
+        raise UsageError("; ".join(wrong))
+
+
+def _wrong(choices: GitHubChoices) -> Iterator[tuple[str, str]]:
+    """Each choice that cannot be used, with what was found, what was expected and what to give."""
     if not is_github_repository(choices.repository):
-        raise UsageError(
-            f"found the repository {choices.repository!r}, expected OWNER/NAME",
-            hint="give --repository, such as acme/placement",
-        )
+        expected = "OWNER/NAME: give --repository, such as acme/placement"
+        yield "repository", f"found the repository {choices.repository!r}, expected {expected}"
     if not _ACTION.fullmatch(choices.action):
-        raise UsageError(
-            f"found the action {choices.action!r}, expected OWNER/NAME@COMMIT with a full commit",
-            hint="give --action with the repository that holds gitbot, pinned: a tag can be moved, "
-            "a commit cannot (git ls-remote shows it)",
+        expected = (
+            "OWNER/NAME@COMMIT with a full commit: give --action with the repository that holds "
+            "gitbot, pinned: a tag can be moved, a commit cannot (git ls-remote shows it)"
         )
+        yield "action", f"found the action {choices.action!r}, expected {expected}"
     if not _RUNNER.fullmatch(choices.runner):
-        raise UsageError(
-            f"found the runner {choices.runner!r}, expected labels such as self-hosted,linux"
-        )
+        expected = "labels such as self-hosted,linux"
+        yield "runner", f"found the runner {choices.runner!r}, expected {expected}"
     if not _BRANCH.fullmatch(choices.branch):
-        raise UsageError(f"found the branch {choices.branch!r}, expected a name such as main")
+        yield "branch", f"found the branch {choices.branch!r}, expected a name such as main"
 
 
 def workflow_files(

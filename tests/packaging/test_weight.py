@@ -23,6 +23,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a plan says how it is known that no plan has fewer moves": 110,
     "status is one page with what to type next, and shows broken intents": 875,
     "get lists what is declared and how it is": 575,
+    "init goes on in a folder with files, and asks for what is missing": 80,
     "explain judges the intents of the repository, a request, a window": 500,
     "plan, check and render read the forge, or say how old their ledger is; --at": 255,
     "a move waits until the node that a VM leaves answers": 60,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,11 +88,91 @@ def test_the_paths_written_are_printed(tmp_path: Path) -> None:
     assert sorted(result.stdout.split()) == sorted(str(tmp_path / path) for path in tree(tmp_path))
 
 
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text("mine\n")
-    with pytest.raises(UsageError, match=r"README\.md is there already; rename it"):
-        run(str(tmp_path))
-    assert tree(tmp_path) == {"README.md": b"mine\n"}
+MINE = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: Configuration
+spec: {clusters: [{name: iberia, timeZone: UTC}]}
+"""
+
+
+def test_what_is_there_stays_and_what_is_missing_is_written(tmp_path: Path) -> None:
+    new = {*tree_of(tmp_path / "new"), ".gitbot.yaml"}
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/README.md").write_text("mine\n")
+    (tmp_path / "here/.gitbot.yaml").write_text(MINE)
+    result = run(str(tmp_path / "here"))
+    files = tree(tmp_path / "here")
+    assert files["README.md"] == b"mine\n"
+    assert files[".gitbot.yaml"] == MINE.encode()
+    assert {path.replace("/iberia/", "/prod/") for path in files} == new
+    assert lint(files) == ()
+    assert "left as it is: README.md\n" in result.stderr
+    assert "README.md" not in result.stdout
+    again = run(str(tmp_path / "here"), *GITHUB)
+    assert all("/.github/workflows/" in line for line in again.stdout.splitlines())
+    assert "left as it is: intents/iberia/ (it has intents" in again.stderr
+    assert tree(tmp_path / "here").items() >= files.items()
+
+
+def tree_of(folder: Path) -> dict[str, bytes]:
+    run(str(folder))
+    return tree(folder)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "message"),
+    [
+        (MINE, r"found --cluster prod, expected one of .*\.gitbot\.yaml: iberia; add the cluster"),
+        (MINE.replace("clusters", "cluster"), r"\.gitbot\.yaml:3:\d+: .*; mend it, then run init"),
+    ],
+)
+def test_a_configuration_that_does_not_fit_is_named(
+    tmp_path: Path, configuration: str, message: str
+) -> None:
+    (tmp_path / ".gitbot.yaml").write_text(configuration)
+    with pytest.raises(UsageError, match=message):
+        run(str(tmp_path), "--cluster", "prod")
+    assert set(tree(tmp_path)) == {".gitbot.yaml"}
+
+
+def test_all_missing_options_stand_in_one_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"give --repository, .*; found the action .*--action"):
+        run(str(tmp_path / "new"), "--forge", "github")
+    assert not (tmp_path / "new").exists()
+
+
+def test_on_a_terminal_what_is_missing_is_asked_until_it_can_be_used(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gitbot", "init", "new", "--forge", "github"],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        cwd=tmp_path,
+    )
+    os.close(theirs)
+    shown, answers = b"", [b"acme", b"acme/placement", f"acme/gitbot@{COMMIT}".encode()]
+    try:
+        while part := _read(ours):
+            shown += part
+            if answers and shown.endswith(b"): "):
+                os.write(ours, answers.pop(0) + b"\n")
+        assert process.wait(timeout=30) == 0
+    finally:
+        process.kill()
+        os.close(ours)
+    assert b"found the repository 'acme', expected OWNER/NAME" in shown
+    assert shown.count(b"This repository on GitHub") == 2
+    workflow = (tmp_path / "new/.github/workflows/plan.yml").read_text()
+    assert f"acme/gitbot/.github/actions/gitbot@{COMMIT}" in workflow
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:  # the other end is closed
+        return b""
 
 
 @pytest.mark.parametrize("name", ["Prod", "a b", "../x", ""])
