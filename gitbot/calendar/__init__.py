@@ -1,5 +1,12 @@
 """Turns schedules, recurrences, time zones and clock changes into instants. Reads no clock."""
 
+from gitbot.calendar.appointments import (
+    Appointment,
+    appointment_words,
+    month_text,
+    months,
+    span_words,
+)
 from gitbot.calendar.check import Problem, check_schedule
 from gitbot.calendar.schedule import (
     Occurrence,
@@ -18,17 +25,20 @@ from gitbot.calendar.text import (
     local_date,
     local_time,
 )
-from gitbot.calendar.zones import TZDATA_VERSION, clock_time, local_text, zone
+from gitbot.calendar.zones import TZDATA_VERSION, clock_time, day_start, local_text, zone
 
 __all__ = [
     "DURATION",
     "TZDATA_VERSION",
+    "Appointment",
     "Occurrence",
     "Problem",
     "Schedule",
+    "appointment_words",
     "check_schedule",
     "clock_time",
     "current_or_next",
+    "day_start",
     "duration",
     "duration_or_zero",
     "duration_text",
@@ -37,7 +47,10 @@ __all__ = [
     "local_date",
     "local_text",
     "local_time",
+    "month_text",
+    "months",
     "occurrence_words",
     "occurrences",
+    "span_words",
     "zone",
 ]

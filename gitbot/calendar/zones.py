@@ -70,6 +70,11 @@ def local_text(instant: int, zone: str) -> str:
     return f"{day} {local:%Y-%m-%d %H:%M}{seconds}"
 
 
+def day_start(day: str, zone: str) -> int:
+    """Seconds UTC at which a local day begins, `2026-12-06`."""
+    return resolve(datetime.fromisoformat(day), zone)[0]
+
+
 def clock_time(instant: int, zone: str) -> datetime:
     """Naive local time in the zone, from seconds UTC."""
     zoned = whenever.Instant.from_timestamp(instant).to_tz(zone)

@@ -249,6 +249,17 @@ def _texts(root: Path, repository: Repository | None, asked: Asked) -> tuple[Tex
     return _at(repository, tree, commit=head), before
 
 
+def texts_of(root: Path, rev: str) -> Texts:
+    """A revision, or the working tree if `rev` is ""."""
+    if not rev:
+        return working_tree(root)
+    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415 - Git only where used
+
+    repository = repository_here(root)
+    commit = _commit(repository, rev)
+    return _at(repository, commit, commit=commit)
+
+
 def working_tree(root: Path) -> Texts:
     from gitbot.workflows.revision import Texts  # noqa: PLC0415 - keeps --help quick
 

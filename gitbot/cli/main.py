@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "reconcile": "Look, propose and apply, in one pass.",
     "status": "Show what runs, waits, failed, is away and opens next.",
     "get": "List intents, requests, windows, rules, moves, nodes or VMs.",
+    "calendar": "Show when windows open, what freezes, and a month of it.",
     "ledger": "Show who moved what and why; verify the record.",
     "hold": "Stop everything, now.",
     "resume": "Take the stop flag away.",
@@ -169,6 +170,10 @@ def _say(text: str) -> None:
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "apply": ("gitbot apply --max-runtime 1800", "gitbot apply --wait-for-opening 1200"),
+    "calendar": (
+        "gitbot calendar --snapshot cluster.json.gz",
+        "gitbot calendar -n customapp --from 2026-12-01 --until 2027-03-01 -o wide",
+    ),
     "cancel": ('gitbot cancel request/customapp/make-room --reason "no longer needed"',),
     "check": (
         "gitbot check --base main --snapshot cluster.json.gz",

@@ -17,6 +17,7 @@ _PUBLISHED = "gitbot.published:schema_of"
 # kind -> module:function that gives its JSON Schema; with several kinds it takes the kind
 SCHEMAS: dict[str, str] = {
     "ApplyResult": _PUBLISHED,
+    "Calendar": _PUBLISHED,
     "ClusterSnapshot": _PUBLISHED,
     "CommentResult": _PUBLISHED,
     "Configuration": "gitbot.settings:json_schema",

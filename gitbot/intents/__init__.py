@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
-from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
+from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec, NodesSpec
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec
 from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
@@ -19,6 +19,7 @@ __all__ = [
     "IntentSet",
     "MaintenanceWindowSpec",
     "MigrationRequestSpec",
+    "NodesSpec",
     "PlacementProposalSpec",
     "PlacementRuleSpec",
     "ScheduleSpec",

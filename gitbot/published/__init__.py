@@ -44,7 +44,7 @@ from gitbot.published.results import (
     Verb,
     snapshot_file,
 )
-from gitbot.published.status import PublishedListing, PublishedStatus
+from gitbot.published.status import PublishedCalendar, PublishedListing, PublishedStatus
 
 __all__ = [
     "CommandOutcome",
@@ -55,6 +55,7 @@ __all__ = [
     "PlanDocument",
     "PlanInputs",
     "PublishedApply",
+    "PublishedCalendar",
     "PublishedComment",
     "PublishedDiagnosis",
     "PublishedFinding",
@@ -86,6 +87,7 @@ _DOCUMENTS: tuple[type[Part], ...] = (
     FindingList,
     ManifestList,
     PublishedApply,
+    PublishedCalendar,
     PublishedComment,
     PublishedDiagnosis,
     PublishedExplanation,

@@ -167,3 +167,30 @@ class PublishedListing(Document, frozen=True, kw_only=True):
     not_read: Annotated[str, Meta(description="Why the cluster could not be read.")]
     broken: Annotated[list[str], Meta(description="Errors of the tip of the base branch.")]
     items: list[ListingItem]
+
+
+class CalendarEvent(Part, frozen=True):
+    """One opening of a window or freeze, or the time of a request."""
+
+    kind: Literal["window", "freeze", "request"]
+    name: Annotated[str, Meta(description="A request's is namespace/name.")]
+    id: Annotated[str, Meta(description='The occurrence; "" for what has no schedule.')]
+    start: Annotated[KnownInstant, Meta(description='"" if it has always been open.')]
+    end: Annotated[KnownInstant, Meta(description='"" if it has no end.')]
+    time_zone: str
+    words: Annotated[str, Meta(description="The event in a sentence, in its time zone.")]
+    announced: Annotated[KnownInstant, Meta(description="When the bot proposes the drain.")]
+    cancelled: Annotated[str, Meta(description='Why it does not open; "" if it does.')]
+    frozen: Annotated[str, Meta(description="Which freezes lie over it.")]
+    file: Annotated[str, Meta(description="File and line of the intent.")]
+
+
+class PublishedCalendar(Document, frozen=True, kw_only=True):
+    """What `gitbot calendar` shows: all events that touch the time from `from` to `until`."""
+
+    kind: Literal["Calendar"] = "Calendar"
+    cluster: str
+    now: Instant = field(name="time")
+    after: Instant = field(name="from")
+    until: Instant
+    events: list[CalendarEvent]

@@ -36,6 +36,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a window over a whole pool empties every node once": 400,
     "plan says how far it is, and Ctrl-C prints the best plan so far": 200,
     "status and doctor say what releases a cordon; doctor names who grants reviews": 75,
+    "calendar: events, words, a month, the command": 590,
     "the canary of a node validation is brought home": 50,
     "a missing mode is Observe, and status and comments name the mode": 40,
     "estimates follow KubeVirt's limits and MigrationPolicies; a missing right is said": 160,

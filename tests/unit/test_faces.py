@@ -26,7 +26,7 @@ ROOMS = {
     ),
     "documents": "fields formats schemas",
     "execution": "accept approval facts next_steps requests sending state values",
-    "intents": "compile proposals",
+    "intents": "agenda compile proposals",
     "kubernetes": "labels names objects phases quantities selectors",
     "kubevirt": (
         "admission configuration containers eviction launcher_pod limits memory_overhead "

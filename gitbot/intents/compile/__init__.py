@@ -7,6 +7,7 @@ knows constraints.
 from gitbot.intents.compile.drains import Opening, compile_drain, opening_of
 from gitbot.intents.compile.freezes import compile_freezes
 from gitbot.intents.compile.heals import compile_heal
+from gitbot.intents.compile.nodes import nodes_of
 from gitbot.intents.compile.past import NO_PAST, Past
 from gitbot.intents.compile.problem import (
     build_problem,
@@ -31,6 +32,7 @@ __all__ = [
     "compile_rules",
     "drain_time",
     "effective_limits",
+    "nodes_of",
     "opening_of",
     "openings",
     "request_id",

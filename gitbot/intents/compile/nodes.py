@@ -33,24 +33,31 @@ def chosen_nodes(
     intent: Intent, spec: NodesSpec, instances: Instances
 ) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
     """The nodes of a window in the order ByZone: by zone, then by name."""
-    nodes = instances.domains.nodes
+    found = nodes_of(spec, instances)
     findings: tuple[Finding, ...] = ()
     if spec.names is not None:
-        found = [name for name in spec.names if name in nodes]
         findings = tuple(
             finding
             for number, name in enumerate(spec.names)
             for finding in missing_node(intent, ("spec", "nodes", "names", number), name, instances)
         )
+    elif not found:
+        path: Path = ("spec", "nodes", "selector")
+        hint = "see kubectl get nodes --show-labels"
+        findings = (error(intent, path, "selects-nothing", "selects no node", hint),)
+    return found, findings
+
+
+def nodes_of(spec: NodesSpec, instances: Instances) -> tuple[str, ...]:
+    """The nodes of a window that exist, by zone, then by name."""
+    nodes = instances.domains.nodes
+    if spec.names is not None:
+        found = [name for name in spec.names if name in nodes]
     else:
         assert spec.selector is not None, "BUG: a window whose nodes nothing names"
         wanted = LabelMatcher.of(spec.selector.plain())
         found = [name for name, node in nodes.items() if wanted.matches(node.labels)]
-        if not found:
-            path: Path = ("spec", "nodes", "selector")
-            hint = "see kubectl get nodes --show-labels"
-            findings = (error(intent, path, "selects-nothing", "selects no node", hint),)
-    return tuple(sorted(found, key=lambda name: (nodes[name].zone, name))), findings
+    return tuple(sorted(found, key=lambda name: (nodes[name].zone, name)))
 
 
 def target_of(spec: TargetSpec | None) -> Target:

@@ -109,6 +109,7 @@ ASKING: list[tuple[tuple[str, ...], dict[str, str], str]] = [
     (("explain", "vm/web", "pod/virt-launcher-web", *SNAPSHOT), {}, "Explanation"),
     (("render", *SNAPSHOT), {"window": WINDOW, "rendered": RENDERED}, "List"),
     (("render", "--kind", "Node", *SNAPSHOT), {}, "List"),
+    (("calendar",), {"window": WINDOW}, "Calendar"),
     (("lint",), {}, "FindingList"),
     (("lint",), {"rule": BROKEN}, "FindingList"),
 ]

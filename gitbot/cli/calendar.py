@@ -1,0 +1,182 @@
+"""`gitbot calendar`: when windows open, what freezes them, and a month of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot.cli.checking import ask_ledger, texts_of
+from gitbot.cli.options import (
+    ClusterAccess,
+    load_snapshot,
+    now_option,
+    output_option,
+    read_instant,
+)
+from gitbot.cli.running import pick_cluster, say
+from gitbot.cli.showing import document_text
+from gitbot.errors import InvalidInput, UsageError
+from gitbot.model.instants import format_instant
+from gitbot.wiring import find_root
+
+if TYPE_CHECKING:
+    from gitbot.calendar import Appointment
+    from gitbot.intents import NodesSpec
+    from gitbot.workflows.revision import Revision
+
+_DAY = 86_400
+_SHOWN = 31 * _DAY
+_LONGEST = 3_660 * _DAY
+
+
+@click.command("calendar")
+@click.option("--from", "after", metavar="TIME", help="Show from this day or time on.")
+@click.option("--until", metavar="TIME", help="Show until then. Default: 31 days later.")
+@click.option("-n", "--namespace", default="", metavar="NAME", help="Only what concerns its VMs.")
+@click.option("--cluster", default="", metavar="NAME", help="Which cluster of the configuration.")
+@click.option("--rev", default="", metavar="REV", help="Read this revision, not the working tree.")
+@click.option(
+    "--snapshot",
+    multiple=True,
+    metavar="FILE",
+    help="Count the nodes that a selector selects in this snapshot.",
+)
+@output_option(("table", "wide", "json"), "table")
+@now_option
+def calendar(
+    *,
+    after: str | None,
+    until: str | None,
+    namespace: str,
+    cluster: str,
+    rev: str,
+    snapshot: tuple[str, ...],
+    output: str,
+    now: int,
+) -> int:
+    """Show when windows open next, what freezes them, which requests may run, and a month of it.
+
+    The times are those of each schedule's own zone; the month is in the cluster's. A day alone, as
+    2026-12-06, begins at its midnight in the cluster's zone. -o wide and json list every opening,
+    the table the next of each. Reads no cluster.
+    """
+    root = find_root(Path.cwd())
+    revision = _revision(root, rev, cluster)
+    zone = revision.zone or "UTC"
+    begin = _time(after, zone) if after else now
+    end = _time(until, zone) if until else begin + _SHOWN
+    if not begin < end <= begin + _LONGEST:
+        raise UsageError(
+            f"found --until {format_instant(end)} and --from {format_instant(begin)}, "
+            "expected an end after the start and within ten years",
+            hint="give another --until",
+        )
+    from gitbot.intents.agenda import Agenda  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.past import past_of  # noqa: PLC0415
+
+    ledger = ask_ledger(root, now=now, human=output in ("table", "wide"))
+    agenda = Agenda(
+        intents=revision.intents,
+        zone=revision.zone,
+        announce=revision.settings.proposals.announce,
+        namespace=namespace,
+        cancelled=past_of(ledger, revision.cluster).cancelled,
+        count=_counting(revision, snapshot, now),
+    )
+    events = agenda.events(after=begin, before=end)
+    if output == "json":
+        click.echo(_document(revision.cluster, events, now, (begin, end)), nl=False)
+        return 0
+    shown = events if output == "wide" else agenda.upcoming(now=begin)
+    click.echo(_table(shown, now) + _months(events, begin, end, zone), nl=False)
+    return 0
+
+
+def _time(text: str, zone: str) -> int:
+    from gitbot.calendar import day_start, local_date  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.findings import Refusal  # noqa: PLC0415
+
+    if len(text) != len("2026-12-06"):
+        return read_instant(text)
+    try:
+        return day_start(local_date(text), zone)
+    except Refusal as error:
+        raise click.BadParameter(f"found {text!r}, expected {error.expected}") from error
+
+
+def _revision(root: Path, rev: str, cluster: str) -> Revision:
+    from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports import text  # noqa: PLC0415
+    from gitbot.wiring.workspace import shipped  # noqa: PLC0415
+    from gitbot.workflows.revision import Revision, read_revision  # noqa: PLC0415
+
+    read = read_revision(
+        texts_of(root, rev),
+        cluster=lambda settings: pick_cluster(settings, cluster),
+        shipped=shipped("gitbot:"),
+    )
+    findings = read.findings if isinstance(read, Revision) else read
+    errors = [each for each in findings if stops(each)]
+    if errors or not isinstance(read, Revision):
+        raise InvalidInput(text(errors).rstrip())
+    return read
+
+
+def _counting(
+    revision: Revision, files: tuple[str, ...], now: int
+) -> Callable[[NodesSpec], int | None]:
+    """How many nodes of the snapshot's a window has; nobody knows without a snapshot."""
+    if not files:
+        return lambda _nodes: None
+    from gitbot.constraints.instances import Instances  # noqa: PLC0415 - keeps --help quick
+    from gitbot.intents.compile import nodes_of  # noqa: PLC0415
+
+    access = ClusterAccess(snapshots=files, name=revision.cluster)
+    instances = Instances.of(load_snapshot(access, now=now))
+    return lambda nodes: len(nodes_of(nodes, instances))
+
+
+def _table(events: Collection[Appointment], now: int) -> str:
+    from gitbot.calendar import appointment_words  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports import columns  # noqa: PLC0415
+
+    if not events:
+        say("no window, freeze or request is ahead", err=True)
+    rows = [[event.kind, event.name, appointment_words(event, now=now)] for event in events]
+    return columns(["KIND", "NAME", "WHEN"], rows)
+
+
+def _months(events: Collection[Appointment], begin: int, end: int, zone: str) -> str:
+    from gitbot.calendar import month_text, months  # noqa: PLC0415 - keeps --help quick
+
+    texts = [month_text(events, first, zone) for first in months(begin, end, zone)]
+    return "\n" + "\n".join(texts) + "\nW a window is open, F a freeze, R a request may run\n"
+
+
+def _document(
+    cluster: str, events: Collection[Appointment], now: int, span: tuple[int, int]
+) -> str:
+    from gitbot.calendar import appointment_words  # noqa: PLC0415 - keeps --help quick
+    from gitbot.published import PublishedCalendar, published  # noqa: PLC0415
+
+    items = [
+        {
+            "kind": event.kind,
+            "name": event.name,
+            "id": event.id,
+            "start": event.time.start,
+            "end": 0 if event.always else event.time.end,
+            "timeZone": event.zone,
+            "words": appointment_words(event, now=now),
+            "announced": event.announced,
+            "cancelled": event.cancelled,
+            "frozen": event.frozen,
+            "file": event.file,
+        }
+        for event in events
+    ]
+    fields = {"cluster": cluster, "time": now, "from": span[0], "until": span[1], "events": items}
+    return document_text(published(fields, PublishedCalendar), "json")

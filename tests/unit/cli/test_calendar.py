@@ -1,0 +1,70 @@
+"""`gitbot calendar` on a repository, without a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from gitbot.cli.main import main
+from gitbot.cli.schema import schema_of
+
+NOW = ("--now", "2026-12-31T10:00:00Z")
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    gitbot("init", str(tmp_path / "placement"))
+    monkeypatch.chdir(tmp_path / "placement")
+    return tmp_path / "placement"
+
+
+def gitbot(*words: str) -> tuple[int, str]:
+    out, code = io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            main(list(words))
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return code, out.getvalue()
+
+
+def test_the_table_has_the_next_of_each_and_the_months() -> None:
+    code, text = gitbot("calendar", *NOW)
+    assert code == 0
+    assert (
+        "example-firmware            Sun 3 Jan 2027 22:00-02:00 UTC, in 3 days; 1 node; "
+        "moves from Sun 3 Jan 2027 20:00; proposal opens Thu 31 Dec\n"
+    ) in text
+    assert "example-quarter-close       Mon 29 Mar 2027" in text
+    assert "Dec 2026, UTC\n" in text
+    assert " 4 WR" in text
+
+
+def test_wide_and_json_have_every_opening_of_the_span() -> None:
+    span = ("--from", "2027-01-03", "--until", "2027-03-31")
+    wide = gitbot("calendar", *NOW, *span, "-o", "wide")[1]
+    code, text = gitbot("calendar", *NOW, *span, "-o", "json")
+    document = json.loads(text)
+    jsonschema.validate(document, schema_of("Calendar"))
+    windows = [event["id"] for event in document["events"] if event["kind"] == "window"]
+    assert windows == ["20270103T220000Z", "20270207T220000Z", "20270307T220000Z"]
+    assert code == 0
+    assert wide.count("example-firmware  ") == 3
+    other = gitbot("calendar", *NOW, *span, "-o", "json", "-n", "elsewhere")[1]
+    assert {event["kind"] for event in json.loads(other)["events"]} == {"window"}
+
+
+def test_what_cannot_be_shown_is_said(repository: Path) -> None:
+    code, text = gitbot("calendar", *NOW, "--until", "2026-12-30")
+    assert (code, "expected an end after the start" in text) == (2, True)
+    code, text = gitbot("calendar", *NOW, "--from", "2026-13-01")
+    assert (code, "expected a date that exists" in text) == (2, True)
+    windows = repository / "intents/prod/windows.yaml"
+    windows.write_text(windows.read_text().replace("schedule:", "shedule:"))
+    code, text = gitbot("calendar", *NOW)
+    assert (code, "intents/prod/windows.yaml:" in text) == (1, True)
