@@ -87,8 +87,17 @@ def write_intent(shell: Shell, new: NewIntent, writing: Writing) -> int:
     Returns the exit code: 1 where the check finds an error or a move that cannot be done. Then
     nothing is written.
     """
-    from gitbot.workflows.author import check_new, open_new, with_free_name  # noqa: PLC0415
+    from gitbot.workflows.author import (  # noqa: PLC0415
+        check_new,
+        open_already,
+        open_new,
+        with_free_name,
+    )
 
+    if not writing.dry_run and (pull := open_already(shell, new)) is not None:
+        say("nothing was written: a pull request that asks for this is open already")
+        say(f"pull request #{pull.number}: {pull.title}; next: review and merge {pull.url}")
+        return 0
     if not writing.name:
         new = with_free_name(shell, new)
     result = check_new(shell, new)

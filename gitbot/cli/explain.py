@@ -33,6 +33,7 @@ SCORERS = (
     "LowRiskOverCommitment",
     "TargetLoadPacking",
 )
+_NAMED = 8  # names that an error lists
 _KINDS = {
     **dict.fromkeys(("vm", "vms", "virtualmachine", "virtualmachines"), "vm"),
     **dict.fromkeys(("vmi", "vmis", "virtualmachineinstance", "virtualmachineinstances"), "vm"),
@@ -200,13 +201,15 @@ def resolve(explainer: Explainer, text: str, namespace: str) -> tuple[str, Names
 
 
 def _nearest(explainer: Explainer, kind: str, name: str) -> str:
-    from gitbot.model.words import nearest  # noqa: PLC0415 - only for an error
+    from gitbot.model.words import first_of, nearest  # noqa: PLC0415 - only for an error
 
     elsewhere = [item.namespace for item in explainer.names(kind) if item.name == name]
     if elsewhere:
         return f"; there is one in {', '.join(elsewhere)}"
-    near = nearest(name, [item.name for item in explainer.names(kind)])
-    return f"; did you mean {near}?" if near else ""
+    names = sorted({item.name for item in explainer.names(kind)})
+    near = nearest(name, names)
+    known = f"known: {first_of(names, _NAMED)}" if names else f"the cluster has no {kind}"
+    return f"; did you mean {near}?" if near else f"; {known}"
 
 
 def _explain(

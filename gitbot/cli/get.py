@@ -135,10 +135,15 @@ def _table(listing: Listing, *, wide: bool) -> str:
     left += ["WHERE"] if not any(row.where for row in listing.rows) else []
     left += ["FILE"] if not any(row.file for row in listing.rows) else []
     keep = [index for index, title in enumerate(head) if title not in left]
+    more = list(listing.rows[0].more) if wide and listing.rows else []
     return columns(
-        [*(["KIND"] if kinds else []), *(head[index] for index in keep)],
+        [*(["KIND"] if kinds else []), *(head[index] for index in keep), *more],
         [
-            [*([row.kind] if kinds else []), *(cells[index] for index in keep)]
+            [
+                *([row.kind] if kinds else []),
+                *(cells[index] for index in keep),
+                *(row.more[title] for title in more),
+            ]
             for row, cells in zip(listing.rows, rows, strict=True)
         ],
     )

@@ -9,6 +9,7 @@ from gitbot.calendar import local_text
 from gitbot.model.instants import format_instant
 
 if TYPE_CHECKING:
+    from gitbot.ports.forge import PullRequest
     from gitbot.workflows.ask import NextOpening, NodeStatus, RequestStatus, StatusResult
 
 _SECTIONS = ("running", "waiting", "held", "failed", "ended")
@@ -41,7 +42,9 @@ def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:
     yield _titled("Merged without effect", result.refused)
     yield _titled("Nodes in maintenance", _nodes(result))
     yield _titled("Away from home", _away(result, wide=wide))
-    yield _titled("Open proposals", _pulls(result))
+    yield _titled("Open proposals", (_pull(pull) for pull in result.pulls))
+    people = (_pull(pull, f" by {pull.author}") for pull in result.people)
+    yield _titled("Open pull requests of people", people)
 
 
 def _titled(title: str, lines: Iterable[str]) -> list[str]:
@@ -115,12 +118,9 @@ def _away(result: StatusResult, *, wide: bool) -> Iterator[str]:
         yield f"{item.vm}{since}: {where}: {item.reason}{_then(item.next_command)}"
 
 
-def _pulls(result: StatusResult) -> Iterator[str]:
-    for pull in result.pulls:
-        place = (
-            f"; next: review and merge {pull.url}" if pull.url else "; next: review and merge it"
-        )
-        yield f"pull request {pull.number} is open: {pull.title}{place}"
+def _pull(pull: PullRequest, by: str = "") -> str:
+    place = f"; next: review and merge {pull.url or 'it'}"
+    return f"pull request {pull.number}{by} is open: {pull.title}{place}"
 
 
 def _openings(result: StatusResult, *, wide: bool) -> Iterator[str]:

@@ -92,7 +92,7 @@ class OpeningLine(Part, frozen=True):
 
 
 class PullLine(Part, frozen=True):
-    """An open pull request of the bot."""
+    """An open pull request: of the bot, or one of a person that changes intents."""
 
     number: Count
     title: str
@@ -136,6 +136,7 @@ class PublishedStatus(Document, frozen=True, kw_only=True):
     away: Annotated[list[AwayLine], Meta(description="VMs that are not on their home node.")]
     openings: list[OpeningLine]
     pulls: list[PullLine] = field(name="pullRequests")
+    people: list[PullLine] = field(name="intentPullRequests")
     refused: Annotated[list[str], Meta(description="Merges that approved nothing.")]
     not_applied: list[NotAppliedLine]
     not_planned: list[NotPlannedLine]

@@ -20,7 +20,7 @@ from gitbot.model.instants import format_instant
 from gitbot.model.problem import PlacementProblem
 from gitbot.settings import Settings
 from gitbot.workflows.ask.maintenance import cordon_of, nodes_of
-from gitbot.workflows.pauses import base_head
+from gitbot.workflows.look import readable_base
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.snapshots import snapshot_branch
 from gitbot.workflows.stops import MAX_SKEW
@@ -43,7 +43,10 @@ class Questions(Protocol):
 
 
 def repository_checks(shell: Shell, *, rehearse: Callable[[], None]) -> tuple[Check, ...]:
-    """Configuration, ledger, published snapshot and stop flag. `rehearse` must not push."""
+    """Configuration, ledger, published snapshot and stop flag. `rehearse` must not push.
+
+    If the base branch has errors, that is one failure; the rest goes by its newest commit without.
+    """
     return (
         *asked("configuration/base", lambda: _base(shell)),
         *asked("ledger/read", lambda: _ledger(shell)),
@@ -53,8 +56,14 @@ def repository_checks(shell: Shell, *, rehearse: Callable[[], None]) -> tuple[Ch
 
 
 def _base(shell: Shell) -> Iterable[Check]:
-    base = shell.read_base(base_head(shell))
-    yield passed("configuration/base", f"{shell.base_branch} is at {base.commit[:12]} and valid")
+    readable = readable_base(shell)
+    base = readable.engine
+    name = "configuration/base"
+    if readable.broken:
+        good = f"the newest commit without errors is {readable.commit[:12]}"
+        yield failed(name, "\n".join((*readable.broken, good)), "git pull && gitbot lint")
+    else:
+        yield passed(name, f"{shell.base_branch} is at {base.commit[:12]} and valid")
     if base.settings.mode_is_missing:
         fix = "write mode: Enforce in .gitbot.yaml to have approved moves carried out, else Observe"
         words = (
@@ -73,7 +82,7 @@ def _ledger(shell: Shell) -> Iterable[Check]:
     count = len(ledger.events)
     words = f"{count} {'entry' if count == 1 else 'entries'}, the chain is whole"
     yield passed("ledger/read", words)
-    enforces = shell.read_base(base_head(shell)).settings.applies
+    enforces = readable_base(shell).engine.settings.applies
     if enforces and not any(
         isinstance(event, MoveEvent) for event in ledger.requests(shell.cluster_name)
     ):
@@ -93,7 +102,7 @@ def _push(rehearse: Callable[[], None]) -> Iterable[Check]:
 
 def _snapshot(shell: Shell) -> Iterable[Check]:
     name = "snapshot/published"
-    settings = shell.read_base(base_head(shell)).settings
+    settings = readable_base(shell).engine.settings
     run = "let `gitbot reconcile` run: every ten minutes, or with --watch"
     if not settings.publish_snapshot:
         fix = "set publishSnapshot: true, or give pull request jobs access to the cluster"
@@ -122,7 +131,7 @@ def cluster_checks(shell: Shell, questions: Questions) -> tuple[Check, ...]:
         return found  # the cluster will not answer the rest either
     return (
         *found,
-        *rights_checks(questions, shell.read_base(base_head(shell)).settings),
+        *rights_checks(questions, readable_base(shell).engine.settings),
         *asked("cluster/nodes", lambda: _nodes(shell, questions)),
         *asked("kubevirt/version", lambda: _kubevirt(shell)),
         *asked("cluster/cordons", lambda: _cordons(shell)),
@@ -176,7 +185,7 @@ def _rights(questions: Questions, settings: Settings) -> Iterable[Check]:
 
 
 def _nodes(shell: Shell, questions: Questions) -> Iterable[Check]:
-    base = shell.read_base(base_head(shell))
+    base = readable_base(shell).engine
     cordons = any(
         isinstance(intent.spec, MaintenanceWindowSpec) and intent.spec.drain.cordon == "Gitbot"
         for intent in base.intents.intents
@@ -219,7 +228,7 @@ def _kubevirt(shell: Shell) -> Iterable[Check]:
     yield passed(
         "kubevirt/version", f"KubeVirt {version}, Kubernetes {snapshot.kubernetes_version}"
     )
-    settings = shell.read_base(base_head(shell)).settings
+    settings = readable_base(shell).engine.settings
     yield _limits(settings, shell.cluster_name, limits_of(found[0]))
     yield _nodes_ready(snapshot)
 

@@ -38,6 +38,7 @@ def status_document(result: StatusResult) -> PublishedStatus:
         "away": [_away(item) for item in result.away],
         "openings": [_opening(item) for item in result.openings],
         "pullRequests": result.pulls,
+        "intentPullRequests": result.people,
         "refused": result.refused,
         "notApplied": result.not_applied,
         "notPlanned": result.not_planned,

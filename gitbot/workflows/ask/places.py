@@ -35,6 +35,7 @@ class Row:
     where: str = ""
     file: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, str] = field(default_factory=dict)  # title to cell, for -o wide
 
 
 def nodes_in(seen: Look, page: StatusResult) -> Iterator[Row]:
@@ -53,6 +54,11 @@ def nodes_in(seen: Look, page: StatusResult) -> Iterator[Row]:
             opens=ahead.open if ahead else None,
             opening=ahead.words if ahead else "",
             labels=labels_of(node),
+            more={
+                "CPU": str(at(node, "status", "allocatable", "cpu", default="")),
+                "MEMORY": str(at(node, "status", "allocatable", "memory", default="")),
+                "VMS": ", ".join(str(vm) for vm in facts.instances_on(name)),
+            },
         )
 
 
@@ -101,6 +107,10 @@ def vms_in(seen: Look, page: StatusResult) -> Iterator[Row]:
             since=_created(instance),
             where=facts.node_of(name),
             labels=labels_of(instance),
+            more={
+                "ZONE": facts.zone_of(facts.node_of(name)),
+                "HOME": away[name].home if name in away else "",
+            },
         )
 
 

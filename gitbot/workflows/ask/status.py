@@ -19,10 +19,11 @@ from gitbot.model.request_id import (
     parse_request_id,
 )
 from gitbot.model.words import nearest
-from gitbot.ports.forge import PullRequest
+from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approvals import concern_branch
 from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
 from gitbot.workflows.ask.openings import NextOpening, next_openings
+from gitbot.workflows.ask.people import changing_intents
 from gitbot.workflows.ask.stops import ENFORCE, RESUME, StopLine, stop_lines
 from gitbot.workflows.look import (
     Look,
@@ -88,6 +89,8 @@ class NotApplied:
 class StatusResult:
     """Everything that `gitbot status` shows. `refused` are merges that approved nothing.
 
+    `pulls` are gitbot's own open pull requests, `people` those of people that change intents.
+
     `broken` are the errors of the base branch; if there are any, the rest is shown with the intents
     of `commit`, the newest one without errors.
 
@@ -106,6 +109,7 @@ class StatusResult:
     nodes: Mapping[OccurrenceId, tuple[NodeStatus, ...]]
     pulls: tuple[PullRequest, ...]
     refused: tuple[str, ...]
+    people: tuple[PullRequest, ...] = ()
     commit: str = ""
     broken: tuple[str, ...] = ()
     stops: tuple[StopLine, ...] = ()
@@ -150,7 +154,9 @@ def look_at_all(shell: Shell) -> tuple[Look, StatusResult]:
 
 def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
     records = fold_requests(seen.ledger, shell.cluster_name)
-    pulls = shell.own_pulls()
+    opened = shell.forge.list_pulls(state=PullState.OPEN)
+    pulls = tuple(pull for pull in opened if pull.author == shell.forge.bot)
+    wishes = () if seen.unread else not_planned(shell, seen, pulls)
     away = away_from_home(seen, pulls)
     approved = seen.approvals.approved
     return StatusResult(
@@ -168,18 +174,36 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
         ),
         nodes=maintenance(seen, records, away, apply=apply_command(seen)),
         away=away,
-        openings=next_openings(seen.base, records, approved, now=seen.now),
+        openings=tuple(
+            _opening(shell, item, wishes, pulls)
+            for item in next_openings(seen.base, records, approved, now=seen.now)
+        ),
         pulls=pulls,
+        people=changing_intents(shell, opened),
         refused=tuple(
             f"pull request {item.pull_request}: {NOTHING}"
             f"{item.reason.removeprefix(NOTHING)}; next: gitbot propose"
             for item in seen.approvals.refused
         ),
         not_applied=not_applied(seen, shell.cluster_name),
-        not_planned=() if seen.unread else not_planned(shell, seen, pulls),
+        not_planned=wishes,
         not_read=seen.unread,
         zone=seen.base.revision.zone or "UTC",
     )
+
+
+def _opening(
+    shell: Shell,
+    item: NextOpening,
+    wishes: tuple[NotPlanned, ...],
+    pulls: tuple[PullRequest, ...],
+) -> NextOpening:
+    """With what a person types now: nothing to propose where a plan is open, or none exists."""
+    stuck = [wish.next_command for wish in wishes if wish.request == item.request]
+    branch = concern_branch(shell.cluster_name, _concern(item.request)) if item.request else ""
+    if not item.next_command or not (stuck or any(pull.branch == branch for pull in pulls)):
+        return item
+    return replace(item, next_command=stuck[0] if stuck else "")
 
 
 def _only(
@@ -206,6 +230,7 @@ def _only(
             for pull in whole.pulls
             if pull.branch == concern_branch(whole.cluster, _concern(request))
         ),
+        people=(),
         refused=(),
         not_applied=tuple(item for item in whole.not_applied if item.request == request),
         not_planned=tuple(item for item in whole.not_planned if item.request == request),

@@ -6,6 +6,12 @@ on a branch of its own and opens the pull request. Neither touches the cluster.
 
 from __future__ import annotations
 
-from gitbot.workflows.author.run import NewIntent, check_new, open_new, with_free_name
+from gitbot.workflows.author.run import (
+    NewIntent,
+    check_new,
+    open_already,
+    open_new,
+    with_free_name,
+)
 
-__all__ = ["NewIntent", "check_new", "open_new", "with_free_name"]
+__all__ = ["NewIntent", "check_new", "open_already", "open_new", "with_free_name"]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gitbot.documents import write_shown
-from gitbot.errors import ConflictError
+from gitbot.documents import read_documents, write_shown
+from gitbot.errors import ConflictError, RepositoryError
 from gitbot.execution.requests import fold_requests
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import API_VERSION
@@ -72,6 +72,36 @@ def with_free_name(shell: Shell, new: NewIntent) -> NewIntent:
     numbered = (f"{new.name}-{number}" for number in range(2, len(taken) + len(branches) + 3))
     named = (replace(new, name=name) for name in (new.name, *numbered))
     return next(item for item in named if item.name not in taken and item.branch not in branches)
+
+
+def open_already(shell: Shell, new: NewIntent) -> PullRequest | None:
+    """The open pull request that asks for the same, whatever its name and note are."""
+    for pull in shell.forge.list_pulls(state=PullState.OPEN):
+        verb, _, rest = pull.branch.partition("/")
+        name = rest.removeprefix(f"{new.namespace}-") if new.namespace else rest
+        if verb != new.verb or pull.base_branch != shell.base_branch:
+            continue
+        path = replace(new, name=name).path(shell.cluster_name)
+        try:
+            shell.repository.fetch_commit(pull.head)
+            data = shell.repository.read_blob(pull.head, path)
+        except RepositoryError:
+            continue  # its head is gone: it cannot be merged either
+        if data is not None and _same(data, path, new):
+            return pull
+    return None
+
+
+def _same(data: bytes, path: str, new: NewIntent) -> bool:
+    documents, _ = read_documents(data, path)
+    if len(documents) != 1:
+        return False
+    (there,) = documents
+    specs = [
+        {key: value for key, value in spec.items() if key != "note"}
+        for spec in (there.value.get("spec") or {}, new.spec)
+    ]
+    return there.value.get("kind") == new.kind and specs[0] == specs[1]
 
 
 def check_new(shell: Shell, new: NewIntent) -> CheckResult:

@@ -12,7 +12,7 @@ from gitbot.intents.compile import request_id
 from gitbot.model.canonical import digest
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import ConcernState
-from gitbot.model.request_id import ledger_id
+from gitbot.model.request_id import DrainId, MigrationRequestId, ledger_id, parse_request_id
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approvals import concern_branch
 from gitbot.workflows.journal import Journal
@@ -280,7 +280,8 @@ def not_planned(shell: Shell, seen: Look, pulls: tuple[PullRequest, ...]) -> tup
             continue
         judged = judge_concern(seen.base, scene, concern)
         record = fold_concern(seen.ledger, cluster=shell.cluster_name, concern=concern.name)
-        reason, command = no_plan(judged), ""
+        reason = no_plan(judged)
+        command = _explain(concern.goal.request.id) if reason else ""
         if not reason and judged.digest in record.closed:
             reason = "its plan was closed without a merge"
         elif not reason and concern.opening:
@@ -291,3 +292,14 @@ def not_planned(shell: Shell, seen: Look, pulls: tuple[PullRequest, ...]) -> tup
             NotPlanned(request=concern.goal.request.id, reason=reason, next_command=command)
         )
     return tuple(sorted(found, key=lambda item: item.request))
+
+
+def _explain(request: str) -> str:
+    """The command that shows why a request or drain cannot be planned."""
+    match parse_request_id(request):
+        case MigrationRequestId() as known:
+            return f"gitbot explain --request {known.namespace}/{known.name}"
+        case DrainId(occurrence=occurrence):
+            return f"gitbot explain --window {occurrence.window}"
+        case _:
+            return ""

@@ -72,12 +72,37 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(desk: Desk) -
     assert pulls(desk) == ()
 
 
+ASKED = [
+    ("move", "vm/jumpbox", "--zone", "scu"),
+    ("drain", "kni-worker"),
+    ("keep-apart", "-l", "app=jumpbox", "-n", "customapp", "--nodes", "--max", "2"),
+]
+
+
+@pytest.mark.parametrize("words", ASKED, ids=[words[0] for words in ASKED])
+def test_the_same_asked_twice_is_one_pull_request(desk: Desk, words: tuple[str, ...]) -> None:
+    assert desk.gitbot(*words).code == 0
+    again = desk.gitbot(*words, "--note", "again", "--name", "other")
+    (pull,) = pulls(desk)
+    assert again.code == 0, again.text
+    assert "a pull request that asks for this is open already" in again.out
+    line = f"pull request #{pull.number}: {pull.title}; next: review and merge {pull.url}"
+    assert line in again.out
+    page = desk.gitbot("status")
+    line = f"pull request {pull.number} by Ann is open: {pull.title}; next: review and merge"
+    assert line in page.out
+    desk.loop.forge.close_pull(pull.number)
+    assert desk.gitbot(*words, "--name", "other").code == 0
+    assert len(pulls(desk)) == 2
+
+
 def test_a_name_is_used_once(desk: Desk) -> None:
-    for _ in range(2):
-        assert desk.gitbot("move", "vm/jumpbox").code == 0
+    for where in ("--away", "--zone=scu"):
+        assert desk.gitbot("move", "vm/jumpbox", where).code == 0
     names = [pull.branch for pull in pulls(desk)]
     assert names == ["move/customapp-move-jumpbox", "move/customapp-move-jumpbox-2"]
-    again = desk.gitbot("move", "vm/jumpbox", "--name", "move-jumpbox")
+    before = ("--before", "2199-01-01T00:00Z")
+    again = desk.gitbot("move", "vm/jumpbox", *before, "--name", "move-jumpbox")
     assert again.code == 2
     assert "branch move/customapp-move-jumpbox exists already; choose another name" in again.err
 
@@ -85,6 +110,10 @@ def test_a_name_is_used_once(desk: Desk) -> None:
 def test_an_unknown_name_gets_the_nearest_one(desk: Desk) -> None:
     assert "did you mean jumpbox?" in desk.gitbot("move", "vm/jumpbx").err
     assert "did you mean kni-worker" in desk.gitbot("drain", "kni-workr").err
+    assert (
+        "there is no vm nope; known: jumpbox, mssql2016r5pcw"
+        in desk.gitbot("explain", "vm/nope").err
+    )
 
 
 def test_a_drain_tonight(desk: Desk) -> None:

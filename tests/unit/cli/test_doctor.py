@@ -87,6 +87,21 @@ def test_a_broken_configuration_on_the_base_is_said(clone: Path) -> None:
     assert "stabilise" in result.stdout
 
 
+def test_a_broken_intent_on_the_base_is_the_only_failure(clone: Path) -> None:
+    (clone / "intents/iberia").mkdir(parents=True, exist_ok=True)
+    (clone / "intents/iberia/broken.yaml").write_text("kind: MigrationRequst\n")
+    git(clone, "add", ".")
+    git(clone, "commit", "--quiet", "-m", "oops")
+    git(clone, "push", "--quiet")
+    result = run("--without-cluster")
+    assert result.return_value == 1
+    failures = [line for line in result.stdout.splitlines() if line.startswith("FAIL")]
+    (only,) = failures
+    assert only.startswith("FAIL configuration/base")
+    assert "intents/iberia/broken.yaml:1:1" in only
+    assert "fix: git pull && gitbot lint" in result.stdout
+
+
 def test_a_forge_that_is_gone_is_said(clone: Path) -> None:
     (clone.parent / "forge.git").rename(clone.parent / "elsewhere.git")
     result = run()

@@ -83,6 +83,9 @@ def test_nodes_say_when_they_leave_service(desk: Desk) -> None:
     assert nodes["kni-worker"]["opening"]
     assert not nodes["kni-worker4"]["opening"]
     assert nodes["kni-worker"]["state"] == "Ready"
+    head, *lines = out(desk, "nodes", "-o", "wide").splitlines()
+    assert head.split()[-3:] == ["CPU", "MEMORY", "VMS"]
+    assert any(line.endswith("customapp/jumpbox") for line in lines)
     assert nodes["kni-worker"]["health"].endswith((" VM", " VMs"))
     assert yaml.safe_load(out(desk, "nodes", "-o", "yaml"))["items"] == document["items"]
 

@@ -14,6 +14,7 @@ from gitbot.cli import status as status_command
 from gitbot.cli.schema import schema_of
 from gitbot.cli.status_page import table
 from gitbot.errors import ClusterError
+from gitbot.model.instants import format_instant
 from gitbot.published import json_text
 from gitbot.simulation.kubevirt.new_migration import new_migration
 from gitbot.workflows.apply import apply, hold, resume, returned
@@ -178,7 +179,26 @@ def test_an_open_drain_without_a_plan_is_named_with_its_reason() -> None:
     for node in ("kni-worker2", "kni-worker4"):
         story.cluster.cordon(node)
     story.cluster.settle()
-    assert "there is no plan: no node takes it" in shown(story)
+    (line,) = [line for line in shown(story).splitlines() if "there is no plan: no node" in line]
+    assert line.endswith("; next: gitbot explain --window firmware")
+
+
+def test_the_next_opening_of_a_drain_names_the_command_that_helps() -> None:
+    story = Story.begin()
+    soon = format_instant(story.port.now() + 7200)[:16]
+    schedule = f'  schedule: {{start: "{soon}", timeZone: UTC, duration: PT4H}}\n'
+    story.commit(drain=DRAIN + schedule)
+    (opening,) = status(story.shell).openings
+    assert opening.next_command == "gitbot propose"
+    propose(story.shell)
+    (opening,) = status(story.shell).openings
+    assert opening.next_command == ""
+    story.forge.close_pull(1)
+    for node in ("kni-worker2", "kni-worker4"):
+        story.cluster.cordon(node)
+    story.cluster.settle()
+    (opening,) = status(story.shell).openings
+    assert opening.next_command == "gitbot explain --window firmware"
 
 
 def test_a_request_with_an_open_pull_request_is_named_once() -> None:
