@@ -121,7 +121,12 @@ def chosen(names: str) -> tuple[Tier, ...]:
 
 
 def environment() -> dict[str, str]:
+    """Without settings of Git, and without PYTHONDONTWRITEBYTECODE.
+
+    Tests start gitbot a hundred times; without bytecode each one would compile it again.
+    """
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
     return {**kept, "KUBECONFIG": "/nonexistent", "NO_COLOR": "1"}
 
 

@@ -46,7 +46,7 @@ SNAPSHOT = snapshot(
 )
 INSTANCES = Instances(SNAPSHOT)
 COLUMNS = World.of(SNAPSHOT).state.columns
-STATES = 300
+STATES, MANY_STATES = 100, 1_000
 Places = dict[NamespacedName, frozenset[str]]
 Ends = dict[NamespacedName, tuple[str, str]]
 
@@ -134,8 +134,17 @@ RULES: dict[str, Callable[[random.Random], RuleConstraint]] = {
 
 @pytest.mark.parametrize("kind", sorted(RULES))
 def test_the_counts_refuse_the_nodes_that_the_rule_refuses(kind: str) -> None:
-    draw = random.Random(kind)
-    for _ in range(STATES):
+    assert_refused_alike(kind, random.Random(kind), STATES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(RULES))
+def test_they_refuse_them_in_many_more_states(kind: str) -> None:
+    assert_refused_alike(kind, random.Random(f"many/{kind}"), MANY_STATES)
+
+
+def assert_refused_alike(kind: str, draw: random.Random, states: int) -> None:
+    for _ in range(states):
         rules = [RULES[kind](draw) for _ in range(draw.choice((1, 1, 2)))]
         occupancy: Places = {vm: held(draw) for vm in VMS if draw.random() < 0.8}
         moving: Ends = {}
@@ -165,12 +174,12 @@ def change(
 
 
 def assert_alike(fast: MovingRules, occupancy: Places, moving: Ends, draw: random.Random) -> None:
+    scalar = MovingRules(fast.rules, COLUMNS, occupancy, moving)
     for vm in sorted(occupancy):
         if vm in moving:
             continue
         source = draw.choice(sorted(occupancy[vm]))
         mask = fast.kept(vm, source, COLUMNS.everywhere())
-        scalar = MovingRules(fast.rules, COLUMNS, occupancy, moving)
         for name, kept in zip(NODES, mask.tolist(), strict=True):
             worse = any(scalar.worsened(number, vm, source, name) for number in scalar.over(vm))
             assert name == source or kept is not worse, (vm, name, occupancy, moving, fast.rules)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from check_jsonschema.cli import main as check_jsonschema  # type: ignore[import-untyped]
+from click.testing import CliRunner
 
 from gitbot.documents import read_documents
 from gitbot.intents import read_intents
@@ -85,18 +85,11 @@ def test_check_jsonschema_agrees(tmp_path: Path) -> None:
         schema = tmp_path / f"{kind}.json"
         body = settings_schema() if kind == "Configuration" else json_schema(kind)
         schema.write_text(json.dumps(body), encoding="utf-8")
-        tool = [sys.executable, "-m", "check_jsonschema"]
         good = sorted(str(path) for path in folder.glob("*.yaml"))
         bad = sorted(str(path) for path in (ROOT / "invalid" / folder.name).glob("*.yaml"))
-        accepted = subprocess.run(
-            [*tool, "--schemafile", str(schema), *good], capture_output=True, check=False, text=True
-        )
-        assert accepted.returncode == 0, accepted.stdout
-        refused = subprocess.run(
-            [*tool, "--schemafile", str(schema), "-o", "json", *bad],
-            capture_output=True,
-            check=False,
-            text=True,
-        )
+        tool = ["--schemafile", str(schema)]
+        accepted = CliRunner().invoke(check_jsonschema, [*tool, *good])
+        assert accepted.exit_code == 0, accepted.output
+        refused = CliRunner().invoke(check_jsonschema, [*tool, "-o", "json", *bad])
         failed = {error["filename"] for error in json.loads(refused.stdout)["errors"]}
         assert failed == set(bad)
