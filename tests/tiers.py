@@ -101,7 +101,7 @@ TIERS = (
         missing=npm.missing,
         prepare=((sys.executable, "-m", "tests.forge.npm"),),
     ),
-    Tier(name="long", commands=((sys.executable, "-m", "mutmut", "run"),)),
+    Tier(name="long", commands=(pytest("-m", "long"), (sys.executable, "-m", "mutmut", "run"))),
 )  # fmt: skip
 GROUPS = {
     "fast": ("lint", "fast"),

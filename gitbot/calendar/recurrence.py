@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import MAXYEAR, datetime
 
-from gitbot.calendar.zones import clock_time
+from gitbot.calendar.zones import LocalKind, clock_time, resolve
 
 FREQUENCIES = ("YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY")
 _RANGES: Mapping[str, tuple[int, int]] = {
@@ -63,7 +63,8 @@ def check_rule(text: str) -> str:
 def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
     """All occurrences of a checked rule as naive local times, oldest first.
 
-    `start` is included only if it matches the rule. This is a generator; the search for the next
+    `start` is included only if it matches the rule. A time that the zone skips is given, but COUNT
+    does not count it (RFC 5545, section 3.3.10). This is a generator; the search for the next
     occurrence is bounded, so take as many as you need.
     """
     shift = (MAXYEAR - start.year) // _CYCLE * _CYCLE
@@ -71,6 +72,7 @@ def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
     if _names_no_day(text):
         return
     until = _until(parts.pop("UNTIL"), zone) if "UNTIL" in parts else None
+    left = int(parts.pop("COUNT", "-1"))
     rule_text = ";".join(f"{name}={value}" for name, value in parts.items())
     try:
         for moment in _moments(rule_text, start.replace(year=start.year + shift)):
@@ -78,6 +80,9 @@ def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
             if until is not None and local > until:
                 return
             yield local
+            left -= left > 0 and resolve(local, zone)[1] is not LocalKind.SKIPPED
+            if left == 0:
+                return
     except ValueError:
         # dateutil says so if an interval can never meet BYHOUR or BYMINUTE, or if a week
         # reaches into the year 10000
