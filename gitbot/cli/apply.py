@@ -8,6 +8,7 @@ import click
 
 from gitbot.cli.options import output_option
 from gitbot.cli.running import running, running_options, say, stopping
+from gitbot.cli.showing import document_text
 from gitbot.model.instants import format_instant
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ wait_option = click.option(
 @click.command("apply")
 @max_runtime_option
 @wait_option
-@output_option(("table", "json"), "table")
+@output_option(("table", "json", "yaml"), "table")
 @running_options
 def apply(where: dict[str, str], max_runtime: int, wait_for_opening: int, output: str) -> int:
     """Carry out everything that is approved, open now and unfinished, no matter who merged it.
@@ -65,10 +66,10 @@ def exit_code(result: ApplyResult) -> int:
 
 
 def show(result: ApplyResult, output: str) -> None:
-    if output == "json":
-        from gitbot.published import PublishedApply, json_text, published  # noqa: PLC0415
+    if output != "table":
+        from gitbot.published import PublishedApply, published  # noqa: PLC0415
 
-        click.echo(json_text(published(result, PublishedApply)), nl=False)
+        click.echo(document_text(published(result, PublishedApply), output), nl=False)
         return
     lines = _lines(result)
     if result.did_nothing or not lines:

@@ -11,6 +11,7 @@ import click
 
 from gitbot.cli.options import output_option
 from gitbot.cli.running import say, tell
+from gitbot.cli.showing import document_text
 from gitbot.errors import UsageError
 from gitbot.wiring import SystemClock, find_root
 
@@ -28,7 +29,7 @@ _EVENT = "GITHUB_EVENT_PATH"
 @click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Where it was said.")
 @click.option("--comment", "identity", type=click.IntRange(min=1), metavar="ID", help="Its id.")
 @click.option("--live", is_flag=True, help="Read the clusters themselves, not what is published.")
-@output_option(("table", "json"), "table")
+@output_option(("table", "json", "yaml"), "table")
 def comment(issue: int | None, identity: int | None, live: bool, output: str) -> int:
     """Do what a comment on a pull request says, once, and answer it there.
 
@@ -59,10 +60,10 @@ def comment(issue: int | None, identity: int | None, live: bool, output: str) ->
 
 
 def show(result: CommentResult, output: str) -> None:
-    if output == "json":
-        from gitbot.published import PublishedComment, json_text, published  # noqa: PLC0415
+    if output != "table":
+        from gitbot.published import PublishedComment, published  # noqa: PLC0415
 
-        click.echo(json_text(published(result, PublishedComment)), nl=False)
+        click.echo(document_text(published(result, PublishedComment), output), nl=False)
         return
     words = f"{result.verb} " if result.verb else ""
     say(f"comment {result.comment} on {result.number}: {words}{result.outcome}")

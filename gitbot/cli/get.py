@@ -25,6 +25,7 @@ _WORDS = {
     "nodes": ("node", "no"),
     "vms": ("vm", "vmi", "vmis"),
 }
+KINDS = tuple(_WORDS)
 _NAMESPACED = ("intents", "requests", "rules", "moves", "vms")
 _LONGEST = 60  # characters of a cell of the table; -o wide cuts nothing
 

@@ -119,7 +119,7 @@ Names that begin with `example` stand for yours.
 
 ```
 gitbot lint                          # is everything written right?
-gitbot schema --all -o .schemas      # schemas for the editor
+gitbot schema --all --folder .schemas  # schemas for the editor
 gitbot plan                          # what would move? needs a cluster, or --snapshot FILE
 ```
 

@@ -6,12 +6,15 @@ import errno
 import gc
 import importlib
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from gitbot import __version__
 from gitbot.errors import GitbotError, UsageError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # The cycle collector runs after so many new values. A pass over 4,000 VMs makes millions of values
 # and hardly a cycle: with CPython's default, 700, a third of its time went into the collector.
@@ -46,6 +49,8 @@ COMMANDS: dict[str, str] = {
     "doctor": "Find what would keep gitbot from working, with its fix.",
     "returned": "Say that a node is back from its maintenance.",
     "version": "Print the versions of gitbot, its time zones and its Python.",
+    "help": "Show the help of gitbot or of a command.",
+    "completion": "Print the completion script of bash, zsh or fish.",
 }
 
 
@@ -55,7 +60,16 @@ class LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands from their list: a Tab imports none of them."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415 - only for a Tab
+
+        return [
+            *(CompletionItem(name) for name in COMMANDS if name.startswith(incomplete)),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")
@@ -66,6 +80,10 @@ class LazyGroup(click.Group):
             gc.enable()
         command: click.Command = getattr(module, name)
         command.epilog = epilog(cmd_name)
+        if ctx.resilient_parsing:  # a Tab in a shell
+            from gitbot.cli.completing import complete_names  # noqa: PLC0415
+
+            complete_names(command)
         return command
 
     def resolve_command(
@@ -114,7 +132,9 @@ def main(argv: list[str] | None = None) -> NoReturn:
         _say("interrupted")
         sys.exit(130)
     except click.ClickException as error:
-        error.show()
+        context = getattr(error, "ctx", None)
+        more = f"; {context.command_path} --help shows how" if context is not None else ""
+        _say(f"error: {error.format_message().rstrip('.')}{more}")
         sys.exit(2)
     except KeyboardInterrupt:
         _say("interrupted")
@@ -181,6 +201,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gitbot check --base main --published --reports reports",
     ),
     "comment": ("gitbot comment --issue 12 --comment 2034567890",),
+    "completion": ("gitbot completion bash > ~/.local/share/bash-completion/completions/gitbot",),
     "doctor": ("gitbot doctor", "gitbot doctor --without-cluster -o json"),
     "drain": (
         "gitbot drain kni-worker5 --start 22:00 --for 4h --return Auto",
@@ -196,6 +217,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gitbot get rules -n customapp -o wide",
         "gitbot get vms -o name",
     ),
+    "help": ("gitbot help", "gitbot help move"),
     "hold": ('gitbot hold --reason "storage is slow" --cancel-running',),
     "init": (
         "gitbot init placement --cluster prod",
@@ -221,7 +243,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "render": ("gitbot render --kind virtualmachineinstancemigration --snapshot cluster.json.gz",),
     "resume": ('gitbot resume --reason "storage is well again"',),
     "returned": ("gitbot returned kni-worker5",),
-    "schema": ("gitbot schema MigrationRequest", "gitbot schema --all -o .schemas"),
+    "schema": ("gitbot schema MigrationRequest", "gitbot schema --all --folder .schemas"),
     "snapshot": ("gitbot snapshot -o cluster.json.gz",),
     "status": (
         "gitbot status",

@@ -8,13 +8,14 @@ import click
 
 from gitbot.cli.options import output_option
 from gitbot.cli.running import running, running_options, say
+from gitbot.cli.showing import document_text
 
 if TYPE_CHECKING:
     from gitbot.workflows.propose import ProposeResult
 
 
 @click.command("propose")
-@output_option(("table", "json"), "table")
+@output_option(("table", "json", "yaml"), "table")
 @running_options
 def propose(where: dict[str, str], output: str) -> int:
     """Open, renew and close the bot's pull requests: drains, returns, healings, what is left.
@@ -31,10 +32,10 @@ def propose(where: dict[str, str], output: str) -> int:
 
 
 def show(result: ProposeResult, output: str) -> None:
-    if output == "json":
-        from gitbot.published import PublishedPropose, json_text, published  # noqa: PLC0415
+    if output != "table":
+        from gitbot.published import PublishedPropose, published  # noqa: PLC0415
 
-        click.echo(json_text(published(result, PublishedPropose)), nl=False)
+        click.echo(document_text(published(result, PublishedPropose), output), nl=False)
         return
     if not result.concerns:
         say("no concern: nothing to propose")

@@ -12,6 +12,7 @@ from gitbot.cli import apply as apply_command
 from gitbot.cli import propose as propose_command
 from gitbot.cli.options import output_option
 from gitbot.cli.running import running, running_options, say, stopping
+from gitbot.cli.showing import document_text
 from gitbot.wiring import StoppableClock, SystemClock
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 )
 @apply_command.max_runtime_option
 @apply_command.wait_option
-@output_option(("table", "json"), "table")
+@output_option(("table", "json", "yaml"), "table")
 @running_options
 def reconcile(
     *,
@@ -115,10 +116,11 @@ def _watch(
 
 
 def show(result: ReconcileResult, output: str) -> None:
-    if output == "json":
-        from gitbot.published import PublishedReconcile, json_text, published  # noqa: PLC0415
+    if output != "table":
+        from gitbot.published import PublishedReconcile, published  # noqa: PLC0415
 
-        click.echo(json_text(published(result, PublishedReconcile)), nl=False)
+        text = document_text(published(result, PublishedReconcile), output)
+        click.echo(text if output == "json" else f"---\n{text}", nl=False)
         return
     propose_command.show(result.proposed, output)
     apply_command.show(result.applied, output)

@@ -59,10 +59,8 @@ def schema_of(kind: str) -> dict[str, Any]:
 @click.command("schema")
 @click.argument("kind", required=False)
 @click.option("--all", "every", is_flag=True, help="All kinds.")
-@click.option(
-    "-o", "--output", metavar="DIR", help="Write one file a kind, DIR/KIND.json, instead."
-)
-def schema(kind: str | None, every: bool, output: str | None) -> None:
+@click.option("--folder", metavar="DIR", help="Write one file a kind, DIR/KIND.json, instead.")
+def schema(kind: str | None, every: bool, folder: str | None) -> None:
     """Print the JSON Schema of a KIND, for editors and CI; without KIND, the list of kinds.
 
     In an editor with yaml-language-server, begin a file with
@@ -72,15 +70,15 @@ def schema(kind: str | None, every: bool, output: str | None) -> None:
     """  # noqa: D301 - click reads the escape as "keep these lines as they are"
     if kind is not None and every:
         raise click.UsageError("give a KIND or --all, not both")
-    if kind is None and not every and output is not None:
-        raise click.UsageError("-o writes a KIND, or --all: give one of them")
+    if kind is None and not every and folder is not None:
+        raise click.UsageError("--folder writes a KIND, or --all: give one of them")
     if kind is None and not every:
         click.echo("\n".join(SCHEMAS))
         return
     kinds = [kind] if kind is not None else list(SCHEMAS)
     schemas = {name: schema_of(name) for name in kinds}
-    if output is not None:
-        _write(Path(output), schemas)
+    if folder is not None:
+        _write(Path(folder), schemas)
     else:
         click.echo(_text(schemas[kind] if kind is not None else schemas), nl=False)
 

@@ -24,6 +24,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "status is one page with what to type next, and shows broken intents": 960,
     "get lists what is declared and how it is": 592,
     "init goes on in a folder with files, and asks for what is missing": 80,
+    "a Tab completes commands, options and names; help as a command": 195,
     "explain judges the intents of the repository, a request, a window": 500,
     "plan, check and render read the forge, or say how old their ledger is; --at": 255,
     "a move waits until the node that a VM leaves answers": 60,

@@ -42,8 +42,8 @@ def test_kinds_are_listed_in_order() -> None:
 
 
 def test_a_folder_without_a_kind_is_refused() -> None:
-    with pytest.raises(click.UsageError, match="-o writes a KIND, or --all"):
-        run("-o", "schemas")
+    with pytest.raises(click.UsageError, match="--folder writes a KIND, or --all"):
+        run("--folder", "schemas")
 
 
 def objects(schema: Any) -> Iterator[Mapping[str, Any]]:
@@ -102,7 +102,7 @@ def test_defaults_and_examples_are_themselves_valid(kind: str) -> None:
 
 def test_all_in_one_mapping_or_one_file_each(tmp_path: Path) -> None:
     assert json.loads(run("--all").stdout) == {kind: schema_of(kind) for kind in SCHEMAS}
-    run("--all", "-o", str(tmp_path / "new/folder"))
+    run("--all", "--folder", str(tmp_path / "new/folder"))
     written = {path.stem: json.loads(path.read_text()) for path in tmp_path.rglob("*.json")}
     assert written == {kind: schema_of(kind) for kind in SCHEMAS}
 
