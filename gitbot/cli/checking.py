@@ -77,7 +77,7 @@ def asking_options(function: F) -> F:
         "plugins",
         type=click.Choice([LIMIT_HARD_ANTI_AFFINITY]),
         multiple=True,
-        help="An admission plugin that the cluster runs; the API server tells nobody.",
+        help="An admission plugin that the cluster runs; the API server does not name it.",
     )
     @click.option(
         "--at",
@@ -205,7 +205,7 @@ def same_cluster(snapshot: ClusterSnapshot, *names: str) -> None:
     if snapshot.cluster not in names:
         raise SnapshotError(
             f"the snapshot is of cluster {snapshot.cluster}, the intents are those of {names[0]}",
-            hint=f"give --cluster {names[0]} to use it all the same",
+            hint=f"give --cluster {names[0]} to use it anyway",
         )
 
 

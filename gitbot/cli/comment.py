@@ -26,7 +26,7 @@ _EVENT = "GITHUB_EVENT_PATH"
 
 
 @click.command("comment")
-@click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Where it was said.")
+@click.option("--issue", type=click.IntRange(min=1), metavar="N", help="Its pull request or issue.")
 @click.option("--comment", "identity", type=click.IntRange(min=1), metavar="ID", help="Its id.")
 @click.option("--live", is_flag=True, help="Read the clusters themselves, not what is published.")
 @output_option(("table", "json", "yaml"), "table")

@@ -49,8 +49,8 @@ def get(
 ) -> int:
     """List what is declared on the base branch, and how it is: state, health, age, next opening.
 
-    Without -n, everything in all namespaces. With NAMEs only these. What has no namespace is listed
-    whatever -n says. Exit code 2 if a NAME does not exist, or if the cluster cannot be read; 1 if
+    Without -n, everything in all namespaces. With NAMEs only these. Objects without a namespace are
+    listed with any -n. Exit code 2 if a NAME does not exist, or if the cluster cannot be read; 1 if
     the base branch has errors.
     """
     from gitbot.workflows.ask import listing  # noqa: PLC0415 - keeps --help quick

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("hold")
-@click.option("--reason", default="held by hand", metavar="TEXT", help="Why, for those who wonder.")
+@click.option("--reason", default="held by hand", metavar="TEXT", help="Why, shown with the flag.")
 @click.option("--cancel-running", is_flag=True, help="Delete gitbot's own unfinished migrations.")
 @by_option
 @running_options

@@ -19,7 +19,7 @@ from gitbot.cli.options import read_selector
     "--zones", "apart", flag_value="zones", default="zones", help="One VM a zone (default)."
 )
 @click.option("--nodes", "apart", flag_value="nodes", help="One VM a node.")
-@click.option("--max", "most", type=click.IntRange(1, 10_000), help="So many VMs a zone or node.")
+@click.option("--max", "most", type=click.IntRange(1, 10_000), help="At most so many in each.")
 @writing_options
 def keep_apart(
     *, writing: Writing, labels: str, namespace: str, apart: str, most: int | None

@@ -126,7 +126,7 @@ def now_option(function: F) -> F:
         "--now",
         metavar="TIME",
         callback=lambda _context, _option, text: _instant(text),
-        help="Take this for the present, such as 2026-12-06T21:00:00Z.",
+        help="Use this as the present time, such as 2026-12-06T21:00:00Z.",
     )(function)
 
 
@@ -137,7 +137,7 @@ def output_option(formats: Iterable[str], default: str) -> Callable[[F], F]:
         type=click.Choice(list(formats)),
         default=default,
         show_default=True,
-        help="The form of the output.",
+        help="The format of the output.",
     )
 
 

@@ -47,7 +47,7 @@ def by_option(function: F) -> F:
         "--by",
         metavar="NAME",
         default=_person,
-        help="Who says so, for the record. Default: Git's user.name.",
+        help="Who asks for this, for the record. Default: Git's user.name.",
     )(function)
 
 

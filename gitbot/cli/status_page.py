@@ -23,7 +23,7 @@ def table(result: StatusResult, *, wide: bool = False) -> str:
     if not parts:
         parts = [[NOTHING]]
     elif result.not_read and parts == [_unread(result.not_read)]:
-        parts[0].append("ledger and forge know of nothing that is running")
+        parts[0].append("ledger and forge show nothing running")
     return "\n\n".join("\n".join(part) for part in (*parts, openings) if part)
 
 

@@ -165,7 +165,7 @@ class NearPart(_TermPart):
                 where = domain_words(peers.topology_key, value)
                 wanted = ", ".join(sorted(other.name for other in peers.vms - {vm})[:3])
                 wanted = wanted or ("pods that do not move" if peers.fixed else "nothing matches")
-                return f"{where} holds nothing that {vm.name} must be near ({wanted})"
+                return f"{where} has no VM or pod that {vm.name} must be near ({wanted})"
         return ""
 
 

@@ -201,7 +201,7 @@ def blocked(node: str, culprits: Mapping[NamespacedName, str]) -> Obstacle:
     return Obstacle(
         code="blocked-node",
         reason=f"node {node} is not emptied: {first} cannot move ({code}){more}",
-        hint="notMigratable: LeaveRunning empties a node but for such VMs",
+        hint="notMigratable: LeaveRunning empties a node except for such VMs",
     )
 
 

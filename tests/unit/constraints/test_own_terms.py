@@ -111,7 +111,7 @@ def test_a_move_keeps_what_other_vms_require(
 
 def test_the_reason_names_whose_rule_it_is() -> None:
     plan = moving([cache(), vm("app", on="a-1", affinity=near("cache"))], "cache", "b-1")
-    assert "VirtualMachineInstance/default/app: zone a holds nothing that app must be near" in (
+    assert "VirtualMachineInstance/default/app: zone a has no VM or pod that app must be near" in (
         plan.holds[0].reason
     )
 

@@ -99,7 +99,7 @@ UNREAD = (
 def test_without_the_cluster_ledger_and_forge_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     story = Story.begin(db=RULE)
     away(story, monkeypatch)
-    assert shown(story) == f"{UNREAD}ledger and forge know of nothing that is running"
+    assert shown(story) == f"{UNREAD}ledger and forge show nothing running"
     monkeypatch.undo()
     propose(story.shell)
     away(story, monkeypatch)
