@@ -26,7 +26,7 @@ def complete_names(command: click.Command) -> None:
 
 def _offered(names: Names, context: click.Context, incomplete: str) -> list[CompletionItem]:
     found: list[str] = []
-    with suppress(GitbotError, OSError):  # nothing to offer is no error
+    with suppress(GitbotError, OSError):  # then there is nothing to offer
         found = sorted({name for name in names(context) if name.startswith(incomplete)})
     return [CompletionItem(name) for name in found]
 

@@ -1,0 +1,63 @@
+"""The release: its workflow is safe, and what it types works here."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FILE = ROOT / ".github" / "workflows" / "release.yml"
+TEXT = FILE.read_text("utf-8")
+(JOB,) = yaml.safe_load(TEXT)["jobs"].values()
+
+
+def test_zizmor_finds_nothing() -> None:
+    zizmor = Path(sys.executable).parent / "zizmor"
+    found = subprocess.run(
+        [str(zizmor), "--offline", "--no-progress", "--quiet", str(FILE)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_every_action_is_pinned_by_its_digest() -> None:
+    uses = re.findall(r"uses: (.+)", TEXT)
+    assert len(uses) == 3
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use) for use in uses)
+
+
+def test_wheel_sdist_sbom_and_image_are_attested() -> None:
+    subjects = [step["with"] for step in JOB["steps"] if "attest" in step.get("uses", "")]
+    assert subjects[0] == {"subject-path": "dist/*"}
+    assert set(subjects[1]) == {"subject-name", "subject-digest"}
+    assert '> "dist/gitbot-$version.cdx.json"' in TEXT
+    assert "--file deploy/Containerfile" in TEXT
+
+
+def test_what_it_builds_has_the_name_of_the_version(tmp_path: Path) -> None:
+    hatchling = [sys.executable, "-m", "hatchling"]
+    version = subprocess.run(
+        [*hatchling, "version"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    subprocess.run(
+        [*hatchling, "build", "-d", str(tmp_path)], cwd=ROOT, capture_output=True, check=True
+    )
+    built = {path.name for path in tmp_path.iterdir()}
+    assert built == {f"gitbot-{version}-py3-none-any.whl", f"gitbot-{version}.tar.gz"}
+
+
+def test_the_sbom_is_the_lock() -> None:
+    bom = json.loads(subprocess.run([ROOT / ".ci/sbom"], capture_output=True, check=True).stdout)
+    lock = (ROOT / "requirements" / "runtime.txt").read_text("utf-8")
+    listed = [f"{item['name']}=={item['version']}" for item in bom["components"]]
+    assert listed == re.findall(r"^[a-z0-9._-]+==[^ ;\\]+", lock, re.MULTILINE)
+    hashes = sum(len(item["hashes"]) for item in bom["components"])
+    assert hashes == lock.count("--hash=sha256:")
+    assert bom["metadata"]["component"]["name"] == "gitbot"
