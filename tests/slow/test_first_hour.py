@@ -1,0 +1,144 @@
+"""A user's first hour, typed with the real program against a served cluster and a local forge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.scratch import Scratch
+from tests.docs.test_walk import SERVE
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+BUTTON = "python $GITBOT/docs/local_forge.py $FORGE"
+
+
+class Person:
+    """Types commands, and looks at what they print."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self.printed = ""
+
+    def types(self, commands: str, *expected: str, code: int = 0) -> str:
+        ended, self.printed = self._scratch.run(commands)
+        assert ended == code, f"$ {commands}\nexit code {ended}\n{self.printed}"
+        for words in expected:
+            assert words in self.printed, f"$ {commands}\nno {words!r} in\n{self.printed}"
+        return self.printed
+
+    def commits(self, message: str) -> None:
+        self.types(f"git add -A && git commit -q -m '{message}' && git push -q origin main")
+
+    def merges(self, number: int) -> None:
+        self.types(f"{BUTTON} merge {number} --as ana", f"{number} merged")
+        self.types("git pull -q")
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Iterator[Person]:
+    (tmp_path / "hour").mkdir()
+    scratch = Scratch(folder=tmp_path / "hour", state=tmp_path / "state")
+    with scratch.serving(SERVE):
+        person = Person(scratch)
+        person.types("export KUBECONFIG=$PWD/cluster/kubeconfig FORGE=$PWD/forge.git")
+        yield person
+
+
+def test_the_first_hour(person: Person) -> None:
+    _looks(person)
+    _starts_a_repository(person)
+    _moves_a_vm(person)
+    _drains_tonight(person)
+    _breaks_main(person)
+    _holds_and_resumes(person)
+
+
+def _looks(person: Person) -> None:
+    person.types("gitbot demo", "succeeded")
+    person.types("gitbot explain vm/nope", "there is no vm nope; known: jumpbox, ", code=2)
+    person.types("gitbot explain vm/jumpbox", "5 of 7 nodes take it")
+
+
+def _starts_a_repository(person: Person) -> None:
+    """In a clone that has files already; the first look finds what is missing."""
+    person.types(
+        "git init -q --bare --initial-branch=main forge.git && git clone -q forge.git work"
+    )
+    person.types(
+        "cd work && git checkout -q -b main && git config user.name Ann"
+        " && git config user.email ann@example.org && echo 'ours' > README.md"
+    )
+    person.types("gitbot init --cluster iberia", "left as it is: README.md", "intents/iberia/")
+    person.types("cat README.md", "ours")
+    person.types("gitbot lint", ": clean")
+    person.types("rm -r intents/iberia/*.yaml intents/iberia/requests")
+    person.commits("Where our VMs run")
+    person.types("gitbot status", "iberia, mode Observe", "stopped: mode Observe applies nothing")
+    person.types("gitbot doctor", "warn configuration/mode", "fix: write mode: Enforce")
+    person.types("sed -i 's/mode: Observe .*/mode: Enforce/' .gitbot.yaml")
+    person.commits("We mean it")
+    person.types("gitbot status", "iberia, mode Enforce", "nothing is running, and nothing waits")
+
+
+def _moves_a_vm(person: Person) -> None:
+    move = "gitbot move vm/jumpbox --to kni-worker5 --note 'make room'"
+    person.types(f"{move} --dry-run", "kind: MigrationRequest", "1 move, 0 blocked")
+    asked = "pull request #1: Move customapp/jumpbox to kni-worker5; next: review and merge"
+    person.types(move, asked)
+    person.types(move, "is open already", asked)
+    person.types("gitbot status", "Open pull requests of people:", "pull request 1 by Ann is open")
+    person.types("gitbot check --pull-request 1 --publish", "ready: 1 move")
+    person.types(f"{BUTTON} show 1", "mode Enforce", "gitbot/plan: success")
+    person.merges(1)
+    person.types("git clone -q $FORGE ../stale")
+    person.types("gitbot status", "Merged, not applied yet:", "next: gitbot apply")
+    person.types("gitbot apply", "1 succeeded")
+    person.types("gitbot apply", "nothing to do")
+    person.types("gitbot status", "request/customapp/move-jumpbox: succeeded")
+    person.types("cd ../stale && gitbot plan", "0 moves, 0 blocked")
+    person.types("cd ../work && gitbot get vms jumpbox", "kni-worker5")
+
+
+def _drains_tonight(person: Person) -> None:
+    person.types(
+        "gitbot drain kni-worker6 --start 22:00 --for 4h --return Propose", "pull request #2: Empty"
+    )
+    person.types("gitbot check --pull-request 2 --publish")
+    person.merges(2)
+    page = person.types("gitbot status", "Next openings:", " 22:00 UTC", "next: gitbot propose")
+    drain = re.search(r"drain/drain-kni-worker6/\d{8}T220000Z", page)
+    assert drain is not None
+    person.types("gitbot propose", "opened (pull request 3)")
+    page = person.types("gitbot status", "Open proposals:", "pull request 3 is open")
+    assert "next: gitbot propose" not in page
+    person.merges(3)
+    person.types("gitbot apply", "waits: customapp/")
+    person.types("gitbot status", "Waiting:", f"{drain.group()}: approved")
+    person.types("gitbot get nodes kni-worker6 -o wide", "22:00", "VMS")
+    person.types(f"gitbot cancel {drain.group()} --by ann --reason 'not tonight'", "withdrawn")
+    person.types("gitbot status", f"{drain.group()}, cancelled")
+
+
+def _breaks_main(person: Person) -> None:
+    person.types("echo 'kind: MigrationRequst' > intents/iberia/broken.yaml")
+    person.types("gitbot lint", "broken.yaml:1:1", code=1)
+    person.commits("Oops")
+    person.types("gitbot status", "Broken intents", "broken.yaml:1:1", "Ended:", code=1)
+    page = person.types("gitbot doctor", "FAIL configuration/base", code=1)
+    assert page.count("FAIL") == 1
+    person.types("gitbot apply", "broken.yaml:1:1", code=1)
+    person.types("rm intents/iberia/broken.yaml")
+    person.commits("Mended")
+    assert "Broken" not in person.types("gitbot status")
+
+
+def _holds_and_resumes(person: Person) -> None:
+    person.types("gitbot hold --by ann --reason 'storage is slow'")
+    person.types("gitbot status", "stopped: storage is slow (ann", "next: gitbot resume")
+    person.types("gitbot apply", "stopped: storage is slow")
+    person.types("gitbot resume --by ann --reason 'well again'")
+    assert "stopped" not in person.types("gitbot status")
+    person.types("gitbot ledger verify", "whole")
