@@ -9,7 +9,7 @@ from gitbot.execution.nodes import BUSY, nodes_of
 from gitbot.execution.starts import Candidate, refusals
 from gitbot.execution.values import Approved, Stale, View
 from gitbot.model.grouping import grouped
-from gitbot.model.plan import Move
+from gitbot.model.plan import Move, MoveRef
 
 
 def judge_groups(
@@ -30,8 +30,8 @@ def judge_groups(
 
 
 def _judge_plan(view: View, facts: ClusterFacts, remaining: Sequence[Candidate]) -> list[Stale]:
-    away = _nodes_away(view, remaining[0].approved)
-    judged = [item for item in remaining if not away & _nodes_of(remaining, item)]
+    out = _left_out(remaining, _nodes_away(view, remaining[0].approved))
+    judged = [item for item in remaining if item.move.group not in out]
     first = {item.move.vm: item.move.id for item in reversed(judged)}  # a VM may move twice
     moves_of = {
         item.move.id: facts.as_is(item.move) if first[item.move.vm] == item.move.id else item.move
@@ -60,7 +60,25 @@ def _nodes_away(view: View, approved: Approved) -> frozenset[str]:
     return frozenset(name for name, node in nodes.items() if node.state in BUSY)
 
 
-def _nodes_of(remaining: Sequence[Candidate], item: Candidate) -> frozenset[str]:
-    return frozenset(
-        other.move.to.node for other in remaining if other.move.group == item.move.group
-    )
+def _left_out(remaining: Sequence[Candidate], away: frozenset[str]) -> frozenset[str]:
+    """Groups that cannot be judged now: they go to nodes that are away, or wait for such groups."""
+    groups = grouped((item.move.group, item.move) for item in remaining)
+    out: set[str] = set()
+    left: set[MoveRef] = set()
+    emptied: set[str] = set()
+    while found := [
+        group
+        for group, moves in groups.items()
+        if group not in out
+        and any(
+            move.to.node in away
+            or (move.after_return and move.to.node in emptied)
+            or not left.isdisjoint(move.after or ())
+            for move in moves
+        )
+    ]:
+        out.update(found)
+        moved = [move for group in found for move in groups[group]]
+        left.update(move.ref for move in moved)
+        emptied.update(move.source.node for move in moved)
+    return frozenset(out)

@@ -152,6 +152,23 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Minimised:
+    """One thing that the planner made as small as it could; None if it has no amount."""
+
+    what: str
+    amount: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drained:
+    """The nodes of one drain: those that the plan empties, and those on which a VM stays."""
+
+    request: str
+    emptied: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRef:
     """The snapshot that a plan was made on."""
 
@@ -161,7 +178,10 @@ class SnapshotRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementPlan:
-    """A plan as the planner makes it. Sorted: moves by (wave, request, id), the rest by its key."""
+    """A plan as the planner makes it. `minimised` has the most important first.
+
+    Sorted: moves by (wave, request, id), the rest by its key.
+    """
 
     cluster: str
     moves: tuple[Move, ...] = ()
@@ -169,6 +189,8 @@ class PlacementPlan:
     rules: tuple[RuleState, ...] = ()
     waves: tuple[Wave, ...] = ()
     bound: Bound = field(default_factory=lambda: Bound(moves=0, seconds=0))
+    minimised: tuple[Minimised, ...] = ()
+    drains: tuple[Drained, ...] = ()
     limits: Limits = field(default_factory=Limits)
     intents: Mapping[str, str] = field(default_factory=dict)
     snapshot: SnapshotRef = field(default_factory=lambda: SnapshotRef(digest="", taken_at=0))

@@ -9,6 +9,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Occupancy
 from gitbot.model.plan import (
     Hold,
+    Minimised,
     Move,
     MoveRef,
     PlacementPlan,
@@ -31,20 +32,39 @@ def assemble(board: Board, drafts: Sequence[Draft], found: Timetable) -> Placeme
     timed, refs = _numbered(found.timed)
     waves = waves_of(timed)
     moves = _moves(board, waves, refs, ties(board, timed))
+    holds = _sorted_holds(hold for draft in drafts for hold in draft.holds)
+    rules = _rules(board, [item.planned.step for item in timed])
     return PlacementPlan(
         cluster=problem.cluster,
         moves=moves,
-        holds=_sorted_holds(hold for draft in drafts for hold in draft.holds),
-        rules=_rules(board, [item.planned.step for item in timed]),
+        holds=holds,
+        rules=rules,
         waves=tuple(
             Wave(index=index, starts=wave[0].starts, ends=max(item.ends for item in wave))
             for index, wave in enumerate(waves)
         ),
         bound=bound(facts, drafts, moves),
+        minimised=_minimised(moves, holds, rules),
+        drains=tuple(draft.drained for draft in drafts if draft.drained is not None),
         limits=problem.limits,
         intents=problem.intents,
         snapshot=SnapshotRef(digest=problem.snapshot.digest, taken_at=problem.snapshot.taken_at),
     )
+
+
+def _minimised(
+    moves: Sequence[Move], holds: Sequence[Hold], rules: Sequence[RuleState]
+) -> tuple[Minimised, ...]:
+    """What the search compares plans by, first to last. It asks the scorer only between equals."""
+    amounts = {
+        "newBreaches": sum(max(0, rule.after - rule.before) for rule in rules if rule.required),
+        "held": sum(hold.asked for hold in holds),
+        "moves": len(moves),
+        "memoryBytes": sum(move.memory_bytes for move in moves),
+        "softBreaches": sum(rule.after for rule in rules if not rule.required),
+        "score": None,
+    }
+    return tuple(Minimised(what=what, amount=amount) for what, amount in amounts.items())
 
 
 def _numbered(timed: Sequence[Timed]) -> tuple[tuple[Timed, ...], tuple[MoveRef, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Occupancy
-from gitbot.model.plan import Hold
+from gitbot.model.plan import Drained, Hold
 from gitbot.model.problem import EmptyNodes
 from gitbot.planner import holds
 from gitbot.planner.aside import explained, why_aside
@@ -53,7 +53,7 @@ class _Drain:
     def blocked(self, node: str) -> bool:
         """Whether the node is left alone because some of its VMs cannot move."""
         against = self.against[node]
-        return self.goal.block and any(_stays(self.board, vm, node) for vm in against)
+        return self.goal.block and any(self.board.facts.stays(vm, node) for vm in against)
 
     def wider(self, node: str) -> Wish:
         """The wish, with the nodes open that are emptied after this node."""
@@ -111,7 +111,17 @@ def empty_nodes(board: Board, goal: EmptyNodes, closed: Closed, late: Late) -> D
         lanes=goal.max_nodes_at_once,
         cordon=goal.cordoned_by_gitbot,
         away=goal.away,
+        drained=_drained(drain, turns),
     )
+
+
+def _drained(drain: _Drain, turns: Turns) -> Drained:
+    """Which nodes have no VM left, in the order in which they are emptied."""
+    stays, against = drain.board.facts.stays, drain.against
+    kept = {t.node for t in turns if t.left or any(stays(vm, t.node) for vm in against[t.node])}
+    emptied = tuple(turn.node for turn in turns if turn.node not in kept)
+    left = tuple(turn.node for turn in turns if turn.node in kept)
+    return Drained(request=drain.goal.request.id, emptied=emptied, kept=left)
 
 
 def _planned(drain: _Drain, turn: _NodeTurn, back: Container[str]) -> list[Planned]:
@@ -299,12 +309,6 @@ def _done(drain: _Drain, node: str, steps: tuple[Step, ...]) -> _NodeTurn:
     return turn if turn.left else replace(turn, steps=(), left=tuple(drain.free(node)), tried=())
 
 
-def _stays(board: Board, vm: NamespacedName, node: str) -> bool:
-    """Whether a VM that gitbot cannot move stays on the node; False if somebody else moves it."""
-    moving = board.facts.moving
-    return vm not in moving or moving[vm][1] in ("", node)
-
-
 def _wanted(goal: EmptyNodes, item: Obstacle) -> bool:
     """Whether the drain asks for a VM's move although the VM cannot move now.
 
@@ -317,7 +321,7 @@ def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
     """The holds of one node. If the node is left alone, all of its VMs are held with a reason."""
     board, request, node = drain.board, drain.goal.request, turn.node
     against = drain.against[node]
-    staying = {vm: item for vm, item in against.items() if _stays(board, vm, node)}
+    staying = {vm: item for vm, item in against.items() if board.facts.stays(vm, node)}
     found = [
         holds.hold(
             board.facts, request, vm, item, asked=vm in staying and _wanted(drain.goal, item)

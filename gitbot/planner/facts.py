@@ -55,6 +55,10 @@ class ProblemIndex:
     def migrations_of(self, vm: NamespacedName) -> tuple[KubernetesObject, ...]:
         return self.migrations.get(vm, ())
 
+    def stays(self, vm: NamespacedName, node: str) -> bool:
+        """Whether a VM that we cannot move will stay on the node; False if somebody moves it."""
+        return vm not in self.moving or self.moving[vm][1] in ("", node)
+
     def zone(self, node: str) -> str:
         return self.label(node, self.problem.zone_key)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.plan import Certificate, Hold
+from gitbot.model.plan import Certificate, Drained, Hold
 from gitbot.model.problem import Pin, Request, Target
 
 ANYWHERE = Target()
@@ -93,6 +93,7 @@ class Draft:
     lanes: int = 0
     cordon: bool = False
     away: int | None = None
+    drained: Drained | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

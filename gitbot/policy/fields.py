@@ -21,6 +21,8 @@ FIELDS: Mapping[str, frozenset[str]] = {
             "waves",
             "limits",
             "bound",
+            "minimised",
+            "drains",
             "requests",
             "largestWave",
             "estimatedSeconds",
@@ -43,6 +45,9 @@ FIELDS: Mapping[str, frozenset[str]] = {
             "wave",
             "why",
             "checks",
+            "starts",
+            "after",
+            "afterReturn",
         }
     ),
     "vm": frozenset({"namespace", "name", "uid", "node", "labels", "annotations"}),

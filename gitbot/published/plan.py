@@ -161,6 +161,21 @@ class LowerBound(Part, frozen=True):
     proof: Literal["", "counted", "searched"] = ""
 
 
+class MinimisedAmount(Part, frozen=True):
+    """One thing that was made as small as possible."""
+
+    what: Annotated[str, Meta(description="newBreaches, held, moves, memoryBytes, …")]
+    amount: Annotated[Count | None, Meta(description="null: it decides only between equals.")]
+
+
+class DrainedNodes(Part, frozen=True):
+    """The nodes of one drain, in its order: those that the plan empties, and the others."""
+
+    request: str
+    emptied: list[str]
+    kept: list[str]
+
+
 class PlannedLimits(Part, frozen=True):
     """How many migrations may run at once."""
 
@@ -213,3 +228,7 @@ class PublishedPlan(Document, frozen=True, kw_only=True):
         list[Manifest], Meta(description="The objects that will be created or patched.")
     ]
     findings: list[PublishedFinding] = field(default_factory=list)
+    minimised: Annotated[
+        list[MinimisedAmount], Meta(description="What the planner minimised, first to last.")
+    ] = field(default_factory=list)
+    drains: list[DrainedNodes] = field(default_factory=list)

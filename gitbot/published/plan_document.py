@@ -23,7 +23,9 @@ from gitbot.published.document import decoded, encoded, misfit, published
 from gitbot.published.plan import PlannedMove, PublishedPlan, ReviewedMove
 
 KIND = "PlacementPlan"
-_OF_PLAN = ("cluster", "limits", "moves", "holds", "rules", "waves", "bound")
+_OF_PLAN = (
+    *("cluster", "limits", "moves", "holds", "rules", "waves", "bound", "minimised", "drains"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

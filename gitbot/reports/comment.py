@@ -21,7 +21,7 @@ from gitbot.reports import inert
 from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, counted, wave_rows, what_to_do
 from gitbot.reports.fit import Section, fit
 from gitbot.reports.picture import picture
-from gitbot.reports.sentence import sentence, size
+from gitbot.reports.sentence import sentence, short_drains, size
 
 LIMIT = 65_536
 _CELL = 401
@@ -108,6 +108,7 @@ def _summary(diff: Diff) -> list[str]:
     return [
         state,
         *([f"{inert.markdown(happens)}. {_IF_IT_FAILS}"] if happens else []),
+        *[f"**{inert.markdown(line)}**" for line in short_drains(plan)],
         f"**{diff.counts}**{_duration(diff)}",
         f"plan {inert.code(diff.digest)} · snapshot {taken} · approve before {expires} · {mode}",
     ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from gitbot.model.grouping import grouped
 from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.plan import Certificate, Drained, Move, PlacementPlan
 from gitbot.model.request_id import DrainId, HealId, ReturnId, parse_request_id
 from gitbot.model.words import first_of
 from gitbot.reports.diff import counted
 
 _NAMED = 3
+_NODES = 12
 
 
 def sentence(plan: PlacementPlan) -> str:
@@ -20,6 +21,63 @@ def sentence(plan: PlacementPlan) -> str:
     ]
     more = f"; and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
     return "; ".join(parts[:_NAMED]) + more
+
+
+def short_drains(plan: PlacementPlan) -> list[str]:
+    """For each drain that cannot be done whole, which of its nodes can be emptied."""
+    return [_short(drain) for drain in plan.drains if drain.kept]
+
+
+def _short(drain: Drained) -> str:
+    nodes = counted(len(drain.emptied) + len(drain.kept), "node")
+    can = f": {first_of(drain.emptied, _NODES)}" if drain.emptied else ""
+    return (
+        f"{_drain_name(drain.request)}: {len(drain.emptied)} of {nodes} can be emptied{can};"
+        f" not {first_of(drain.kept, _NODES)}"
+    )
+
+
+def _drain_name(request: str) -> str:
+    found = parse_request_id(request)
+    return f"window {found.occurrence.window}" if isinstance(found, DrainId) else request
+
+
+def objective(plan: PlacementPlan) -> str:
+    """What the planner minimised, in its order, and how near it came to the least."""
+    amounts = {item.what: item.amount for item in plan.minimised}
+    if not amounts:
+        return ""  # a plan of an older version
+    words = ", ".join(
+        f"{_MINIMISED.get(what, what)} {_amount(plan, what)}".rstrip() for what in amounts
+    )
+    least, made, seconds = plan.bound.moves, len(plan.moves), plan.bound.seconds
+    match plan.bound.proof:
+        case _ if least > made:
+            known = f"all that is asked needs {counted(least, 'move')} and {seconds} s or more"
+        case Certificate.COUNTED:
+            known = f"no plan has fewer moves (each is needed), or takes less than {seconds} s"
+        case Certificate.SEARCHED:
+            known = f"no plan has fewer moves (all were searched), or takes less than {seconds} s"
+        case _:
+            fewer = counted(least, "move")
+            known = f"no plan has fewer than {fewer}, or takes less than {seconds} s"
+    return f"minimised in this order: {words}; {known}"
+
+
+def _amount(plan: PlacementPlan, what: str) -> str:
+    if what == "memoryBytes":
+        return size(plan.moves)
+    found = next(item.amount for item in plan.minimised if item.what == what)
+    return "" if found is None else str(found)
+
+
+_MINIMISED = {
+    "newBreaches": "new rule breaks",
+    "held": "VMs without a place",
+    "memoryBytes": "memory",
+    "softBreaches": "soft rule breaks",
+    "score": "then the scheduler's score",
+}
 
 
 def _part(request: str, moves: tuple[Move, ...]) -> str:

@@ -10,6 +10,7 @@ from gitbot.model.plan import Hold, Move, NodeRef
 from gitbot.reports import inert
 from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, wave_rows
 from gitbot.reports.findings import text as findings_text
+from gitbot.reports.sentence import objective, short_drains
 
 SHOWN_REASONS = 3  # of one node; a control plane alone has ten
 
@@ -33,6 +34,7 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
         f"plan {diff.digest}\nsnapshot {taken}{future}, approve before {expires}\n",
         findings_text(diff.said),
         _moves(plan.moves, wide=wide),
+        "".join(f"{inert.terminal(line)}\n" for line in short_drains(plan)),
         "".join(_hold(hold, wide=wide) for hold in plan.holds),
         _rules(diff),
         _waves(diff),
@@ -123,7 +125,7 @@ def _waves(diff: Diff) -> str:
         return ""
     header = ["WAVE", "MOVES", "ESTIMATED START", "ESTIMATED END"]
     table = columns(header, wave_rows(diff.plan))
-    return f"{table}\n{diff.queue}"
+    return f"{table}\n{diff.queue}\n\n{inert.terminal(objective(diff.plan))}\n"
 
 
 def _preview(preview: Preview) -> str:

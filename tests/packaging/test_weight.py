@@ -40,6 +40,8 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "calendar: events, words, a month, the command": 590,
     "the canary of a node validation is brought home": 50,
     "a missing mode is Observe, and status and comments name the mode": 40,
+    "plans say what was minimised; short drains say which nodes can be emptied": 150,
+    "groups that wait for a node that is away are not proposed again": 15,
     "estimates follow KubeVirt's limits and MigrationPolicies; a missing right is said": 160,
 }
 SIMULATION = 9_000

@@ -80,6 +80,8 @@ spec:
         ("Plan", "plan.rules.all(r, r.after <= r.before)"),
         ("Plan", "cluster.runningMigrations == 1 && cluster.snapshotAgeSeconds == 60"),
         ("Plan", "now == timestamp('2025-12-05T21:00:00Z')"),
+        ("Move", "move.starts == '' && move.after == null && !move.afterReturn"),
+        ("Plan", "plan.minimised[2].amount == 2 && plan.drains[0].kept == ['n3']"),
         ("Move", "move.wave == 1 || vm.labels['tier'] == 'db'"),
         ("Move", "move.wave == 1 || vm.annotations['owner'] == 'ana' && vm.node == 'kni-worker6'"),
         ("Move", "move.wave == 1 || node.labels['performance'] == 'high'"),

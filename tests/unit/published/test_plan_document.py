@@ -50,6 +50,15 @@ def test_document_has_the_fields_of_the_contract_in_order() -> None:
         "bound",
         "manifests",
         "findings",
+        "minimised",
+        "drains",
+    ]
+    assert document()["minimised"][4:] == [
+        {"what": "softBreaches", "amount": 0},
+        {"what": "score", "amount": None},
+    ]
+    assert document()["drains"] == [
+        {"request": "drain/firmware/2025-12-05T21:00Z", "emptied": ["n1", "n2"], "kept": ["n3"]}
     ]
     assert document()["expiresAt"] == "2025-12-05T21:00:00Z"
     assert document()["inputs"]["snapshot"]["takenAt"] == "2025-12-05T20:59:00Z"

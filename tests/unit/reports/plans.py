@@ -6,7 +6,9 @@ from gitbot.model.diagnosis import Check, Outcome
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import (
     Bound,
+    Drained,
     Hold,
+    Minimised,
     Move,
     NodeReasons,
     NodeRef,
@@ -99,6 +101,20 @@ PLAN = PlacementPlan(
         Wave(index=1, starts=STARTS + 300, ends=STARTS + 600),
     ),
     bound=Bound(moves=2, seconds=600),
+    minimised=tuple(
+        Minimised(what=what, amount=amount)
+        for what, amount in (
+            ("newBreaches", 0),
+            ("held", 1),
+            ("moves", 2),
+            ("memoryBytes", 32 * 2**30),
+            ("softBreaches", 0),
+            ("score", None),
+        )
+    ),
+    drains=(
+        Drained(request="drain/firmware/2025-12-05T21:00Z", emptied=("n1", "n2"), kept=("n3",)),
+    ),
     intents={RULE.id: "sha256:" + "a" * 64, REQUEST.id: "sha256:" + "b" * 64},
     snapshot=SnapshotRef(digest="sha256:" + "c" * 64, taken_at=STARTS - 60),
 )

@@ -8,7 +8,17 @@ import pytest
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.names import IntentRef
-from gitbot.model.plan import Manifest, Move, NodeReasons, NodeRef, PlacementPlan, VmRef
+from gitbot.model.plan import (
+    Bound,
+    Certificate,
+    Drained,
+    Manifest,
+    Move,
+    NodeReasons,
+    NodeRef,
+    PlacementPlan,
+    VmRef,
+)
 from gitbot.model.problem import Limits
 from gitbot.reports import Diff, Preview, markdown, placement_diff, terminal
 from gitbot.reports.picture import picture
@@ -98,6 +108,46 @@ def test_verdict_and_counts(made: Diff, state: str, counts: str) -> None:
     assert terminal(made).startswith(f"iberia: {state}: {counts}\n")
 
 
+def test_a_drain_that_falls_short_says_which_nodes_can_be_emptied() -> None:
+    line = "window firmware: 2 of 3 nodes can be emptied: n1, n2; not n3"
+    assert f"\n{line}\n" in terminal(diff())
+    assert f"**{line}**" in markdown(diff())
+    none = Drained(request="d", emptied=(), kept=("n1",))
+    assert "d: 0 of 1 node can be emptied; not n1" in terminal(diff(replace(PLAN, drains=(none,))))
+    whole = Drained(request="d", emptied=("n1",), kept=())
+    assert "emptied" not in terminal(diff(replace(PLAN, drains=(whole,))))
+
+
+@pytest.mark.parametrize(
+    ("bound", "known"),
+    [
+        (
+            Bound(moves=1, seconds=300),
+            "no plan has fewer than 1 move, or takes less than 300 s",
+        ),
+        (
+            Bound(moves=2, seconds=600, proof=Certificate.COUNTED),
+            "no plan has fewer moves (each is needed), or takes less than 600 s",
+        ),
+        (
+            Bound(moves=2, seconds=600, proof=Certificate.SEARCHED),
+            "no plan has fewer moves (all were searched), or takes less than 600 s",
+        ),
+        (
+            Bound(moves=5, seconds=600),
+            "all that is asked needs 5 moves and 600 s or more",
+        ),
+    ],
+)
+def test_a_plan_says_what_was_minimised_and_how_near_it_came(bound: Bound, known: str) -> None:
+    made = terminal(diff(replace(PLAN, bound=bound)))
+    assert made.splitlines().count(
+        "minimised in this order: new rule breaks 0, VMs without a place 1, moves 2, memory 32 GiB,"
+        f" soft rule breaks 0, then the scheduler's score; {known}"
+    )
+    assert "minimised" not in terminal(diff(replace(PLAN, minimised=())))
+
+
 def test_the_header_names_the_codes_of_errors_few_of_them() -> None:
     errors = [replace(WRONG, code=f"intents/{name}", line=n) for n, name in enumerate("baca")]
     made = diff(PlacementPlan(cluster="iberia"), findings=(*errors, WARN))
@@ -143,8 +193,8 @@ def test_comment_starts_with_the_summary_and_ends_with_commands() -> None:
     assert lines[3].startswith(
         "Moves customapp/mssql-c, customapp/mssql-d (32 GiB) to sab, scu. If a move fails,"
     )
-    assert lines[7].startswith("plan `sha256:dddd")
-    assert "snapshot 2025-12-05T20:59:00Z (1 min before this plan)" in lines[7]
+    assert lines[9].startswith("plan `sha256:dddd")
+    assert "snapshot 2025-12-05T20:59:00Z (1 min before this plan)" in lines[9]
     assert "| `customapp/mssql-a` | `no-feasible-node`: no node of zone scu can take it" in (
         "\n".join(lines)
     )

@@ -401,7 +401,7 @@ class Stage:
         repository.write_commit(
             branch="main", expected=None, files={"README": b""}, message="start", time=NOW
         )
-        settings = Settings(clusters=(ClusterSettings(name="prod"),))
+        settings = Settings(clusters=(ClusterSettings(name="prod"),), mode="Enforce")
         return cls(
             clock=clock,
             cluster=TinyCluster(clock, nodes=nodes, vms=vms),
