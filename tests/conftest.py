@@ -39,7 +39,7 @@ LONGEST = (
 
 
 class LongestFirst:
-    """The longest begin at once: whoever gets them last keeps everybody waiting."""
+    """The longest begin at once: a process that gets them last would keep everybody waiting."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

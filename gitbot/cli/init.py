@@ -64,10 +64,10 @@ def init(
     """Write a working example into DIR: configuration, one intent of each kind, a README.
 
     With --forge github also the workflows that plan, show, apply, reconcile and answer comments;
-    on a terminal, what it needs for them and was not given is asked for.
+    on a terminal, it asks for missing options.
 
-    Never overwrites: writes what is missing, and says what it left. Makes no Git
-    repository: `git init` does, and a bare one to push to is the local forge.
+    Never overwrites: writes what is missing, and says what it left alone. Does not run `git init`;
+    the local forge is a bare repository to push to.
     """
     from gitbot.cli.init_files import example_files  # noqa: PLC0415
     from gitbot.documents.formats import dns_label  # noqa: PLC0415
@@ -104,7 +104,7 @@ def init(
 
 
 def _cluster_of(file: Path, wanted: str) -> str:
-    """The cluster for whose folder intents are written: one of the configuration that is there."""
+    """The cluster whose folder gets the intents: one of an existing configuration."""
     from gitbot.settings import read_settings  # noqa: PLC0415 - keeps --help quick
 
     settings, found = read_settings(file.read_bytes(), str(file))
@@ -134,7 +134,7 @@ def _check_local() -> None:
 def _write(
     folder: Path, files: dict[str, str], *, intents: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Write the files that are missing; returns them, and what was left.
+    """Write the files that are missing; returns them, and the files left alone.
 
     Examples of intents are written only where the cluster has no intents yet.
     """

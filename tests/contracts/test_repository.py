@@ -217,7 +217,7 @@ def test_a_hook_of_the_remote_configuration_does_not_run(bare: Path, tmp_path: P
 
 
 def test_a_lost_answer_is_resolved_by_reading(repository: GitRepository, bare: Path) -> None:
-    # the remote already holds our very commit: pushing it again is no conflict
+    # the remote already holds our very commit: pushing it again is not a conflict
     first = commit(repository, {"a": b"1"})
     repository.write_commit(branch="main", expected=first, files={"a": b"2"}, message="m", time=5)
     Git(bare).run(["update-ref", "refs/heads/main", first])

@@ -1,4 +1,4 @@
-"""Run one command, and end it when whoever asked for it is gone.
+"""Run one command, and end it when the process that asked for it is gone.
 
 `python -I guard.py SECONDS COMMAND ...`: the command ends when this program's standard input is
 closed, which the system does when the asking process dies in whatever way. On Linux the command

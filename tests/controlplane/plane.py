@@ -95,7 +95,7 @@ class ControlPlane:
         """Make all revisions but the last too old: 410 for their watches and `continue` tokens.
 
         The API server's own memory of the past ends only with the process, so it starts again;
-        whoever watches has to list again.
+        watchers have to list again.
         """
         self.apiserver.stop()
         found = urllib3.request("POST", f"{self.etcd_url}/v3/kv/range", body=b'{"key":"AA=="}')
@@ -229,7 +229,7 @@ class ControlPlane:
 def control_plane(
     programs: Mapping[str, Path], *, folder: Path, context: str = CONTEXT
 ) -> Iterator[ControlPlane]:
-    """A running control plane; started anew where somebody else took one of its free ports."""
+    """A running control plane; started again if another program took one of its free ports."""
     for attempt in range(1, ATTEMPTS + 1):
         plane = ControlPlane(programs, folder=folder / str(attempt), context=context)
         try:

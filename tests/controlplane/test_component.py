@@ -1,4 +1,4 @@
-"""A component ends with whoever started it, however that one ends. Needs no Go."""
+"""A component ends with the process that started it, no matter how that ends. Needs no Go."""
 
 from __future__ import annotations
 

@@ -93,6 +93,17 @@ def test_readme_leads_to_every_page_of_docs() -> None:
     assert sorted(path.name for path in docs - seen if path.parent.name != "adr") == []
 
 
+FILE = re.compile(r"`((?:deploy|docs|examples|gitbot|policies|templates|tests)/[\w/.-]+\.\w+)`")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_file_that_is_named_is_there(name: str) -> None:
+    if name == "CHANGELOG.md":  # it tells of files that are gone
+        return
+    named = FILE.findall((ROOT / name).read_text("utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_cli_page_has_a_section_for_each_command_and_no_other() -> None:
     sections = re.findall(r"^### (\S+)$", CLI, re.MULTILINE)
     assert sorted(sections) == sorted(COMMANDS)

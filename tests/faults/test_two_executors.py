@@ -2,7 +2,7 @@
 
 Whatever the one is doing, at every read, write and push of its whole run in turn, the other does a
 pass of its own in between. The ledger's compare-and-swap lets only one decide, and a migration has
-one name whoever creates it.
+one name, no matter who creates it.
 """
 
 from __future__ import annotations

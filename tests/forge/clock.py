@@ -100,7 +100,7 @@ class _Listener(ThreadingHTTPServer):
     clock: WorldClock
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A program that was stopped while it slept is no error."""
+        """A program that was stopped while it slept is not an error."""
 
 
 class _Connection(BaseHTTPRequestHandler):

@@ -1,7 +1,7 @@
 """Three ways to ask the same question have one answer.
 
 Scalar: one pod, one node, with reasons. Vectorised: one pod, all nodes. Incremental: the same two
-after pods moved, against a world that was built anew. On random clusters and on recorded ones.
+after pods moved, against a world that was built again. On random clusters and on recorded ones.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Brute:
                 if item.beside
             ]
         self.closed = frozenset(case.goal_nodes if case.kind in ("empty", "leave") else ())
-        self.begun = self.closed  # nodes that are no target now
+        self.begun = self.closed  # nodes that cannot be a target now
 
     # what is lawful
 

@@ -369,7 +369,7 @@ class Actors:
 
 
 def _plain(message: str) -> str:
-    """Without what is no fact: addresses, and which of several racing migrations was first."""
+    """Without arbitrary parts: addresses, and which of several racing migrations was first."""
     text = re.sub(r"failed to call webhook: .*", "failed to call webhook", message)
     return _IN_FLIGHT.sub("Active migration job", text)
 

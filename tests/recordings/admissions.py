@@ -217,7 +217,7 @@ def _marks(vmi: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def _aligned(key: str, theirs: Any, ours: Any) -> tuple[Any, Any]:
-    """Both sides with the parts that the recorder kept; names drawn by lot are no fact."""
+    """Both sides with the parts that the recorder kept, without random names."""
     if key == "details":
         causes = [_cause(item) for item in theirs.get("causes") or ()]
         return causes, [_cause(item) for item in (ours or {}).get("causes") or ()]

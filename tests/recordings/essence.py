@@ -1,6 +1,6 @@
 """Of a launcher pod what scheduling, quotas and selectors see, in a form to compare.
 
-Amounts are compared as amounts (`1Gi` is `1024Mi`), lists whose order is no fact as sets.
+Amounts are compared as amounts (`1Gi` is `1024Mi`), lists with an arbitrary order as sets.
 """
 
 from __future__ import annotations

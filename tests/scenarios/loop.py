@@ -45,7 +45,7 @@ spec:
 
 
 class NotedPort(SimulatedPort):
-    """The simulated port; notes every request that is no read."""
+    """The simulated port; notes every request that is not a read."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         super().__init__(cluster)

@@ -1,4 +1,4 @@
-"""Rooms with faces: whoever is not inside imports the faces of a room and nothing else of it.
+"""Rooms with faces: code outside a room imports only the faces of that room.
 
 `ROOMS` lists them beside the room's own `__init__`. A module that is not listed is private to its
 room. A listed package is a room of its own, also for its neighbours in the room around it.

@@ -230,7 +230,7 @@ def _events(
             if stop.is_set():
                 return
     except (urllib3.exceptions.HTTPError, OSError, AttributeError):
-        return  # the server went away: whoever watches lists again
+        return  # the server went away: watchers list again
 
 
 def _unsettled(answer: Answer) -> bool:

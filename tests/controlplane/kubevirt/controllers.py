@@ -51,7 +51,7 @@ QUICK = Dials(handler_step=0, copy_minimum=0, boot=0, pod_start=0, pod_stop=0, b
 """Dials with which nothing takes time but the requests themselves."""
 
 SOURCE = "virtualmachine-controller"
-_PAUSE = 0.2  # seconds until a watch that ended is begun anew
+_PAUSE = 0.2  # seconds until a watch that ended begins again
 _TICK = 0.1  # seconds at most between two looks at the clock
 
 

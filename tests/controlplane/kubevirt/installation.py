@@ -63,7 +63,7 @@ _RULES = (
 class KubeVirt:
     """KubeVirt on one API server, by an administrator's connection. A context manager.
 
-    Everything is installed anew where it was there before; it stays when this ends, but for the
+    If something was there before, it is installed again; it stays when this ends, except for the
     webhooks' configurations: without virt-api they would refuse everything.
     """
 

@@ -50,7 +50,7 @@ class Mirror(Store):
         return new
 
     def drop(self, kind: str, obj: Mapping[str, Any]) -> None:
-        """An object is gone from the server; an older deletion than what is here is no news."""
+        """An object is gone from the server; a deletion older than our state changes nothing."""
         last = _trimmed(kind, obj)
         key = key_of(last)
         old = self.find(kind, key)

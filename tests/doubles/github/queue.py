@@ -118,7 +118,7 @@ def settle(github: Core, repository: Repository) -> None:
 
 
 def _follow(github: Core, repository: Repository, base: str) -> None:
-    """A base that moved past its queue makes every group of it anew."""
+    """A base that moved past its queue makes every group of it again."""
     first = next(row for row in repository.queue if row["base"] == base)
     tip = repository.git.resolve(f"refs/heads/{base}") or ""
     if not repository.git.is_ancestor(tip, first["sha"]):

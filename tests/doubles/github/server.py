@@ -24,7 +24,7 @@ ENTERPRISE = "/api/v3"  # where GitHub Enterprise Server has its API
 
 
 class Server:
-    """One GitHub on a port. `lock` guards its state: whoever touches it beside the server holds it.
+    """One GitHub on a port. `lock` guards its state: hold it to touch the state beside the server.
 
     With a TLS context it speaks https, as `gh` and GitHub Enterprise Server want it.
     """
@@ -118,7 +118,7 @@ class _Listener(ThreadingHTTPServer):
                 continue  # the client was faster
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no error; anything else is the base class's business."""
+        """A client that went away is not an error; the base class handles anything else."""
         if not isinstance(sys.exception(), (ConnectionError, TimeoutError, ssl.SSLError)):
             super().handle_error(request, client_address)
 

@@ -39,7 +39,7 @@ class Dropped(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One request and its answer, for whoever watches. `route` is None where nothing fits."""
+    """One request and its answer, for watchers. `route` is None if nothing fits."""
 
     request: Request
     principal: Principal

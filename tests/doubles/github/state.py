@@ -243,7 +243,7 @@ class Job:
     started: int = 0
     completed: int = 0
     outputs: dict[str, str] = field(default_factory=dict)
-    cancelling: bool = False  # somebody asked; whoever runs it shall stop it
+    cancelling: bool = False  # somebody asked; its runner must stop it
     approved: bool = False  # by a reviewer of its environment
     log: str = ""
 

@@ -12,7 +12,7 @@ _LONGEST = 600  # GitHub refuses an `exp` more than 10 minutes ahead
 
 
 def principal_of(state: State, token: str, now: int) -> Principal:
-    """Raises Problem (401) for what is no token, no longer one, or a wrong JSON Web Token."""
+    """Raises Problem (401) for an unknown or expired token, or a wrong JSON Web Token."""
     if not token:
         return Principal(kind="nobody")
     known = state.tokens.get(token)

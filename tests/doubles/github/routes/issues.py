@@ -174,7 +174,7 @@ def _all_comments(call: Call) -> Answer:
 def _comment(call: Call) -> JSON:
     repository, issue = find_issue(call)
     principal = call.principal
-    if principal.kind == "user":  # whoever may read may comment
+    if principal.kind == "user":  # everybody who may read may comment
         call.needs(repository, _rights(issue), "read")
     else:
         call.needs(repository, _rights(issue), "write")

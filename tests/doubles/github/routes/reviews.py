@@ -32,7 +32,7 @@ def _list(call: Call) -> Answer:
 def _create(call: Call) -> JSON:
     repository, pull = find_pull(call)
     principal = call.principal
-    if principal.kind == "user":  # whoever may read may review; it counts only with write rights
+    if principal.kind == "user":  # readers may review; only writers count
         call.needs(repository, "pull_requests", "read")
     else:
         call.needs(repository, "pull_requests", "write")

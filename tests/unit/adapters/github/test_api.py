@@ -25,7 +25,7 @@ from tests.unit.adapters.github.scripted import (
 
 
 def in_turn(*replies: Reply) -> Callable[[Request], Reply]:
-    """One reply after the other; the last for ever."""
+    """One reply after the other; the last one again and again."""
     rest = itertools.chain(replies, itertools.repeat(replies[-1]))
     return lambda _: next(rest)
 
@@ -239,7 +239,7 @@ def test_content_writes_are_spread() -> None:
     [(0, 0, 0), (45, 0, 45), (-45, 0, -44), (-1, 0, 0), (0, 40, 0), (45, 40, 5), (-45, 40, -44)],
 )
 def test_how_far_its_clock_is_away(ahead: int, takes: int, skew: int) -> None:
-    """An answer that takes long is no wrong clock; a Date is cut to whole seconds."""
+    """A slow answer is not a wrong clock; a Date is cut to whole seconds."""
     clock = FakeClock()
 
     def send(*_: Any, **__: Any) -> tuple[int, dict[str, Any], str]:
