@@ -16,10 +16,10 @@ from click.core import ParameterSource
 
 from gitbot.cli.options import (
     ClusterAccess,
+    at_option,
     cluster_options,
     load_snapshot,
     now_option,
-    read_instant,
 )
 from gitbot.cli.running import pick_cluster, say
 from gitbot.errors import RepositoryError, SnapshotError, UsageError
@@ -79,12 +79,7 @@ def asking_options(function: F) -> F:
         multiple=True,
         help="An admission plugin that the cluster runs; the API server does not name it.",
     )
-    @click.option(
-        "--at",
-        metavar="TIME",
-        callback=lambda _context, _option, text: read_instant(text) if text else 0,
-        help="Judge what would be done at this time, with the cluster as it is now.",
-    )
+    @at_option
     @now_option
     @cluster_options
     @functools.wraps(function)
@@ -190,7 +185,7 @@ def _snapshot(
 
     cluster = revision.cluster
     if asked.published:
-        return published_snapshot(repository or repository_here(root), cluster, now=asked.now)
+        return _published(root, repository or repository_here(root), cluster, now=asked.now)
     configured = revision.settings.cluster(cluster)
     context = configured.context if configured else ""
     access = asked.access.of(name=cluster, context=context)
@@ -207,6 +202,18 @@ def same_cluster(snapshot: ClusterSnapshot, *names: str) -> None:
             f"the snapshot is of cluster {snapshot.cluster}, the intents are those of {names[0]}",
             hint=f"give --cluster {names[0]} to use it anyway",
         )
+
+
+def _published(root: Path, repository: Repository, cluster: str, *, now: int) -> ClusterSnapshot:
+    """The forge's newest snapshot; if the forge does not answer, the clone's, with the reason."""
+    from gitbot.wiring.tips import at_forge  # noqa: PLC0415 - Git only where used
+    from gitbot.workflows.snapshots import snapshot_branch  # noqa: PLC0415
+
+    with at_forge(root, f"{snapshot_branch(cluster)}*") as (fresh, stale):
+        if fresh is not None:
+            return published_snapshot(fresh, cluster, now=now)
+        say(f"the snapshot is the one that this clone has: {stale}", err=True)
+    return published_snapshot(repository, cluster, now=now)
 
 
 def published_snapshot(repository: Repository, cluster: str, *, now: int) -> ClusterSnapshot:

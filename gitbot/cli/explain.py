@@ -11,6 +11,7 @@ import click
 from gitbot.cli.explain_intents import explain_one, judged, scene_of
 from gitbot.cli.options import (
     ClusterAccess,
+    at_option,
     cluster_options,
     namespace_options,
     now_option,
@@ -48,6 +49,7 @@ _KINDS = {
     "--added-node-selector",
     "added",
     multiple=True,
+    callback=lambda _context, _option, texts: _selector(texts),
     metavar="KEY=VALUE",
     help="Ask for a migration with this addedNodeSelector; may be given several times.",
 )
@@ -70,6 +72,7 @@ _KINDS = {
     "--no-intents", is_flag=True, help="Ask about the cluster alone, not about the repository."
 )
 @namespace_options
+@at_option
 @now_option
 @output_option(("table", "wide", "json", "yaml"), "table")
 @cluster_options
@@ -78,7 +81,7 @@ def explain(
     access: ClusterAccess,
     subjects: tuple[str, ...],
     all_pending: bool,
-    added: tuple[str, ...],
+    added: dict[str, str],
     scorers: tuple[str, ...],
     metrics: str | None,
     request: str | None,
@@ -87,6 +90,7 @@ def explain(
     no_intents: bool,
     namespace: str,
     all_namespaces: bool,
+    at: int,
     now: int,
     output: str,
 ) -> int:
@@ -103,6 +107,7 @@ def explain(
     scene = scene_of(
         access,
         now=now,
+        at=at,
         cluster=cluster or "",
         intents=not no_intents,
         must=bool(request or window),
@@ -111,14 +116,12 @@ def explain(
     if request or window:
         return explain_one(scene, request=request or "", window=window or "", output=output)
     explainer = _explainer(scene.snapshot, _ranking(scorers, metrics))
-    selector = _selector(added)
     wanted = [resolve(explainer, text, namespace) for text in subjects]
     if all_pending:
-        spaces = () if all_namespaces or not namespace else (namespace,)
-        pending = explainer.pending()
-        wanted += [("pod", name) for name in pending if not spaces or name.namespace in spaces]
-    found = [_explain(explainer, kind, name, selector) for kind, name in dict.fromkeys(wanted)]
-    verdicts = judged(scene, found, explainer, selector)
+        space = "" if all_namespaces else namespace
+        wanted += [("pod", name) for name in explainer.pending() if space in ("", name.namespace)]
+    found = [_explain(explainer, kind, name, added) for kind, name in dict.fromkeys(wanted)]
+    verdicts = judged(scene, found, explainer, added)
     click.echo(_printed(found, scene.snapshot.cluster, output, explainer, verdicts), nl=False)
     if not found:
         click.echo("no pod waits for a node", err=True)

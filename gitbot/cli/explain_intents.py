@@ -13,6 +13,7 @@ from gitbot.cli.checking import ask_ledger, colour, same_cluster, working_tree
 from gitbot.cli.options import ClusterAccess, load_snapshot
 from gitbot.cli.running import pick_cluster, say
 from gitbot.errors import UsageError
+from gitbot.model.instants import format_instant
 from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
@@ -33,7 +34,14 @@ class Grounds:
 
 
 def scene_of(
-    access: ClusterAccess, *, now: int, cluster: str, intents: bool, must: bool, human: bool
+    access: ClusterAccess,
+    *,
+    now: int,
+    at: int = 0,
+    cluster: str,
+    intents: bool,
+    must: bool,
+    human: bool,
 ) -> Grounds:
     """With `intents`, those of the working tree, with the ledger of the forge.
 
@@ -52,7 +60,10 @@ def scene_of(
     snapshot = load_snapshot(access.of(name=revision.cluster, context=context), now=now)
     if not cluster:
         same_cluster(snapshot, revision.cluster, context)
-    evidence = Evidence(snapshot=snapshot, now=now, past=past_of(ledger, revision.cluster))
+    if at:
+        say(f"judged for {format_instant(at)}, with the cluster of now", err=not human)
+    past = past_of(ledger, revision.cluster)
+    evidence = Evidence(snapshot=snapshot, now=at or now, clock=now, past=past)
     return Grounds(
         snapshot=snapshot,
         revision=revision,

@@ -16,7 +16,7 @@ from gitbot.cli.showing import shown_findings
 from gitbot.errors import RepositoryError, UsageError
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
-from gitbot.wiring import find_root
+from gitbot.wiring import SystemClock, find_root
 
 
 @click.command("lint")
@@ -118,11 +118,11 @@ def _of_rev(root: Path, rev: str) -> tuple[tuple[Finding, ...], int]:
 
 
 def _finished(root: Path, cluster: str) -> Collection[str]:
-    from gitbot.wiring.tips import ledger_of_clone  # noqa: PLC0415 - the ledger only where needed
-    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415
+    from gitbot.cli.checking import ask_ledger  # noqa: PLC0415 - the ledger only where needed
     from gitbot.workflows.past import past_of  # noqa: PLC0415
 
-    return past_of(ledger_of_clone(repository_here(root)), cluster).finished
+    ledger = ask_ledger(root, now=SystemClock().now(), human=False)
+    return past_of(ledger, cluster).finished
 
 
 def _printed(findings: list[Finding], output: str) -> str:

@@ -130,6 +130,16 @@ def now_option(function: F) -> F:
     )(function)
 
 
+def at_option(function: F) -> F:
+    """--at; the command gets `at` in seconds UTC, 0 for now."""
+    return click.option(
+        "--at",
+        metavar="TIME",
+        callback=lambda _context, _option, text: read_instant(text) if text else 0,
+        help="Judge what would be done at this time, with the cluster as it is now.",
+    )(function)
+
+
 def output_option(formats: Iterable[str], default: str) -> Callable[[F], F]:
     return click.option(
         "-o",

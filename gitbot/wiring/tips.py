@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +52,22 @@ def ask_forge(root: Path) -> ForgeTips:
         ledger = ledger_of_clone(repository_here(root))
         no_forge = isinstance(error, UsageError) and not ledger.events  # there is none yet
         return ForgeTips(ledger=ledger, stale="" if no_forge else error.message)
+
+
+@contextmanager
+def at_forge(root: Path, *branches: str) -> Iterator[tuple[Repository | None, str]]:
+    """Branches of the forge to read, in one fetch; None and why if it does not answer."""
+    with temporary_folder("asked") as folder:
+        tips, stale = None, ""
+        try:
+            remote, _, access = forge_here(root)
+            directory = folder / "tips.git"
+            tips = fetch_tips(remote, directory, branches=branches, access=access or no_access)
+        except Bug:
+            raise
+        except GitbotError as error:
+            stale = error.message
+        yield tips, stale
 
 
 def ledger_of_clone(repository: Repository) -> Ledger:

@@ -26,7 +26,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "init goes on in a folder with files, and asks for what is missing": 80,
     "a Tab completes commands, options and names; help as a command": 195,
     "explain judges the intents of the repository, a request, a window": 500,
-    "plan, check and render read the forge, or say how old their ledger is; --at": 255,
+    "plan, check and render read the forge, or say how old their ledger is; --at": 300,
     "a move waits until the node that a VM leaves answers": 60,
     "holds prove that no plan exists, and say what would help": 720,
     "what finds no room is not searched": 12,

@@ -100,6 +100,19 @@ def test_what_plan_refuses_explain_refuses_for_the_same_reason(desk: Desk) -> No
     assert "gitbot would move it to kni-worker" in desk.gitbot("explain", "jumpbox").out
 
 
+def test_another_time_is_judged_with_the_cluster_of_now(desk: Desk) -> None:
+    opens = SystemClock().now() + 2 * 86_400
+    when = f'  schedule: {{start: "{format_instant(opens)[:16]}", timeZone: UTC, duration: PT4H}}\n'
+    soon = FREEZE.replace("spec: {namespaces: [customapp], reason: quarter close}\n", "spec:\n")
+    desk.write(freeze=f"{soon}  namespaces: [customapp]\n{when}")
+    assert "gitbot would move it to kni-worker" in desk.gitbot("explain", "jumpbox").out
+    assert "frozen from " in desk.gitbot("explain", "jumpbox").out
+    later = desk.gitbot("explain", "jumpbox", "--at", format_instant(opens + 3600))
+    assert later.code == 0, later.text
+    assert later.out.startswith(f"judged for {format_instant(opens + 3600)}, with the cluster")
+    assert "frozen until " in later.out
+
+
 def test_no_intents_and_no_repository_ask_about_the_cluster_alone(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

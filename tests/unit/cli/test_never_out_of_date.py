@@ -46,6 +46,32 @@ def without_forge(desk: Desk) -> None:
     shutil.move(str(desk.tree.parent / "placement.git"), str(desk.tree.parent / "gone.git"))
 
 
+def test_a_published_snapshot_is_the_forges_or_is_said_to_be_the_clones(desk: Desk) -> None:
+    assert "no snapshot of iberia is published" in desk.gitbot("plan", "--published").err
+    assert desk.gitbot("reconcile").code == 0
+    assert "1 move" in desk.gitbot("plan", "--published").out
+    assert desk.git("for-each-ref", "refs/remotes/origin/gitbot/snapshot") == ""
+    desk.git("fetch", "-q")
+    without_forge(desk)
+    said = desk.gitbot("plan", "--published")
+    assert "1 move" in said.out
+    assert "the snapshot is the one that this clone has: " in said.err
+
+
+def test_lint_knows_the_forges_ledger_or_says_how_old_its_own_is(desk: Desk) -> None:
+    desk.commit(
+        freeze=f"{HEAD}kind: FreezeWindow\nmetadata: {{name: all}}\nspec: {{reason: audit}}\n"
+    )
+    assert desk.gitbot("lint").code == 1
+    assert desk.gitbot("cancel", JUMP, "--by", "ann").code == 0
+    assert desk.gitbot("lint").code == 0
+    desk.git("fetch", "-q")
+    without_forge(desk)
+    said = desk.gitbot("lint")
+    assert said.code == 0, said.text
+    assert said.err.startswith("the ledger is this clone's, its last entry ")
+
+
 def test_without_the_forge_the_first_line_says_how_old_the_ledger_is(desk: Desk) -> None:
     ended(desk)
     desk.git("fetch", "-q")
