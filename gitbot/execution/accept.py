@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gitbot.execution.observe import move_fields
 from gitbot.execution.requests import MoveRecord, RequestRecord
 from gitbot.execution.values import Approved, View
 from gitbot.model.events import MoveApproved, MoveChanged, MoveEvent, MoveState, MoveTerms
@@ -60,25 +61,12 @@ def _makes_room(older: MoveRecord, approved: Approved, new: tuple[Move, ...]) ->
 
 
 def _accepted(view: View, approved: Approved, move: Move) -> MoveApproved:
-    approval, terms = approved.approval, approved.terms
+    terms = approved.terms
     return MoveApproved(
-        file=request_file(view.cluster, approved.id),
-        time=view.now,
-        cluster=view.cluster,
-        request=approved.id,
-        vm=str(move.vm.namespaced_name),
-        vm_uid=move.vm.uid,
-        move=move.id,
+        **move_fields(view, approved, move),
         source=move.source.node,
-        to=move.to.node,
         reason=terms.reason,
         note=terms.note,
-        author=approval.author,
-        approvers=approval.approvers,
-        merger=approval.merger,
-        pull_request=approval.pull_request,
-        commit=approval.commit,
-        digest=approval.digest,
         terms=MoveTerms(
             group=move.group,
             wave=move.wave,

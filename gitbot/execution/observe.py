@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from gitbot.execution.facts import ClusterFacts, is_own, new_breaches
 from gitbot.execution.requests import MoveRecord
@@ -45,6 +46,27 @@ class Observation:
     missing: bool = False
 
 
+def move_fields(view: View, approved: Approved, move: Move) -> dict[str, Any]:
+    """What `MoveApproved` and `MoveChanged` both say: which move it is, and who approved it."""
+    approval = approved.approval
+    return {
+        "file": request_file(view.cluster, approved.id),
+        "time": view.now,
+        "cluster": view.cluster,
+        "request": approved.id,
+        "vm": str(move.vm.namespaced_name),
+        "vm_uid": move.vm.uid,
+        "move": move.id,
+        "to": move.to.node,
+        "author": approval.author,
+        "approvers": approval.approvers,
+        "merger": approval.merger,
+        "pull_request": approval.pull_request,
+        "commit": approval.commit,
+        "digest": approval.digest,
+    }
+
+
 def move_event(
     view: View,
     approved: Approved,
@@ -61,27 +83,13 @@ def move_event(
     seconds: int = 0,
 ) -> MoveChanged:
     """An event of one move, with all that identifies it. Pass an unplanned `source`."""
-    approval = approved.approval
     return MoveChanged(
-        file=request_file(view.cluster, approved.id),
-        time=view.now,
-        cluster=view.cluster,
+        **move_fields(view, approved, move),
         state=state,
-        request=approved.id,
-        vm=str(move.vm.namespaced_name),
-        vm_uid=move.vm.uid,
-        move=move.id,
         attempt=attempt,
         source=source or move.source.node,
-        to=move.to.node,
         landed=landed,
         reason=reason,
-        author=approval.author,
-        approvers=approval.approvers,
-        merger=approval.merger,
-        pull_request=approval.pull_request,
-        commit=approval.commit,
-        digest=approval.digest,
         migration=migration,
         migration_uid=migration_uid,
         outcome=outcome,

@@ -97,6 +97,7 @@ class Hold:
     `code` is kebab-case and stable (`restart-needed`, `no-feasible-node`, `in-flight`, `frozen`,
     `not-found`, `selector-collision`, `blocked-node`, `deadline`, ...); docs/reference/plan.md
     lists all. `asked` is True if an intent asked for this very move: then the plan exits with 1.
+    `proven`: no plan exists that moves it as asked, and `reason` begins with these words.
     """
 
     request: str
@@ -107,6 +108,7 @@ class Hold:
     nodes: tuple[NodeReasons, ...] = ()
     asked: bool = True
     hint: str = ""
+    proven: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,9 +90,10 @@ def _proven(hold: Hold, found: Mapping[tuple[str, NamespacedName], Proof]) -> Ho
     if proof is None or hold.code not in _OPEN:
         return hold
     if hold.code == "no-free-domain":
-        return replace(hold, reason=f"no plan exists: {hold.reason} ({proof.reason})")
+        reason = f"no plan exists: {hold.reason} ({proof.reason})"
+        return replace(hold, reason=reason, proven=True)
     hint = f"{proof.remedy}; {hold.hint}" if hold.hint else proof.remedy
-    return replace(hold, reason=f"no plan exists: {proof.reason}", hint=hint)
+    return replace(hold, reason=f"no plan exists: {proof.reason}", hint=hint, proven=True)
 
 
 def closed_by(goals: Iterable[Goal]) -> Mapping[str, EmptyNodes]:

@@ -117,7 +117,7 @@ class NodeRefusal(Part, frozen=True):
     reasons: list[str]
 
 
-class HeldVm(Part, frozen=True):
+class HeldVm(Part, frozen=True, omit_defaults=True):
     """A VM that cannot move, with each node's refusal."""
 
     request: str
@@ -128,6 +128,7 @@ class HeldVm(Part, frozen=True):
     hint: str
     asked: Annotated[bool, Meta(description="An intent asked for this very move.")]
     nodes: list[NodeRefusal]
+    proven: Annotated[bool, Meta(description="No plan exists that moves it as asked.")] = False
 
 
 class RuleChange(Part, frozen=True):

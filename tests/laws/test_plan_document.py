@@ -72,6 +72,7 @@ HOLD = st.builds(
     nodes=st.lists(st.builds(NodeReasons, node=TEXT, reasons=TEXTS), max_size=2).map(tuple),
     asked=st.booleans(),
     hint=TEXT,
+    proven=st.booleans(),
 )
 RULE = st.builds(
     RuleState,

@@ -24,9 +24,6 @@ def judge_concern(base: Engine, scene: ConcernSources, concern: Concern) -> Judg
     return base.judged(problem)
 
 
-NO_PLAN = "no plan exists"  # how the reason of a hold begins that is proven (planner/proofs.py)
-
-
 def is_unplanned(concern: Concern, judged: JudgedPlan) -> bool:
     """Whether a request asks for what no plan may do; False if everything is as it asks."""
     if concern.intent.kind != "MigrationRequest":
@@ -38,8 +35,10 @@ def no_plan(judged: JudgedPlan) -> str:
     """Why a plan cannot be proposed; "" if it can."""
     plan = judged.plan
     if not plan.moves:
-        why = plan.holds[0].reason if plan.holds else "nothing to move"
-        return why if why.startswith(NO_PLAN) else f"there is no plan: {why}"
+        if not plan.holds:
+            return "there is no plan: nothing to move"
+        hold = plan.holds[0]
+        return hold.reason if hold.proven else f"there is no plan: {hold.reason}"
     errors = [item.message for item in judged.findings if item.severity is Severity.ERROR]
     return f"the plan is refused: {errors[0]}" if errors else ""
 

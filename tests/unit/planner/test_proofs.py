@@ -93,6 +93,7 @@ def first_hold(objects: list[Any], goal: Goal, *, apart: bool = False) -> Hold:
 )
 def test_room(objects: list[Any], goal: Goal, reason: str, hint: str) -> None:
     hold = first_hold(objects, goal)
+    assert hold.proven
     assert hold.reason.startswith(f"no plan exists: {reason}")
     assert hold.hint.startswith(hint)
 
