@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.cli.explain_intents import explain_one, judged, scene_of
+from gitbot.cli.explain_intents import explain_one, grounds_of, judged
 from gitbot.cli.options import (
     ClusterAccess,
     at_option,
@@ -104,7 +104,7 @@ def explain(
     """
     if not subjects and not all_pending and not request and not window:
         raise UsageError("nothing to explain", hint="give vm/NAME, pod/NAME or --all-pending")
-    scene = scene_of(
+    grounds = grounds_of(
         access,
         now=now,
         at=at,
@@ -114,15 +114,15 @@ def explain(
         human=output in ("table", "wide"),
     )
     if request or window:
-        return explain_one(scene, request=request or "", window=window or "", output=output)
-    explainer = _explainer(scene.snapshot, _ranking(scorers, metrics))
+        return explain_one(grounds, request=request or "", window=window or "", output=output)
+    explainer = _explainer(grounds.snapshot, _ranking(scorers, metrics))
     wanted = [resolve(explainer, text, namespace) for text in subjects]
     if all_pending:
         space = "" if all_namespaces else namespace
         wanted += [("pod", name) for name in explainer.pending() if space in ("", name.namespace)]
     found = [_explain(explainer, kind, name, added) for kind, name in dict.fromkeys(wanted)]
-    verdicts = judged(scene, found, explainer, added)
-    click.echo(_printed(found, scene.snapshot.cluster, output, explainer, verdicts), nl=False)
+    verdicts = judged(grounds, found, explainer, added)
+    click.echo(_printed(found, grounds.snapshot.cluster, output, explainer, verdicts), nl=False)
     if not found:
         click.echo("no pod waits for a node", err=True)
     return 0

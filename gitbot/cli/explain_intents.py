@@ -33,7 +33,7 @@ class Grounds:
     evidence: Evidence | None = None
 
 
-def scene_of(
+def grounds_of(
     access: ClusterAccess,
     *,
     now: int,
@@ -102,20 +102,20 @@ def _revision(cluster: str, *, must: bool) -> Revision | None:
 
 
 def judged(
-    scene: Grounds,
+    grounds: Grounds,
     found: Sequence[Explanation],
     explainer: Explainer,
     added: Mapping[str, str],
 ) -> dict[NamespacedName, VmVerdict]:
     """What the intents say about each VM of the explanations; nothing without intents."""
-    if scene.revision is None or scene.evidence is None:
+    if grounds.revision is None or grounds.evidence is None:
         return {}
     from gitbot.workflows.check import judge_vm  # noqa: PLC0415 - the planner only where used
 
     return {
         item.name: judge_vm(
-            scene.revision,
-            scene.evidence,
+            grounds.revision,
+            grounds.evidence,
             item.name,
             nodes=tuple(node for node in explainer.nodes if node != explainer.runs_on(item)),
             added=added,
@@ -125,15 +125,15 @@ def judged(
     }
 
 
-def explain_one(scene: Grounds, *, request: str, window: str, output: str) -> int:
+def explain_one(grounds: Grounds, *, request: str, window: str, output: str) -> int:
     """Print the plan of one request or window alone; 0, as it answered."""
     from gitbot.cli.showing import shown  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.check import check_one  # noqa: PLC0415
 
     if request and window:
         raise UsageError("give --request or --window, not both")
-    if scene.revision is None or scene.evidence is None:
+    if grounds.revision is None or grounds.evidence is None:
         raise UsageError("--request and --window ask about intents", hint="leave out --no-intents")
-    result = check_one(scene.revision, scene.evidence, request=request, window=window)
+    result = check_one(grounds.revision, grounds.evidence, request=request, window=window)
     click.echo(shown(result, output, colour=colour()), nl=False)
     return 0

@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from gitbot.constraints.instances import Instances
+from gitbot.constraints.playback import Playback, delicate, social
 from gitbot.constraints.quota import quotas_of
 from gitbot.constraints.replay_limits import foreign_moves, limit_findings, time_findings
 from gitbot.constraints.replay_moves import finding, move_findings, pin_findings
 from gitbot.constraints.replay_order import Order
 from gitbot.constraints.replay_rules import RuleWatch
-from gitbot.constraints.replay_scene import Scene, delicate, social
 from gitbot.constraints.rule_check import choices, rules_by_vm
 from gitbot.constraints.stages import Stages
 from gitbot.constraints.world import World
@@ -40,7 +40,7 @@ def replay(problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...
     player = _Player(problem, order)
     found = [*_twice(order.moves), *order.findings()]
     foreign = foreign_moves(player.instances)
-    found.extend(limit_findings(order, problem, foreign, player.scene.world))
+    found.extend(limit_findings(order, problem, foreign, player.playback.world))
     for number in range(len(order.moves)):
         found.extend(player.move(number))
     return tuple(sorted(set(found), key=sort_key))
@@ -60,7 +60,7 @@ class _Player:
         self.order = order
         self.instances = Instances.of(problem.snapshot)
         world = World.of(problem.snapshot)
-        self.scene = Scene(self.instances, world, order)
+        self.playback = Playback(self.instances, world, order)
         self._quotas = {
             namespace: quotas_of(objects, world.pods_in(namespace))
             for namespace, objects in sorted(self.instances.quotas.items())
@@ -72,7 +72,7 @@ class _Player:
             held = occupancy.get(item.vm, frozenset())
             known = item.vm in self.instances and world.node(item.node) is not None
             if known and item.node not in held:
-                self.scene.place(item.vm, item.node)
+                self.playback.place(item.vm, item.node)
                 occupancy[item.vm] = held | {item.node}
         self._occupancy = occupancy
         self._rules = rules_by_vm(problem.rules)
@@ -83,7 +83,7 @@ class _Player:
     def move(self, number: int) -> list[Finding]:
         move = self.order.moves[number]
         vm = move.vm.namespaced_name
-        found = list(move_findings(move, self.instances, self.scene.world, self.scene.home))
+        found = list(move_findings(move, self.instances, self.playback.world, self.playback.home))
         before = self.order.before[number]
         if any(not before >> other & 1 for other in self._of_vm[move.vm]):
             found.append(finding("duplicate-move", move, "the VM moves twice at once"))
@@ -92,17 +92,17 @@ class _Player:
         found.extend(time_findings(move, self.order.starts[number], self.problem, goal))
         if sound:
             found.extend(self._quota(number))
-            found.extend(pin_findings(move, self.scene.unpinned(vm)))
+            found.extend(pin_findings(move, self.playback.unpinned(vm)))
             found.extend(self._landing(number))
             for watch in self._watching(vm):
                 found.extend(watch.findings(number))
-            self.scene.start(number)
+            self.playback.start(number)
             self._of_vm[move.vm].append(number)
         return found
 
     def _running(self, number: int) -> list[int]:
         """The moves that may be at any stage when this one starts."""
-        return [other for other in self.order.beside(number) if other in self.scene.held]
+        return [other for other in self.order.beside(number) if other in self.playback.held]
 
     def _watching(self, vm: NamespacedName) -> Iterator[RuleWatch]:
         for number in self._rules.get(vm, ()):
@@ -120,7 +120,7 @@ class _Player:
         others = (self.order.moves[other].vm for other in self._running(number))
         vms = sorted({*(vm for vm in others if vm.namespace == move.vm.namespace), move.vm})
         for quota in quotas:
-            refusal = quota.refusal(self.scene.unpinned(vm.namespaced_name) for vm in vms)
+            refusal = quota.refusal(self.playback.unpinned(vm.namespaced_name) for vm in vms)
             if refusal:
                 yield finding("quota", move, refusal)
 
@@ -132,18 +132,18 @@ class _Player:
         stages.
         """
         move = self.order.moves[number]
-        pod = self.scene.target(move)
+        pod = self.playback.target(move)
         hosts = self._hosts.get(move.added_node_selector.get(HOSTNAME), ())
         loose = move.pin is not Pin.NODE or len(hosts) > 1
-        self.scene.look(number, everywhere=loose or social(pod))
+        self.playback.look(number, everywhere=loose or social(pod))
         self._cordon(number, [move.to.node] if not loose else list(self._cordons))
         if not (loose or delicate(pod)):
-            yield from _refusal(move, pod, self.scene.world)
+            yield from _refusal(move, pod, self.playback.world)
             return
         running = self._running(number)
-        beside = (*running, *self.scene.coming(number, running))
-        counted = tuple(other for other in beside if self.scene.counts(pod, other))
-        stages = self.scene.stages(counted)
+        beside = (*running, *self.playback.coming(number, running))
+        counted = tuple(other for other in beside if self.playback.counts(pod, other))
+        stages = self.playback.stages(counted)
         for possible in choices(len(counted)):
             if self.order.possible(counted, possible):
                 wrong = list(_refusal(move, pod, stages.at(possible)))
@@ -151,13 +151,13 @@ class _Player:
                 if wrong:
                     break
         if loose:
-            yield from _strays(move, pod, self.scene.stages(beside))
+            yield from _strays(move, pod, self.playback.stages(beside))
 
     def _cordon(self, number: int, nodes: Sequence[str]) -> None:
         """Nodes that gitbot cordons are unschedulable once a move of their group may have begun."""
         back = int(self.order.moves[number].after_return)
         for node in nodes:
-            before, world = self.order.before, self.scene.world
+            before, world = self.order.before, self.playback.world
             begun = any(
                 not (before[other] >> number & 1) and not (before[number] >> other & back)
                 for other in self._cordons.get(node, ())

@@ -112,7 +112,7 @@ def _known(turn: _Turn) -> list[tuple[Approved, Move, RequestRecord]]:
 def _observe_all(turn: _Turn) -> None:
     for approved, move, request in _known(turn):
         record = request.moves[move.id]
-        if not record.under_way:
+        if not record.in_flight:
             continue
         seen = observe(
             Subject(
@@ -173,7 +173,7 @@ def _end_all(turn: _Turn) -> None:
         request = turn.records[approved.id]
         record = request.moves[move.id]
         never_created = (approved.id, move.id) in turn.without
-        if record.final or (record.under_way and not never_created):
+        if record.final or (record.in_flight and not never_created):
             continue
         event = ending(turn.view, turn.facts, approved, move, request, never_created=never_created)
         if event is not None:
@@ -198,7 +198,7 @@ def _candidates(turn: _Turn) -> tuple[Candidate, ...]:
     for approved, move, request in _known(turn):
         record = request.moves[move.id]
         missing = (approved.id, move.id) in turn.without
-        if record.final or (record.under_way and not missing):
+        if record.final or (record.in_flight and not missing):
             continue
         candidates.append(
             Candidate(
@@ -214,7 +214,7 @@ def _targets(turn: _Turn) -> dict[str, str]:
         record.migration_uid: record.to
         for request in turn.records.values()
         for record in request.moves.values()
-        if record.under_way and record.migration_uid
+        if record.in_flight and record.migration_uid
     }
 
 
@@ -242,5 +242,5 @@ def _never_sent(turn: _Turn, candidate: Candidate) -> bool:
 
 def _in_flight(turn: _Turn) -> int:
     return sum(
-        record.under_way for request in turn.records.values() for record in request.moves.values()
+        record.in_flight for request in turn.records.values() for record in request.moves.values()
     )

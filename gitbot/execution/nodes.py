@@ -192,10 +192,10 @@ def _is_empty(
     facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
 ) -> bool:
     maintenance = _must(approved)
-    under_way = any(
-        move.under_way for move in record.moves.values() if node.node in (move.source, move.to)
+    in_flight = any(
+        move.in_flight for move in record.moves.values() if node.node in (move.source, move.to)
     )
-    return not under_way and set(facts.instances_on(node.node)) <= maintenance.stays
+    return not in_flight and set(facts.instances_on(node.node)) <= maintenance.stays
 
 
 def _changed(

@@ -65,7 +65,7 @@ class MoveRecord:
     effects: tuple[str, ...] = ()  # all VMIM names that this move has had
 
     @property
-    def under_way(self) -> bool:
+    def in_flight(self) -> bool:
         """Whether an unfinished VMIM of it may exist."""
         return self.state in STARTED_STATES
 
@@ -125,7 +125,7 @@ def derive_request_state(moves: tuple[MoveRecord, ...]) -> RequestState:
     counted = [move for move in moves if move.outcome != "superseded"] or list(moves)
     open_moves = [move for move in counted if not move.final]
     if open_moves:
-        if any(move.under_way for move in open_moves):
+        if any(move.in_flight for move in open_moves):
             return RequestState.RUNNING
         if all(move.state is MoveState.HELD for move in open_moves):
             return RequestState.HELD

@@ -17,6 +17,8 @@ SHIPPED = [
     "gitbot/py.typed",
 ]
 
+pytestmark = pytest.mark.xdist_group("wheel")  # it is built once
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -61,6 +63,13 @@ def run(installed: Path, folder: Path, *arguments: str) -> subprocess.CompletedP
 @pytest.mark.parametrize("name", SHIPPED)
 def test_what_ships_is_inside(installed: Path, name: str) -> None:
     assert (installed / name).is_file()
+
+
+def test_no_test_and_no_double_is_inside(installed: Path) -> None:
+    assert {path.name for path in installed.iterdir() if "." not in path.name} == {"bin", "gitbot"}
+    words = {"tests", "doubles", "testing", "recordings"}
+    inside = [path.relative_to(installed) for path in (installed / "gitbot").rglob("*")]
+    assert [path for path in inside if words & set(path.parts)] == []
 
 
 def test_the_demo_runs_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def _record(shell: Shell, ledger: Ledger, request: str) -> RequestRecord:
 
 
 def _past_recall(shell: Shell, record: RequestRecord) -> tuple[str, ...]:
-    mine = {move.migration for move in record.moves.values() if move.under_way}
+    mine = {move.migration for move in record.moves.values() if move.in_flight}
     return tuple(
         str(name_of(item))
         for item in shell.cluster.list_migrations()

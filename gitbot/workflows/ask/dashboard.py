@@ -63,7 +63,7 @@ def write_dashboard(
     if not (moves or occurrences_of(ledger, cluster) or concerns_of(ledger, cluster)):
         return
     try:
-        scene = DashboardFacts(
+        facts = DashboardFacts(
             cluster=cluster,
             now=shell.clock.now(),
             stop=stop,
@@ -74,30 +74,30 @@ def write_dashboard(
             pulls=shell.own_pulls(),
         )
         mark, title = marker(cluster), f"gitbot on {cluster}"
-        shell.forge.upsert_issue(marker=mark, title=title, body=f"{mark}\n{body(scene)}")
+        shell.forge.upsert_issue(marker=mark, title=title, body=f"{mark}\n{body(facts)}")
     except ForgeError as error:
         shell.say(f"the dashboard is not written: {error}")
 
 
-def body(scene: DashboardFacts) -> str:
+def body(facts: DashboardFacts) -> str:
     """The dashboard in Markdown. The oldest finished requests are cut first."""
-    open_ones = [item for item in scene.records.values() if not item.finished]
-    waits = {(item.request, item.move): item for item in scene.waiting}
-    parts: list[Section] = [Section(head=_head(scene))]
+    open_ones = [item for item in facts.records.values() if not item.finished]
+    waits = {(item.request, item.move): item for item in facts.waiting}
+    parts: list[Section] = [Section(head=_head(facts))]
     parts += _section("Running", map(_running, filter(_runs, open_ones)), 1)
     timed = [item for item in open_ones if not _runs(item) and _opens(item, waits)]
     parts += _section("Waiting for a window", (_timed(item, waits) for item in timed), 2)
     held = [item for item in open_ones if not _runs(item) and item not in timed]
-    parts += _section("Held", (_held(scene, item, waits) for item in held), 3)
-    ended = [item for item in scene.records.values() if item.finished]
-    lately = [item for item in ended if scene.now - item.changed_at <= MEMORY]
+    parts += _section("Held", (_held(facts, item, waits) for item in held), 3)
+    ended = [item for item in facts.records.values() if item.finished]
+    lately = [item for item in ended if facts.now - item.changed_at <= MEMORY]
     failed = [item for item in lately if item.state in _FAILED]
     parts += _section("Failed", map(_failed, failed), 4)
-    refused = [item for item in scene.refused if scene.now - item.merged_at <= MEMORY]
+    refused = [item for item in facts.refused if facts.now - item.merged_at <= MEMORY]
     parts += _section("Merged without effect", map(_refused, refused), 5)
-    parts += _section("Nodes in maintenance", _node_lines(scene, returned=False), 6)
-    parts += _section("Returned", _node_lines(scene, returned=True), 7)
-    parts += _section("Open proposals", map(_pull, scene.pulls), 8)
+    parts += _section("Nodes in maintenance", _node_lines(facts, returned=False), 6)
+    parts += _section("Returned", _node_lines(facts, returned=True), 7)
+    parts += _section("Open proposals", map(_pull, facts.pulls), 8)
     ended = [item for item in lately if item not in failed]
     parts += _section("Ended within a week", map(_ended, ended), 9)
     if len(parts) == 1:
@@ -106,11 +106,11 @@ def body(scene: DashboardFacts) -> str:
     return fit(parts, limit=LIMIT)
 
 
-def _head(scene: DashboardFacts) -> str:
-    title = f"gitbot on {inert.code(scene.cluster)}"
-    if not scene.stop:
+def _head(facts: DashboardFacts) -> str:
+    title = f"gitbot on {inert.code(facts.cluster)}"
+    if not facts.stop:
         return f"{title}\n\n"
-    return f"{title}\n\n**Stopped**: {inert.markdown(scene.stop)}\n\n"
+    return f"{title}\n\n**Stopped**: {inert.markdown(facts.stop)}\n\n"
 
 
 def _section(title: str, lines: Iterable[str], rank: int) -> list[Section]:
@@ -121,13 +121,13 @@ def _section(title: str, lines: Iterable[str], rank: int) -> list[Section]:
 
 
 def _runs(record: RequestRecord) -> bool:
-    return any(move.under_way for move in record.moves.values())
+    return any(move.in_flight for move in record.moves.values())
 
 
 def _running(record: RequestRecord) -> str:
-    under_way = [move for _, move in sorted(record.moves.items()) if move.under_way]
+    in_flight = [move for _, move in sorted(record.moves.items()) if move.in_flight]
     ended = sum(move.final for move in record.moves.values())
-    targets = [f"{inert.code(str(move.vm))} to {inert.code(move.to)}" for move in under_way]
+    targets = [f"{inert.code(str(move.vm))} to {inert.code(move.to)}" for move in in_flight]
     share = f"{ended} of {len(record.moves)} ended"
     return f"{inert.code(record.id)}: {share}; {first_of(targets, 5)}"
 
@@ -144,12 +144,12 @@ def _timed(record: RequestRecord, waits: Mapping[tuple[str, int], Waiting]) -> s
 
 
 def _held(
-    scene: DashboardFacts, record: RequestRecord, waits: Mapping[tuple[str, int], Waiting]
+    facts: DashboardFacts, record: RequestRecord, waits: Mapping[tuple[str, int], Waiting]
 ) -> str:
     found = (waits.get((record.id, number)) for number in sorted(record.moves))
     reasons = dict.fromkeys(item.reason for item in found if item)
     known = [move.reason for move in record.moves.values() if move.reason and not move.final]
-    why = "; ".join(list(reasons)[:3]) or scene.stop or next(iter(known), "the next pass goes on")
+    why = "; ".join(list(reasons)[:3]) or facts.stop or next(iter(known), "the next pass goes on")
     return f"{inert.code(record.id)}: {inert.markdown(why)}"
 
 
@@ -174,8 +174,8 @@ def _pull(pull: PullRequest) -> str:
     return f"{place}: {inert.markdown(pull.title)}"
 
 
-def _node_lines(scene: DashboardFacts, *, returned: bool) -> Iterator[str]:
-    for occurrence, nodes in scene.nodes.items():
+def _node_lines(facts: DashboardFacts, *, returned: bool) -> Iterator[str]:
+    for occurrence, nodes in facts.nodes.items():
         for node in nodes:
             is_wanted = (node.state is NodeState.RETURNED) is returned
             if is_wanted and node.state is not NodeState.CLOSED:

@@ -69,7 +69,7 @@ class RequestStatus:
         """Where it stands on the page: running, waiting, held, failed or ended."""
         if self.record.finished:
             return "failed" if self.record.state in _FAILED else "ended"
-        if any(move.record.under_way for move in self.moves):
+        if any(move.record.in_flight for move in self.moves):
             return "running"
         if any(move.record.state is MoveState.HELD for move in self.moves):
             return "held"

@@ -48,32 +48,32 @@ class Away:
 
 def away_from_home(seen: Look, pulls: tuple[PullRequest, ...]) -> tuple[Away, ...]:
     """Sorted by VM; each VM once, for the last maintenance that moved it."""
-    scene = ConcernSources.of(seen)
-    records = dict(fold_requests(seen.ledger, scene.cluster))
+    sources = ConcernSources.of(seen)
+    records = dict(fold_requests(seen.ledger, sources.cluster))
     found: dict[NamespacedName, Away] = {}
-    for occurrence in sorted(occurrences_of(seen.ledger, scene.cluster), key=lambda o: o.id):
-        found |= _of(seen, scene, records, occurrence, pulls)
+    for occurrence in sorted(occurrences_of(seen.ledger, sources.cluster), key=lambda o: o.id):
+        found |= _of(seen, sources, records, occurrence, pulls)
     return tuple(item for _, item in sorted(found.items()))
 
 
 def _of(
     seen: Look,
-    scene: ConcernSources,
+    sources: ConcernSources,
     records: dict[str, RequestRecord],
     occurrence: OccurrenceId,
     pulls: tuple[PullRequest, ...],
 ) -> dict[NamespacedName, Away]:
-    homes = fold_homes(seen.ledger, cluster=scene.cluster, occurrence=occurrence)
+    homes = fold_homes(seen.ledger, cluster=sources.cluster, occurrence=occurrence)
     if not homes:
         return {}
-    nodes = fold_nodes(seen.ledger, cluster=scene.cluster, occurrence=occurrence)
-    due = {} if seen.unread else homes_due(scene, occurrence)
-    staying = {} if seen.unread else stay_away(scene, occurrence)
-    never = _never(seen, scene, occurrence)
-    number = _proposal(scene.cluster, occurrence, pulls)
+    nodes = fold_nodes(seen.ledger, cluster=sources.cluster, occurrence=occurrence)
+    due = {} if seen.unread else homes_due(sources, occurrence)
+    staying = {} if seen.unread else stay_away(sources, occurrence)
+    never = _never(seen, sources, occurrence)
+    number = _proposal(sources.cluster, occurrence, pulls)
     record = records.get(occurrence.homecoming)
     away: dict[NamespacedName, Away] = {}
-    for vm, here in _places(seen, scene, records, occurrence, homes).items():
+    for vm, here in _places(seen, sources, records, occurrence, homes).items():
         home = homes[vm]
         last = _last_move(record, vm)
         node = nodes.get(home, NodeRecord(node=home))
@@ -82,7 +82,7 @@ def _of(
             continue
         reason = staying.get(vm) or _returning(last)
         if not reason:
-            closed = _was_closed(seen, scene, occurrence)
+            closed = _was_closed(seen, sources, occurrence)
             reason = _not_back(node, never=never, closed=closed, due=vm in due)
         proposed = number if vm in due else 0
         away[vm] = Away(
@@ -99,7 +99,7 @@ def _of(
 
 def _places(
     seen: Look,
-    scene: ConcernSources,
+    sources: ConcernSources,
     records: dict[str, RequestRecord],
     occurrence: OccurrenceId,
     homes: Mapping[NamespacedName, str],
@@ -114,7 +114,7 @@ def _places(
             if move.state is MoveState.SUCCEEDED
         }
     else:
-        facts = scene.facts
+        facts = sources.facts
         found = {vm: facts.node_of(vm) for vm in homes if vm in facts.instances}
     return {vm: found[vm] for vm, home in homes.items() if found.get(vm, home) != home}
 
@@ -142,14 +142,14 @@ def _returning(last: MoveRecord | None) -> str:
     return f"its return is {last.state}" + (f": {last.reason}" if last.reason else "")
 
 
-def _never(seen: Look, scene: ConcernSources, occurrence: OccurrenceId) -> bool:
-    begun = window_as_merged(seen.ledger, cluster=scene.cluster, occurrence=occurrence)
+def _never(seen: Look, sources: ConcernSources, occurrence: OccurrenceId) -> bool:
+    begun = window_as_merged(seen.ledger, cluster=sources.cluster, occurrence=occurrence)
     return begun is not None and begun.return_home == "Never"
 
 
-def _was_closed(seen: Look, scene: ConcernSources, occurrence: OccurrenceId) -> bool:
+def _was_closed(seen: Look, sources: ConcernSources, occurrence: OccurrenceId) -> bool:
     concern = concern_name("return", occurrence.window, occurrence.id)
-    record = fold_concern(seen.ledger, cluster=scene.cluster, concern=concern)
+    record = fold_concern(seen.ledger, cluster=sources.cluster, concern=concern)
     return bool(record.closed) and not record.opened
 
 

@@ -15,11 +15,13 @@ from gitbot.workflows.past import reservations
 from gitbot.workflows.propose.concerns import Concern, ConcernSources
 
 
-def judge_concern(base: Engine, scene: ConcernSources, concern: Concern) -> JudgedPlan:
+def judge_concern(base: Engine, sources: ConcernSources, concern: Concern) -> JudgedPlan:
     problem = replace(
-        scene.problem,
+        sources.problem,
         goals=(concern.goal,),
-        reservations=reservations(scene.approved, scene.records, but=(concern.goal.request.id,)),
+        reservations=reservations(
+            sources.approved, sources.records, but=(concern.goal.request.id,)
+        ),
     )
     return base.judged(problem)
 

@@ -42,13 +42,13 @@ class Run:
     shell: Shell
     base: Engine
     journal: Journal
-    scene: ConcernSources
+    sources: ConcernSources
     open_pulls: dict[str, PullRequest]
 
     @property
     def now(self) -> int:
         """The moment of the look, in seconds UTC."""
-        return self.scene.now
+        return self.sources.now
 
     def record(self, concern: str) -> ConcernRecord:
         cluster = self.shell.cluster_name

@@ -53,12 +53,12 @@ WEEK = 7 * 86_400  # seconds for which a finished request keeps its file
 def propose(shell: Shell, *, snapshot: ClusterSnapshot | None = None) -> ProposeResult:
     """Open, renew and close the bot's pull requests; writes nothing twice."""
     run = _begin(shell, snapshot)
-    newer = not_understood(run.scene.ledger, shell.cluster_name)
+    newer = not_understood(run.sources.ledger, shell.cluster_name)
     if newer:
         shell.say(f"nothing is proposed: {newer}")
         return ProposeResult(concerns=())
     reports = _follow_up(run)
-    concerns = find_concerns(run.scene)
+    concerns = find_concerns(run.sources)
     reports += [_handle(run, concern) for concern in concerns]
     reports += _meaningless(run)
     reports += _tidy(run)
@@ -72,20 +72,20 @@ def _meaningless(run: Run) -> list[ConcernReport]:
         ConcernReport(
             concern=name, action="nothing", reason=f"there is no plan: {why}", unplanned=True
         )
-        for name, (_, why) in sorted(meaningless(run.scene).items())
+        for name, (_, why) in sorted(meaningless(run.sources).items())
     ]
 
 
 def _begin(shell: Shell, snapshot: ClusterSnapshot | None) -> Run:
     journal = Journal(shell.ledger_store, shell.clock)
-    scene = ConcernSources.of(look(shell, journal.read(), snapshot=snapshot))
+    sources = ConcernSources.of(look(shell, journal.read(), snapshot=snapshot))
     prefix = concern_branch(shell.cluster_name, "")
     pulls = {
         pull.branch.removeprefix(prefix): pull
         for pull in shell.own_pulls()
         if pull.branch.startswith(prefix)
     }
-    return Run(shell=shell, base=scene.base, journal=journal, scene=scene, open_pulls=pulls)
+    return Run(shell=shell, base=sources.base, journal=journal, sources=sources, open_pulls=pulls)
 
 
 # What became of earlier pull requests
@@ -146,7 +146,7 @@ def _close(run: Run, name: str, pull: PullRequest, reason: str) -> ConcernReport
 
 def _tidy(run: Run) -> list[ConcernReport]:
     """Once a week, a pull request that removes the files of finished requests."""
-    files = finished_files(run.scene)
+    files = finished_files(run.sources)
     identity = digest(list(files))
     record = run.record(TIDY)
     if TIDY in run.open_pulls or not files or identity in record.closed:
@@ -174,11 +174,11 @@ def _tidy(run: Run) -> list[ConcernReport]:
     return [ConcernReport(concern=TIDY, action="opened", pull_request=pull.number, digest=identity)]
 
 
-def finished_files(scene: ConcernSources) -> tuple[str, ...]:
+def finished_files(sources: ConcernSources) -> tuple[str, ...]:
     """Sorted paths of files whose documents have all been finished for at least a week."""
     done: dict[str, bool] = {}
-    for intent in scene.base.intents.intents:
-        over = _is_over(intent, scene.records, scene.now)
+    for intent in sources.base.intents.intents:
+        over = _is_over(intent, sources.records, sources.now)
         done[intent.ref.file] = done.get(intent.ref.file, True) and over
     return tuple(sorted(file for file, over in done.items() if over and file))
 
@@ -214,7 +214,7 @@ def _handle(run: Run, concern: Concern) -> ConcernReport:
     if pull is None and since < concern.stabilize:
         reason = f"seen for {since} s, proposed after {concern.stabilize} s"
         return ConcernReport(concern=concern.name, action="waiting", reason=reason)
-    judged = judge_concern(run.base, run.scene, concern)
+    judged = judge_concern(run.base, run.sources, concern)
     refusal = _refusal(run, concern, judged)
     if refusal:
         if pull is not None:
@@ -246,7 +246,7 @@ def _refusal(run: Run, concern: Concern, judged: JudgedPlan) -> str:
     if refused:
         return refused
     if concern.soft:
-        moved = last_moved(fold_requests(run.scene.ledger, run.scene.cluster).values())
+        moved = last_moved(fold_requests(run.sources.ledger, run.sources.cluster).values())
         since = run.now - run.base.settings.proposals.per_vm_cooldown
         vms = sorted(move.vm.namespaced_name for move in judged.plan.moves)
         cooling = [vm for vm in vms if vm in moved and moved[vm] > since]
@@ -269,16 +269,16 @@ def not_planned(shell: Shell, seen: Look, pulls: tuple[PullRequest, ...]) -> tup
 
     A drain that can be planned and has a schedule is left to the next openings.
     """
-    scene = ConcernSources.of(seen)
+    sources = ConcernSources.of(seen)
     found = [
         NotPlanned(request=request, reason=f"there is no plan: {why}")
-        for request, why in meaningless(scene).values()
+        for request, why in meaningless(sources).values()
     ]
     branches = {pull.branch for pull in pulls}
-    for concern in (*drains(scene), *requests(scene)):
+    for concern in (*drains(sources), *requests(sources)):
         if concern_branch(shell.cluster_name, concern.name) in branches:
             continue
-        judged = judge_concern(seen.base, scene, concern)
+        judged = judge_concern(seen.base, sources, concern)
         record = fold_concern(seen.ledger, cluster=shell.cluster_name, concern=concern.name)
         reason = no_plan(judged)
         command = _explain(concern.goal.request.id) if reason else ""

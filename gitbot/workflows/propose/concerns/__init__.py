@@ -23,12 +23,12 @@ __all__ = [
 ]
 
 
-def find_concerns(scene: ConcernSources) -> tuple[Concern, ...]:
+def find_concerns(sources: ConcernSources) -> tuple[Concern, ...]:
     found = [
-        *drains(scene),
-        *returns(scene),
-        *heals(scene),
-        *requests(scene),
-        *rests(scene),
+        *drains(sources),
+        *returns(sources),
+        *heals(sources),
+        *requests(sources),
+        *rests(sources),
     ]
     return tuple(sorted(found, key=lambda concern: concern.name))

@@ -20,22 +20,22 @@ from gitbot.workflows.propose.concerns.value import (
 )
 
 
-def drains(scene: ConcernSources) -> list[Concern]:
+def drains(sources: ConcernSources) -> list[Concern]:
     """One for each window whose opening is announced and whose nodes have VMs."""
     concerns = []
-    for intent, spec in scene.base.intents.maintenance_windows:
-        opening = scene.base.opening(intent, now=scene.now) if spec.nodes is not None else None
-        if opening is None or not _is_announced(scene, opening):
+    for intent, spec in sources.base.intents.maintenance_windows:
+        opening = sources.base.opening(intent, now=sources.now) if spec.nodes is not None else None
+        if opening is None or not _is_announced(sources, opening):
             continue
-        concern = _drain(scene, intent, spec, opening)
+        concern = _drain(sources, intent, spec, opening)
         if concern is not None:
             concerns.append(concern)
     return concerns
 
 
-def _is_announced(scene: ConcernSources, opening: Opening) -> bool:
-    announce = scene.base.settings.proposals.announce
-    return opening.allowed.start - announce <= scene.now < opening.allowed.end
+def _is_announced(sources: ConcernSources, opening: Opening) -> bool:
+    announce = sources.base.settings.proposals.announce
+    return opening.allowed.start - announce <= sources.now < opening.allowed.end
 
 
 def _local(spec: MaintenanceWindowSpec, opening: Opening, zone: str | None) -> str:
@@ -49,33 +49,33 @@ def _local(spec: MaintenanceWindowSpec, opening: Opening, zone: str | None) -> s
 
 
 def _drain(
-    scene: ConcernSources,
+    sources: ConcernSources,
     intent: Intent,
     spec: MaintenanceWindowSpec,
     opening: Opening,
 ) -> Concern | None:
     planned = opening.drain
-    record = scene.records.get(planned)
-    stale = stale_moves(scene, record)
+    record = sources.records.get(planned)
+    stale = stale_moves(sources, record)
     if record is not None and record.spent:
         return None  # its rest is a concern of its own
-    if is_approved(scene, planned) and not stale:
+    if is_approved(sources, planned) and not stale:
         return None
-    goal = scene.base.drain_goal(intent, opening, scene.problem.snapshot, now=scene.now)
+    goal = sources.base.drain_goal(intent, opening, sources.problem.snapshot, now=sources.now)
     if goal is None:
         return None
     if stale:
         nodes = {move.source for move in stale}
         goal = replace(goal, nodes=tuple(node for node in goal.nodes if node in nodes))
-    elif not any(scene.facts.instances_on(node) for node in goal.nodes):
+    elif not any(sources.facts.instances_on(node) for node in goal.nodes):
         return None
     return Concern(
         name=concern_name("drain", intent.ref.name, opening.id),
         intent=intent.ref,
-        goal=replace(goal, request=numbered(scene, goal.request)),
+        goal=replace(goal, request=numbered(sources, goal.request)),
         observation=digest([planned, list(goal.nodes)]),
         why=stale_words(stale) or f"empty {first_of(goal.nodes, 3)} for {intent.ref.name}",
         occurrence=opening.id,
-        opening=_local(spec, opening, scene.base.revision.zone),
+        opening=_local(spec, opening, sources.base.revision.zone),
         auto=bool(stale) and spec.reapprove == "WithinPolicy",
     )

@@ -19,15 +19,15 @@ from gitbot.workflows.propose.concerns.value import (
 )
 
 
-def heals(scene: ConcernSources) -> list[Concern]:
+def heals(sources: ConcernSources) -> list[Concern]:
     """One for each broken rule that gitbot may heal."""
     concerns = []
-    for intent, heal, required in scene.base.healing_rules():
-        breaches = breaches_of(scene, intent.ref, required=required)
+    for intent, heal, required in sources.base.healing_rules():
+        breaches = breaches_of(sources, intent.ref, required=required)
         planned = str(HealId.of(intent.ref))
-        if not breaches or heal == "Report" or _heal_under_way(scene, planned):
+        if not breaches or heal == "Report" or _heal_in_flight(sources, planned):
             continue
-        request = numbered(scene, Request(id=planned, intent=intent.ref))
+        request = numbered(sources, Request(id=planned, intent=intent.ref))
         seen = sorted((breach.key, breach.amount) for breach in breaches)
         concerns.append(
             Concern(
@@ -36,38 +36,38 @@ def heals(scene: ConcernSources) -> list[Concern]:
                 goal=HealRule(request=request, rule=intent.ref),
                 observation=digest([planned, [list(item) for item in seen]]),
                 why=f"heal {intent.ref.id}: {breaches[0].message}",
-                stabilize=scene.base.settings.proposals.stabilize,
-                auto=heal == "Auto" and scene.base.settings.allow_auto,
+                stabilize=sources.base.settings.proposals.stabilize,
+                auto=heal == "Auto" and sources.base.settings.allow_auto,
                 soft=not required,
             )
         )
     return concerns
 
 
-def _heal_under_way(scene: ConcernSources, planned: str) -> bool:
+def _heal_in_flight(sources: ConcernSources, planned: str) -> bool:
     """Whether an approved healing of the rule is unfinished and not stale."""
-    mine = [item for item in scene.approved if planned_id(item.id) == planned]
+    mine = [item for item in sources.approved if planned_id(item.id) == planned]
     for item in mine:
-        record = scene.records.get(item.id)
+        record = sources.records.get(item.id)
         if item.terms.void or (record is not None and record.finished):
             continue
-        if not any(stale.request == item.id for stale in scene.stale):
+        if not any(stale.request == item.id for stale in sources.stale):
             return True
     return False
 
 
-def breaches_of(scene: ConcernSources, ref: IntentRef, *, required: bool) -> tuple[Breach, ...]:
+def breaches_of(sources: ConcernSources, ref: IntentRef, *, required: bool) -> tuple[Breach, ...]:
     """The present breaches of a rule, each VM at rest where it is.
 
     For a Required rule only the hard part counts: its preferred terms heal nothing.
     """
-    facts = scene.facts
+    facts = sources.facts
     occupancy = {
         name: frozenset({node}) for name in sorted(facts.instances) if (node := facts.node_of(name))
     }
     return tuple(
         breach
-        for rule in scene.problem.rules
+        for rule in sources.problem.rules
         if rule.ref.id == ref.id and (rule.required or not required)
         for breach in rule.breaches(occupancy)
     )

@@ -23,31 +23,33 @@ from gitbot.workflows.propose.concerns.value import (
 )
 
 
-def requests(scene: ConcernSources) -> list[Concern]:
+def requests(sources: ConcernSources) -> list[Concern]:
     """Requests on the base branch without approval, or whose plan no longer passes the checks."""
-    wanted = _wanted(scene)
+    wanted = _wanted(sources)
     if not wanted:
         return []
-    goals = scene.base.request_goals(scene.problem.snapshot, now=scene.now, only=tuple(wanted))
-    return [_request(scene, goal, wanted[goal.request.id]) for goal in goals]
+    goals = sources.base.request_goals(
+        sources.problem.snapshot, now=sources.now, only=tuple(wanted)
+    )
+    return [_request(sources, goal, wanted[goal.request.id]) for goal in goals]
 
 
-def meaningless(scene: ConcernSources) -> dict[str, tuple[str, str]]:
+def meaningless(sources: ConcernSources) -> dict[str, tuple[str, str]]:
     """Requests without an approved plan that this cluster cannot carry out.
 
     The ledger id and why (no such node, nothing selected, too late), by the name of the concern.
     """
     found: dict[str, tuple[str, str]] = {}
-    wanted = _wanted(scene)
-    for intent, _ in scene.base.intents.migration_requests:
+    wanted = _wanted(sources)
+    for intent, _ in sources.base.intents.migration_requests:
         planned = request_id(intent)
         if planned not in wanted:
             continue
         goals, findings = compile_requests(
-            scene.base.intents,
-            scene.problem.snapshot,
-            now=scene.now,
-            zone=scene.base.revision.zone,
+            sources.base.intents,
+            sources.problem.snapshot,
+            now=sources.now,
+            zone=sources.base.revision.zone,
             only=(planned,),
         )
         if not goals:
@@ -57,28 +59,28 @@ def meaningless(scene: ConcernSources) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _wanted(scene: ConcernSources) -> dict[str, list[MoveRecord]]:
+def _wanted(sources: ConcernSources) -> dict[str, list[MoveRecord]]:
     """Ledger ids of requests to plan, with their moves that no longer pass the checks."""
     wanted: dict[str, list[MoveRecord]] = {}
-    for intent, _ in scene.base.intents.migration_requests:
+    for intent, _ in sources.base.intents.migration_requests:
         planned = request_id(intent)
-        record = scene.records.get(planned)
-        stale = stale_moves(scene, record)
+        record = sources.records.get(planned)
+        stale = stale_moves(sources, record)
         over = record is not None and (record.spent or record.cancelled)
-        if not over and (stale or not is_approved(scene, planned)):
+        if not over and (stale or not is_approved(sources, planned)):
             wanted[planned] = stale
     return wanted
 
 
-def _request(scene: ConcernSources, goal: MoveVms, stale: list[MoveRecord]) -> Concern:
+def _request(sources: ConcernSources, goal: MoveVms, stale: list[MoveRecord]) -> Concern:
     if stale:
         goal = replace(goal, vms=tuple(sorted({move.vm for move in stale})))
     ref = goal.request.intent
     return Concern(
         name=concern_name("request", full_name(ref)),
         intent=ref,
-        goal=replace(goal, request=numbered(scene, goal.request)),
+        goal=replace(goal, request=numbered(sources, goal.request)),
         observation=digest([goal.request.id, [str(vm) for vm in goal.vms]]),
         why=stale_words(stale) or f"carry out {goal.request.id}, which has no approved plan",
-        auto=scene.base.settings.approval == "Intent",
+        auto=sources.base.settings.approval == "Intent",
     )

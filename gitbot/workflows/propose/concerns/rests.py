@@ -27,29 +27,29 @@ from gitbot.workflows.propose.concerns.value import Concern, ConcernSources, con
 _Goal = MoveVms | EmptyNodes | ReturnHome
 
 
-def rests(scene: ConcernSources) -> list[Concern]:
+def rests(sources: ConcernSources) -> list[Concern]:
     """One for each request that ended half-way, or with nothing done."""
     concerns = []
-    for name, record in scene.records.items():
-        if not record.finished or record.cancelled or _is_to_come(scene, record):
+    for name, record in sources.records.items():
+        if not record.finished or record.cancelled or _is_to_come(sources, record):
             continue
-        goal = _rest_goal(scene, name, record)
+        goal = _rest_goal(sources, name, record)
         if goal is not None:
-            concerns.append(_rest(scene, name, goal))
+            concerns.append(_rest(sources, name, goal))
     return concerns
 
 
-def _is_to_come(scene: ConcernSources, record: RequestRecord) -> bool:
+def _is_to_come(sources: ConcernSources, record: RequestRecord) -> bool:
     """Whether an approved plan has moves for a request that the ledger has not accepted yet."""
     return any(
         move.id > record.highest_move
-        for item in scene.approved
+        for item in sources.approved
         if item.id == record.id and not item.terms.void
         for move in item.moves
     )
 
 
-def _rest(scene: ConcernSources, name: str, goal: _Goal) -> Concern:
+def _rest(sources: ConcernSources, name: str, goal: _Goal) -> Concern:
     known = parse_request_id(name)
     match goal:
         case MoveVms():
@@ -64,49 +64,49 @@ def _rest(scene: ConcernSources, name: str, goal: _Goal) -> Concern:
     return Concern(
         name=concern_name("rest", short_digest(name, 12)),
         intent=goal.request.intent,
-        goal=replace(goal, request=numbered(scene, goal.request)),
-        observation=digest([name, what, scene.records[name].highest_move]),
+        goal=replace(goal, request=numbered(sources, goal.request)),
+        observation=digest([name, what, sources.records[name].highest_move]),
         why=f"{why}: {first_of(what, 3)}",
         occurrence=known.occurrence.id if isinstance(known, DrainId) else "",
     )
 
 
-def _rest_goal(scene: ConcernSources, name: str, record: RequestRecord) -> _Goal | None:
+def _rest_goal(sources: ConcernSources, name: str, record: RequestRecord) -> _Goal | None:
     """What a finished request has left to do; None for nothing.
 
     A breach that remains, or a VM that is not home, becomes a concern again.
     """
     match parse_request_id(name):
         case MigrationRequestId():
-            return _rest_of_request(scene, name, record)
+            return _rest_of_request(sources, name, record)
         case DrainId(occurrence=occurrence):
-            return _rest_of_drain(scene, occurrence)
+            return _rest_of_drain(sources, occurrence)
         case _:
             return None
 
 
 def _rest_of_request(
-    scene: ConcernSources, name: str, record: RequestRecord
+    sources: ConcernSources, name: str, record: RequestRecord
 ) -> MoveVms | ReturnHome | None:
     if record.state is RequestState.SUCCEEDED:
-        return _canaries(scene, name, record)
+        return _canaries(sources, name, record)
     if record.state not in (RequestState.PARTIAL, RequestState.FAILED):
         return None
     counted = (move for _, move in sorted(record.moves.items()) if move.outcome != SUPERSEDED)
     last = {move.vm: move for move in counted}
     bad = (MoveState.FAILED, MoveState.WITHDRAWN)
     left = tuple(sorted(vm for vm, move in last.items() if move.state in bad))
-    goals = scene.base.request_goals(scene.problem.snapshot, now=scene.now, only=(name,))
+    goals = sources.base.request_goals(sources.problem.snapshot, now=sources.now, only=(name,))
     return replace(goals[0], vms=left) if goals and left else None
 
 
-def _canaries(scene: ConcernSources, name: str, record: RequestRecord) -> ReturnHome | None:
+def _canaries(sources: ConcernSources, name: str, record: RequestRecord) -> ReturnHome | None:
     """Where the VMs of a NodeValidation came from; None once they are back or somebody moved them.
 
     Only while the request's own time lasts.
     """
-    goals = scene.base.request_goals(scene.problem.snapshot, now=scene.now, only=(name,))
-    if not goals or scene.base.reason_of(goals[0].request.intent) != "NodeValidation":
+    goals = sources.base.request_goals(sources.problem.snapshot, now=sources.now, only=(name,))
+    if not goals or sources.base.reason_of(goals[0].request.intent) != "NodeValidation":
         return None
     done = [move for _, move in sorted(record.moves.items()) if move.state is MoveState.SUCCEEDED]
     first = {move.vm: move.source for move in reversed(done)}
@@ -114,25 +114,25 @@ def _canaries(scene: ConcernSources, name: str, record: RequestRecord) -> Return
     homes = {
         vm: first[vm]
         for vm, move in sorted(last.items())
-        if scene.facts.node_of(vm) == move.landed != first[vm]
-        and uid_of(scene.facts.instances.get(vm, {})) == move.vm_uid
+        if sources.facts.node_of(vm) == move.landed != first[vm]
+        and uid_of(sources.facts.instances.get(vm, {})) == move.vm_uid
     }
     return ReturnHome(request=goals[0].request, homes=homes) if homes else None
 
 
-def _rest_of_drain(scene: ConcernSources, occurrence: OccurrenceId) -> EmptyNodes | None:
+def _rest_of_drain(sources: ConcernSources, occurrence: OccurrenceId) -> EmptyNodes | None:
     """The nodes that began and are not empty: a move failed, or an unplanned VM arrived."""
-    intent = scene.base.intents.find("MaintenanceWindow", occurrence.window)
-    opening = scene.base.opening(intent, now=scene.now) if intent is not None else None
+    intent = sources.base.intents.find("MaintenanceWindow", occurrence.window)
+    opening = sources.base.opening(intent, now=sources.now) if intent is not None else None
     if intent is None or opening is None or opening.id != occurrence.id:
         return None
-    nodes = fold_nodes(scene.ledger, cluster=scene.cluster, occurrence=occurrence)
+    nodes = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
     left = {
         name
         for name, node in nodes.items()
-        if node.state is NodeState.DRAINING and scene.facts.instances_on(name)
+        if node.state is NodeState.DRAINING and sources.facts.instances_on(name)
     }
-    goal = scene.base.drain_goal(intent, opening, scene.problem.snapshot, now=scene.now)
+    goal = sources.base.drain_goal(intent, opening, sources.problem.snapshot, now=sources.now)
     if goal is None or not left & set(goal.nodes):
         return None
     return replace(goal, nodes=tuple(node for node in goal.nodes if node in left))

@@ -24,23 +24,23 @@ from gitbot.workflows.propose.concerns.value import (
 )
 
 
-def returns(scene: ConcernSources) -> list[Concern]:
+def returns(sources: ConcernSources) -> list[Concern]:
     """One for each occurrence whose VMs are away from home while their nodes are back."""
     concerns = []
-    for occurrence in occurrences_of(scene.ledger, scene.cluster):
-        intent = scene.base.intents.find("MaintenanceWindow", occurrence.window)
+    for occurrence in occurrences_of(sources.ledger, sources.cluster):
+        intent = sources.base.intents.find("MaintenanceWindow", occurrence.window)
         spec = intent.spec if intent is not None else None
         if intent is None or not isinstance(spec, MaintenanceWindowSpec):
             continue
-        homes = homes_due(scene, occurrence)
+        homes = homes_due(sources, occurrence)
         planned = occurrence.homecoming
-        record = scene.records.get(planned)
-        open_vms = _open_vms(record) | _approved_vms(scene, planned, record)
-        stale = {move.vm for move in stale_moves(scene, record)}
+        record = sources.records.get(planned)
+        open_vms = _open_vms(record) | _approved_vms(sources, planned, record)
+        stale = {move.vm for move in stale_moves(sources, record)}
         due = {vm: node for vm, node in homes.items() if vm not in open_vms or vm in stale}
         if spec.return_home == "Never" or not due:
             continue
-        request = numbered(scene, Request(id=planned, intent=intent.ref))
+        request = numbered(sources, Request(id=planned, intent=intent.ref))
         concerns.append(
             Concern(
                 name=concern_name("return", occurrence.window, occurrence.id),
@@ -48,9 +48,9 @@ def returns(scene: ConcernSources) -> list[Concern]:
                 goal=ReturnHome(request=request, homes=due),
                 observation=digest([planned, {str(vm): node for vm, node in due.items()}]),
                 why=f"bring {first_of(list(due), 3)} home after {occurrence.window}"
-                + _staying_words(stay_away(scene, occurrence)),
+                + _staying_words(stay_away(sources, occurrence)),
                 occurrence=occurrence.id,
-                auto=spec.return_home == "Auto" and scene.base.settings.allow_auto,
+                auto=spec.return_home == "Auto" and sources.base.settings.allow_auto,
             )
         )
     return concerns
@@ -68,28 +68,28 @@ def _open_vms(record: RequestRecord | None) -> set[NamespacedName]:
 
 
 def _approved_vms(
-    scene: ConcernSources, planned: str, record: RequestRecord | None
+    sources: ConcernSources, planned: str, record: RequestRecord | None
 ) -> set[NamespacedName]:
     """VMs of approved plans that the ledger has not accepted yet."""
     known = record.moves if record is not None else {}
     return {
         move.vm.namespaced_name
-        for item in scene.approved
+        for item in sources.approved
         if item.id == planned and not item.terms.void
         for move in item.moves
         if move.id not in known
     }
 
 
-def homes_due(scene: ConcernSources, occurrence: OccurrenceId) -> dict[NamespacedName, str]:
+def homes_due(sources: ConcernSources, occurrence: OccurrenceId) -> dict[NamespacedName, str]:
     """VMs that may go home now, with their homes.
 
     The home is back, the VM is the same, and it is where gitbot put it: nobody else moved it.
     """
-    nodes = fold_nodes(scene.ledger, cluster=scene.cluster, occurrence=occurrence)
-    homes = fold_homes(scene.ledger, cluster=scene.cluster, occurrence=occurrence)
-    landed = _landed(scene.records.get(occurrence.drain))
-    facts = scene.facts
+    nodes = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
+    homes = fold_homes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
+    landed = _landed(sources.records.get(occurrence.drain))
+    facts = sources.facts
     due = {}
     for vm, home in homes.items():
         back = home in nodes and nodes[home].state is NodeState.RETURNED
@@ -100,13 +100,13 @@ def homes_due(scene: ConcernSources, occurrence: OccurrenceId) -> dict[Namespace
     return due
 
 
-def stay_away(scene: ConcernSources, occurrence: OccurrenceId) -> dict[NamespacedName, str]:
+def stay_away(sources: ConcernSources, occurrence: OccurrenceId) -> dict[NamespacedName, str]:
     """VMs that left a returned node and stay where they are, each with the reason."""
-    nodes = fold_nodes(scene.ledger, cluster=scene.cluster, occurrence=occurrence)
-    homes = fold_homes(scene.ledger, cluster=scene.cluster, occurrence=occurrence)
-    landed = _landed(scene.records.get(occurrence.drain))
-    brought = _open_vms(scene.records.get(occurrence.homecoming))
-    facts, staying = scene.facts, {}
+    nodes = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
+    homes = fold_homes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
+    landed = _landed(sources.records.get(occurrence.drain))
+    brought = _open_vms(sources.records.get(occurrence.homecoming))
+    facts, staying = sources.facts, {}
     for vm, home in homes.items():
         instance = facts.instances.get(vm)
         back = home in nodes and nodes[home].state is NodeState.RETURNED

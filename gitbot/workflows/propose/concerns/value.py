@@ -97,16 +97,16 @@ def full_name(ref: IntentRef) -> str:
     return f"{ref.namespace.replace('-', '--')}-{ref.name}"
 
 
-def numbered(scene: ConcernSources, request: Request) -> Request:
+def numbered(sources: ConcernSources, request: Request) -> Request:
     """Let the move numbers continue after the highest in the ledger."""
-    return replace(request, first_move=highest_move(scene.records, request.id) + 1)
+    return replace(request, first_move=highest_move(sources.records, request.id) + 1)
 
 
-def is_approved(scene: ConcernSources, planned: str) -> bool:
+def is_approved(sources: ConcernSources, planned: str) -> bool:
     """Whether a valid approved plan exists for it, in the ledger or able to enter it."""
     return any(
-        _stands(item, scene.records.get(item.id, RequestRecord(id=item.id)))
-        for item in scene.approved
+        _stands(item, sources.records.get(item.id, RequestRecord(id=item.id)))
+        for item in sources.approved
         if any(move.request == planned for move in item.moves)
     )
 
@@ -119,15 +119,15 @@ def _stands(item: Approved, record: RequestRecord) -> bool:
     return not item.terms.void and (known or may_enter(record, item, item.moves))
 
 
-def stale_moves(scene: ConcernSources, record: RequestRecord | None) -> list[MoveRecord]:
+def stale_moves(sources: ConcernSources, record: RequestRecord | None) -> list[MoveRecord]:
     """The moves of a request's approved plan that no longer pass the checks."""
     if record is None:
         return []
-    groups = {item.group for item in scene.stale if item.request == record.id}
+    groups = {item.group for item in sources.stale if item.request == record.id}
     return [
         move
         for _, move in sorted(record.moves.items())
-        if not move.final and not move.under_way and move.group in groups
+        if not move.final and not move.in_flight and move.group in groups
     ]
 
 

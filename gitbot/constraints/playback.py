@@ -25,7 +25,7 @@ class _Held:
     source: Pod | None
 
 
-class Scene:
+class Playback:
     """The moves so far. All run in `world`, with both pods.
 
     If the sources of ended moves matter to a question, they are taken out for it and put back for
