@@ -30,14 +30,14 @@ def find_root(start: Path) -> Path:
 
 
 def read_working_tree(root: Path, prefix: str) -> Mapping[str, bytes]:
-    """Repository path to content of every YAML file below `root/prefix`, sorted by path.
+    """Repository path to content of every YAML and .ics file below `root/prefix`, sorted by path.
 
     Symbolic links, executables, special files and files over the budget raise RepositoryError.
     """
     base = root / prefix
     if base.is_file():
         return {prefix: read_plain_file(base, prefix)}
-    paths = sorted(path for path in _walk(base) if path.suffix in {".yaml", ".yml"})
+    paths = sorted(path for path in _walk(base) if path.suffix in {".yaml", ".yml", ".ics"})
     if len(paths) > MAX_FILES:
         raise RepositoryError(f"{prefix} holds {len(paths)} files, at most {MAX_FILES} are read")
     return {

@@ -8,6 +8,7 @@ from gitbot.calendar.appointments import (
     span_words,
 )
 from gitbot.calendar.check import Problem, check_schedule
+from gitbot.calendar.ics import FileProblem, Holiday, calendar_file, read_calendar
 from gitbot.calendar.schedule import (
     Occurrence,
     Schedule,
@@ -31,10 +32,13 @@ __all__ = [
     "DURATION",
     "TZDATA_VERSION",
     "Appointment",
+    "FileProblem",
+    "Holiday",
     "Occurrence",
     "Problem",
     "Schedule",
     "appointment_words",
+    "calendar_file",
     "check_schedule",
     "clock_time",
     "current_or_next",
@@ -51,6 +55,7 @@ __all__ = [
     "months",
     "occurrence_words",
     "occurrences",
+    "read_calendar",
     "span_words",
     "zone",
 ]

@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 
 _DAY = 86_400
 _SHOWN = 31 * _DAY
+_YEAR = 366 * _DAY
 _LONGEST = 3_660 * _DAY
 
 
 @click.command("calendar")
 @click.option("--from", "after", metavar="TIME", help="Show from this day or time on.")
-@click.option("--until", metavar="TIME", help="Show until then. Default: 31 days later.")
+@click.option("--until", metavar="TIME", help="Default: 31 days later; with -o ics a year.")
 @click.option("-n", "--namespace", default="", metavar="NAME", help="Only what concerns its VMs.")
 @click.option("--cluster", default="", metavar="NAME", help="Which cluster of the configuration.")
 @click.option("--rev", default="", metavar="REV", help="Read this revision, not the working tree.")
@@ -44,7 +45,7 @@ _LONGEST = 3_660 * _DAY
     metavar="FILE",
     help="Count the nodes that a selector selects in this snapshot.",
 )
-@output_option(("table", "wide", "json"), "table")
+@output_option(("table", "wide", "json", "ics"), "table")
 @now_option
 def calendar(
     *,
@@ -67,13 +68,8 @@ def calendar(
     revision = _revision(root, rev, cluster)
     zone = revision.zone or "UTC"
     begin = _time(after, zone) if after else now
-    end = _time(until, zone) if until else begin + _SHOWN
-    if not begin < end <= begin + _LONGEST:
-        raise UsageError(
-            f"found --until {format_instant(end)} and --from {format_instant(begin)}, "
-            "expected an end after the start and within ten years",
-            hint="give another --until",
-        )
+    end = _time(until, zone) if until else begin + (_YEAR if output == "ics" else _SHOWN)
+    _check_span(begin, end)
     from gitbot.intents.agenda import Agenda  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.past import past_of  # noqa: PLC0415
 
@@ -90,9 +86,23 @@ def calendar(
     if output == "json":
         click.echo(_document(revision.cluster, events, now, (begin, end)), nl=False)
         return 0
+    if output == "ics":
+        from gitbot.calendar import calendar_file  # noqa: PLC0415 - keeps --help quick
+
+        click.echo(calendar_file(events, cluster=revision.cluster, now=now), nl=False)
+        return 0
     shown = events if output == "wide" else agenda.upcoming(now=begin)
     click.echo(_table(shown, now) + _months(events, begin, end, zone), nl=False)
     return 0
+
+
+def _check_span(begin: int, end: int) -> None:
+    if not begin < end <= begin + _LONGEST:
+        raise UsageError(
+            f"found --until {format_instant(end)} and --from {format_instant(begin)}, "
+            "expected an end after the start and within ten years",
+            hint="give another --until",
+        )
 
 
 def _time(text: str, zone: str) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from gitbot.documents import TOP, finding_at, read_kubernetes_yaml, shown
 from gitbot.errors import InvalidInput
-from gitbot.intents import is_ours, misleading_labels, read_intents, without_finished
+from gitbot.intents import is_ours, is_read, misleading_labels, read_intents, without_finished
 from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
@@ -105,7 +105,7 @@ def _ours(path: str) -> bool:
 
 
 def _wanted(path: str, prefix: str) -> bool:
-    return path.startswith(prefix) and is_ours(path)
+    return path.startswith(prefix) and is_read(path)
 
 
 def _folder(path: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
+from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec, NodesSpec
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec
@@ -10,11 +12,12 @@ from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
 from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
 from gitbot.intents.manifests import misleading_labels
 from gitbot.intents.openings import stops, without_finished
-from gitbot.intents.places import is_ours, proposal_file
+from gitbot.intents.places import is_ours, is_read, proposal_file
 from gitbot.intents.reader import read_intents
 from gitbot.intents.schedules import ScheduleSpec
 
 __all__ = [
+    "FreezeWindowSpec",
     "Intent",
     "IntentSet",
     "MaintenanceWindowSpec",
@@ -25,7 +28,9 @@ __all__ = [
     "ScheduleSpec",
     "Spec",
     "ZoneAntiAffinitySpec",
+    "freeze_times",
     "is_ours",
+    "is_read",
     "misleading_labels",
     "proposal_file",
     "read_intents",

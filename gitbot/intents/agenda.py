@@ -6,15 +6,14 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
 from gitbot.calendar import Appointment, Occurrence, Schedule, current_or_next, occurrences
+from gitbot.intents.holidays import ALWAYS, freeze_times
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec, NodesSpec
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
 from gitbot.intents.schedules import ScheduleSpec, is_sound
-from gitbot.model.instants import FOREVER, Interval, intersect, subtract
+from gitbot.model.instants import FOREVER, Interval, compact_instant, intersect, subtract
 from gitbot.model.request_id import OccurrenceId
-
-ALWAYS = Interval(start=0, end=FOREVER)
 
 
 def nodes_words(nodes: NodesSpec) -> str:
@@ -58,7 +57,9 @@ class Agenda:
         found = []
         for intent, spec, schedule in self._sources():
             if isinstance(spec, MigrationRequestSpec) or schedule is None:
-                found += self._within((intent, spec, schedule), now, FOREVER)[:1]
+                dated = isinstance(spec, FreezeWindowSpec) and spec.calendar is not None
+                until = now + _AHEAD if dated else FOREVER
+                found += self._within((intent, spec, schedule), now, until)[:1]
                 continue
             plain = schedule.schedule(self.zone)
             following = current_or_next(plain, now=now) if is_sound(plain) else None
@@ -85,6 +86,8 @@ class Agenda:
         intent, spec, schedule = source
         if isinstance(spec, MigrationRequestSpec):
             return list(self._request(intent, spec, after, before))
+        if isinstance(spec, FreezeWindowSpec) and spec.calendar is not None:
+            return self._holidays(intent, spec, after, before)
         if schedule is None:
             return [self._event(intent, spec, None, None)]
         plain = schedule.schedule(self.zone)
@@ -98,6 +101,24 @@ class Agenda:
                 event = self._event(intent, spec, plain, each)
                 found.append(replace(event, cancelled="the day is excluded", frozen=""))
         return found
+
+    def _holidays(
+        self, intent: Intent, spec: FreezeWindowSpec, after: int, before: int
+    ) -> list[Appointment]:
+        event = self._event(intent, spec, None, None)
+        zone = (spec.calendar.time_zone if spec.calendar else None) or event.zone
+        found = [
+            replace(
+                event,
+                time=time,
+                zone=zone,
+                id=compact_instant(time.start),
+                what=f"{event.what}: {each.summary}" if each.summary else event.what,
+            )
+            for each in intent.holidays
+            for time in each.times(zone, after=after, before=before)
+        ]
+        return sorted(found, key=_order)[:_MOST]
 
     def _event(
         self,
@@ -168,11 +189,14 @@ class Agenda:
             limited = freeze.namespaces is not None and namespace not in freeze.namespaces
             if freeze.selector is not None or limited:
                 continue
-            over: tuple[Interval, ...] = (ALWAYS,)
+            over: tuple[Interval, ...] | None = (ALWAYS,)
             if freeze.schedule is not None:
                 plain = freeze.schedule.schedule(self.zone)
                 over = _openings(plain, time.start, time.end) if is_sound(plain) else ()
-            rest = subtract(left, over)
+            elif freeze.calendar is not None:
+                until = min(time.end, time.start + _AHEAD)
+                over = freeze_times(intent, freeze, zone=self.zone, after=time.start, before=until)
+            rest = subtract(left, over or ())
             if rest != left:
                 left, names = rest, [*names, intent.ref.name]
         if not names:
@@ -184,6 +208,7 @@ _Source = tuple[
     Intent, MaintenanceWindowSpec | FreezeWindowSpec | MigrationRequestSpec, ScheduleSpec | None
 ]
 _MOST = 500
+_AHEAD = 400 * 86_400
 
 
 def _openings(schedule: Schedule, after: int, before: int) -> tuple[Interval, ...]:

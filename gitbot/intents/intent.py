@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from gitbot.calendar import Holiday
 from gitbot.documents import Positions
 from gitbot.documents.fields import Value
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
@@ -34,7 +35,8 @@ class Intent(Later):
     """One valid document. `spec` is the value of its kind (`gitbot.intents.kinds`).
 
     `spec_digest` identifies the meaning of the spec and ignores layout, comments and fields at
-    their default. `index` is the number of the document in its file, from 1.
+    their default. `index` is the number of the document in its file, from 1. `holidays` are the
+    events of the calendar file that a freeze names.
     """
 
     ref: IntentRef
@@ -44,6 +46,7 @@ class Intent(Later):
     index: int = 1
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    holidays: tuple[Holiday, ...] = ()
 
 
 def spec_digest(spec: Value) -> str:

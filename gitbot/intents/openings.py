@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from gitbot.calendar import Occurrence, Schedule, current_or_next, occurrences
 from gitbot.documents import Path, finding_at
+from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
@@ -37,9 +38,7 @@ def never_open(intents: Sequence[Intent], zone: str | None) -> list[Finding]:
         if isinstance(intent.spec, MaintenanceWindowSpec)
     }
     freezes = _Freezes(
-        (intent.ref.name, intent.spec)
-        for intent in intents
-        if isinstance(intent.spec, FreezeWindowSpec)
+        (intent, intent.spec) for intent in intents if isinstance(intent.spec, FreezeWindowSpec)
     )
     findings: list[Finding] = []
     for intent in intents:
@@ -92,25 +91,25 @@ def _judge(
     if not relevant:
         return []
     allowed = (bounds,) if schedule is None else _openings(schedule, bounds, zone)
-    for name, freeze in relevant:
+    for source, freeze in relevant:
         if allowed is None:
             return []
-        frozen = _frozen(freeze.schedule, bounds, zone)
+        frozen = _frozen(source, freeze, bounds, zone)
         allowed = allowed if frozen is None else subtract(allowed, frozen)
         if not allowed:
-            return [_finding(intent, spec, f"FreezeWindow {name} covers all its time")]
+            return [_finding(intent, spec, f"FreezeWindow {source.ref.name} covers all its time")]
     return []
 
 
 class _Freezes:
     """Freezes without selector by namespace, each with its name, in the order given."""
 
-    def __init__(self, freezes: Iterable[tuple[str, FreezeWindowSpec]]) -> None:
+    def __init__(self, freezes: Iterable[tuple[Intent, FreezeWindowSpec]]) -> None:
         self._all = [item for item in freezes if item[1].selector is None]
         self._named = {name for _, freeze in self._all for name in freeze.namespaces or ()}
         self._everywhere = any(freeze.namespaces is None for _, freeze in self._all)
 
-    def over(self, namespace: str) -> list[tuple[str, FreezeWindowSpec]]:
+    def over(self, namespace: str) -> list[tuple[Intent, FreezeWindowSpec]]:
         """The freezes that certainly apply to every VM of a namespace."""
         if not self._everywhere and namespace not in self._named:
             return []
@@ -143,9 +142,13 @@ def _first(schedule: Schedule, after: int) -> Occurrence | None:
 
 
 def _frozen(
-    schedule: ScheduleSpec | None, bounds: Interval, zone: str | None
+    intent: Intent, freeze: FreezeWindowSpec, bounds: Interval, zone: str | None
 ) -> tuple[Interval, ...] | None:
-    return (bounds,) if schedule is None else _openings(schedule, bounds, zone)
+    if freeze.calendar is not None:
+        if bounds.end - bounds.start > _HORIZON:
+            return None
+        return freeze_times(intent, freeze, zone=zone, after=bounds.start, before=bounds.end)
+    return (bounds,) if freeze.schedule is None else _openings(freeze.schedule, bounds, zone)
 
 
 def _openings(

@@ -27,6 +27,11 @@ def is_ours(file: str) -> bool:
     return file.lower().rstrip(" .").endswith((".yaml", ".yml", ".json"))
 
 
+def is_read(file: str) -> bool:
+    """Whether gitbot reads a file there: an intent, or a calendar that a freeze may name."""
+    return is_ours(file) or file.endswith(".ics")
+
+
 def check_file_name(file: str) -> Finding | None:
     """What is wrong with the name of a file below `intents/<cluster>/`."""
     if _PLAIN_NAME(file) is not None:

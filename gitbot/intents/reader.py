@@ -25,6 +25,7 @@ from gitbot.documents import (
     value_at,
 )
 from gitbot.documents.fields import decode
+from gitbot.intents.holidays import with_holidays
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
 from gitbot.intents.openings import never_open
 from gitbot.intents.owners import check_owner, missing_owners
@@ -72,10 +73,10 @@ def read_intents(
     windows = [name for kind, _, name in reading.seen if kind == "MaintenanceWindow"]
     reading.findings.extend(_unknown_windows(reading.references, windows))
     reading.findings.extend(missing_owners(reading.intents, settings))
-    reading.findings.extend(never_open(reading.intents, reading.time_zone))
-    ordered = sorted(
-        reading.intents, key=lambda i: (i.ref.namespace, i.ref.name, i.ref.kind, i.ref.file)
-    )
+    frozen, about_files = with_holidays(reading.intents, files, cluster, reading.time_zone)
+    reading.findings.extend(about_files)
+    reading.findings.extend(never_open(frozen, reading.time_zone))
+    ordered = sorted(frozen, key=lambda i: (i.ref.namespace, i.ref.name, i.ref.kind, i.ref.file))
     intents = IntentSet(cluster=cluster, intents=tuple(ordered))
     return intents, tuple(sorted(reading.findings, key=sort_key))
 

@@ -16,9 +16,10 @@ from gitbot.intents.compile.problem import (
 )
 from gitbot.intents.compile.requests import allowed_for, compile_requests, request_id
 from gitbot.intents.compile.rules import compile_rules
-from gitbot.intents.compile.times import drain_time, openings, request_time
+from gitbot.intents.compile.times import HORIZON, drain_time, openings, request_time
 
 __all__ = [
+    "HORIZON",
     "NO_PAST",
     "Opening",
     "Past",

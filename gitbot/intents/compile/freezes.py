@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gitbot.constraints.instances import Instances
 from gitbot.intents.compile.labels import machine_label_findings
-from gitbot.intents.compile.times import openings
+from gitbot.intents.compile.times import HORIZON, openings
+from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import IntentSet
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
 from gitbot.kubernetes.names import NamespacedName
@@ -30,7 +31,11 @@ def compile_freezes(
             path = ("spec", "selector")
             findings += machine_label_findings(intent, path, spec.selector.plain(), instances)
         vms = _frozen(spec, instances)
-        times = openings(spec.schedule, zone=zone, now=now)
+        if spec.calendar is None:
+            times = openings(spec.schedule, zone=zone, now=now)
+        else:
+            ahead = freeze_times(intent, spec, zone=zone, after=now, before=now + HORIZON)
+            times = ahead or ()
         if vms and times:
             freezes.append(
                 Freeze(intent=intent.ref, vms=vms, times=times, reason=spec.reason or "")

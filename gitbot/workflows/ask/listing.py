@@ -150,7 +150,8 @@ class _RowSources:
 
     def _window(self, intent: Intent, opening: NextOpening | None) -> Row:
         if opening is None:
-            always = getattr(intent.spec, "schedule", None) is None
+            plain = intent.spec.plain()
+            always = not {"schedule", "calendar"} & plain.keys()
             return self._row(intent, "open" if always else "over", "")
         open_now = opening.open.contains(self._page.now)
         row = self._row(intent, "open" if open_now else "closed", opening.state)

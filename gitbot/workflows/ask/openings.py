@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from gitbot.calendar import Occurrence, current_or_next, occurrence_words
 from gitbot.execution.requests import RequestRecord
 from gitbot.execution.values import Approved
-from gitbot.intents import Intent, ScheduleSpec
-from gitbot.intents.compile import Opening
+from gitbot.intents import FreezeWindowSpec, Intent, ScheduleSpec, freeze_times
+from gitbot.intents.compile import HORIZON, Opening
 from gitbot.model.instants import Interval
 from gitbot.workflows.engine import Engine
 
@@ -62,12 +62,26 @@ def _windows(
 def _freezes(base: Engine, now: int) -> Iterator[NextOpening]:
     zone = base.revision.zone
     for intent, spec in base.intents.freeze_windows:
+        if spec.calendar is not None:
+            yield from _next_holiday(intent, spec, zone, now)
         if spec.schedule is None:
             continue
         found = current_or_next(spec.schedule.schedule(zone), now=now)
         if found is not None:
             words = words_of(spec.schedule, found.interval, zone=zone, now=now)
             yield NextOpening(intent=intent, open=found.interval, words=words)
+
+
+def _next_holiday(
+    intent: Intent, spec: FreezeWindowSpec, zone: str | None, now: int
+) -> Iterator[NextOpening]:
+    ahead = freeze_times(intent, spec, zone=zone, after=now, before=now + HORIZON)
+    for time in (ahead or ())[:1]:
+        occurrence = Occurrence(start=time.start, end=time.end, id="")
+        where = (spec.calendar.time_zone if spec.calendar else None) or zone or "UTC"
+        yield NextOpening(
+            intent=intent, open=time, words=occurrence_words(occurrence, where, now=now)
+        )
 
 
 def words_of(schedule: ScheduleSpec, interval: Interval, *, zone: str | None, now: int) -> str:

@@ -31,7 +31,9 @@ def found_by_the_reader(path: str) -> tuple[Finding, ...]:
     if "/configuration/" in path:
         return read_settings(data, ".gitbot.yaml")[1]
     folder = "gitbot/" if "/placement-proposal/" in path else ""
-    return read_intents({f"intents/prod/{folder}example.yaml": data}, SETTINGS, "prod")[1]
+    beside = (ROOT / path).parent.glob("*.ics")
+    files = {f"intents/prod/{file.name}": file.read_bytes() for file in beside}
+    return read_intents({f"intents/prod/{folder}example.yaml": data, **files}, SETTINGS, "prod")[1]
 
 
 def found_by_the_schema(path: str) -> list[str]:

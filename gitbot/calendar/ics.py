@@ -1,0 +1,233 @@
+"""Calendar files (RFC 5545): appointments out, holidays in. The only door to `icalendar`."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from gitbot.calendar.appointments import Appointment, span_words
+from gitbot.calendar.recurrence import check_rule, expand
+from gitbot.calendar.zones import resolve, zone_names
+from gitbot.model.instants import Interval
+
+MOST_EVENTS = 5_000
+_MOST_TIMES = 10_000
+_PRODUCT = "-//gitbot//gitbot calendar//EN"
+
+
+def calendar_file(appointments: Iterable[Appointment], *, cluster: str, now: int) -> bytes:
+    """A calendar for any program. The same opening has the same UID in every export."""
+    from icalendar import Calendar  # noqa: PLC0415 - only where a calendar file is written
+
+    calendar = Calendar()
+    for name, value in (
+        ("prodid", _PRODUCT),
+        ("version", "2.0"),
+        ("x-wr-calname", f"gitbot {cluster}"),
+    ):
+        calendar.add(name, value)
+    for each in appointments:
+        if not each.always and each.time.start:
+            calendar.add_component(_event(each, cluster, now))
+    written: bytes = calendar.to_ical()
+    return written
+
+
+def _event(each: Appointment, cluster: str, now: int) -> Any:
+    from icalendar import Event  # noqa: PLC0415 - only where a calendar file is written
+
+    event = Event()
+    start = each.id or f"{each.time.start}"
+    event.add("uid", f"{each.kind}-{each.name.replace('/', '-')}-{start}@{cluster}.gitbot")
+    event.add("dtstamp", _utc(now))
+    event.add("dtstart", _utc(each.time.start))
+    event.add("dtend", _utc(each.time.end))
+    event.add("summary", f"{each.kind} {each.name}" + (f" ({each.what})" if each.what else ""))
+    words = [
+        span_words(each, now=now),
+        each.frozen,
+        each.cancelled and f"cancelled: {each.cancelled}",
+    ]
+    event.add("description", "\n".join([*filter(None, words), each.file]))
+    event.add("status", "CANCELLED" if each.cancelled else "CONFIRMED")
+    event.add("transp", "TRANSPARENT")
+    if each.announced and not each.cancelled:
+        event.add_component(_alarm(each))
+    return event
+
+
+def _alarm(each: Appointment) -> Any:
+    from icalendar import Alarm  # noqa: PLC0415 - only where a calendar file is written
+
+    alarm = Alarm()
+    alarm.add("action", "DISPLAY")
+    alarm.add("description", f"gitbot proposes the drain of {each.name}")
+    alarm.add("trigger", timedelta(seconds=each.announced - each.time.start))
+    return alarm
+
+
+def _utc(instant: int) -> datetime:
+    return datetime.fromtimestamp(instant, UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileProblem:
+    """What is wrong at a line of a calendar file; `line` counts from 1."""
+
+    line: int
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holiday:
+    """An event of a calendar file, `start` and `end` on the wall of its zone; "" is the reader's.
+
+    It ends when the wall says so; a recurring time after the exact duration of the first.
+    """
+
+    summary: str
+    start: datetime
+    end: datetime
+    whole_days: bool
+    zone: str = ""
+    recurrence: str = ""
+    exclude: frozenset[datetime] = frozenset()
+
+    def times(self, zone: str, *, after: int, before: int) -> Iterator[Interval]:
+        """The intervals that overlap [after, before), oldest first."""
+        where = self.zone or zone
+        moments: Iterable[datetime] = (self.start,)
+        if self.recurrence:
+            moments = itertools.islice(expand(self.recurrence, self.start, where), _MOST_TIMES)
+        length = self.end - self.start
+        for local in moments:
+            start = resolve(local, where)[0]
+            if start >= before:
+                return
+            end = start + int(length.total_seconds())
+            if self.whole_days or not self.recurrence:
+                end = resolve(local + length, where)[0]
+            if end > after and local not in self.exclude:
+                yield Interval(start=start, end=end)
+
+
+def read_calendar(data: bytes) -> tuple[tuple[Holiday, ...], tuple[FileProblem, ...]]:
+    """The events of a calendar file, and what is wrong with it. Cancelled events are left out."""
+    from icalendar import Calendar  # noqa: PLC0415 - only where a calendar file is read
+
+    lines = [
+        number
+        for number, line in enumerate(data.splitlines(), 1)
+        if line.strip().upper() == b"BEGIN:VEVENT"
+    ]
+    try:
+        events = [
+            event
+            for each in Calendar.from_ical(data, multiple=True)
+            for event in each.walk("VEVENT")
+        ]
+    except (ValueError, KeyError, IndexError) as error:
+        return (), (_unreadable(data, error),)
+    if not 0 < len(events) <= MOST_EVENTS or len(events) != len(lines):
+        found = f"found {len(events) or 'no'} whole events, expected 1 to {MOST_EVENTS}"
+        found += f" and one for each of {len(lines)} BEGIN:VEVENT" if lines else ""
+        hint = "export the calendar again, or remove spec.calendar"
+        return (), (FileProblem(line=1, code="calendar/file", message=found, hint=hint),)
+    holidays, problems = list[Holiday](), list[FileProblem]()
+    for line, event in zip(lines, events, strict=True):
+        try:
+            if event.get("STATUS") != "CANCELLED":
+                holidays.append(_holiday(event))
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            problems.append(_wrong(line, event, error))
+    return tuple(holidays), tuple(problems)
+
+
+def _unreadable(data: bytes, error: Exception) -> FileProblem:
+    """The first line without `NAME:VALUE`, else the first."""
+    bad = (
+        number
+        for number, line in enumerate(data.splitlines(), 1)
+        if line.strip()
+        and not line.startswith((b" ", b"\t"))
+        and not re.match(rb"[\w-]+[;:]", line)
+    )
+    return FileProblem(
+        line=next(bad, 1),
+        code="calendar/file",
+        message=f"found what is not a calendar ({error}), expected iCalendar (RFC 5545)",
+        hint="export it as .ics again: BEGIN:VCALENDAR ... END:VCALENDAR, every line NAME:VALUE",
+    )
+
+
+def _wrong(line: int, event: Any, error: Exception) -> FileProblem:
+    name = str(event.get("SUMMARY", "") or event.get("UID", "") or "an event without a name")
+    return FileProblem(
+        line=line,
+        code="calendar/event",
+        message=f"found the event {name[:80]!r} that gitbot cannot read: {error}",
+        hint="correct the event, or remove it",
+    )
+
+
+def _holiday(event: Any) -> Holiday:
+    """Raises ValueError with what was found and expected."""
+    if event.errors:
+        raise ValueError("; ".join(f"{name}: {why}" for name, why in event.errors))
+    for name in ("RDATE", "RECURRENCE-ID"):
+        if name in event:
+            raise ValueError(f"found {name}, expected an event of its own instead")
+    if "DTSTART" not in event:
+        raise ValueError("found no DTSTART, expected a date or a time")
+    start, whole = event["DTSTART"].dt, not isinstance(event["DTSTART"].dt, datetime)
+    length = timedelta(days=1) if whole else timedelta(0)
+    if "DURATION" in event:
+        length = event["DURATION"].dt
+    elif "DTEND" in event:
+        length = _wall(event["DTEND"].dt) - _wall(start)
+    if length <= timedelta(0):
+        raise ValueError("found no time between DTSTART and DTEND, expected an end after the start")
+    rules = event.get("RRULE", [])
+    rules = rules if isinstance(rules, list) else [rules]
+    if len(rules) > 1:
+        raise ValueError("found two RRULE, expected one")
+    recurrence = rules[0].to_ical().decode("ascii") if rules else ""
+    if recurrence and (problem := check_rule(recurrence)):
+        raise ValueError(f"RRULE: {problem}")
+    return Holiday(
+        summary=str(event.get("SUMMARY", "")),
+        start=_wall(start),
+        end=_wall(start) + length,
+        whole_days=whole,
+        zone=_zone(event["DTSTART"]),
+        recurrence=recurrence,
+        exclude=frozenset(map(_wall, _excluded(event))),
+    )
+
+
+def _excluded(event: Any) -> Iterator[date]:
+    found = event.get("EXDATE", [])
+    for each in found if isinstance(found, list) else [found]:
+        yield from (item.dt for item in each.dts)
+
+
+def _wall(moment: date) -> datetime:
+    if isinstance(moment, datetime):
+        return moment.replace(tzinfo=None)
+    return datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 - on the wall
+
+
+def _zone(start: Any) -> str:
+    """The IANA name of a time's zone; "" for a date and for a time without zone."""
+    if not isinstance(start.dt, datetime) or start.dt.tzinfo is None:
+        return ""
+    name = str(start.params.get("TZID", "UTC"))
+    if name not in zone_names():
+        raise ValueError(f"TZID: found {name}, expected an IANA name such as Europe/Madrid, or UTC")
+    return name
