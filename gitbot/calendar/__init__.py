@@ -7,6 +7,7 @@ from gitbot.calendar.appointments import (
     months,
     span_words,
 )
+from gitbot.calendar.changes import changed_openings
 from gitbot.calendar.check import Problem, check_schedule
 from gitbot.calendar.ics import FileProblem, Holiday, calendar_file, read_calendar
 from gitbot.calendar.schedule import (
@@ -39,6 +40,7 @@ __all__ = [
     "Schedule",
     "appointment_words",
     "calendar_file",
+    "changed_openings",
     "check_schedule",
     "clock_time",
     "current_or_next",

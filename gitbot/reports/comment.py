@@ -86,6 +86,8 @@ def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section
     yield from _folded("Why each node refuses", _reason_items(diff.plan.holds), 8, "reason")
     for preview in diff.previews:
         yield from _folded(_preview_title(preview), _preview_items(preview), 9, "line")
+    openings = [f"- {inert.markdown(line)}\n" for line in diff.openings]
+    yield from _folded("Openings that change in the next 12 months", openings, 9, "opening")
     texts = [inert.fence(manifest.text, "yaml") + "\n\n" for manifest in diff.manifests]
     yield from _folded("Manifests", texts, 10, "manifest")
     lines = [_superseded_item(item) for item in superseded]

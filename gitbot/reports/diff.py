@@ -73,6 +73,7 @@ class Diff:
     previews: tuple[Preview, ...]
     commands: tuple[str, ...]
     applies: bool = True  # False in mode Observe
+    openings: tuple[str, ...] = ()  # what a change of windows and freezes does to the year ahead
 
     @property
     def queue(self) -> str:

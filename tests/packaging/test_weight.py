@@ -39,6 +39,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "status and doctor say what releases a cordon; doctor names who grants reviews": 75,
     "calendar: events, words, a month, the command": 590,
     "calendar files: openings out, freezes in": 450,
+    "pull requests say which openings appear, move, vanish": 110,
     "the canary of a node validation is brought home": 50,
     "a missing mode is Observe, and status and comments name the mode": 40,
     "plans say what was minimised; short drains say which nodes can be emptied": 150,

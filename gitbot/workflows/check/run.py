@@ -7,11 +7,13 @@ terminal, a pull request's job and the trusted run that publishes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from gitbot.calendar import changed_openings
 from gitbot.constraints.instances import Instances
 from gitbot.errors import Interrupted
 from gitbot.intents import IntentSet, stops, without_finished
+from gitbot.intents.agenda import Agenda
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.plan import Hold, PlacementPlan
@@ -117,12 +119,34 @@ def check(
     )
     return CheckResult(
         findings=made.findings,
-        judged=made,
+        judged=_with_openings(made, revision, before, evidence.now),
         previews=previews,
         revision=revision,
         cluster=cluster,
         final=_NOT_FINAL not in more,
     )
+
+
+def _with_openings(
+    made: JudgedPlan, revision: Revision, before: IntentSet | None, now: int
+) -> JudgedPlan:
+    """With what a change does to the openings of the year ahead."""
+    if before is None:
+        return made
+    sets = (before, revision.intents)
+    specs = [[i.spec_digest for i in each.intents if i.ref.kind in _WINDOWS] for each in sets]
+    if specs[0] == specs[1]:
+        return made
+    old, new = (
+        Agenda(intents=each, zone=revision.zone).events(after=now, before=now + _YEAR)
+        for each in sets
+    )
+    openings = changed_openings(old, new, now=now)
+    return replace(made, diff=replace(made.diff, openings=openings))
+
+
+_WINDOWS = ("FreezeWindow", "MaintenanceWindow")
+_YEAR = 366 * 86_400
 
 
 def _plan(

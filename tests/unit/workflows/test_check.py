@@ -8,6 +8,7 @@ import pytest
 
 from gitbot.intents.compile import Past
 from gitbot.published import read_plan
+from gitbot.reports import markdown
 from gitbot.snapshot import from_objects
 from gitbot.workflows.check import CheckResult, Evidence, check
 from gitbot.workflows.revision import Revision, Shipped, Texts, read_change, read_revision
@@ -210,6 +211,22 @@ def test_the_digest_of_a_pull_request_does_not_hang_on_windows_beside_it() -> No
     assert [item.title for item in beside.previews] == [
         "drain/firmware/20270306T210000Z empties n1"
     ]
+
+
+def test_the_comment_says_which_openings_a_pull_request_changes() -> None:
+    added = run({"request": REQUEST, "window": LATER}, base={}).diff
+    moved = run({"window": LATER.replace("03-06T22", "03-07T21")}, base={"window": LATER}).diff
+    same = run({"request": REQUEST, "window": LATER}, base={"window": LATER}).diff
+    assert added is not None
+    assert moved is not None
+    assert same is not None
+    opening = "Sat 6 Mar 2027 22:00-02:00 Europe/Madrid"
+    assert added.openings == (f"window firmware: 1 appears: {opening}",)
+    other = "Sun 7 Mar 2027 21:00-01:00 Europe/Madrid"
+    assert moved.openings == (f"window firmware: 1 moves: {opening} to {other}",)
+    assert same.openings == ()
+    assert "<summary>Openings that change in the next 12 months</summary>" in markdown(added)
+    assert "Openings that change" not in markdown(same)
 
 
 def test_a_window_that_cannot_be_emptied_fails_the_pull_request_that_adds_it() -> None:
