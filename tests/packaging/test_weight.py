@@ -21,7 +21,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a board says what one node has free, takes, and who blocks it": 180,
     "plans where room is scarce: VMs step aside": 740,
     "a plan says how it is known that no plan has fewer moves": 110,
-    "status is one page with what to type next, and shows broken intents": 960,
+    "status is one page with what to type next, and shows broken intents": 966,
     "get lists what is declared and how it is": 592,
     "init goes on in a folder with files, and asks for what is missing": 80,
     "a Tab completes commands, options and names; help as a command": 195,

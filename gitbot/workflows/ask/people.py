@@ -10,12 +10,17 @@ from gitbot.workflows.revision import INTENTS
 from gitbot.workflows.shell import Shell
 
 
+def is_own(shell: Shell, pull: PullRequest) -> bool:
+    """Whether gitbot opened it. A person who asks with their own token is the forge's `bot`."""
+    return pull.author == shell.forge.bot and pull.branch.startswith("gitbot/")
+
+
 def changing_intents(shell: Shell, pulls: Iterable[PullRequest]) -> tuple[PullRequest, ...]:
     """Those of `pulls` that people opened to change intents of this cluster."""
     return tuple(
         pull
         for pull in pulls
-        if pull.author != shell.forge.bot
+        if not is_own(shell, pull)
         and pull.base_branch == shell.base_branch
         and _changes_intents(shell, pull)
     )

@@ -23,7 +23,7 @@ from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approvals import concern_branch
 from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
 from gitbot.workflows.ask.openings import NextOpening, next_openings
-from gitbot.workflows.ask.people import changing_intents
+from gitbot.workflows.ask.people import changing_intents, is_own
 from gitbot.workflows.ask.stops import ENFORCE, RESUME, StopLine, stop_lines
 from gitbot.workflows.look import (
     Look,
@@ -155,7 +155,7 @@ def look_at_all(shell: Shell) -> tuple[Look, StatusResult]:
 def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
     records = fold_requests(seen.ledger, shell.cluster_name)
     opened = shell.forge.list_pulls(state=PullState.OPEN)
-    pulls = tuple(pull for pull in opened if pull.author == shell.forge.bot)
+    pulls = tuple(pull for pull in opened if is_own(shell, pull))
     wishes = () if seen.unread else not_planned(shell, seen, pulls)
     away = away_from_home(seen, pulls)
     approved = seen.approvals.approved
