@@ -88,11 +88,11 @@ def compile_drain(
         return None, ()
     spec = intent.spec
     opening = opening_of(intents, window, now=now, zone=zone, occurrence=occurrence, commit=commit)
-    if spec.nodes is None:
-        return None, ()
     if opening is None:
         message = "the window never opens again" if not occurrence else f"no {occurrence} in it"
         return None, (warning(intent, ("spec", "schedule"), "never-open", message),)
+    if spec.nodes is None:
+        return None, ()
     nodes, findings = chosen_nodes(intent, spec.nodes, instances)
     todo = tuple(node for node in nodes if node not in done)
     findings = (*findings, *_cordons(intent, spec, todo, instances))

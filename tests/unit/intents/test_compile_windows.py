@@ -261,3 +261,16 @@ def test_limits_are_the_smaller_ones(
         Limits(parallel=8, per_source_node=4), snapshot_of([*small_cluster(), kubevirt])
     )
     assert (limits.parallel, limits.per_source_node) == (parallel, source)
+
+
+@pytest.mark.parametrize("nodes", ["", "nodes: {names: [n1]}, "])
+def test_a_window_whose_openings_are_all_over_is_said(nodes: str) -> None:
+    intents = intents_of(window(nodes + SCHEDULE.replace("FREQ=WEEKLY", '"FREQ=WEEKLY;COUNT=2"')))
+    cluster = snapshot_of(small_cluster())
+    over = FIRST + 8 * 86_400
+    goal, findings = compile_drain(intents, cluster, window="w", now=over, zone=ZONED)
+    assert goal is None
+    assert [(item.code, item.severity) for item in findings] == [("intents/never-open", "warning")]
+    assert "the window never opens again" in findings[0].message
+    ahead = compile_drain(intents, cluster, window="w", now=FIRST, zone=ZONED)[1]
+    assert "intents/never-open" not in [item.code for item in ahead]
