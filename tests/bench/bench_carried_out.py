@@ -183,7 +183,7 @@ def _span(migration: KubernetesObject) -> tuple[int, int]:
     return parse_instant(migration["metadata"]["creationTimestamp"]), ended
 
 
-def figures(seeds: int = 10) -> Iterator[Figure]:
+def figures(seeds: int = 2) -> Iterator[Figure]:
     """The error of each maintenance, and of all of them."""
     errors = []
     for seed in range(seeds):
@@ -207,7 +207,7 @@ def figures(seeds: int = 10) -> Iterator[Figure]:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=6)
     show(figures(parser.parse_args().seeds))
 
 

@@ -1,8 +1,10 @@
 """Rolling maintenance: every node of a cluster once, 600 s away each, in time and in moves.
 
 The peers drain one node after the other, and ten at once, to the node with the most free memory.
-All count a migration's time alike. The bound is the seconds of all VMs' first moves over the slots,
-and one reboot. The goals are for 100 nodes; smaller clusters are told.
+All count a migration's time alike. The bound is the largest of three: the seconds of all VMs' first
+moves over the slots, and one reboot; the memory that nodes away and VMs in flight take, over what
+is free; and the reboots, with so many nodes away as there is room for. The goals are for 100 nodes;
+smaller clusters are told.
 """
 
 from __future__ import annotations
@@ -42,8 +44,18 @@ class Pool:
 
     @property
     def bound(self) -> int:
-        """No plan ends sooner, in seconds."""
-        return sum(size + OVERHEAD for size in self.size) // SLOTS + AWAY
+        """No plan ends sooner, in seconds: neither by its slots nor by its room."""
+        slots = sum(size + OVERHEAD for size in self.size) // SLOTS + AWAY
+        return max(slots, self._by_room)
+
+    @property
+    def _by_room(self) -> int:
+        """Nodes that are away and VMs that hold memory twice share what is free all the time."""
+        spare = self.nodes * ROOM - sum(self.size)
+        twice = sum(size * (size + OVERHEAD) for size in self.size)
+        at_once = max(1, spare // ROOM)
+        shared = (self.nodes * AWAY * ROOM + twice) // spare
+        return max(shared, -(-self.nodes // at_once) * AWAY)
 
     @property
     def least(self) -> int:
