@@ -88,6 +88,10 @@ class ShippedTexts:
     def policies(self) -> Mapping[str, str]:
         return _read_shipped("policies", {".yaml"})
 
+    def meanings(self) -> Mapping[str, str]:
+        """Each finding's code, the place in the documentation, and what it means, one a line."""
+        return _read_shipped("templates", {".tsv"})
+
     def workflows(self) -> Mapping[str, str]:
         """File name of each GitHub workflow to its text, with the words that `init` replaces."""
         return _read_shipped("templates/github", {".yml"})

@@ -58,7 +58,7 @@ def drain(
     with author_shell(writing) as (shell, snapshot, local):
         _must_exist(snapshot, names)
         spec: dict[str, Any] = {"nodes": {"names": names}}
-        when = "from the merge on"
+        when = "at merge"
         if start is not None and duration is not None:
             zone = time_zone or local
             opens = _opening(start, zone, now=shell.clock.now())

@@ -71,7 +71,7 @@ def check(where: dict[str, str]) -> int:
 
     Exit code 2 where lines are missing, changed or out of order.
     """
-    from gitbot.reports import counted  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.words import counted  # noqa: PLC0415 - keeps --help quick
 
     with running(where) as shell:
         ledger = shell.ledger_store.read()  # raises LedgerError

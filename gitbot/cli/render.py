@@ -34,12 +34,12 @@ KINDS = (
 @output_option(("yaml", "json"), "yaml")
 @asking_options
 def render(asked: Asked, output: str, kinds: tuple[str, ...]) -> int:
-    """Print the migrations of the plan, the labels of nodes that leave service, and admission
+    """Print the migrations of the plan, what nodes that leave service get, and admission
     policies of rules with `admission: Render`.
 
     The migrations can be created with `kubectl create -f -`: they are what gitbot itself would
-    create. Labels of nodes are for `kubectl apply --server-side -f -`. Admission policies are
-    printed for you to apply; gitbot applies none.
+    create. What nodes get is for `kubectl apply --server-side -f -`. Admission policies are printed
+    for you to apply; gitbot applies none.
     """  # noqa: D205 - the first sentence is too long for a line
     result = run_check(asked)
     if result.judged is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,10 @@ def shown_findings(findings: Sequence[Finding], output: str, *, version: str = "
         case "json":
             return reports.json_findings(findings)
         case "sarif":
-            return reports.sarif(findings, version=version)
+            from gitbot.wiring.workspace import meanings  # noqa: PLC0415 - SARIF alone
+
+            docs = os.environ.get("GITBOT_DOCS", "")
+            return reports.sarif(findings, version=version, meanings=meanings(), docs=docs)
         case "junit":
             return reports.junit(findings)
         case "github":

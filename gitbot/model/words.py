@@ -45,3 +45,7 @@ def first_of(items: Sequence[object], most: int) -> str:
     """`a, b and 3 more`: the first `most` items, and the number of the others."""
     shown = ", ".join(str(item) for item in items[:most])
     return shown if len(items) <= most else f"{shown} and {len(items) - most} more"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -5,5 +5,6 @@ file, clock or network.
 """
 
 from gitbot.planner.make import make_plan
+from gitbot.planner.timing import Copies
 
-__all__ = ["make_plan"]
+__all__ = ["Copies", "make_plan"]

@@ -17,11 +17,12 @@ NODE_TEMPLATE = "node.json.j2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLabels:
-    """A node in maintenance: the window, and its state (waiting, draining, ready, returned)."""
+    """A node in maintenance: the window, its state, and whether gitbot cordons it."""
 
     node: str
     window: str
     state: str
+    cordoned: bool = False
 
 
 def render_manifests(
@@ -46,7 +47,8 @@ def node_labels(labels: NodeLabels, *, templates: Mapping[str, str]) -> Kubernet
         f"{PREFIX}window": label_value(labels.window),
         f"{PREFIX}state": label_value(labels.state),
     }
-    return render_object(templates, NODE_TEMPLATE, {"name": labels.node, "labels": values})
+    given = {"name": labels.node, "labels": values, "cordoned": labels.cordoned}
+    return render_object(templates, NODE_TEMPLATE, given)
 
 
 def manifest(obj: KubernetesObject) -> Manifest:

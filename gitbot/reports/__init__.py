@@ -1,20 +1,23 @@
 """The placement diff computed once, printed in every format. Untrusted text is escaped here."""
 
 from gitbot.reports.comment import Superseded, detail, markdown, marker, refusal, summary
-from gitbot.reports.diff import Diff, DiffState, Preview, counted, placement_diff
+from gitbot.reports.conditions import Ahead, Conditions, Outlook
+from gitbot.reports.diff import Diff, DiffState, Preview, placement_diff
 from gitbot.reports.findings import github, json_findings, junit, sarif, text
 from gitbot.reports.fit import Section, cut_markdown, fit
 from gitbot.reports.sentence import where_to
 from gitbot.reports.table import columns, terminal
 
 __all__ = [
+    "Ahead",
+    "Conditions",
     "Diff",
     "DiffState",
+    "Outlook",
     "Preview",
     "Section",
     "Superseded",
     "columns",
-    "counted",
     "cut_markdown",
     "detail",
     "fit",

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gitbot.model.words import shortened
+from gitbot.model.words import counted, shortened
 from gitbot.reports import inert
-from gitbot.reports.diff import Diff, DiffNode, counted
+from gitbot.reports.diff import Diff, DiffNode
 from gitbot.reports.picture import MAX_ARROWS, MAX_NODES
 
 WIDTH = 960

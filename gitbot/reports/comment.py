@@ -11,16 +11,28 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from gitbot.model.diagnosis import BANDWIDTH, Outcome
+from gitbot.model.diagnosis import Outcome
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.grouping import grouped
 from gitbot.model.instants import format_instant
 from gitbot.model.plan import Hold, Move, NodeRef, RuleState
-from gitbot.model.words import first_of, shortened
+from gitbot.model.words import counted, first_of, shortened
 from gitbot.reports import inert
-from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, counted, wave_rows, what_to_do
+from gitbot.reports.diff import (
+    MANY,
+    Amount,
+    Diff,
+    DiffState,
+    Preview,
+    by_reasons,
+    is_said,
+    wave_rows,
+    what_to_do,
+)
 from gitbot.reports.fit import Section, fit
+from gitbot.reports.parts import folded, line, table
 from gitbot.reports.picture import picture
+from gitbot.reports.sentence import memory as _memory
 from gitbot.reports.sentence import sentence, short_drains, size
 
 LIMIT = 65_536
@@ -71,27 +83,31 @@ def detail(diff: Diff, *, limit: int) -> str:
 
 
 def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section]:
-    yield from _table("", _FINDINGS, [_finding_row(item) for item in diff.said], 1, "finding")
-    yield from _table("", _MOVES, [_move_row(move) for move in diff.plan.moves], 2, "move")
+    yield from table("", _FINDINGS, [_finding_row(item) for item in diff.said], 1, "finding")
+    if len(diff.plan.moves) <= MANY:
+        yield from table("", _MOVES, [_move_row(move) for move in diff.plan.moves], 2, "move")
+    yield from _sums(diff)
     for title, asked in (("Blocked", True), ("Stay where they are", False)):
         rows = [_hold_row(hold) for hold in diff.plan.holds if hold.asked is asked]
-        yield from _table(title, _HOLDS, rows, 3, "hold")
-    yield from _table("Rules", _RULES, [_rule_row(rule) for rule in diff.plan.rules], 4, "rule")
+        yield from table(title, _HOLDS, rows, 3, "hold")
+    yield from table("Rules", _RULES, [_rule_row(rule) for rule in diff.plan.rules], 4, "rule")
     yield from _waves(diff)
     if drawn := picture(diff):
         yield Section(
-            head="", items=(inert.fence(drawn, "mermaid") + "\n\n",), rank=6, noun="picture"
+            head="", items=(inert.fence(drawn, "mermaid") + "\n\n",), rank=5, noun="picture"
         )
-    yield from _folded("Preflight checks", _check_items(diff.plan.moves), 7, "check")
-    yield from _folded("Why each node refuses", _reason_items(diff.plan.holds), 8, "reason")
+    if len(diff.plan.moves) > MANY:
+        yield from _many_moves(diff)
+    yield from folded("Preflight checks", _check_items(diff.plan.moves), 9, "check")
+    yield from folded("Why each node refuses", _reason_items(diff.plan.holds), 10, "reason")
     for preview in diff.previews:
-        yield from _folded(_preview_title(preview), _preview_items(preview), 9, "line")
-    openings = [f"- {inert.markdown(line)}\n" for line in diff.openings]
-    yield from _folded("Openings that change in the next 12 months", openings, 9, "opening")
+        yield from folded(_preview_title(preview), _preview_items(preview, diff), 11, "line")
+    openings = [f"- {inert.markdown(opening)}\n" for opening in diff.openings]
+    yield from folded("Openings that change in the next 12 months", openings, 11, "opening")
     texts = [inert.fence(manifest.text, "yaml") + "\n\n" for manifest in diff.manifests]
-    yield from _folded("Manifests", texts, 10, "manifest")
+    yield from folded("Manifests", texts, 12, "manifest")
     lines = [_superseded_item(item) for item in superseded]
-    yield from _folded("Superseded plans", lines, 11, "plan")
+    yield from folded("Superseded plans", lines, 13, "plan")
     yield Section(head=_commands(diff))
 
 
@@ -103,39 +119,27 @@ def _superseded_item(item: Superseded) -> str:
 def _summary(diff: Diff) -> list[str]:
     plan = diff.plan
     state = f"{_SIGNS[diff.state]} gitbot on {inert.code(plan.cluster)}: **{diff.state}**"
-    expires = format_instant(diff.expires_at)
     taken = f"{format_instant(plan.snapshot.taken_at)} ({diff.snapshot_age})"
     happens = sentence(plan)
     mode = "mode Enforce" if diff.applies else _OBSERVE
+    said = "\n".join(f"- **{label}**: {line(text)}" for label, text in diff.lines)
     return [
         state,
-        *([f"{inert.markdown(happens)}. {_IF_IT_FAILS}"] if happens else []),
-        *[f"**{inert.markdown(line)}**" for line in short_drains(plan)],
-        f"**{diff.counts}**{_duration(diff)}",
-        f"plan {inert.code(diff.digest)} · snapshot {taken} · approve before {expires} · {mode}",
+        *([f"{inert.markdown(happens)}."] if happens else []),
+        *[f"**{inert.markdown(short)}**" for short in short_drains(plan)],
+        f"**{diff.counts}**",
+        *([said] if said else []),
+        f"plan {inert.code(diff.digest)} · snapshot {taken}{_report(diff)} · {mode}",
     ]
 
 
-def _duration(diff: Diff) -> str:
-    if not diff.plan.waves:
-        return ""
-    starts = min(wave.starts for wave in diff.plan.waves)
-    ends = max(wave.ends for wave in diff.plan.waves)
-    return (
-        f", {counted(len(diff.plan.waves), 'wave')}, estimated {format_instant(starts)} to "
-        f"{format_instant(ends)} at {diff.bandwidth // 2**20} MiB/s a migration{_slower(diff)}"
-    )
+def _report(diff: Diff) -> str:
+    """A link to the complete report, if its address can be nothing else."""
+    address = diff.report if _ADDRESS.fullmatch(diff.report) else ""
+    return f" · [complete report]({address})" if address else ""
 
 
-def _slower(diff: Diff) -> str:
-    slow = sum(any(check.name == BANDWIDTH for check in move.checks) for move in diff.plan.moves)
-    return f" ({counted(slow, 'move')} slower, as KubeVirt allows less)" if slow else ""
-
-
-_IF_IT_FAILS = (
-    "If a move fails, its VM keeps running where it is, the rest of its group is withdrawn, and"
-    " gitbot proposes what is left."
-)
+_ADDRESS = re.compile(r"https?://[0-9A-Za-z._~:/?#@!$&*+,;=%-]+")
 _OBSERVE = "**mode Observe: nothing moves until `.gitbot.yaml` says `mode: Enforce`**"
 _FINDINGS = ("severity", "where", "finding")
 _MOVES = ("VM", "from", "to", "memory", "about", "why", "checks")
@@ -144,41 +148,13 @@ _RULES = ("rule", "enforcement", "before", "after")
 _WAVES = ("wave", "moves", "estimated start", "estimated end")
 
 
-def _table(
-    title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]], rank: int, noun: str
-) -> Iterator[Section]:
-    if not rows:
-        return
-    heading = f"**{title}**\n\n" if title else ""
-    ruler = "|".join(["---"] * len(columns))
-    yield Section(
-        head=f"{heading}| {' | '.join(columns)} |\n|{ruler}|\n",
-        items=tuple(f"| {' | '.join(row)} |\n" for row in rows),
-        foot="\n",
-        rank=rank,
-        noun=noun,
-    )
-
-
 def _waves(diff: Diff) -> Iterator[Section]:
-    for section in _table("", _WAVES, [*wave_rows(diff.plan)], 5, "wave"):
+    for section in table("", _WAVES, [*wave_rows(diff.plan)], 6, "wave"):
         if len(section.items) <= _OPEN_WAVES:
             yield replace(section, head=f"**Waves** ({diff.queue})\n\n{section.head}")
         else:
             title = f"<details><summary>{len(section.items)} waves</summary>\n\n"
             yield replace(section, head=f"{title}{section.head}", foot="\n</details>\n\n")
-
-
-def _folded(title: str, items: list[str], rank: int, noun: str) -> Iterator[Section]:
-    if not items:
-        return
-    yield Section(
-        head=f"<details><summary>{title}</summary>\n\n",
-        items=tuple(items),
-        foot="\n</details>\n\n",
-        rank=rank,
-        noun=noun,
-    )
 
 
 def _finding_row(finding: Finding) -> tuple[str, ...]:
@@ -199,6 +175,49 @@ def _move_row(move: Move) -> tuple[str, ...]:
         _cell(why),
         _checks(move),
     )
+
+
+def _sums(diff: Diff) -> Iterator[Section]:
+    """One sum of memory for every target; of many moves also by zone, and what leaves."""
+    many = len(diff.plan.moves) > MANY
+    nodes = [
+        (inert.code(item.name), _sum(item.leaving), _sum(item.arriving), _memory(item.free))
+        for item in diff.traffic
+        if many or item.arriving.vms
+    ]
+    if many:
+        zones = [
+            (_zone(item.name), _sum(item.leaving), _sum(item.arriving), _memory(item.free))
+            for item in diff.traffic_by_zone
+        ]
+        yield from table("Memory by zone", ("zone", *_SUMS), zones, 2, "zone")
+        for section in table("", ("node", *_SUMS), nodes, 7, "node"):
+            title = f"<details><summary>Memory by node ({len(nodes)})</summary>\n\n"
+            yield replace(section, head=f"{title}{section.head}", foot="\n</details>\n\n")
+    else:
+        yield from table("Memory by target", ("node", *_SUMS), nodes, 3, "node")
+
+
+_SUMS = ("leaves", "arrives", "free before")
+
+
+def _sum(amount: Amount) -> str:
+    return f"{counted(amount.vms, 'VM')}, {_memory(amount.memory)}" if amount.vms else "-"
+
+
+def _zone(name: str) -> str:
+    return inert.code(name) if name else "no zone"
+
+
+def _many_moves(diff: Diff) -> Iterator[Section]:
+    where = f"complete in the report{_report(diff)}" if _report(diff) else _COMPLETE
+    head = f"<details><summary>{len(diff.plan.moves)} moves</summary>\n\n{where}\n\n"
+    rows = [_move_row(move) for move in diff.plan.moves]
+    for section in table("", _MOVES, rows, 8, "move"):
+        yield replace(section, head=f"{head}{section.head}", foot="\n</details>\n\n")
+
+
+_COMPLETE = "All of them, with their times: `gitbot plan -o html`."
 
 
 def _node(ref: NodeRef) -> str:
@@ -280,14 +299,15 @@ def _preview_title(preview: Preview) -> str:
     return f"Preview, not approved by a merge: {title} ({len(plan.moves)} moves, {held} blocked)"
 
 
-def _preview_items(preview: Preview) -> list[str]:
+def _preview_items(preview: Preview, diff: Diff) -> list[str]:
     moves = [
         f"- {inert.code(str(move.vm.namespaced_name))} from {_node(move.source)} to "
         f"{_node(move.to)}: {_cell(move.why or move.intent.id)}\n"
         for move in preview.plan.moves
     ]
     holds = [
-        f"- {inert.code(str(hold.vm.namespaced_name))} stays: {_cell(hold.reason)}\n"
+        f"- {inert.code(str(hold.vm.namespaced_name))} stays: "
+        f"{'as said above' if is_said(diff, hold) else _cell(hold.reason)}\n"
         for hold in preview.plan.holds
     ]
     return holds + moves or ["- nothing moves\n"]

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at, labels_of, name_of
+from gitbot.kubernetes.phases import is_final
+from gitbot.kubernetes.quantities import whole
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.grouping import grouped
 from gitbot.model.instants import format_instant
-from gitbot.model.plan import Hold, Manifest, PlacementPlan
+from gitbot.model.plan import Hold, Manifest, Move, PlacementPlan
+from gitbot.model.requests import requests_of
+from gitbot.model.words import counted
+from gitbot.reports.conditions import Deadline, Outlook, binding, lines
 
 ZONE = "topology.kubernetes.io/zone"
 RULE_BROKEN = "plan/rule-broken"
 _NAMED_CODES = 2  # a commit status has 140 characters
 _SKEW = 30  # seconds by which two clocks may differ
+MANY = 40  # moves above which they are folded, and summed up by zone
 _JUDGES = ("policy/", "constraints/")  # policies, and the replay of the plan
 
 
@@ -34,12 +40,34 @@ class DiffState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffNode:
-    """One touched node with the VMs (namespace/name) that it has before and after, sorted."""
+    """One touched node with the VMs (namespace/name) that it has before and after, sorted.
+
+    `free`: bytes of allocatable memory that no pod has requested before the plan.
+    """
 
     name: str
     zone: str
     before: tuple[str, ...]
     after: tuple[str, ...]
+    free: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """VMs, and their guest memory in bytes."""
+
+    vms: int = 0
+    memory: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What leaves and reaches a node or a zone; `free` memory before, in bytes."""
+
+    name: str
+    leaving: Amount
+    arriving: Amount
+    free: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +102,40 @@ class Diff:
     commands: tuple[str, ...]
     applies: bool = True  # False in mode Observe
     openings: tuple[str, ...] = ()  # what a change of windows and freezes does to the year ahead
+    outlook: Outlook = field(default_factory=Outlook)
+    report: str = ""  # address of the complete report, "" if it has none
+
+    @property
+    def deadline(self) -> Deadline:
+        return binding(self.plan, self.outlook, now=self.now, expires_at=self.expires_at)
+
+    @property
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """Label and text: when and how the plan is carried out."""
+        plan, deadline = self.plan, self.deadline
+        return tuple(lines(plan, self.outlook, deadline=deadline, bandwidth=self.bandwidth))
+
+    @property
+    def traffic(self) -> tuple[Traffic, ...]:
+        """Of each touched node, in the order of `nodes`."""
+        return self._traffic((node.name, node) for node in self.nodes)
+
+    @property
+    def traffic_by_zone(self) -> tuple[Traffic, ...]:
+        return self._traffic((node.zone, node) for node in self.nodes)
+
+    def _traffic(self, named: Iterable[tuple[str, DiffNode]]) -> tuple[Traffic, ...]:
+        leaving = grouped((move.source.node, move) for move in self.plan.moves)
+        arriving = grouped((move.to.node, move) for move in self.plan.moves)
+        return tuple(
+            Traffic(
+                name=name,
+                leaving=_amount(move for node in nodes for move in leaving.get(node.name, ())),
+                arriving=_amount(move for node in nodes for move in arriving.get(node.name, ())),
+                free=sum(node.free for node in nodes),
+            )
+            for name, nodes in grouped(named).items()
+        )
 
     @property
     def queue(self) -> str:
@@ -107,16 +169,17 @@ class Diff:
 
     @property
     def counts(self) -> str:
-        """`3 moves, 1 blocked, 0 rule breaks after, 2 now`, errors with their codes before them."""
+        """`3 moves, 1 blocked, rule breaks 2 → 0`, errors with their codes before them."""
         errors = [item.code for item in self.findings if item.severity is Severity.ERROR]
         codes = sorted(set(errors))
         named = ", ".join(codes[:_NAMED_CODES]) + (", …" if len(codes) > _NAMED_CODES else "")
         cause = f"{counted(len(errors), 'error')} ({named}), " if errors else ""
         moves = counted(len(self.plan.moves), "move")
-        after = counted(self.breaks_after, "rule break")
-        missed = sum(rule.after for rule in self.plan.rules if not rule.required)
-        soft = f", {counted(missed, 'soft rule break')} after" if missed else ""
-        return f"{cause}{moves}, {self.blocked} blocked, {after} after, {self.breaks_now} now{soft}"
+        breaks = f"rule breaks {self.breaks_now} → {self.breaks_after}"
+        wishes = [rule for rule in self.plan.rules if not rule.required]
+        missed, now = sum(rule.after for rule in wishes), sum(rule.before for rule in wishes)
+        soft = f", soft ones {now} → {missed}" if missed or now else ""
+        return f"{cause}{moves}, {self.blocked} blocked, {breaks}{soft}"
 
 
 def placement_diff(
@@ -133,6 +196,8 @@ def placement_diff(
     commands: Iterable[str] = (),
     zone_key: str = ZONE,
     applies: bool = True,
+    outlook: Outlook | None = None,
+    report: str = "",
 ) -> Diff:
     ordered = tuple(sorted(findings, key=sort_key))
     required = [rule for rule in plan.rules if rule.required]
@@ -152,6 +217,22 @@ def placement_diff(
         previews=tuple(previews),
         commands=tuple(commands) or default_commands(plan),
         applies=applies,
+        outlook=outlook or Outlook(),
+        report=report,
+    )
+
+
+def _amount(moves: Iterable[Move]) -> Amount:
+    every = tuple(moves)
+    return Amount(vms=len(every), memory=sum(move.memory_bytes for move in every))
+
+
+def is_said(diff: Diff, hold: Hold) -> bool:
+    """Whether a finding says already why a VM of a preview cannot move."""
+    return any(
+        finding.code == f"plan/{hold.code}" and finding.message.endswith(hold.reason)
+        for finding in diff.said
+        if str(hold.vm.namespaced_name) in finding.message
     )
 
 
@@ -179,10 +260,6 @@ def by_reasons(hold: Hold) -> tuple[tuple[tuple[str, ...], str], ...]:
     return tuple((nodes, reasons) for reasons, nodes in groups.items())
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def default_commands(plan: PlacementPlan) -> tuple[str, ...]:
     """What to type next: why a VM is held, which objects would be created, what runs."""
     asked = [hold.vm for hold in plan.holds if hold.asked]
@@ -206,6 +283,7 @@ def _touched(plan: PlacementPlan, snapshot: ClusterSnapshot, zone_key: str) -> t
     touched = {move.source.node for move in plan.moves} | {move.to.node for move in plan.moves}
     zones = {ref.node: ref.zone for move in plan.moves for ref in (move.source, move.to)}
     zones |= {name_of(node).name: labels_of(node).get(zone_key, "") for node in snapshot.of("Node")}
+    free = _free(snapshot, touched)
     before = _places(snapshot)
     after = dict(before)
     for move in plan.moves:
@@ -217,10 +295,25 @@ def _touched(plan: PlacementPlan, snapshot: ClusterSnapshot, zone_key: str) -> t
             zone=zones.get(node, ""),
             before=then.get(node, ()),
             after=afterwards.get(node, ()),
+            free=free.get(node, 0),
         )
         for node in touched
     ]
     return tuple(sorted(nodes, key=lambda node: (node.zone, node.name)))
+
+
+def _free(snapshot: ClusterSnapshot, touched: Collection[str]) -> dict[str, int]:
+    """Bytes of memory that the scheduler may still give away, by node."""
+    found = {
+        name_of(node).name: whole(at(node, "status", "allocatable", "memory", default=0))
+        for node in snapshot.of("Node")
+        if name_of(node).name in touched
+    }
+    for pod in snapshot.of("Pod"):
+        node = at(pod, "spec", "nodeName", default="")
+        if node in found and not is_final(pod):
+            found[node] -= requests_of(pod).held.get("memory", 0)
+    return found
 
 
 def _places(snapshot: ClusterSnapshot) -> dict[NamespacedName, str]:

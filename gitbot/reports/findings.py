@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
@@ -21,6 +21,7 @@ from gitbot.reports import inert
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_RESULTS = 5_000
+_PAGE = "findings.md"
 _RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
@@ -40,8 +41,13 @@ def json_findings(findings: Iterable[Finding]) -> str:
     return json_text(published({"items": _sorted(findings)}, FindingList))
 
 
-def sarif(findings: Iterable[Finding], *, version: str = "") -> str:
+def sarif(
+    findings: Iterable[Finding], *, version: str = "", meanings: str = "", docs: str = ""
+) -> str:
     """SARIF 2.1.0 for GitHub's code scanning. Columns count in Unicode code points.
+
+    `meanings` has code, page and meaning in columns, one code a line; `docs` is the address of the
+    folder with those pages, "" if it is not known.
 
     GitHub refuses a whole file for one result without a place, and for rules without help (SARIF
     Multitool 5.7, rule kind GHAS); it shows at most 5,000 results, so errors come first.
@@ -51,7 +57,11 @@ def sarif(findings: Iterable[Finding], *, version: str = "") -> str:
     if len(ordered) > len(shown):
         shown.append(_left_out(len(ordered) - len(shown)))
     codes = sorted({finding.code for finding in shown})
-    driver: dict[str, Any] = {"name": "gitbot", "rules": [_sarif_rule(code) for code in codes]}
+    known = {
+        row[0]: (row[1], row[2]) for line in meanings.splitlines() if (row := line.split("\t"))
+    }
+    rules = [_sarif_rule(code, *_meaning(code, known), docs) for code in codes]
+    driver: dict[str, Any] = {"name": "gitbot", "rules": rules}
     if version:
         driver["semanticVersion"] = version
     prints = _fingerprints(shown)
@@ -76,14 +86,27 @@ def _left_out(amount: int) -> Finding:
     )
 
 
-def _sarif_rule(code: str) -> dict[str, Any]:
+def _meaning(code: str, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    """Page and meaning of a code; what policies say has the names of the policies."""
     room, _, _ = code.partition("/")
-    return {
+    return known.get(code) or known.get(f"{room}/*") or (_PAGE, "a finding of gitbot")
+
+
+def _sarif_rule(code: str, page: str, meaning: str, docs: str) -> dict[str, Any]:
+    title = _title(code).capitalize()
+    plain = meaning.replace("`", "")
+    address = f"{docs.rstrip('/')}/{page}" if docs else f"docs/reference/{page}"
+    rule = {
         "id": code,
-        "shortDescription": {"text": f"{_title(code)}."},
-        "fullDescription": {"text": f"A finding of gitbot's room {room}: {_title(code)}."},
-        "help": {"text": f"docs/reference/findings.md of gitbot says what {code} means."},
+        "name": _title(code).title().replace(" ", ""),
+        "shortDescription": {"text": f"{title}."},
+        "fullDescription": {"text": f"{plain[:1].upper()}{plain[1:]}."},
+        "help": {
+            "text": f"{title}: {plain}. All codes: {address}.",
+            "markdown": f"**{title}**: {meaning}.\n\n[All codes]({address})",
+        },
     }
+    return {**rule, "helpUri": address} if docs else rule
 
 
 def _sarif_result(finding: Finding, index: int, fingerprint: str) -> dict[str, Any]:

@@ -14,18 +14,29 @@ from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
+from gitbot.calendar import local_text
 from gitbot.errors import GitbotError
 from gitbot.model.diagnosis import Outcome
 from gitbot.model.findings import Finding
 from gitbot.model.instants import format_instant
+from gitbot.model.plan import MoveRef
+from gitbot.model.words import counted
 from gitbot.reports import inert
 from gitbot.reports.board import board
-from gitbot.reports.diff import Diff, DiffState, by_reasons, counted, what_to_do
-from gitbot.reports.picture import timeline
+from gitbot.reports.conditions import starts_of
+from gitbot.reports.diff import Diff, DiffState, by_reasons, is_said, what_to_do
+from gitbot.reports.lanes import timeline
+from gitbot.reports.sentence import memory, sentence
 
 PAGE = "report.html.j2"
 STYLE = "report.css.j2"
-PARTS = (PAGE, "report_pictures.html.j2", "report_tables.html.j2", STYLE)
+PARTS = (
+    PAGE,
+    "report_pictures.html.j2",
+    "report_verdict.html.j2",
+    "report_tables.html.j2",
+    STYLE,
+)
 _TONES = {
     DiffState.DENIED: "bad",
     DiffState.BLOCKED: "bad",
@@ -43,11 +54,14 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
             "cluster": plan.cluster,
             "state": str(diff.state),
             "tone": _TONES[diff.state],
+            "wrong": _TONES[diff.state] != "good" or diff.breaks_after > 0,
             "diff": diff,
+            "sentence": sentence(plan),
             "plan": plan,
             "findings": diff.said,
             "board": board(diff),
             "timeline": timeline(diff),
+            "begins": begins(diff),
             "loud_checks": [
                 (move, check)
                 for move in plan.moves
@@ -58,6 +72,12 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
     )
 
 
+def begins(diff: Diff) -> Mapping[MoveRef, str]:
+    """The estimated start of each move, in the cluster's local time."""
+    zone = diff.outlook.zone
+    return {move.ref: local_text(starts_of(diff.plan, move), zone) for move in diff.plan.moves}
+
+
 def html_refusal(cluster: str, findings: Sequence[Finding], *, templates: Mapping[str, str]) -> str:
     return _rendered(
         templates,
@@ -65,6 +85,7 @@ def html_refusal(cluster: str, findings: Sequence[Finding], *, templates: Mappin
             "cluster": cluster,
             "state": "not planned: the texts have errors",
             "tone": "bad",
+            "wrong": True,
             "diff": None,
             "findings": findings,
             "board": None,
@@ -104,7 +125,9 @@ def _compiled(parts: tuple[tuple[str, str], ...]) -> Template:
         "counted": counted,
         "what_to_do": what_to_do,
         "by_reasons": by_reasons,
+        "memory": memory,
     }
+    environment.tests["explained"] = lambda hold, diff: is_said(diff, hold)
     return environment.get_template(PAGE)
 
 

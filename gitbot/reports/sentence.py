@@ -6,8 +6,7 @@ from gitbot.model.grouping import grouped
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Certificate, Drained, Move, PlacementPlan
 from gitbot.model.request_id import DrainId, HealId, ReturnId, parse_request_id
-from gitbot.model.words import first_of
-from gitbot.reports.diff import counted
+from gitbot.model.words import counted, first_of
 
 _NAMED = 3
 _NODES = 12
@@ -100,7 +99,12 @@ def _part(request: str, moves: tuple[Move, ...]) -> str:
 
 def size(moves: tuple[Move, ...]) -> str:
     """Guest memory of the moves, `8 GiB` or `512 MiB`."""
-    mebibytes = sum(move.memory_bytes for move in moves) / 2**20
+    return memory(sum(move.memory_bytes for move in moves))
+
+
+def memory(amount: int) -> str:
+    """Bytes as `8 GiB` or `512 MiB`."""
+    mebibytes = amount / 2**20
     return f"{mebibytes / 1024:.4g} GiB" if mebibytes >= 1024 else f"{mebibytes:.4g} MiB"
 
 

@@ -8,7 +8,8 @@ from gitbot.model.diagnosis import Outcome
 from gitbot.model.instants import format_instant
 from gitbot.model.plan import Hold, Move, NodeRef
 from gitbot.reports import inert
-from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, wave_rows
+from gitbot.reports.conditions import Deadline
+from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, is_said, wave_rows
 from gitbot.reports.findings import text as findings_text
 from gitbot.reports.sentence import objective, short_drains
 
@@ -27,21 +28,27 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
     """Verdict and counts first, then moves, holds with their nodes, rules, waves, commands."""
     plan = diff.plan
     state = f"\x1b[{_COLOURS[diff.state]}m{diff.state}\x1b[0m" if colour else str(diff.state)
-    taken, expires = format_instant(plan.snapshot.taken_at), format_instant(diff.expires_at)
+    taken, deadline = format_instant(plan.snapshot.taken_at), diff.deadline
     future = f" ({diff.snapshot_age})" if diff.from_the_future else ""
     blocks = [
         f"{inert.terminal(plan.cluster)}: {state}: {diff.counts}\n",
-        f"plan {diff.digest}\nsnapshot {taken}{future}, approve before {expires}\n",
+        f"plan {diff.digest}\nsnapshot {taken}{future}, approve before {_until(deadline)}\n",
         findings_text(diff.said),
         _moves(plan.moves, wide=wide),
         "".join(f"{inert.terminal(line)}\n" for line in short_drains(plan)),
         "".join(_hold(hold, wide=wide) for hold in plan.holds),
         _rules(diff),
         _waves(diff),
-        *[_preview(preview) for preview in diff.previews],
+        *[_preview(preview, diff) for preview in diff.previews],
         "".join(f"  {inert.terminal(command)}\n" for command in diff.commands),
     ]
     return "\n".join(block for block in blocks if block)
+
+
+def _until(deadline: Deadline) -> str:
+    """The instant, and why where it is not the plan's own end."""
+    why = f" ({deadline.why})" if deadline.why.startswith("later") else ""
+    return f"{format_instant(deadline.time)}{why}"
 
 
 def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -86,11 +93,12 @@ def _checks(move: Move) -> str:
     return f"{passed}/{len(move.checks)}" + (f" ({', '.join(bad)})" if bad else "")
 
 
-def _hold(hold: Hold, *, wide: bool) -> str:
+def _hold(hold: Hold, *, wide: bool, said: bool = False) -> str:
     word = "blocked" if hold.asked else "stays"
     hint = f"; {hold.hint}" if hold.hint else ""
     vm = hold.vm.namespaced_name
-    first = inert.terminal(f"{word}: {vm}: {hold.reason} [{hold.code}]{hint}")
+    why = "as said above" if said else hold.reason
+    first = inert.terminal(f"{word}: {vm}: {why} [{hold.code}]{'' if said else hint}")
     nodes = [
         f"  {inert.terminal(', '.join(names))}: {inert.terminal(_some(reasons, wide=wide))}\n"
         for names, reasons in by_reasons(hold)
@@ -117,7 +125,7 @@ def _rules(diff: Diff) -> str:
         ]
         for rule in diff.plan.rules
     ]
-    return columns(["RULE", "ENFORCEMENT", "BREAKS NOW", "AFTER", "MESSAGE"], rows)
+    return columns(["RULE", "ENFORCEMENT", "BEFORE", "AFTER", "MESSAGE"], rows)
 
 
 def _waves(diff: Diff) -> str:
@@ -128,8 +136,8 @@ def _waves(diff: Diff) -> str:
     return f"{table}\n{diff.queue}\n\n{inert.terminal(objective(diff.plan))}\n"
 
 
-def _preview(preview: Preview) -> str:
+def _preview(preview: Preview, diff: Diff) -> str:
     plan = preview.plan
     head = f"preview, not approved by a merge: {inert.terminal(preview.title)}\n"
-    holds = "".join(_hold(hold, wide=False) for hold in plan.holds)
+    holds = "".join(_hold(hold, wide=False, said=is_said(diff, hold)) for hold in plan.holds)
     return head + (_moves(plan.moves, wide=False) + holds or "nothing moves\n")

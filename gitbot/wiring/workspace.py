@@ -25,13 +25,14 @@ from gitbot.errors import InvalidInput, RepositoryError, UsageError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.diagnosis import Check, Outcome
 from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.model.words import counted
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import Forge
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
-from gitbot.reports import counted
 from gitbot.settings import ForgeSettings, Settings, read_settings
+from gitbot.wiring.kept import report_keeper
 
 if TYPE_CHECKING:
     from gitbot.adapters.forges.github import GitHub
@@ -105,6 +106,11 @@ def shipped(label: str = "") -> Shipped:
     return Shipped(policies=policies, templates=texts.templates())
 
 
+def meanings() -> str:
+    """What every code of a finding means: code, page and meaning in columns."""
+    return ShippedTexts().meanings()["findings.tsv"]
+
+
 def base_branch(repository: Repository, *, name: str, cluster: str) -> BaseBranch:
     from gitbot.workflows.base_branch import BaseBranch  # noqa: PLC0415 - no planner for `lint`
 
@@ -128,6 +134,7 @@ def open_shell(
         read_base=base_branch(workspace.repository, name=name, cluster=cluster).at,
         progress=progress,
         several=len(workspace.settings.clusters) > 1,
+        keep_report=report_keeper(cluster),
     )
 
 

@@ -29,6 +29,7 @@ from gitbot.reports import (
     placement_diff,
 )
 from gitbot.settings import Settings
+from gitbot.workflows.outlook import outlook_of
 from gitbot.workflows.revision import Revision
 
 PREFIX = "placement.gitbot.dev/"
@@ -90,6 +91,7 @@ def judge_plan(
         previews=previews,
         zone_key=problem.zone_key,
         applies=revision.settings.applies,
+        outlook=outlook_of(revision.intents, problem, plan, zone=revision.zone),
     )
     inputs = plan_inputs(revision.settings, revision.commit)
     return JudgedPlan(
@@ -158,10 +160,15 @@ def window_and_reason(intents: IntentSet, move: Move) -> tuple[str, str]:
 
 
 def drained_nodes(problem: PlacementProblem, plan: PlacementPlan) -> tuple[NodeLabels, ...]:
-    """The labels that the nodes of a drain get with its first move; none without a move."""
+    """What the nodes of a drain get with its first move, labels and cordon; none without one."""
     drains = {move.request for move in plan.moves}
     return tuple(
-        NodeLabels(node=node, window=goal.request.intent.name, state="draining")
+        NodeLabels(
+            node=node,
+            window=goal.request.intent.name,
+            state="draining",
+            cordoned=goal.cordoned_by_gitbot,
+        )
         for goal in problem.goals
         if isinstance(goal, EmptyNodes) and goal.request.id in drains
         for node in goal.nodes

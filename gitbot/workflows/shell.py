@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import Forge, PullRequest, PullState
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
+from gitbot.reports import Diff
 from gitbot.workflows.engine import Engine
 
 
@@ -28,6 +29,7 @@ class Progress:
 class Shell:
     """The ports of one run on one cluster. `read_base` reads the base branch at a commit.
 
+    `keep_report` keeps the complete report of a plan under a name, and returns its address.
     `several` says that the configuration has more clusters, so that statuses must name theirs.
     `interrupted` says that somebody asked the run to end: it records what it began, and begins
     nothing more.
@@ -43,12 +45,19 @@ class Shell:
     read_base: Callable[[str], Engine]
     progress: Callable[[Progress], None] | None = None
     several: bool = False
+    keep_report: Callable[[str, Diff], str] | None = None
     interrupted: Callable[[], bool] = field(default=lambda: False)
 
     def own_pulls(self) -> tuple[PullRequest, ...]:
         """The bot's open pull requests, of all clusters."""
         pulls = self.forge.list_pulls(state=PullState.OPEN)
         return tuple(pull for pull in pulls if pull.author == self.forge.bot)
+
+    def kept(self, name: str, diff: Diff) -> Diff:
+        """The diff with the address of its complete report, if that is kept."""
+        if self.keep_report is None:
+            return diff
+        return replace(diff, report=self.keep_report(name, diff))
 
     def say(self, text: str, *, request: str = "", vm: str = "", state: str = "") -> None:
         if self.progress is not None:

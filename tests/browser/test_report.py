@@ -116,6 +116,34 @@ def test_every_move_is_drawn_inside_its_picture(report: Page) -> None:
     assert lines == arrivals > 0
 
 
+def test_a_bar_is_named_when_it_gets_the_focus(report: Page) -> None:
+    """Every bar is reached with Tab, and its name is drawn inside the picture while it has it."""
+    report.width(1100)
+    report.call("Emulation.setFocusEmulationEnabled", enabled=True)
+    bars = report.value("document.querySelectorAll('svg.timeline g.bar[tabindex=\"0\"]').length")
+    assert bars == report.value("document.querySelectorAll('svg.timeline .tip').length") > 0
+    shown = """
+      (() => {
+        const bars = [...document.querySelectorAll('svg.timeline g.bar')];
+        const svg = document.querySelector('svg.timeline').getBoundingClientRect();
+        return [bars[0], bars[bars.length - 1]].map(bar => {
+          bar.focus();
+          const seen = bars.filter(b => getComputedStyle(b.lastChild).visibility === 'visible');
+          const box = bar.lastChild.getBoundingClientRect();
+          return [seen.length, seen[0] === bar, bar.getAttribute('aria-label').length > 0,
+                  box.left >= svg.left - 1 && box.right <= svg.right + 1,
+                  box.bottom <= svg.bottom + 1];
+        });
+      })()
+    """
+    assert report.value(shown) == [[1, True, True, True, True]] * 2
+
+
+def test_what_is_wrong_stands_before_the_pictures(report: Page) -> None:
+    titles = report.value("[...document.querySelectorAll('h2')].map(title => title.textContent)")
+    assert titles.index("Blocked") < titles.index("What moves") < titles.index("When")
+
+
 def test_text_stays_in_its_box(report: Page) -> None:
     report.width(1100)
     wider = """

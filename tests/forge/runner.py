@@ -25,7 +25,7 @@ from tests.doubles.github.state import JSON, Job, Repository, WorkflowRun
 ACT = Path(sys.executable).with_name("act")
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-CHECKOUT = "actions/checkout"
+STAND_INS = {"actions/checkout": "checkout", "actions/upload-artifact": "upload"}
 PATIENCE = 300  # real seconds for one job
 _GRACE = 7.5  # real seconds between SIGINT and SIGTERM, as GitHub's runner gives them
 _OUTCOME = "note-what-came-out"
@@ -220,7 +220,8 @@ class Runner:
         for name in used:
             path, _, ref = name.partition("@")
             owner, repository = path.split("/")[:2]
-            place = HERE / "checkout" if path == CHECKOUT else self._own_action()
+            stand_in = STAND_INS.get(path)
+            place = HERE / stand_in if stand_in else self._own_action()
             found[f"{owner}/{repository}@{ref}"] = place
         return found
 

@@ -127,7 +127,7 @@ def test_the_comment_of_the_drain_fits_and_says_what_matters_first(made: Rack) -
     (comment,) = made.shell.forge.list_comments(made.drain.number)
     assert len(comment.body.encode()) <= 65_536
     head = comment.body[:900]
-    assert "151 moves, 0 blocked, 1 rule break after, 1 now" in head
+    assert "151 moves, 0 blocked, rule breaks 1 → 1" in head
     assert "plan `sha256:" in head
     assert comment.body.rstrip().endswith("```")
     assert "gitbot status" in comment.body[-200:]

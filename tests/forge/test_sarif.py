@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gitbot.adapters.files import ShippedTexts
 from gitbot.model.findings import Finding
 from gitbot.reports.findings import MAX_RESULTS, sarif
 from tests.forge.npm import packages
@@ -16,6 +17,8 @@ from tests.unit.reports.test_findings import BOTH, ERROR, WARNING
 pytestmark = pytest.mark.forge
 # No address of a home page: the project names none.
 WAIVED = ("SARIF2005",)
+MEANINGS = ShippedTexts().meanings()["findings.tsv"]
+DOCS = "https://github.example/acme/gitbot/blob/main/docs/reference"
 
 
 def complaints(text: str, folder: Path) -> list[str]:
@@ -48,7 +51,8 @@ def complaints(text: str, folder: Path) -> list[str]:
     ids=["none", "both", "odd-files", "too-many"],
 )
 def test_github_takes_it(findings: tuple[Finding, ...], tmp_path: Path) -> None:
-    assert complaints(sarif(findings, version="0.1.0"), tmp_path) == []
+    text = sarif(findings, version="0.1.0", meanings=MEANINGS, docs=DOCS)
+    assert complaints(text, tmp_path) == []
 
 
 def test_the_validator_would_refuse_what_github_refuses(tmp_path: Path) -> None:

@@ -10,6 +10,10 @@ HOUSE = 45_000  # gitbot/ without the simulation
 CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in lines
     "what was decided is looked at once more right before it is sent": 75,
     "the comment begins with a sentence, and weighs each move": 85,
+    "comments say when and how: window, cordons, deadline, queue, sums of memory": 565,
+    "the report's timeline has a lane for each node or request, and local time": 185,
+    "every rule of SARIF has title, meaning, help and link": 40,
+    "comments link the complete report that their run keeps": 65,
     "titles of pull requests say what a merge does": 45,
     "move, drain and keep-apart open pull requests": 580,
     "owners bind folders to namespaces": 145,

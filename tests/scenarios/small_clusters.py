@@ -128,18 +128,34 @@ def foreign_migration() -> Objects:
         *(node(name) for name in ("node-a", "node-b", "node-c", "node-d")),
         *(vm(f"vm-{n}", on="node-a") for n in range(1, 9)),
         vm("other", on="node-d"),
-        {
-            "apiVersion": "kubevirt.io/v1",
-            "kind": "VirtualMachineInstanceMigration",
-            "metadata": {
-                "name": "kubevirt-evacuation-x",
-                "namespace": "default",
-                "uid": "m-1",
-                "labels": {"kubevirt.io/vmi-name": "other"},
-            },
-            "spec": {"vmiName": "other"},
-            "status": {"phase": "Running"},
+        evacuation("1", vmi="other", phase="Running"),
+    ]
+
+
+def evacuation(name: str, *, vmi: str, phase: str) -> KubernetesObject:
+    """A migration of somebody else."""
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {
+            "name": f"kubevirt-evacuation-{name}",
+            "namespace": "default",
+            "uid": f"m-{name}",
+            "labels": {"kubevirt.io/vmi-name": vmi},
         },
+        "spec": {"vmiName": vmi},
+        "status": {"phase": phase},
+    }
+
+
+def queued() -> Objects:
+    """One VM to move, and two migrations of others that leave the same node."""
+    others = {"batch": ("8Gi", "Running"), "cache": ("4Gi", "Pending")}
+    return [
+        *two_nodes(),
+        vm("web", on="node-a"),
+        *(vm(name, on="node-a", memory=memory) for name, (memory, _) in others.items()),
+        *(evacuation(name, vmi=name, phase=phase) for name, (_, phase) in others.items()),
     ]
 
 
@@ -300,7 +316,7 @@ SMALL: Mapping[str, Callable[[], Objects]] = {
     "b15_soft_rule_missed/cluster.yaml": soft,
     "b18_not_migratable/cluster.yaml": not_migratable,
     "b22_colliding_selector/cluster.yaml": racks,
-    "b24_last_in_the_queue/cluster.yaml": lambda: [*two_nodes(), vm("web", on="node-a")],
+    "b24_last_in_the_queue/cluster.yaml": queued,
     "b30_limits_and_waves/cluster.yaml": foreign_migration,
     "b32_eleven_to_one_host/cluster.yaml": shop,
     "b34_preflight/cluster.yaml": preflight,

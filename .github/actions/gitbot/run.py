@@ -15,6 +15,7 @@ has ten seconds to finish the step that it is in.
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import json
 import os
@@ -25,6 +26,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -41,6 +44,7 @@ DOCUMENTS = {
     "propose": "json",
     "reconcile": "json",
 }
+WHERE = ("SERVER_URL", "REPOSITORY")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 LOOK_SECONDS = 0.2  # a signal just before a wait is seen after it
 OIDC = "oidc"  # name of the context in a kubeconfig of our own making
@@ -92,6 +96,66 @@ def inner_environment(inputs: Mapping[str, str], private: Path) -> dict[str, str
         if inputs.get("APP_INSTALLATION"):
             kept["GITBOT_GITHUB_APP_INSTALLATION_ID"] = inputs["APP_INSTALLATION"]
     return kept
+
+
+def report_environment(inputs: Mapping[str, str], reports: Path) -> dict[str, str]:
+    """Where gitbot puts the pages of the plans that it shows, and what their comments link."""
+    found = {"GITBOT_REPORTS": str(reports), "GITBOT_DOCS": docs(os.environ)}
+    if inputs.get("KEEP_REPORTS") == "true":
+        server, repository = (os.environ.get(f"GITHUB_{key}", "") for key in WHERE)
+        run = os.environ.get("GITHUB_RUN_ID", "")
+        found["GITBOT_REPORT_ADDRESS"] = f"{server}/{repository}/actions/runs/{run}#artifacts"
+    return found
+
+
+def docs(environment: Mapping[str, str]) -> str:
+    """The address of the documentation of this very action: the runner keeps it below its name."""
+    parts = Path(__file__).parts
+    if "_actions" not in parts:
+        return ""
+    owner, name, ref = parts[parts.index("_actions") + 1 :][:3]
+    server = environment.get("GITHUB_SERVER_URL", "")
+    return f"{server}/{owner}/{name}/blob/{ref}/docs/reference"
+
+
+def upload(inputs: Mapping[str, str], given: list[str], reports: Path) -> str:
+    """Give the findings to code scanning; what came of it in one annotation, "" for nothing."""
+    file = reports / "findings.sarif"
+    ref, commit = inputs.get("SARIF_REF", ""), inputs.get("SARIF_COMMIT", "")
+    if not file.is_file() or not commit:
+        return ""
+    if not ref:
+        return notice("a pull request of a fork: its findings are in the checks alone")
+    document = json.loads(file.read_text(encoding="utf-8"))
+    named = given[given.index("--cluster") + 1] if "--cluster" in given[:-1] else "cluster"
+    for run in document["runs"]:
+        run["automationDetails"] = {"id": f"gitbot/{named}/"}
+    packed = gzip.compress(json.dumps(document).encode(), mtime=0)
+    body = {"commit_sha": commit, "ref": ref, "sarif": base64.b64encode(packed).decode("ascii")}
+    api, repository = (os.environ.get(f"GITHUB_{key}", "") for key in ("API_URL", "REPOSITORY"))
+    request = urllib.request.Request(  # noqa: S310 - the runner names the server
+        f"{api}/repos/{repository}/code-scanning/sarifs",
+        data=json.dumps(body).encode(),
+        headers={
+            "Accept": "application/vnd.github+json",
+            "Authorization": f"Bearer {inputs.get('TOKEN', '')}",
+            "Content-Type": "application/json",
+        },
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60):  # noqa: S310
+            return ""
+    except urllib.error.HTTPError as error:
+        return notice(f"skipped, GitHub answered {error.code} ({error.reason}): it takes Code "
+                      "Security and the permission security-events: write")  # fmt: skip
+    except OSError as error:
+        return notice(f"skipped, GitHub could not be reached: {error}")
+
+
+def notice(words: str) -> str:
+    """One line that the run's page shows."""
+    inert = words.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return f"::notice title=gitbot code scanning::{inert}\n"
 
 
 def oidc_kubeconfig(inputs: Mapping[str, str]) -> dict[str, Any]:
@@ -268,7 +332,8 @@ def main() -> int:
     word = secrets.token_hex(16)
     print(f"::stop-commands::{word}", flush=True)
     try:
-        code, printed, said = call(line, inner_environment(inputs, private))
+        environment = inner_environment(inputs, private) | report_environment(inputs, reports)
+        code, printed, said = call(line, environment)
     except OSError as error:
         code, printed, said = 2, "", f"error: gitbot cannot be run: {error.strerror}\n"
         print(said, end="")
@@ -281,6 +346,7 @@ def main() -> int:
     if annotated:
         print("".join(f"{item}\n" for item in printed.splitlines() if item.startswith(ANNOTATIONS)))
     print(failure(code, said), end="")
+    print(upload(inputs, given, reports), end="")
     found = outputs(code, printed, reports)
     append("GITHUB_OUTPUT", "".join(f"{key}={value}\n" for key, value in found.items()))
     append("GITHUB_STEP_SUMMARY", summary(name, code, printed, said, reports))

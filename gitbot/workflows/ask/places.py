@@ -9,8 +9,7 @@ from gitbot.execution.facts import ClusterFacts, is_ready
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
 from gitbot.model.instants import Interval, parse_instant
-from gitbot.model.words import first_of
-from gitbot.reports import counted
+from gitbot.model.words import counted, first_of
 from gitbot.workflows.ask.openings import NextOpening
 from gitbot.workflows.ask.status import StatusResult
 from gitbot.workflows.look import Look

@@ -6,7 +6,7 @@ pull request, and takes configuration and policies from the base. A merge approv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitbot.errors import (
     ConflictError,
@@ -262,7 +262,8 @@ def _say(
     notice = CHANGED if must_approve_again(shell.forge, pull, shown) else ""
     wrote = fresh or not _is_said(shell, pull, record.digest, notice)
     if wrote:
-        body = comment_of(shell, outcome, notice=notice, records=records)
+        linked = _kept(shell, pull, outcome)
+        body = comment_of(shell, linked, notice=notice, records=records)
         shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
     if replacing:
         now = record_of(shell, pull, outcome, base=base)  # writing it took a while
@@ -273,6 +274,14 @@ def _say(
     if wrote:
         _must_be_newest(shell, journal, pull)
     return set_labels(shell, pull, labels_of(outcome, changed=bool(notice))) or wrote
+
+
+def _kept(shell: Shell, pull: PullRequest, outcome: CheckResult) -> CheckResult:
+    """With the address of the report, for the comment; checks are compared as a whole."""
+    if outcome.judged is None:
+        return outcome
+    diff = shell.kept(f"pull-{pull.number}", outcome.judged.diff)
+    return replace(outcome, judged=replace(outcome.judged, diff=diff))
 
 
 def _must_be_seen(shell: Shell, journal: Journal, pull: PullRequest, notice: str) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from gitbot.intents.proposals import Proposal, write_proposal
 from gitbot.model.findings import Severity
 from gitbot.model.problem import EmptyNodes, HealRule, MoveVms, ReturnHome
-from gitbot.model.words import first_of
-from gitbot.reports import counted, where_to
+from gitbot.model.words import counted, first_of
+from gitbot.reports import where_to
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.judged_plan import JudgedPlan
 from gitbot.workflows.past import reservations

@@ -258,7 +258,8 @@ def show_proposal(
     times = [(item.time, item.digest) for item in shown]
     changed = changed_since_review(shell.forge, whole, times, judged.digest)
     notice = CHANGED if changed else ""
-    body = markdown(judged.diff, notice=notice, superseded=superseded(shown, judged.digest))
+    diff = shell.kept(concern, judged.diff)  # checks have no link: they are compared as a whole
+    body = markdown(diff, notice=notice, superseded=superseded(shown, judged.digest))
     shell.forge.upsert_comment(pull.number, marker=marker(shell.cluster_name), body=body)
     show_checks(shell, head, judged, notice=notice)
     set_labels(shell, whole, labels_of(concern, changed=bool(notice)))

@@ -133,7 +133,7 @@ def test_a_drain_without_a_time_begins_at_merge(desk: Desk) -> None:
     result = desk.gitbot("drain", "kni-worker")
     assert result.code == 0, result.text
     (pull,) = pulls(desk)
-    assert pull.title == "Empty kni-worker from the merge on"
+    assert pull.title == "Empty kni-worker at merge"
     value = file(desk, "drain-kni-worker.yaml")
     assert value["spec"] == {"nodes": {"names": ["kni-worker"]}}
 

@@ -70,7 +70,7 @@ def test_plan_of_the_working_tree(run: Run) -> None:
     result = run("plan")
     assert (result.return_value, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
-    assert lines[0] == "iberia: ready: 1 move, 0 blocked, 0 rule breaks after, 0 now"
+    assert lines[0] == "iberia: ready: 1 move, 0 blocked, rule breaks 0 → 0"
     assert "1      default     web   n1 (a)   n3 (c)" in result.stdout
     assert lines[-2:] == ["  gitbot render", "  gitbot status"]
 

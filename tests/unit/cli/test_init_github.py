@@ -60,13 +60,14 @@ def test_nothing_is_left_to_fill_in(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_action_is_checkout_or_our_own_and_pinned_by_commit(name: str) -> None:
+def test_every_action_is_of_github_or_our_own_and_pinned_by_commit(name: str) -> None:
     used = re.findall(r"\buses: (\S+)", text(name))
     assert used
     for action in used:
         place, _, commit = action.partition("@")
         assert re.fullmatch(r"[0-9a-f]{40}", commit)
-        assert place in ("actions/checkout", "acme/gitbot/.github/actions/gitbot")
+        ours = "acme/gitbot/.github/actions/gitbot"
+        assert place in ("actions/checkout", "actions/upload-artifact", ours)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -109,7 +110,7 @@ def test_the_token_stands_in_no_list_of_processes(name: str, tmp_path: Path) -> 
 
 RIGHTS = [
     ("plan", "plan", {"contents"}, set()),
-    ("show", "show", set(), WRITE),
+    ("show", "show", set(), WRITE | {"security-events"}),
     ("apply", "apply", set(), WRITE),
     ("apply", "hand-over", set(), {"actions"}),
     ("reconcile", "reconcile", set(), WRITE),
@@ -166,11 +167,28 @@ def test_apply_and_reconcile_queue_for_a_cluster_and_a_comment_for_nothing() -> 
     assert "gitbot-apply" not in text("show") + text("plan")
 
 
+@pytest.mark.parametrize(
+    ("name", "step", "links"),
+    [("plan", "check", False), ("show", "show", True), ("reconcile", "reconcile", True)],
+)
+def test_reports_are_kept_and_linked_where_something_is_shown(
+    name: str, step: str, links: bool
+) -> None:
+    steps = jobs(name)[name]["steps"]
+    (made,) = (item for item in steps if item.get("id") == step)
+    assert (made["with"].get("keep-reports") == "true") is links
+    after = steps[steps.index(made) + 1]
+    assert after["uses"].startswith("actions/upload-artifact@")
+    assert after["continue-on-error"] is True
+    assert after["with"]["path"] == f"${{{{ steps.{step}.outputs.reports }}}}/*.html"
+
+
 def test_the_trusted_run_checks_out_the_base_branch_only() -> None:
     (job,) = jobs("show").values()
     assert job["steps"][0]["with"]["ref"] == "main"
     taken = set(re.findall(r"github\.event\.([\w.]+)", text("show")))
-    assert taken == {"workflow_run.head_sha", "workflow_run.event"}
+    numbers = {"workflow_run.pull_requests"}  # of the same repository; none for a fork
+    assert taken == {"workflow_run.head_sha", "workflow_run.event"} | numbers
     assert "download-artifact" not in text("show")
 
 
@@ -185,7 +203,8 @@ def test_the_schedule_is_every_ten_minutes_and_never_on_the_hour() -> None:
 def test_a_pass_ends_before_its_job_does() -> None:
     for name in ("apply", "reconcile"):
         job = jobs(name)[name]
-        lines = job["steps"][-1]["with"]["arguments"].split()
+        (step,) = (step for step in job["steps"] if step.get("id") == name)
+        lines = step["with"]["arguments"].split()
         longest = int(lines[lines.index("--max-runtime") + 1])
         assert longest + 600 < job["timeout-minutes"] * 60
 

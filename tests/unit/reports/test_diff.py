@@ -72,32 +72,32 @@ READY = replace(PLAN, holds=())
 @pytest.mark.parametrize(
     ("made", "state", "counts"),
     [
-        (diff(), "blocked", "2 moves, 1 blocked, 0 rule breaks after, 1 now"),
-        (diff(READY), "ready", "2 moves, 0 blocked, 0 rule breaks after, 1 now"),
+        (diff(), "blocked", "2 moves, 1 blocked, rule breaks 1 → 0"),
+        (diff(READY), "ready", "2 moves, 0 blocked, rule breaks 1 → 0"),
         (
             diff(READY, findings=(WARN,)),
             "ready, with warnings",
-            "2 moves, 0 blocked, 0 rule breaks after, 1 now",
+            "2 moves, 0 blocked, rule breaks 1 → 0",
         ),
         (
             diff(READY, findings=(WARN, DENY)),
             "denied",
-            "1 error (policy/deny), 2 moves, 0 blocked, 0 rule breaks after, 1 now",
+            "1 error (policy/deny), 2 moves, 0 blocked, rule breaks 1 → 0",
         ),
         (
             diff(READY, findings=(WRONG,)),
             "blocked",
-            f"1 error ({WRONG.code}), 2 moves, 0 blocked, 0 rule breaks after, 1 now",
+            f"1 error ({WRONG.code}), 2 moves, 0 blocked, rule breaks 1 → 0",
         ),
         (
             diff(PlacementPlan(cluster="iberia")),
             "nothing to do",
-            "0 moves, 0 blocked, 0 rule breaks after, 0 now",
+            "0 moves, 0 blocked, rule breaks 0 → 0",
         ),
         (
             diff(replace(PLAN, moves=PLAN.moves[:1], holds=(replace(HOLD, asked=False),))),
             "ready",
-            "1 move, 0 blocked, 0 rule breaks after, 1 now",
+            "1 move, 0 blocked, rule breaks 1 → 0",
         ),
     ],
 )
@@ -190,11 +190,27 @@ def test_a_snapshot_from_the_future_is_called_so(ahead: int, age: str) -> None:
 def test_comment_starts_with_the_summary_and_ends_with_commands() -> None:
     lines = markdown(diff()).splitlines()
     assert lines[0] == "<!-- gitbot:plan:iberia -->"
-    assert lines[3].startswith(
-        "Moves customapp/mssql-c, customapp/mssql-d (32 GiB) to sab, scu. If a move fails,"
-    )
-    assert lines[9].startswith("plan `sha256:dddd")
-    assert "snapshot 2025-12-05T20:59:00Z (1 min before this plan)" in lines[9]
+    assert lines[3] == "Moves customapp/mssql-c, customapp/mssql-d (32 GiB) to sab, scu."
+    assert lines[9:13] == [
+        (
+            "- **approve before**: Sat 2025-12-06 21:00 UTC: then this plan expires, and a merge "
+            "approves nothing"
+        ),
+        (
+            "- **estimate**: 10 min for 2 moves, Fri 2025-12-05 21:00&#45;21:10 UTC, at 64 MiB/s a "
+            "migration"
+        ),
+        (
+            "- **queue now**: empty: no migration runs or waits; gitbot&#39;s have no priority: "
+            "they queue behind evacuations and upgrades"
+        ),
+        (
+            "- **if a move fails**: its VM keeps running where it is, the rest of its group is "
+            "withdrawn, and gitbot proposes what is left"
+        ),
+    ]
+    assert lines[14].startswith("plan `sha256:dddd")
+    assert "snapshot 2025-12-05T20:59:00Z (1 min before this plan)" in lines[14]
     assert "| `customapp/mssql-a` | `no-feasible-node`: no node of zone scu can take it" in (
         "\n".join(lines)
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from junitparser import JUnitXml
 from sarif_pydantic import Sarif  # type: ignore[import-untyped]
 
+from gitbot.adapters.files import ShippedTexts
 from gitbot.model.findings import Finding, Severity
 from gitbot.reports import findings as report
 
@@ -66,6 +67,36 @@ def test_sarif_is_valid_and_says_where() -> None:
         "artifactLocation": {"uri": ".gitbot.yaml"},
         "region": {"startLine": 1, "startColumn": 1},
     }
+
+
+MEANINGS = ShippedTexts().meanings()["findings.tsv"]
+DOCS = "https://github.example/acme/gitbot/blob/main/docs/reference"
+
+
+def test_every_rule_of_sarif_has_title_description_help_and_link() -> None:
+    hold = replace(ERROR, code="plan/no-feasible-node")
+    text = report.sarif((ERROR, WARNING, hold), meanings=MEANINGS, docs=f"{DOCS}/")
+    Sarif.model_validate_json(text)
+    field, held, policy = json.loads(text)["runs"][0]["tool"]["driver"]["rules"]
+    place = f"{DOCS}/findings.md#intents-what-documents-say"
+    assert field == {
+        "id": "intents/unknown-field",
+        "name": "UnknownField",
+        "shortDescription": {"text": "Unknown field."},
+        "fullDescription": {"text": "A field that the kind does not have."},
+        "help": {
+            "text": f"Unknown field: a field that the kind does not have. All codes: {place}.",
+            "markdown": "**Unknown field**: a field that the kind does not have.\n\n"
+            f"[All codes]({place})",
+        },
+        "helpUri": place,
+    }
+    assert held["helpUri"] == f"{DOCS}/plan.md#holds"
+    assert policy["fullDescription"]["text"].startswith("What a policy says about a plan; ")
+    unknown = report.sarif((replace(ERROR, code="x/new-thing"),), meanings=MEANINGS)
+    (rule,) = json.loads(unknown)["runs"][0]["tool"]["driver"]["rules"]
+    assert "helpUri" not in rule
+    assert "(docs/reference/findings.md)" in rule["help"]["markdown"]
 
 
 def test_sarif_fingerprints_survive_a_moved_line_and_are_never_shared() -> None:

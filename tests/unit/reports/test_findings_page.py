@@ -53,6 +53,29 @@ def test_every_code_of_the_source_is_on_its_page() -> None:
     assert missing == []
 
 
+def page_rows() -> Iterator[tuple[str, str, str]]:
+    """Code, place and meaning of every row, without links; one that refers says the other's."""
+    anchor, found = "", dict[str, tuple[str, str]]()
+    for line in PAGE.splitlines():
+        if line.startswith("## "):
+            anchor = re.sub(r"[^a-z0-9 -]", "", line[3:].lower()).replace(" ", "-")
+        row = re.fullmatch(r"\| `([a-z]+/[^`<]+)` \| [^|]+ \| (.*) \|", line)
+        if row:
+            meaning = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", row[2])
+            found[row[1]] = (f"findings.md#{anchor}", meaning)
+    holds = HOLDS.partition("## Holds")[2].partition("\n## ")[0]
+    for code, meaning in re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", holds, re.MULTILINE):
+        found[f"plan/{code}"] = ("plan.md#holds", meaning)
+    for code, (place, meaning) in sorted(found.items()):
+        other = re.fullmatch(r"as `([^`]+)`", meaning)
+        yield code, place, found[other[1]][1] if other else meaning
+
+
+def test_what_sarif_says_of_a_code_is_what_its_page_says() -> None:
+    shipped = (ROOT / "templates" / "findings.tsv").read_text("utf-8").splitlines()
+    assert [tuple(line.split("\t")) for line in shipped] == list(page_rows())
+
+
 def test_every_check_of_doctor_is_on_its_page_and_no_other() -> None:
     stated = set(re.findall(r"^\| `([^`]+)` \|", DOCTOR, re.MULTILINE))
     asked = {

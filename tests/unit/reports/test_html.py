@@ -12,11 +12,12 @@ import pytest
 from gitbot.adapters.files import ShippedTexts
 from gitbot.errors import GitbotError
 from gitbot.model.findings import Finding, Severity
-from gitbot.model.plan import Move, NodeRef, Wave
+from gitbot.model.plan import Move, NodeRef
 from gitbot.reports.board import MoveChart, board
 from gitbot.reports.html import PARTS, html, html_refusal
-from gitbot.reports.picture import MAX_BARS, MAX_NODES, timeline
-from tests.unit.reports.plans import HOLD, PLAN, STARTS, move, vm
+from gitbot.reports.lanes import timeline
+from gitbot.reports.picture import MAX_NODES
+from tests.unit.reports.plans import HOLD, PLAN, move, vm
 from tests.unit.reports.test_diff import diff
 
 TEMPLATES = ShippedTexts().templates()
@@ -49,10 +50,12 @@ def drawn(nodes: int, each: int = 1) -> MoveChart:
     "said",
     [
         'iberia: <span class="state">blocked</span>',
-        "2 moves, 1 blocked, 0 rule breaks after, 1 now",
+        "2 moves, 1 blocked, rule breaks 1 → 0",
         "sha256:" + "d" * 64,
         "1 min before this plan",
-        "2025-12-06T21:00:00Z",
+        "Sat 2025-12-06 21:00 UTC",
+        "Moves customapp/mssql-c, customapp/mssql-d (32 GiB) to sab, scu.",
+        "1 VM, 16 GiB",
         "<code>customapp/mssql-c</code>",
         "<h2>Rules before and after</h2>",
         "gitbot status",
@@ -124,16 +127,6 @@ def test_nothing_moves_nothing_is_drawn() -> None:
     made = page(plan=replace(PLAN, moves=(), waves=()))
     assert "<svg" not in made
     assert timeline(diff(replace(PLAN, moves=(), waves=()))) is None
-
-
-def test_many_waves_are_cut_and_said() -> None:
-    waves = tuple(
-        Wave(index=index, starts=STARTS + 60 * index, ends=STARTS + 60 * index + 60)
-        for index in range(MAX_BARS + 3)
-    )
-    made = page(plan=replace(PLAN, waves=waves))
-    assert made.count('class="bar"') == MAX_BARS
-    assert "3 more waves after these." in made
 
 
 def test_texts_with_errors_have_a_page_too() -> None:

@@ -59,7 +59,7 @@ def test_a_breach_is_proposed_once_with_its_plan() -> None:
     }
     assert changed == {FILE}
     (comment,) = story.forge.list_comments(pull.number)
-    assert "**1 move, 0 blocked, 0 rule breaks after, 1 now**" in comment.body
+    assert "**1 move, 0 blocked, rule breaks 1 → 0**" in comment.body
 
 
 def test_a_second_run_writes_nothing() -> None:

@@ -1,0 +1,237 @@
+"""When and how a plan is carried out, in lines for people: window, cordons, deadline, queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gitbot.calendar import format_duration, local_text
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.diagnosis import BANDWIDTH
+from gitbot.model.grouping import grouped
+from gitbot.model.instants import FOREVER, Interval, format_instant, subtract
+from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.problem import ALWAYS
+from gitbot.model.words import counted, first_of
+
+UTC = "UTC"
+_NAMED = 3
+_DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """Of one request of a plan. Times in seconds UTC, `zone` an IANA name.
+
+    `open` is the opening of its window, None without one; `allowed` is when its moves may run and
+    `frozen` when they may not. `nodes` are emptied; the other fields are those of the window.
+    """
+
+    request: str
+    window: str = ""
+    zone: str = UTC
+    open: Interval | None = None
+    allowed: tuple[Interval, ...] = ALWAYS
+    frozen: tuple[Interval, ...] = ()
+    nodes: tuple[str, ...] = ()
+    cordon: bool = False
+    done: str = ""
+    return_home: str = ""
+    finish: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ahead:
+    """A migration that is there already. `seconds` is what it takes from its start."""
+
+    vm: NamespacedName
+    runs: bool
+    ours: bool
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What surrounds a plan: conditions by request, migrations in front, the cluster's `zone`."""
+
+    conditions: tuple[Conditions, ...] = ()
+    ahead: tuple[Ahead, ...] = ()
+    slots: int = 1
+    zone: str = UTC
+
+    def of(self, request: str) -> Conditions:
+        found = (item for item in self.conditions if item.request == request)
+        return next(found, Conditions(request=request, zone=self.zone))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadline:
+    """The instant up to which a merge has its whole effect, in seconds UTC, and why then."""
+
+    time: int
+    zone: str = UTC
+    why: str = field(default="then this plan expires, and a merge approves nothing")
+
+
+def moment(instant: int, zone: str) -> str:
+    """`Sun 2026-12-06 22:00 Europe/Madrid`, and the same in UTC as code."""
+    utc = "" if zone == UTC else f" (`{format_instant(instant)}`)"
+    return f"{local_text(instant, zone)} {zone}{utc}"
+
+
+def span(interval: Interval, zone: str) -> str:
+    """`Sun 2026-12-06 22:00-02:00 Europe/Madrid`, and the same in UTC as code."""
+    begins, ends = (local_text(time, zone) for time in (interval.start, interval.end))
+    short = interval.end - interval.start < _DAY
+    local = f"{begins}{f'-{ends.split()[-1]}' if short else f' to {ends}'} {zone}"
+    utc = f" (`{format_instant(interval.start)}` to `{format_instant(interval.end)}`)"
+    return local if zone == UTC else f"{local}{utc}"
+
+
+def starts_of(plan: PlacementPlan, move: Move) -> int:
+    """The estimated start of a move, also in plans that know that of its wave only."""
+    first = next((wave.starts for wave in plan.waves if wave.index == move.wave), 0)
+    return move.starts or first
+
+
+def binding(plan: PlacementPlan, outlook: Outlook, *, now: int, expires_at: int) -> Deadline:
+    """The earlier of expiry and the last moment from which every move still fits its time."""
+    found = [Deadline(time=expires_at, zone=outlook.zone)]
+    for request, moves in grouped((move.request, move) for move in plan.moves).items():
+        conditions = outlook.of(request)
+        begins = [starts_of(plan, move) for move in moves]
+        ends = [start + move.estimated_seconds for start, move in zip(begins, moves, strict=True)]
+        needed = (max(begins) if conditions.finish else max(ends)) - min(begins)
+        last = _last_chance(conditions, needed, now)
+        if last < FOREVER:
+            words = f"later, {_what(conditions)} closes before the last move "
+            words += "starts" if conditions.finish else "ends"
+            found.append(Deadline(time=last, zone=conditions.zone, why=words))
+    return min(found, key=lambda item: item.time)
+
+
+def _last_chance(conditions: Conditions, needed: int, now: int) -> int:
+    times = subtract(conditions.allowed, conditions.frozen)
+    fits = [item for item in times if item.end - max(item.start, now) >= needed]
+    end = max((item.end for item in fits or times), default=FOREVER)
+    return FOREVER if end == FOREVER else end - needed
+
+
+def _what(conditions: Conditions) -> str:
+    return conditions.window or "the time of the request"
+
+
+def lines(
+    plan: PlacementPlan, outlook: Outlook, *, deadline: Deadline, bandwidth: int
+) -> Iterator[tuple[str, str]]:
+    """Label and text of each line, in the order in which a reviewer needs them."""
+    if not plan.moves:
+        return
+    requests = grouped((move.request, move) for move in plan.moves)
+    for request, moves in list(requests.items())[:_NAMED]:
+        yield from _of_request(outlook.of(request), moves)
+    if len(requests) > _NAMED:
+        yield "and", f"{len(requests) - _NAMED} more requests, each in its own time"
+    yield "approve before", f"{moment(deadline.time, deadline.zone)}: {deadline.why}"
+    starts = min(wave.starts for wave in plan.waves)
+    ends = max(wave.ends for wave in plan.waves)
+    took = f"{format_duration(ends - starts)} for {counted(len(plan.moves), 'move')}"
+    minutes = Interval(start=starts // 60 * 60, end=-(-ends // 60) * 60)
+    when = span(minutes, outlook.zone)
+    later = behind(outlook, starts=starts, now=plan.snapshot.taken_at)
+    shift = f", up to {format_duration(later)} later behind the queue" if later else ""
+    slow = sum(any(check.name == BANDWIDTH for check in move.checks) for move in plan.moves)
+    less = f" ({counted(slow, 'move')} slower, as KubeVirt allows less)" if slow else ""
+    yield "estimate", f"{took}, {when}{shift}, at {bandwidth // 2**20} MiB/s a migration{less}"
+    yield "queue now", queue_words(outlook, starts=starts, now=plan.snapshot.taken_at)
+    yield "if a move fails", IF_IT_FAILS
+
+
+IF_IT_FAILS = (
+    "its VM keeps running where it is, the rest of its group is withdrawn, and gitbot proposes what"
+    " is left"
+)
+
+
+def _of_request(item: Conditions, moves: tuple[Move, ...]) -> Iterator[tuple[str, str]]:
+    if item.open is not None:
+        if item.open.end == FOREVER:
+            yield "window", f"{item.window}: open from the merge of its file until it is removed"
+        else:
+            first = min(time.start for time in item.allowed)
+            lead = f"; moves may run from {local_text(first, item.zone)} on"
+            early = lead if first < item.open.start else ""
+            yield "window", f"{item.window}: {span(item.open, item.zone)}{early}"
+    elif item.allowed != ALWAYS:
+        first, last = min(t.start for t in item.allowed), max(t.end for t in item.allowed)
+        until = "" if last == FOREVER else f" until {moment(last, item.zone)}"
+        since = f"from {moment(first, item.zone)}" if first else "at once"
+        yield "time", f"{since}{until}"
+    if item.nodes:
+        yield "cordon", _cordon_words(item)
+        yield "home", _home_words(item, moves)
+
+
+def _cordon_words(item: Conditions) -> str:
+    nodes = first_of(item.nodes, _NAMED)
+    each = "it is" if len(item.nodes) == 1 else "each is"
+    reported = f"a person types `gitbot returned {item.nodes[0]}`"
+    if not item.cordon:
+        back = {
+            "Rebooted": "Ready after a reboot, and schedulable",
+            "Command": f"back when {reported}",
+        }.get(item.done, "back when it is Ready and uncordoned")
+        return f"gitbot cordons nothing: cordon {nodes} before the start; {each} {back}"
+    back = {
+        "Rebooted": "gitbot uncordons it when it is Ready after a reboot",
+        "Command": f"gitbot uncordons it after {reported}",
+    }.get(item.done, "a person uncordons it, which says that it is back")
+    each = "" if len(item.nodes) == 1 else ", each"
+    return f"gitbot cordons {nodes}{each} before the first move off it; {back}"
+
+
+def _home_words(item: Conditions, moves: tuple[Move, ...]) -> str:
+    if item.return_home == "Never":
+        return "nothing comes back: the VMs stay where they land (returnHome: Never)"
+    leaving = grouped((move.source.node, move.vm) for move in moves)
+    homes = [
+        f"{node} ({counted(len(set(leaving[node])), 'VM')})"
+        for node in item.nodes
+        if node in leaving
+    ]
+    if not homes:
+        return "no VM leaves its node, so none comes back"
+    how = (
+        "gitbot brings them back without another pull request"
+        if item.return_home == "Auto"
+        else "a pull request of its own brings them back"
+    )
+    return f"{first_of(homes, _NAMED)}; once the node is back, {how}"
+
+
+def queue_words(outlook: Outlook, *, starts: int, now: int) -> str:
+    """The migrations in front of the plan's, and when they are through at the same estimate."""
+    last = "gitbot's have no priority: they queue behind evacuations and upgrades"
+    if not outlook.ahead:
+        return f"empty: no migration runs or waits; {last}"
+    later = behind(outlook, starts=starts, now=now)
+    names = first_of([f"{item.vm} {'runs' if item.runs else 'waits'}" for item in outlook.ahead], 3)
+    others = sum(not item.ours for item in outlook.ahead)
+    whose = f"{others} of others" if others else "all gitbot's own"
+    done = "gitbot's wait for a slot" if later else "before the first move starts"
+    amount, through = counted(len(outlook.ahead), "migration"), format_duration(_through(outlook))
+    return f"{amount} in front ({whose}: {names}), through in about {through}: {done}; {last}"
+
+
+def behind(outlook: Outlook, *, starts: int, now: int) -> int:
+    """Seconds by which the first move may start later than planned, because of those in front."""
+    return max(0, now + _through(outlook) - starts) if outlook.ahead else 0
+
+
+def _through(outlook: Outlook) -> int:
+    """Seconds until all in front have ended: as many at once as the cluster allows."""
+    slots = [0] * outlook.slots
+    for item in sorted(outlook.ahead, key=lambda item: (not item.runs, str(item.vm))):
+        free = slots.index(min(slots))
+        slots[free] += item.seconds
+    return max(slots)

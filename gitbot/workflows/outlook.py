@@ -1,0 +1,115 @@
+"""What surrounds a plan for its reviewer: windows, freezes, cordons, and the queue as it is now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gitbot.constraints.instances import Instances
+from gitbot.execution.facts import is_own, vm_of
+from gitbot.intents import IntentSet, MaintenanceWindowSpec, MigrationRequestSpec
+from gitbot.intents.compile import opening_of
+from gitbot.kubernetes.phases import is_final
+from gitbot.kubevirt.limits import is_running
+from gitbot.model.instants import Interval
+from gitbot.model.names import IntentRef
+from gitbot.model.plan import PlacementPlan
+from gitbot.model.problem import EmptyNodes, Goal, PlacementProblem
+from gitbot.model.request_id import DrainId, parse_request_id
+from gitbot.planner import Copies
+from gitbot.reports import Ahead, Conditions, Outlook
+
+
+def outlook_of(
+    intents: IntentSet, problem: PlacementProblem, plan: PlacementPlan, *, zone: str | None
+) -> Outlook:
+    moved = {move.request for move in plan.moves}
+    return Outlook(
+        conditions=tuple(
+            _conditions(intents, problem, plan, goal, zone)
+            for goal in problem.goals
+            if goal.request.id in moved
+        ),
+        ahead=_ahead(problem),
+        slots=max(1, problem.limits.parallel),
+        zone=zone or "UTC",
+    )
+
+
+def _conditions(
+    intents: IntentSet,
+    problem: PlacementProblem,
+    plan: PlacementPlan,
+    goal: Goal,
+    zone: str | None,
+) -> Conditions:
+    request = goal.request
+    window, spec = _window(intents, request.intent)
+    vms = {move.vm.namespaced_name for move in plan.moves if move.request == request.id}
+    frozen = [time for item in problem.freezes if item.vms & vms for time in item.times]
+    schedule = spec.schedule if spec is not None else None
+    known = Conditions(
+        request=request.id,
+        window=window,
+        zone=(schedule.time_zone if schedule is not None else None) or zone or "UTC",
+        open=_open(intents, problem, goal, window, zone),
+        allowed=request.allowed,
+        frozen=tuple(sorted(frozen)),
+    )
+    if spec is None or not isinstance(goal, EmptyNodes):
+        return known
+    return replace(
+        known,
+        nodes=goal.nodes,
+        cordon=goal.cordoned_by_gitbot,
+        done=spec.drain.done,
+        return_home=spec.return_home,
+        finish=spec.overrun == "Finish",
+    )
+
+
+def _window(intents: IntentSet, ref: IntentRef) -> tuple[str, MaintenanceWindowSpec | None]:
+    """The window that a goal's intent is, or refers to."""
+    intent = intents.by_id(ref.id)
+    spec = intent.spec if intent is not None else None
+    name = ref.name
+    if isinstance(spec, MigrationRequestSpec) and spec.window:
+        name = spec.window
+        found = intents.find("MaintenanceWindow", name)
+        spec = found.spec if found is not None else None
+    return (name, spec) if isinstance(spec, MaintenanceWindowSpec) else ("", None)
+
+
+def _open(
+    intents: IntentSet, problem: PlacementProblem, goal: Goal, window: str, zone: str | None
+) -> Interval | None:
+    """The opening of the window in which the moves run; None if they need none."""
+    known = parse_request_id(goal.request.id)
+    if isinstance(known, DrainId):
+        found = opening_of(
+            intents, window, now=problem.now, zone=zone, occurrence=known.occurrence.id
+        )
+        return found.open if found is not None else None
+    if not window or goal.request.id.startswith("return/"):
+        return None
+    following = (item for item in goal.request.allowed if item.end > problem.now)
+    return next(following, None)
+
+
+def _ahead(problem: PlacementProblem) -> tuple[Ahead, ...]:
+    """Unfinished migrations, in the order in which they run, then by name of the VM."""
+    instances = Instances.of(problem.snapshot).vmis
+    copies = Copies(problem)
+    found = []
+    for migration in problem.snapshot.of("VirtualMachineInstanceMigration"):
+        if is_final(migration):
+            continue
+        vm = vm_of(migration)
+        found.append(
+            Ahead(
+                vm=vm,
+                runs=is_running(migration),
+                ours=is_own(migration),
+                seconds=copies.of(vm, instances.get(vm, {})).seconds,
+            )
+        )
+    return tuple(sorted(found, key=lambda item: (not item.runs, item.vm)))
