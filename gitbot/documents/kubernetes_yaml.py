@@ -49,10 +49,10 @@ def read_kubernetes_yaml(
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise InvalidInput(f"{file}{place}: no YAML: {error.problem or error.context}") from error
+        raise InvalidInput(f"{file}{place}: not YAML: {error.problem or error.context}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         text = " ".join(str(error).split())
-        raise InvalidInput(f"{file}: no YAML: {text}") from error
+        raise InvalidInput(f"{file}: not YAML: {text}") from error
     return tuple(document for document in documents if document is not None)
 
 

@@ -112,7 +112,7 @@ def plain_json(data: bytes) -> Any:
     try:
         return _PLAIN.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SnapshotError(f"no JSON: {error}") from error
+        raise SnapshotError(f"not JSON: {error}") from error
 
 
 def sorted_json(value: Any) -> bytes:

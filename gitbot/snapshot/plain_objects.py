@@ -39,7 +39,8 @@ def plain_objects(file: str, value: Any) -> Iterator[KubernetesObject]:
     if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
         found = "no kind" if isinstance(value, Mapping) else word_of(value)
         raise SnapshotError(
-            f"{file}: no Kubernetes object: found {found}, expected apiVersion, kind and metadata",
+            f"{file}: not a Kubernetes object: found {found}, "
+            "expected apiVersion, kind and metadata",
             hint=_HINT,
         )
     kind = value["kind"]

@@ -88,7 +88,7 @@ def _parsed(number: int, line: bytes) -> Line:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return Line(number=number, error=f"no JSON: {error}")
+        return Line(number=number, error=f"not JSON: {error}")
     if not isinstance(record, dict):
         kind = type(record).__name__
         return Line(number=number, error=f"expected a JSON object, found a {kind}")

@@ -247,7 +247,7 @@ def test_a_file_that_breaks_off_gives_what_came_before(tmp_path: Path) -> None:
         (gzip.compress(b"", mtime=0), "found an empty file"),
         (b"\xe3\xa9\x00\n", "found bytes that are not text"),
         (b"\x1f\x8bgarbage", "damaged"),
-        (b"{\n", "no JSON"),
+        (b"{\n", "not JSON"),
         (b"[1]\n", "expected a JSON object, found a list"),
         (gzip.compress(b"\xff\xfe\n", mtime=0), "found bytes that are not text"),
     ],

@@ -82,7 +82,7 @@ def read_blobs(git: Git, ids: tuple[str, ...]) -> Mapping[str, bytes]:
         end = output.index(b"\n", offset)
         header = output[offset:end].decode("ascii").split()
         if len(header) != 3 or header[1] != "blob":
-            raise RepositoryError(f"object {identity} is missing or no blob: {' '.join(header)}")
+            raise RepositoryError(f"object {identity} is missing or not a blob: {' '.join(header)}")
         size = int(header[2])
         contents[identity] = output[end + 1 : end + 1 + size]
         offset = end + 1 + size + 1

@@ -104,13 +104,13 @@ def test_budgets() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"a: b: c", "f:1:5: no YAML"),
+        (b"a: b: c", "f:1:5: not YAML"),
         (b"a: !!python/object:os.system x", "f:1:4: found the tag python/object:os.system"),
         (b"a: !secret x", "f:1:4: found the tag !secret, expected no tag"),
         (b"a: !!set {x}", "f:1:4: found the tag set, expected no tag"),
         (b"a: !!int x", "f:1:4: found the tag int, expected no tag"),
         (b"? [a]\n: b", "f:1:3: found a mapping or list as key, expected text"),
-        (b"\xff\xfe\x00", "f: no YAML"),
+        (b"\xff\xfe\x00", "f: not YAML"),
         (b"a: [" * 3_000, "f"),
         (b"- " * 20_000, "f:1:401: found values nested more than 200 deep"),
         (b"[" * 200_000, "f:1:201: found values nested more than 200 deep"),
