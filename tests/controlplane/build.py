@@ -200,17 +200,17 @@ def _compile(main: Main, place: Path) -> None:
 
 def _watched(main: Main, command: list[str]) -> str:
     """Run the build, say every few seconds how far it is, and give its last words."""
-    process = subprocess.Popen(
-        command, cwd=MODULE, env=_environment(), stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
     said, tail = time.monotonic(), list[str]()
-    for done, line in enumerate(process.stderr, 1):
-        tail = [*tail[-9:], line.strip()]
-        if time.monotonic() - said > REPORT_SECONDS:
-            said = time.monotonic()
-            _say(f"{main.name}: {done} packages, now {line.strip()[:60]}")
-    return "" if process.wait() == 0 else " | ".join(tail)
+    with subprocess.Popen(
+        command, cwd=MODULE, env=_environment(), stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        for done, line in enumerate(process.stderr, 1):
+            tail = [*tail[-9:], line.strip()]
+            if time.monotonic() - said > REPORT_SECONDS:
+                said = time.monotonic()
+                _say(f"{main.name}: {done} packages, now {line.strip()[:60]}")
+    return "" if process.returncode == 0 else " | ".join(tail)
 
 
 def _linker_flags() -> str:
