@@ -55,6 +55,10 @@ class OutcomeUnknown(ClusterError):
     """A write was sent and its answer lost: read before anything else, never repeat blindly."""
 
 
+class NotSent(ClusterError):
+    """A write did not leave, so that nothing was changed: no connection, or it was too late."""
+
+
 class SnapshotError(GitbotError):
     """A snapshot is incomplete, unreadable or too old. A partial read is never a snapshot."""
 

@@ -1,4 +1,4 @@
-"""The system clock: the only file that reads the time of day."""
+"""The system clocks: the only file that reads the time of day, or counts seconds."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ class SystemClock:
     def sleep(self, seconds: int) -> None:
         if seconds > 0:
             time.sleep(seconds)
+
+
+def seconds_counted() -> float:
+    """Seconds that never step back, and go on while the machine sleeps where the system says so."""
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)

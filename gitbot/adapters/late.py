@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.ports.cluster import Cluster
+from gitbot.ports.cluster import Cluster, Gate, open_gate
 
 
 class LateCluster:
@@ -45,9 +45,9 @@ class LateCluster:
         return self._cluster().list_events(name)
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
     ) -> KubernetesObject:
-        return self._cluster().create_migration(migration, dry_run=dry_run)
+        return self._cluster().create_migration(migration, dry_run=dry_run, gate=gate)
 
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
         return self._cluster().delete_migration(name, uid=uid)

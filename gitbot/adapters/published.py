@@ -9,6 +9,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.ports.clock import Clock
+from gitbot.ports.cluster import Gate, open_gate
 
 _UNREACHED = "the cluster itself is not reached from here"
 
@@ -47,7 +48,7 @@ class PublishedCluster:
         return ()
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
     ) -> KubernetesObject:
         raise ClusterError(_UNREACHED)
 

@@ -16,13 +16,16 @@ def cancel(where: dict[str, str], request: str, reason: str, by: str) -> int:
     """End REQUEST (its ledger id, see `gitbot status`): it never runs again.
 
     Moves that have not started are withdrawn, its own unfinished migrations are deleted; those that
-    can no longer be recalled are listed.
+    can no longer be recalled are listed. A migration that another executor may be creating just now
+    is waited for, at most 150 seconds.
     """
     from gitbot.workflows.apply import cancel  # noqa: PLC0415 - keeps --help quick
 
     with running(where) as shell:
         result = cancel(shell, request=request, reason=reason, by=by)
     say(f"{request}: {result.record.state}")
+    if not result.record.finished:
+        say("its end is not known yet; run gitbot cancel again, or look with gitbot status")
     for name in result.past_recall:
         say(f"past recall, KubeVirt was asked to abort: {name}")
     return 0

@@ -103,6 +103,14 @@ def begun(request: RequestRecord, record: MoveRecord) -> bool:
 
 def next_start(view: View, approved: Approved, move: Move, request: RequestRecord) -> int | None:
     """When the move may start at the earliest, in its allowed time; None if never."""
+    span = next_span(view, approved, move, request)
+    return None if span is None else span.start
+
+
+def next_span(
+    view: View, approved: Approved, move: Move, request: RequestRecord
+) -> Interval | None:
+    """When the move may start: from, and up to (without); None if never."""
     future = (Interval(start=view.now, end=FOREVER),)
     spans = intersect(approved.terms.allowed, future)
     record = request.moves[move.id]
@@ -116,5 +124,5 @@ def next_start(view: View, approved: Approved, move: Move, request: RequestRecor
     )
     for span in subtract(spans, frozen):
         if span.start + move.estimated_seconds <= span.end:
-            return span.start
+            return Interval(start=span.start, end=span.end - move.estimated_seconds + 1)
     return None

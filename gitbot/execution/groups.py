@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from gitbot.execution.facts import ClusterFacts
 from gitbot.execution.nodes import BUSY, nodes_of
-from gitbot.execution.starts import Candidate, refusals
+from gitbot.execution.starts import Candidate
+from gitbot.execution.trial import refusals
 from gitbot.execution.values import Approved, Stale, View
 from gitbot.model.grouping import grouped
 from gitbot.model.plan import Move, MoveRef

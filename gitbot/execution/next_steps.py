@@ -13,14 +13,15 @@ from gitbot.execution.accept import accept, is_known
 from gitbot.execution.breaker import breaker_event, tripped
 from gitbot.execution.endings import ending
 from gitbot.execution.facts import ClusterFacts, is_own, vm_of
+from gitbot.execution.fence import is_unsent, settles_at
 from gitbot.execution.groups import judge_groups
 from gitbot.execution.nodes import advance, effects_due
 from gitbot.execution.observe import Subject, move_event, observe
-from gitbot.execution.requests import STARTED_STATES, RequestRecord, fold_requests
-from gitbot.execution.sending import STUCK_SECONDS
+from gitbot.execution.requests import MoveRecord, RequestRecord, fold_requests
 from gitbot.execution.starts import Candidate, Unfinished, choose_starts
 from gitbot.execution.state import observed_migrations
-from gitbot.execution.values import Approved, Effect, Stale, Steps, View
+from gitbot.execution.values import Absent, Approved, Effect, Stale, Steps, View
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.model.events import ForeignMove, KnownEvent, MoveState
@@ -36,6 +37,8 @@ class _Turn:
     events: list[KnownEvent] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
     without: set[tuple[str, int]] = field(default_factory=set)  # intended, but no VMIM
+    claimed: set[tuple[str, int]] = field(default_factory=set)  # the same, and it may still come
+    absent: list[Absent] = field(default_factory=list)
     _folded: tuple[int, Mapping[str, RequestRecord]] | None = None
 
     @property
@@ -65,7 +68,7 @@ def next_steps(view: View) -> Steps:
     _advance_nodes(turn)
     candidates = _candidates(turn)
     stale: tuple[Stale, ...] = ()
-    if view.judge_groups and not turn.facts.unfinished:
+    if view.judge_groups and not turn.facts.unfinished and not turn.claimed:
         stale = judge_groups(turn.view, turn.facts, candidates)
     starts = choose_starts(
         turn.view,
@@ -90,7 +93,13 @@ def next_steps(view: View) -> Steps:
         stale=starts.stale,
         waiting=starts.waiting,
         in_flight=_in_flight(turn),
+        absent=tuple(turn.absent),
     )
+
+
+def _absent(view: View, record: MoveRecord) -> Absent:
+    since = 0 if is_unsent(view, record) else settles_at(record)
+    return Absent(name=NamespacedName.parse(record.migration), since=since)
 
 
 def _known(turn: _Turn) -> list[tuple[Approved, Move, RequestRecord]]:
@@ -126,6 +135,10 @@ def _observe_all(turn: _Turn) -> None:
         )
         turn.add(*seen.events)
         turn.effects += seen.deletions
+        if seen.claimed:
+            turn.claimed.add((approved.id, move.id))
+        if seen.absent:
+            turn.absent.append(_absent(turn.view, record))
         if seen.missing:
             turn.without.add((approved.id, move.id))
 
@@ -198,11 +211,17 @@ def _candidates(turn: _Turn) -> tuple[Candidate, ...]:
     for approved, move, request in _known(turn):
         record = request.moves[move.id]
         missing = (approved.id, move.id) in turn.without
-        if record.final or (record.in_flight and not missing):
+        claimed = (approved.id, move.id) in turn.claimed
+        if record.final or (record.in_flight and not missing and not claimed):
             continue
         candidates.append(
             Candidate(
-                approved=approved, move=move, record=record, request=request, intended=missing
+                approved=approved,
+                move=move,
+                record=record,
+                request=request,
+                intended=missing,
+                claimed=claimed,
             )
         )
     return tuple(candidates)
@@ -223,21 +242,13 @@ def _hold_stale(turn: _Turn, candidates: tuple[Candidate, ...], stale: tuple[Sta
     for candidate in candidates:
         reason = reasons.get((candidate.approved.id, candidate.move.group))
         record = candidate.record
-        if reason is None or (record.state in STARTED_STATES and not _never_sent(turn, candidate)):
+        if reason is None or candidate.claimed:
             continue
         if record.state is not MoveState.HELD:  # its text changes with every byte of free memory
             event = move_event(
                 turn.view, candidate.approved, candidate.move, MoveState.HELD, reason=reason
             )
             turn.add(event)
-
-
-def _never_sent(turn: _Turn, candidate: Candidate) -> bool:
-    """Whether a move was announced long ago, but its migration was never created.
-
-    The attempt is not used up: if the request was sent after all, the next one has the same name.
-    """
-    return candidate.intended and turn.view.now - candidate.record.intended_at >= STUCK_SECONDS
 
 
 def _in_flight(turn: _Turn) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitbot.execution.facts import ClusterFacts, is_own, new_breaches
+from gitbot.execution.fence import is_free
 from gitbot.execution.requests import MoveRecord
 from gitbot.execution.values import Approved, DeleteMigration, View
 from gitbot.kubernetes.names import NamespacedName
@@ -39,11 +40,17 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """The result for one move: events, deletions; `missing`: the VMIM was never created."""
+    """The result of one look: events, deletions; `missing`: the VMIM was never created.
+
+    `absent`: the result rests on that it does not exist. `claimed`: it does not, but its claimer
+    may still create it, so nothing can be concluded.
+    """
 
     events: tuple[MoveChanged, ...] = ()
     deletions: tuple[DeleteMigration, ...] = ()
     missing: bool = False
+    absent: bool = False
+    claimed: bool = False
 
 
 def move_fields(view: View, approved: Approved, move: Move) -> dict[str, Any]:
@@ -100,9 +107,13 @@ def move_event(
 def observe(subject: Subject) -> Observation:
     name = NamespacedName.parse(subject.record.migration)
     migration = subject.facts.migrations.get(name)
+    if _may_come(subject, migration):
+        return Observation(claimed=True)
     if migration is None:
         event = _without_migration(subject)
-        return Observation(events=(event,)) if event else Observation(missing=True)
+        absent = subject.record.state is MoveState.INTENDED and not _in_pods(subject)
+        events = () if event is None else (event,)
+        return Observation(events=events, missing=event is None, absent=absent)
     if not is_own(migration):
         return Observation(events=(_not_ours(subject),))
     match phase_of(migration):
@@ -116,6 +127,22 @@ def observe(subject: Subject) -> Observation:
             if recall is not None:
                 return _withdraw(subject, migration, recall)
             return Observation(events=_progress(subject, migration, phase))
+
+
+def _may_come(subject: Subject, migration: KubernetesObject | None) -> bool:
+    """Whether the migration may still be created: announced, claimed, and no trace of it yet."""
+    record = subject.record
+    if record.state is not MoveState.INTENDED or is_free(subject.view, record):
+        return False
+    if migration is not None:
+        return not is_own(migration)  # what blocks the name may go
+    return not _in_pods(subject)
+
+
+def _in_pods(subject: Subject) -> bool:
+    """Whether a launcher pod remembers the migration, so that it was created."""
+    name = NamespacedName.parse(subject.record.migration)
+    return (name.namespace, name.name) in subject.facts.job_names
 
 
 def _changed(
@@ -226,9 +253,7 @@ def _without_migration(subject: Subject) -> MoveChanged | None:
     remembered = bool(record.migration_uid) and at(moved, "migrationUid") == record.migration_uid
     if remembered and at(moved, "completed") and not at(moved, "failed"):
         return _landed(subject, None)
-    name = NamespacedName.parse(record.migration)
-    in_pods = (name.namespace, name.name) in facts.job_names
-    if record.state is MoveState.INTENDED and not in_pods:
+    if record.state is MoveState.INTENDED and not _in_pods(subject):
         return None
     node = facts.node_of(record.vm)
     if node != record.source and facts.satisfies(node, subject.move):

@@ -10,6 +10,7 @@ from typing import assert_never
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.events import (
     FINAL_STATES,
+    Claim,
     ForeignMove,
     LedgerEvent,
     MoveApproved,
@@ -30,6 +31,7 @@ class RequestState(StrEnum):
     APPROVED = "approved"
     HELD = "held"
     RUNNING = "running"
+    CANCELLING = "cancelling"
     SUCCEEDED = "succeeded"
     PARTIAL = "partial"
     FAILED = "failed"
@@ -63,6 +65,7 @@ class MoveRecord:
     changed_at: int = 0
     pull_request: int = 0
     effects: tuple[str, ...] = ()  # all VMIM names that this move has had
+    claim: Claim | None = None  # the last one
 
     @property
     def in_flight(self) -> bool:
@@ -104,6 +107,8 @@ class RequestRecord:
 
     @property
     def state(self) -> RequestState:
+        if self.cancelled and not self.finished:
+            return RequestState.CANCELLING
         return derive_request_state(tuple(self.moves.values()))
 
     @property
@@ -216,6 +221,7 @@ def _fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
             state=state,
         )
     terms = event.terms if isinstance(event, MoveApproved) else None
+    claim = event.claim if isinstance(event, MoveChanged) else None
     started = state is MoveState.INTENDED
     # an announced attempt that was never sent is not used up: the next one has the same name
     unsent = state is MoveState.HELD and record.state is MoveState.INTENDED
@@ -241,6 +247,7 @@ def _fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
         changed_at=event.time,
         pull_request=event.pull_request or record.pull_request,
         effects=effects,
+        claim=claim or record.claim,
     )
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gitbot.execution.endings import next_start
+from gitbot.execution.fence import TOO_LATE
 from gitbot.execution.requests import fold_requests
 from gitbot.execution.values import CreateMigration, View
 from gitbot.kubernetes.objects import KubernetesObject, at, uid_of
 from gitbot.model.events import MoveState
 from gitbot.model.ledger import Ledger
-
-STUCK_SECONDS = 120  # an effect that was announced longer ago than this and never sent is held
 
 
 def not_any_more(
@@ -33,10 +32,14 @@ def not_any_more(
         return "the request was cancelled"
     if record.state is not MoveState.INTENDED or record.migration != event.migration:
         return f"the move is {record.state} by now"
+    if record.claim != event.claim or event.claim is None:
+        return "another executor claimed it"
     if instance is None or uid_of(instance) != effect.move.vm.uid:
         return "the VM is gone or was restarted"
     node = str(at(instance, "status", "nodeName", default=""))
     if node != event.source:
         return f"the VM left {event.source} for {node or 'no known node'}"
+    if now >= event.claim.until:
+        return TOO_LATE
     starts = next_start(replace(view, now=now), effect.approved, effect.move, request)
     return "" if starts is not None and starts <= now else "its allowed time is over"

@@ -5,35 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gitbot.execution.endings import next_start
+from gitbot.execution.endings import next_span, next_start
 from gitbot.execution.facts import ClusterFacts, Slots
+from gitbot.execution.fence import next_claim, settles_at
 from gitbot.execution.nodes import BUSY, begin, home_event, may_begin, nodes_of
 from gitbot.execution.observe import move_event
 from gitbot.execution.requests import MoveRecord, RequestRecord
 from gitbot.execution.state import NodeRecord
+from gitbot.execution.trial import refusals
 from gitbot.execution.values import Approved, CreateMigration, Effect, Stale, View, Waiting
 from gitbot.kubevirt.source_node import silence_of
 from gitbot.model.effect import EffectId
 from gitbot.model.events import KnownEvent, MoveChanged, MoveState, NodeState
-from gitbot.model.findings import Severity
 from gitbot.model.grouping import grouped
-from gitbot.model.plan import Move, MoveRef, PlacementPlan, Wave
-from gitbot.model.problem import MoveVms, Request, Target
+from gitbot.model.instants import format_instant
+from gitbot.model.plan import Move, MoveRef
 
-LIMIT = "constraints/limit"
-MOST_REFUSALS = 8  # checks in one pass: each costs a replay of the whole cluster
+MOST_REFUSALS = 8  # by the checks, in one look: each costs a replay of the whole cluster
 BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A move that has no VMIM and has not ended. `intended`: the ledger has announced it."""
+    """A move that has no VMIM and has not ended. `intended`: the ledger has announced it.
+
+    `claimed`: it may still be created at any moment, so that its place and its slot are taken.
+    """
 
     approved: Approved
     move: Move
     record: MoveRecord
     request: RequestRecord
     intended: bool = False
+    claimed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +96,7 @@ def choose_starts(
 
     quick = look(careful=False)
     batch = [_as_is(facts, item.move) for item in quick.chosen]
-    if quick.chosen and refusals(view, batch):
+    if any(not item.claimed for item in quick.chosen) and refusals(view, batch):
         quick = look(careful=True)
     return _starts(view, facts, quick, stale)
 
@@ -102,8 +106,13 @@ def _look(view: View, facts: ClusterFacts, look: _Round, *, careful: bool) -> _R
         maintenance = candidate.approved.terms.maintenance
         if maintenance is not None and candidate.approved.id not in look.nodes:
             look.nodes[candidate.approved.id] = nodes_of(view, maintenance)
-    # intended moves first: another executor may be about to create them, so their slots are taken
-    for candidate in sorted(look.candidates, key=lambda item: not item.intended):
+    for candidate in sorted(
+        look.candidates, key=lambda item: (not item.claimed, not item.intended)
+    ):
+        if candidate.claimed:
+            _take(facts, look, candidate)
+            look.waiting.append(_to_come(candidate))
+            continue
         reason, until, retry = _refusal(view, facts, look, candidate)
         if not reason and careful:
             reason, until, retry = (
@@ -125,6 +134,20 @@ def _look(view: View, facts: ClusterFacts, look: _Round, *, careful: bool) -> _R
         else:
             _take(facts, look, candidate)
     return look
+
+
+def _to_come(candidate: Candidate) -> Waiting:
+    record = candidate.record
+    until = settles_at(record)
+    who = record.claim.executor if record.claim is not None else ""
+    what = f"it is announced: {f'executor {who}' if who else 'an executor'} may create it"
+    return Waiting(
+        request=candidate.approved.id,
+        move=candidate.move.id,
+        vm=str(candidate.move.vm.namespaced_name),
+        reason=f"{what} until {format_instant(until)}",
+        retry=True,
+    )
 
 
 def _refusal(
@@ -238,15 +261,24 @@ def _starts(view: View, facts: ClusterFacts, look: _Round, stale: tuple[Stale, .
     for approved, node in look.begins:
         events += begin(view, facts, approved, node, before=events)
     for candidate in look.chosen:
+        if candidate.claimed:
+            continue
         attempt = candidate.record.attempt if candidate.intended else candidate.record.attempt + 1
         move = _as_is(facts, candidate.move)
-        event = _intended(view, candidate, move, attempt)
-        if not candidate.intended:
-            home = home_event(view, candidate.approved, move.vm.namespaced_name, move.source.node)
-            events += [event, *([home] if home else [])]
+        span = next_span(view, candidate.approved, candidate.move, candidate.request)
+        ends = span.end if span is not None else view.now
+        claim = next_claim(view, candidate.record, ends=ends)
+        event = _intended(view, candidate, move, attempt).but(claim=claim)
+        events.append(event)
+        home = home_event(view, candidate.approved, move.vm.namespaced_name, move.source.node)
+        events += [home] if home and not candidate.intended else []
         effects.append(
             CreateMigration(
-                approved=candidate.approved, move=candidate.move, attempt=attempt, event=event
+                approved=candidate.approved,
+                move=candidate.move,
+                attempt=attempt,
+                event=event,
+                ends=ends,
             )
         )
     return Starts(
@@ -277,53 +309,3 @@ def _intended(view: View, candidate: Candidate, move: Move, attempt: int) -> Mov
 
 def _as_is(facts: ClusterFacts, move: Move) -> Move:
     return replace(facts.as_is(move), wave=0, starts=0)
-
-
-def refusals(view: View, moves: Iterable[Move]) -> tuple[str, ...]:
-    """Why the constraints refuse these moves on the current cluster; empty if they do not.
-
-    Times and limits are left out: this file decides when and how many, not the plan.
-    """
-    wanted = tuple(moves)
-    problem = replace(view.problem, goals=_goals(wanted), freezes=(), reservations=())
-    return tuple(
-        finding.message
-        for finding in view.replay(problem, trial_plan(view, wanted))
-        if finding.severity is Severity.ERROR and finding.code != LIMIT
-    )
-
-
-def _goals(moves: tuple[Move, ...]) -> tuple[MoveVms, ...]:
-    """One goal for each request, so that the replay knows which request each move belongs to."""
-    first = {move.request: move for move in reversed(moves)}
-    return tuple(
-        MoveVms(
-            request=Request(id=name, intent=move.intent),
-            vms=tuple(item.vm.namespaced_name for item in moves if item.request == name),
-            target=Target(),
-            pin=move.pin,
-        )
-        for name, move in sorted(first.items())
-    )
-
-
-def trial_plan(view: View, moves: tuple[Move, ...]) -> PlacementPlan:
-    """The moves as a plan that starts now, its waves counted from 0 without gaps."""
-    indexes = {wave: index for index, wave in enumerate(sorted({move.wave for move in moves}))}
-    waves: list[Wave] = []
-    starts = view.problem.now
-    for wave, index in indexes.items():
-        longest = max(move.estimated_seconds for move in moves if move.wave == wave)
-        waves.append(Wave(index=index, starts=starts, ends=starts + longest))
-        starts += longest
-    ordered = sorted(moves, key=lambda move: (move.wave, move.request, move.id))
-    shift = view.problem.now - min((move.starts for move in moves), default=0)
-    return PlacementPlan(
-        cluster=view.cluster,
-        moves=tuple(
-            replace(move, wave=indexes[move.wave], starts=move.starts and move.starts + shift)
-            for move in ordered
-        ),
-        waves=tuple(waves),
-        limits=view.problem.limits,
-    )

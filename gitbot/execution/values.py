@@ -93,7 +93,8 @@ class View:
 
     `stop` is the reason of the stop flag ("" if it is not set); `judge_groups` asks for a
     revalidation of the groups that wait. `pending_timeout` in seconds: how long an own migration
-    may stay Pending.
+    may stay Pending. `executor` names who looks, `unsent` the claims (name of the migration, epoch)
+    that it holds and of which it has sent nothing.
     """
 
     cluster: str
@@ -107,16 +108,22 @@ class View:
     judge_groups: bool = True
     breaker: BreakerLimits = field(default_factory=BreakerLimits)
     pending_timeout: int = 300
+    executor: str = ""
+    unsent: frozenset[tuple[str, int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateMigration:
-    """Create the VMIM of one move; `event` is its ledger line in state intended."""
+    """Create the VMIM of one move; `event` is its ledger line in state intended.
+
+    It may be sent before `ends` (seconds UTC).
+    """
 
     approved: Approved
     move: Move
     attempt: int
     event: MoveChanged
+    ends: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,10 +181,19 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    """A migration that does not exist, on which steps rest; nobody can create it since `since`."""
+
+    name: NamespacedName
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
     """What to do now: write the events in one commit, then perform the effects in order.
 
-    `in_flight` counts own running moves after the effects.
+    `in_flight` counts own running moves after the effects. `absent` must be read again, by name,
+    right before the commit.
     """
 
     events: tuple[KnownEvent, ...] = ()
@@ -185,3 +201,4 @@ class Steps:
     stale: tuple[Stale, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     in_flight: int = 0
+    absent: tuple[Absent, ...] = ()

@@ -150,10 +150,27 @@ class MoveApproved(_OfMove, frozen=True, kw_only=True, tag_field="state", tag="a
         return MoveState.APPROVED
 
 
+class Claim(_Plain, frozen=True, kw_only=True):
+    """Who alone may send an announced effect, with one request, and until when (seconds UTC).
+
+    `epoch` counts the claims of a move, `judged` is the line of the ledger that it was decided on.
+    `until` is 0 if the claim was given back and nothing was sent.
+    """
+
+    executor: str = ""
+    epoch: int
+    judged: int
+    until: int = 0
+
+    def good_until(self, until: int) -> Claim:
+        return msgspec.structs.replace(self, until=until)
+
+
 class MoveChanged(_OfMove, frozen=True, kw_only=True):
     """The move has a new state, or more is known about its migration."""
 
     state: MoveState
+    claim: Claim | None = field(default=None, name="data")  # of state intended
 
     def but(self, **changes: Any) -> MoveChanged:
         return msgspec.structs.replace(self, **changes)

@@ -5,12 +5,19 @@ No method writes a VirtualMachine or a VirtualMachineInstance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import ClusterSnapshot
+
+Gate = Callable[[], str]
+"""Asked right before a request leaves: why it must not any more, or "" to let it go."""
+
+
+def open_gate() -> str:
+    return ""
 
 
 class Cluster(Protocol):
@@ -18,7 +25,8 @@ class Cluster(Protocol):
 
     Every method raises ClusterForbidden (with the RBAC rule in the hint) if a right is missing,
     ClusterRefused if the server or a webhook refuses, and ClusterError if the cluster cannot be
-    reached. Writes raise OutcomeUnknown if the answer was lost.
+    reached. Writes raise OutcomeUnknown if the answer was lost, and NotSent if the request did not
+    leave.
     """
 
     @property
@@ -42,9 +50,12 @@ class Cluster(Protocol):
         """The Events about the VMI or VMIM of that name, oldest first; empty if forbidden."""
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
     ) -> KubernetesObject:
-        """Create a VMIM with fieldValidation=Strict and return it as stored. Never retried."""
+        """Create a VMIM with fieldValidation=Strict and return it as stored. Never retried.
+
+        `gate` is asked when all but the request itself is done; raises NotSent with its reason.
+        """
 
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
         """Delete (cancel) a VMIM if it still has that UID; False if it does not exist any more."""

@@ -11,10 +11,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from gitbot.constraints.made import Remade
-from gitbot.errors import ClusterError
+from gitbot.errors import ClusterError, NotSent
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of
 from gitbot.model.cluster import KINDS, ClusterSnapshot
+from gitbot.ports.cluster import Gate, open_gate
 from gitbot.simulation.api import WriteOptions
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.resources import BY_KIND
@@ -118,11 +119,14 @@ class SimulatedPort:
     # Writing
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
     ) -> KubernetesObject:
         """Create a VMIM with fieldValidation=Strict; returns it as stored."""
 
         def create() -> KubernetesObject:
+            reason = gate()
+            if reason:
+                raise NotSent(reason)
             asked = WriteOptions(dry_run=dry_run, validation="Strict")
             stored = self.cluster.api.create(migration, asked=asked).object
             self.cluster.engine.run_ready()

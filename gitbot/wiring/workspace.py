@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
+from socket import gethostname
 from typing import TYPE_CHECKING
 
-from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.clock import SystemClock, seconds_counted
 from gitbot.adapters.files import ShippedTexts, read_plain_file, temporary_folder
 from gitbot.adapters.git import (
     Access,
@@ -135,6 +137,8 @@ def open_shell(
         progress=progress,
         several=len(workspace.settings.clusters) > 1,
         keep_report=report_keeper(cluster),
+        executor=f"{gethostname()}/{token_hex(4)}",
+        seconds=seconds_counted,
     )
 
 

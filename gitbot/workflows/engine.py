@@ -230,6 +230,8 @@ class Engine:
         now: int,
         stop: str,
         judge_groups: bool = True,
+        executor: str = "",
+        unsent: frozenset[tuple[str, int]] = frozenset(),
     ) -> View:
         """What the executor decides its next steps on."""
         breaker = self.settings.breaker
@@ -249,6 +251,8 @@ class Engine:
                 foreign_returns=breaker.foreign_returns,
             ),
             pending_timeout=self.settings.unschedulable_timeout,
+            executor=executor,
+            unsent=unsent,
         )
 
     def judged(self, problem: PlacementProblem) -> JudgedPlan:

@@ -32,7 +32,7 @@ class Shell:
     `keep_report` keeps the complete report of a plan under a name, and returns its address.
     `several` says that the configuration has more clusters, so that statuses must name theirs.
     `interrupted` says that somebody asked the run to end: it records what it began, and begins
-    nothing more.
+    nothing more. `executor` names this process in the ledger, `seconds` never steps back.
     """
 
     cluster_name: str
@@ -47,6 +47,12 @@ class Shell:
     several: bool = False
     keep_report: Callable[[str, Diff], str] | None = None
     interrupted: Callable[[], bool] = field(default=lambda: False)
+    executor: str = ""
+    seconds: Callable[[], float] | None = None
+
+    def timer(self) -> float:
+        """Seconds from any beginning, for measuring how long something takes."""
+        return self.clock.now() if self.seconds is None else self.seconds()
 
     def own_pulls(self) -> tuple[PullRequest, ...]:
         """The bot's open pull requests, of all clusters."""

@@ -7,10 +7,11 @@ clocks are taken out of the records; with a large one nobody knows which came fi
 from __future__ import annotations
 
 from gitbot.errors import GitbotError
+from gitbot.execution.fence import SKEW_SECONDS
 from gitbot.settings import Settings
 from gitbot.workflows.shell import Shell
 
-MAX_SKEW = 30  # seconds between two clocks
+MAX_SKEW = SKEW_SECONDS
 UNREADABLE = "the stop flag cannot be read"
 SKEWED = "the API server's clock is"
 FORGE_SKEWED = "the forge's clock is"

@@ -10,6 +10,7 @@ import pytest
 from gitbot.errors import ClusterForbidden, ClusterRefused, GitbotError
 from gitbot.kubernetes.objects import KubernetesObject, condition_of
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.ports.cluster import Gate, open_gate
 from gitbot.published.ledger_lines import verify
 from gitbot.simulation.port import SimulatedPort
 from gitbot.workflows.apply import apply, hold, resume
@@ -38,11 +39,11 @@ class TroubledPort(SimulatedPort):
         self.trouble: list[Trouble] = [trouble]
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
     ) -> KubernetesObject:
         while self.trouble:
             self.trouble.pop()()
-        return super().create_migration(migration, dry_run=dry_run)
+        return super().create_migration(migration, dry_run=dry_run, gate=gate)
 
 
 def approved(**files: Any) -> Story:
@@ -193,9 +194,9 @@ def test_a_vm_restarted_in_flight_is_not_chased() -> None:
 
     class RestartingPort(SimulatedPort):
         def create_migration(
-            self, migration: KubernetesObject, *, dry_run: bool = False
+            self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
         ) -> KubernetesObject:
-            stored = super().create_migration(migration, dry_run=dry_run)
+            stored = super().create_migration(migration, dry_run=dry_run, gate=gate)
             restart_machine(self.cluster, "jumpbox", "customapp")
             return stored
 
@@ -335,10 +336,10 @@ def test_nothing_is_created_on_a_look_that_grew_old(monkeypatch: pytest.MonkeyPa
             return super().snapshot()
 
         def create_migration(
-            self, migration: KubernetesObject, *, dry_run: bool = False
+            self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
         ) -> KubernetesObject:
             ages.append(self.now() - self.looked)
-            return super().create_migration(migration, dry_run=dry_run)
+            return super().create_migration(migration, dry_run=dry_run, gate=gate)
 
     story.port = TimedPort(story.cluster)
     story.cluster.apply([foreign("other")])

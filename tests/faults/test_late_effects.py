@@ -49,7 +49,7 @@ def test_a_cancelled_request_does_not_fire(stage: Stage) -> None:
 def test_a_move_that_another_executor_ended_does_not_fire(stage: Stage) -> None:
     def restart() -> None:
         stage.cluster.instances["one"]["metadata"]["uid"] = "uid-again"
-        apply(stage.shell, max_runtime=1)
+        apply(stage.shell, max_runtime=200)
         stage.cluster.instances["one"]["metadata"]["uid"] = "uid-one"  # an old read, believed
 
     after_announcing(stage, restart)

@@ -18,6 +18,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at
 from gitbot.model.events import MoveEvent
 from gitbot.model.request_id import OccurrenceId
+from gitbot.ports.cluster import Gate, open_gate
 from gitbot.ports.forge import MergeMethod, PullState
 from gitbot.published.ledger_lines import verify
 from gitbot.simulation.port import SimulatedPort
@@ -50,7 +51,7 @@ class WatchedPort(SimulatedPort):
         self.trouble: list[Any] = []
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
     ) -> KubernetesObject:
         unfinished = [
             item
@@ -69,7 +70,7 @@ class WatchedPort(SimulatedPort):
         assert max(sources.values()) <= 2
         assert OPENS <= self.now() < CLOSES
         self.names.append(migration["metadata"]["name"])
-        stored = super().create_migration(migration, dry_run=dry_run)
+        stored = super().create_migration(migration, dry_run=dry_run, gate=gate)
         if self.trouble:
             self.trouble.pop(0)(stored)
         return stored

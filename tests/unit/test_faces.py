@@ -25,7 +25,7 @@ ROOMS = {
         "zone_anti_affinity"
     ),
     "documents": "fields formats schemas",
-    "execution": "accept approval facts next_steps requests sending state values",
+    "execution": "accept approval facts fence next_steps requests sending state values",
     "intents": "agenda compile proposals",
     "kubernetes": "labels names objects phases quantities selectors",
     "kubevirt": (

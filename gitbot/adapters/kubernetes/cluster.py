@@ -14,6 +14,7 @@ from gitbot.errors import Bug, ClusterError, ClusterForbidden, OutcomeUnknown, S
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.ports.cluster import Gate, open_gate
 from gitbot.snapshot import EVENTS, HOLD_NAME, RESOURCES, KindReader, Resource, decode_object
 
 LABEL_PREFIX = "placement.gitbot.dev/"
@@ -92,7 +93,7 @@ class KubernetesCluster:
     # Writing
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
     ) -> KubernetesObject:
         if migration.get("kind") != _MIGRATIONS.kind:
             raise Bug(f"BUG: create_migration with a {migration.get('kind')}")
@@ -102,6 +103,7 @@ class KubernetesCluster:
             _MIGRATIONS.path(namespace=name.namespace),
             _plain(migration),
             query=_STRICT | ({"dryRun": "All"} if dry_run else {}),
+            gate=gate,
         )
         if answer.status not in (200, 201):
             refuse(answer, _MIGRATIONS, "create")

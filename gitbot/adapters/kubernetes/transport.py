@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
-from gitbot.errors import ClusterError, ClusterForbidden, ClusterRefused, OutcomeUnknown
+from gitbot.errors import ClusterError, ClusterForbidden, ClusterRefused, NotSent, OutcomeUnknown
+from gitbot.ports.cluster import Gate, open_gate
 from gitbot.snapshot import Resource
 
 CONNECT_SECONDS = 10
 READ_SECONDS = 60
+WRITE_SECONDS = 40  # and CONNECT_SECONDS: less than what the fence allows for a delivery
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 """Seconds between the tries of a read; one try more than pauses."""
 
@@ -91,12 +93,13 @@ class Transport:
         *,
         query: Mapping[str, str] | None = None,
         content_type: str = "application/json",
+        gate: Gate = open_gate,
     ) -> HttpAnswer:
         """Send one write, once. Raises OutcomeUnknown if the server may have carried it out."""
         try:
-            answer = self._send(method, path, query or {}, body, content_type)
+            answer = self._send(method, path, query or {}, body, content_type, gate=gate)
         except _Unsent as error:
-            raise ClusterError(
+            raise NotSent(
                 f"{method} {path} was not sent: {error}", hint="nothing was changed; try again"
             ) from error
         except _Lost as error:
@@ -118,13 +121,15 @@ class Transport:
         query: Mapping[str, str],
         body: Mapping[str, Any] | None = None,
         content_type: str = "",
+        *,
+        gate: Gate = open_gate,
     ) -> HttpAnswer:
-        answer = self._send_once(method, path, query, body, content_type)
+        answer = self._send_once(method, path, query, body, content_type, gate=gate)
         if answer.status != 401:
             return answer
         # a token that was rotated: read the credentials again, once; a 401 changed nothing
         self._client, _ = _connect(self._kubeconfig, self.context)
-        answer = self._send_once(method, path, query, body, content_type)
+        answer = self._send_once(method, path, query, body, content_type, gate=gate)
         if answer.status == 401:
             raise ClusterError(
                 f"the API server of context {self.context!r} does not accept the credentials",
@@ -139,6 +144,8 @@ class Transport:
         query: Mapping[str, str],
         body: Mapping[str, Any] | None,
         content_type: str,
+        *,
+        gate: Gate,
     ) -> HttpAnswer:
         import urllib3  # noqa: PLC0415 - comes with the client, as late as the client
         from kubernetes.client.exceptions import ApiException  # noqa: PLC0415
@@ -154,9 +161,13 @@ class Transport:
             self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
         except (ConfigException, OSError) as error:
             raise ClusterError(f"no credentials for {self.context!r}: {error}") from error
+        refusal = gate()
+        if refusal:
+            raise _Unsent(refusal)
+        seconds = READ_SECONDS if method == "GET" else WRITE_SECONDS
         try:
             response = self._client.call_api(
-                method, url, headers, body, _request_timeout=(CONNECT_SECONDS, READ_SECONDS)
+                method, url, headers, body, _request_timeout=(CONNECT_SECONDS, seconds)
             )
             data = response.read()
         except (

@@ -18,7 +18,8 @@ from gitbot.workflows.apply.hold import (
     resume_ledger,
     returned,
 )
-from gitbot.workflows.apply.run import MAX_RUNTIME, ApplyResult, apply, with_not_planned
+from gitbot.workflows.apply.result import ApplyResult, with_not_planned
+from gitbot.workflows.apply.run import MAX_RUNTIME, apply
 
 __all__ = [
     "BY_HAND",

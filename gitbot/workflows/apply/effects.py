@@ -7,6 +7,7 @@ from gitbot.errors import (
     ClusterForbidden,
     ClusterRefused,
     GitbotError,
+    NotSent,
     OutcomeUnknown,
 )
 from gitbot.execution.sending import not_any_more
@@ -22,17 +23,20 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, name_of, uid_of
 from gitbot.model.events import KnownEvent, MoveChanged, MoveEvent, MoveState
 from gitbot.model.ledger import Ledger
+from gitbot.workflows.apply.tickets import Ticket, Tickets
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.shell import Shell
 
 IDENTITY = tuple(f"placement.gitbot.dev/{key}" for key in ("request", "move", "attempt"))
 
 
-def do_effect(shell: Shell, base: Engine, effect: Effect) -> tuple[MoveChanged, ...]:
+def do_effect(
+    shell: Shell, base: Engine, effect: Effect, tickets: Tickets
+) -> tuple[MoveChanged, ...]:
     """Do it once. Raises ClusterError if all that is known is that it failed."""
     match effect:
         case CreateMigration():
-            return _create(shell, base, effect)
+            return _create(shell, base, effect, tickets.of(effect))
         case DeleteMigration():
             _delete(shell, effect)
         case SetUnschedulable():
@@ -53,16 +57,24 @@ def left_out(shell: Shell, view: View, ledger: Ledger, effect: CreateMigration) 
     return not_any_more(view, ledger, effect, instance, shell.clock.now())
 
 
-def _create(shell: Shell, base: Engine, effect: CreateMigration) -> tuple[MoveChanged, ...]:
+def _create(
+    shell: Shell, base: Engine, effect: CreateMigration, ticket: Ticket
+) -> tuple[MoveChanged, ...]:
     wanted = base.manifest(effect)
     if str(name_of(wanted)) != effect.event.migration:
         message = f"the manifest is named {name_of(wanted)}, the ledger {effect.event.migration}"
         raise ClusterRefused(f"BUG: {message}", code=0, reason="Name")
     try:
-        stored = shell.cluster.create_migration(wanted)
-    except ClusterForbidden:
-        raise
-    except (ClusterRefused, OutcomeUnknown) as error:
+        stored = shell.cluster.create_migration(wanted, gate=ticket.gate)
+    except OutcomeUnknown as error:
+        return _after_trouble(shell, effect, wanted, error)
+    except ClusterError as error:
+        ticket.refused()
+        if isinstance(error, NotSent) and ticket.late():
+            shell.say(f"{effect.event.vm} is not moved: {error}", request=effect.approved.id)
+            return ()
+        if not isinstance(error, ClusterRefused):
+            raise
         return _after_trouble(shell, effect, wanted, error)
     if at(stored, "spec", default={}) != at(wanted, "spec", default={}):
         shell.cluster.delete_migration(name_of(stored), uid=uid_of(stored))
@@ -98,12 +110,16 @@ def _is_same(found: KubernetesObject, wanted: KubernetesObject) -> bool:
 
 def _created(shell: Shell, effect: CreateMigration, stored: KubernetesObject) -> MoveChanged:
     now = _tell(shell, effect, MoveState.CREATED, "created")
-    return effect.event.but(state=MoveState.CREATED, time=now, migration_uid=uid_of(stored))
+    return effect.event.but(
+        state=MoveState.CREATED, time=now, migration_uid=uid_of(stored), claim=None
+    )
 
 
 def _failed(shell: Shell, effect: CreateMigration, reason: str) -> MoveChanged:
     now = _tell(shell, effect, MoveState.FAILED, f"refused: {reason}")
-    return effect.event.but(state=MoveState.FAILED, time=now, outcome="Refused", reason=reason)
+    return effect.event.but(
+        state=MoveState.FAILED, time=now, outcome="Refused", reason=reason, claim=None
+    )
 
 
 def _tell(shell: Shell, effect: CreateMigration, state: MoveState, words: str) -> int:

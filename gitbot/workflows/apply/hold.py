@@ -23,7 +23,8 @@ from gitbot.model.instants import format_instant
 from gitbot.model.ledger import HOLD_FILE, Ledger, node_file, request_file
 from gitbot.model.request_id import OccurrenceId
 from gitbot.ports.cluster import Cluster
-from gitbot.workflows.apply.run import ApplyResult, apply
+from gitbot.workflows.apply.result import ApplyResult
+from gitbot.workflows.apply.run import apply
 from gitbot.workflows.ask import known_requests
 from gitbot.workflows.journal import Journal, retried
 from gitbot.workflows.shell import Shell
@@ -212,7 +213,10 @@ class CancelResult:
 
 
 def cancel(shell: Shell, *, request: str, reason: str, by: str) -> CancelResult:
-    """End one request: withdraw what has not started, and delete its own migrations."""
+    """End one request: withdraw what has not started, and delete its own migrations.
+
+    The record's state is `cancelling` if a migration of it may still come or ends later.
+    """
     record = note_cancelled(shell, request=request, reason=reason, by=by)
     past = _past_recall(shell, record)
     applied = apply(shell, start=False)

@@ -9,21 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from gitbot.errors import ConflictError, ForgeError, GitbotError
-from gitbot.execution.approval import NotApproved
+from gitbot.errors import ClusterError, ConflictError, ForgeError, GitbotError
+from gitbot.execution.fence import FENCE, TOO_LATE, stamped
 from gitbot.execution.next_steps import next_steps
 from gitbot.execution.state import ledger_stop, not_understood
 from gitbot.execution.values import (
     CreateMigration,
     DeleteMigration,
     LabelNode,
-    Stale,
     Steps,
     View,
-    Waiting,
 )
 from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster import ClusterSnapshot
@@ -35,12 +33,13 @@ from gitbot.model.events import (
 )
 from gitbot.model.ledger import Ledger
 from gitbot.workflows.apply.effects import do_effect, left_out, tell_moves, with_warning
+from gitbot.workflows.apply.result import ApplyResult
+from gitbot.workflows.apply.tickets import Tickets
 from gitbot.workflows.approvals import Approvals, read_approvals
 from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.feedback import write_refusals, write_statuses
 from gitbot.workflows.journal import LOST_RACES, Journal
-from gitbot.workflows.look import look
 from gitbot.workflows.pauses import (
     POLL,
     Stages,
@@ -49,63 +48,13 @@ from gitbot.workflows.pauses import (
     wait_for_opening_at,
     wait_for_progress,
 )
-from gitbot.workflows.propose import NotPlanned, not_planned
 from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.stops import UNKNOWN, UNREADABLE, cluster_stop, forge_skew, observes
+from gitbot.workflows.stops import UNREADABLE, cluster_stop, forge_skew, observes
 
 ASK_FORGE = 60  # seconds after which the forge is asked again even if nothing was merged
 MAX_RUNTIME = 3600
 _MOVING = (CreateMigration, DeleteMigration)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyResult:
-    """What one pass did. `states` counts the moves that ended in each state.
-
-    `base` is the commit of the base branch at the last look, "" if there was none. `unfinished`
-    means that the pass ran out of time and another one has work at once. `interrupted` means that
-    somebody asked it to end; the next pass goes on, and nothing is lost. `not_planned` are requests
-    of the base branch that nobody planned; filled by `with_not_planned`.
-    """
-
-    base: str = ""
-    created: int = 0
-    entries: int = 0
-    states: dict[str, int] = field(default_factory=dict)
-    waiting: tuple[Waiting, ...] = ()
-    stale: tuple[Stale, ...] = ()
-    in_flight: int = 0
-    stop: str = ""
-    unfinished: bool = False
-    interrupted: bool = False
-    approvals: Approvals = field(default_factory=lambda: Approvals(approved=(), refused=()))
-    not_planned: tuple[NotPlanned, ...] = ()
-
-    @property
-    def refused(self) -> tuple[NotApproved, ...]:
-        return self.approvals.refused
-
-    @property
-    def did_nothing(self) -> bool:
-        return not self.created and not self.entries
-
-    @property
-    def unsure(self) -> bool:
-        """Whether something could not be read that must be known before anything starts."""
-        return self.stop.startswith(UNKNOWN)
-
-    @property
-    def failed(self) -> bool:
-        return bool(self.states.get(str(MoveState.FAILED)))
-
-
-def with_not_planned(shell: Shell, result: ApplyResult) -> ApplyResult:
-    """The result with the requests that this pass passed over, as nobody has planned them."""
-    if result.stop or result.interrupted:
-        return result
-    seen = look(shell, shell.ledger_store.read())
-    return replace(result, not_planned=not_planned(shell, seen, shell.own_pulls()))
 
 
 class _Next(Enum):
@@ -129,6 +78,7 @@ class _Pass:
     created: int = 0
     states: Counter[str] = field(default_factory=Counter)
     steps: Steps = field(default_factory=Steps)
+    tickets: Tickets = field(default_factory=Tickets)
     stop: str = ""
     lost: int = 0
     on_look: Callable[[ClusterSnapshot], None] | None = None
@@ -152,7 +102,12 @@ def apply(
     run.on_look = on_look
     said = 0
     while True:
-        follows = _turn(run, start=start)
+        try:
+            follows = _turn(run, start=start)
+        except ClusterError:
+            with suppress(GitbotError):
+                _write_rest(run)
+            raise
         if run.journal.written != said and not shell.interrupted():
             said = run.journal.written
             report(run)
@@ -163,7 +118,7 @@ def apply(
             break
         _wait(run, follows, opening)
     with suppress(ConflictError):  # the next look at the cluster shows the outcome
-        run.journal.commit(())
+        _write_rest(run)
     if not shell.interrupted():  # an ending run has only seconds left: the next one reports
         report(run)
     return ApplyResult(
@@ -179,6 +134,13 @@ def apply(
         interrupted=shell.interrupted(),
         approvals=run.approvals,
     )
+
+
+def _write_rest(run: _Pass) -> None:
+    """Write the outcomes, and give back the claims of which nothing was sent."""
+    shell, journal = run.shell, run.journal
+    back = run.tickets.given_back(journal.seen, shell.cluster_name, now=shell.clock.now())
+    journal.commit(back)
 
 
 def _wait(run: _Pass, follows: _Next, opening: int) -> None:
@@ -250,6 +212,9 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
     steps = next_steps(view)
     if steps.effects and run.journal.wait_for_turn():
         return _Next.LOOK_AT_ONCE  # the look is too old to act on
+    if not _nobody_sends(run, steps):
+        return _Next.LOOK_SOON
+    began, steps = shell.timer(), stamped(steps, shell.clock.now())
     try:
         run.journal.commit(tuple(with_warning(shell, event) for event in steps.events))
     except ConflictError:
@@ -258,11 +223,12 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
             raise
         return _Next.LOOK_AT_ONCE
     run.steps = steps
+    run.tickets.hold(shell, steps.effects, began=began)
     run.judged = run.judged or all(is_final(item) for item in view.migrations)
     moves = (event for event in steps.events if isinstance(event, MoveEvent))
     run.states.update(str(event.state) for event in moves if event.state in FINAL_STATES)
     tell_moves(shell, steps.events)
-    acted = _act(run, view, steps)
+    acted = _act(run, view, steps, began=began)
     moving = acted and any(isinstance(effect, _MOVING) for effect in steps.effects)
     if moving or steps.in_flight or any(item.retry for item in steps.waiting):
         return _Next.LOOK
@@ -296,7 +262,21 @@ def _view(run: _Pass) -> View:
         now=now,
         stop=run.stop,
         judge_groups=not run.judged,
+        executor=shell.executor,
+        unsent=run.tickets.unsent,
     )
+
+
+def _nobody_sends(run: _Pass, steps: Steps) -> bool:
+    """Whether what the steps take as never created is not there, and cannot come any more.
+
+    The time is the server's: our own clock may be ahead of the one that gave the claim its limit.
+    """
+    cluster = run.shell.cluster
+    since = max((item.since for item in steps.absent), default=0)
+    if since and cluster.server_time() < since:
+        return False
+    return not any(cluster.get_migration(item.name) for item in steps.absent)
 
 
 def stop_reason(run: _Pass, *, start: bool = True) -> str:
@@ -318,11 +298,14 @@ def _may_still(run: _Pass) -> str:
     return ledger_stop(run.journal.ledger, run.shell.cluster_name) or cluster_stop(run.shell)
 
 
-def _act(run: _Pass, view: View, steps: Steps) -> bool:
+def _act(run: _Pass, view: View, steps: Steps, *, began: float) -> bool:
     acted = False
     for effect in steps.effects:
         if run.shell.interrupted():  # the next pass does what the ledger has as intended
             return acted
+        if run.shell.timer() - began >= FENCE.send:
+            run.shell.say(TOO_LATE)
+            return True  # look again, and decide again
         if not isinstance(effect, DeleteMigration):
             stop = _may_still(run)
             if stop:
@@ -334,7 +317,7 @@ def _act(run: _Pass, view: View, steps: Steps) -> bool:
         ):
             run.shell.say(f"{effect.event.vm} is not moved: {reason}", request=effect.approved.id)
             continue
-        outcome = do_effect(run.shell, run.base, effect)
+        outcome = do_effect(run.shell, run.base, effect, run.tickets)
         run.journal.note(*outcome)
         created = [event for event in outcome if event.state is MoveState.CREATED]
         run.created += len(created)

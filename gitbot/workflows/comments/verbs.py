@@ -58,7 +58,7 @@ def do(
             return _resume(shell, reason=why, by=by, said_at=said_at)
         case Verb.CANCEL:
             note_cancelled(shell, request=command.request, reason=why, by=by)
-            text = f"{inert.code(command.request)} ends: what has not started is withdrawn"
+            text = f"{inert.code(command.request)} is being cancelled: what has not started ends"
             return Done(text=text, start_pass=True)
         case Verb.APPLY:
             return _apply(shell, number)

@@ -63,7 +63,8 @@ def meaning(ledger: Ledger) -> Any:
 def plain(value: Any) -> Any:
     """A folded value as JSON data."""
     if is_dataclass(value):
-        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+        known = {item.name: getattr(value, item.name) for item in fields(value)}
+        return {name: plain(item) for name, item in known.items() if item is not None}
     match value:
         case NamespacedName() | Enum():
             return str(value)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gitbot.errors import ClusterRefused, OutcomeUnknown
+from gitbot.errors import ClusterRefused, NotSent, OutcomeUnknown
 from gitbot.execution.values import CreateMigration, Terms, View
 from gitbot.intents import IntentSet
 from gitbot.kubernetes.names import NamespacedName
@@ -22,6 +22,7 @@ from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef, Wave
 from gitbot.model.problem import Limits, Pin, PlacementProblem
 from gitbot.policy import read_policies
+from gitbot.ports.cluster import Gate, open_gate
 from gitbot.ports.forge import MergeMethod
 from gitbot.published import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.settings import ClusterSettings, Settings
@@ -206,9 +207,11 @@ class TinyCluster:
         return ()
 
     def create_migration(
-        self, migration: KubernetesObject, *, dry_run: bool = False
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
     ) -> KubernetesObject:
         del dry_run
+        if reason := gate():
+            raise NotSent(reason)
         name, vm = name_of(migration).name, migration["spec"]["vmiName"]
         self.trouble("create", name)
         if name in self.migrations:

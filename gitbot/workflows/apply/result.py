@@ -1,0 +1,63 @@
+"""What one pass of apply did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from gitbot.execution.approval import NotApproved
+from gitbot.execution.values import Stale, Waiting
+from gitbot.model.events import MoveState
+from gitbot.workflows.approvals import Approvals
+from gitbot.workflows.look import look
+from gitbot.workflows.propose import NotPlanned, not_planned
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.stops import UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApplyResult:
+    """What one pass did. `states` counts the moves that ended in each state.
+
+    `base` is the commit of the base branch at the last look, "" if there was none. `unfinished`
+    means that the pass ran out of time and another one has work at once. `interrupted` means that
+    somebody asked it to end; the next pass goes on, and nothing is lost. `not_planned` are requests
+    of the base branch that nobody planned; filled by `with_not_planned`.
+    """
+
+    base: str = ""
+    created: int = 0
+    entries: int = 0
+    states: dict[str, int] = field(default_factory=dict)
+    waiting: tuple[Waiting, ...] = ()
+    stale: tuple[Stale, ...] = ()
+    in_flight: int = 0
+    stop: str = ""
+    unfinished: bool = False
+    interrupted: bool = False
+    approvals: Approvals = field(default_factory=lambda: Approvals(approved=(), refused=()))
+    not_planned: tuple[NotPlanned, ...] = ()
+
+    @property
+    def refused(self) -> tuple[NotApproved, ...]:
+        return self.approvals.refused
+
+    @property
+    def did_nothing(self) -> bool:
+        return not self.created and not self.entries
+
+    @property
+    def unsure(self) -> bool:
+        """Whether something could not be read that must be known before anything starts."""
+        return self.stop.startswith(UNKNOWN)
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.states.get(str(MoveState.FAILED)))
+
+
+def with_not_planned(shell: Shell, result: ApplyResult) -> ApplyResult:
+    """The result with the requests that this pass passed over, as nobody has planned them."""
+    if result.stop or result.interrupted:
+        return result
+    seen = look(shell, shell.ledger_store.read())
+    return replace(result, not_planned=not_planned(shell, seen, shell.own_pulls()))
