@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 import numpy as np
 
@@ -41,6 +41,9 @@ ALIKE, TRIES = 2, 60
 SWAPS = 12
 """Nodes that rules of other VMs close, on which we try to move those VMs."""
 
+LARGE = 40
+"""Large VMs that are asked to leave for good, one after the other."""
+
 PARKING = 3
 """Nodes that are tried, one after the other, for a VM to wait on until its place is free."""
 
@@ -58,11 +61,15 @@ class _Option:
 
 
 class Chains:
-    """Moves the VMs of one task on the board, and keeps the steps. The caller takes them back."""
+    """Moves the VMs of one task on the board, and keeps the steps. The caller takes them back.
 
-    def __init__(self, board: Board, task: Task) -> None:
+    `wide`: where a VM steps aside, the largest that can, so that others find room as well.
+    """
+
+    def __init__(self, board: Board, task: Task, *, wide: bool = False) -> None:
         self.board = board
         self.task = task
+        self.wide = wide
         self.steps: list[Step] = []
         self._asked: dict[NamespacedName, Mapping[str, int]] = {}
         self._closed = mask_of(board, task.aside.closed if task.aside is not None else ())
@@ -74,7 +81,42 @@ class Chains:
         """Move an asked VM to where it is content, and others aside if necessary."""
         wish, wanted = self.task.wishes[vm], self._masks[self.task.content[vm]]
         self._tries = TRIES
+        if self.wide and self._go_for_large(vm, wish, wanted):
+            return True
         return self._go(vm, wish, wanted, DEPTH, frozenset()) or self._park(vm, wish, wanted)
+
+    def _go_for_large(self, vm: NamespacedName, wish: Wish, wanted: Mask) -> bool:
+        """Move a VM to a wanted node; if none takes it, after a large VM has left all of them."""
+        if self._go(vm, wish, wanted, 0, frozenset()):
+            return True
+        mark, taken = self.board.mark(), len(self.steps)
+        for node, other in islice(self._large(vm, wish, wanted), LARGE):
+            aside, open_to = self._aside(other)
+            gone = self._go(other, aside, open_to & ~wanted, 0, frozenset())
+            if gone and self._go(vm, wish, mask_of(self.board, (node,)), 0, frozenset()):
+                return True
+            self.board.back(mark)
+            del self.steps[taken:]
+        return False
+
+    def _large(
+        self, vm: NamespacedName, wish: Wish, wanted: Mask
+    ) -> Iterator[tuple[str, NamespacedName]]:
+        """The VMs that would leave room for this one, each with its node, the largest first."""
+        board = self.board
+        lacks = {name: amount - board.room(name) for name, amount in self._asks(vm).items()}
+        hole = int(board.room("memory")[~wanted & ~self._closed].max(initial=0))
+        found: list[tuple[int, str, NamespacedName]] = []
+        for number in _nearest(wanted & board.but_for_room(vm, wish), lacks):
+            node = board.nodes[number]
+            for other, size in held_on(board, node).items():
+                memory = size.get("memory", 0)
+                enough = all(size.get(name, 0) >= lack[number] for name, lack in lacks.items())
+                if enough and memory <= hole:
+                    found.append((-memory, node, other))
+        for _, node, other in sorted(found) if self.task.aside is not None else ():
+            if self._free(other):
+                yield node, other
 
     def _go(self, vm: NamespacedName, wish: Wish, wanted: Mask, depth: int, fixed: Vms) -> bool:
         """Move a VM to the tightest wanted node; if none takes it, make others step aside."""

@@ -25,11 +25,17 @@ from gitbot.planner.step import Content, Draft, Obstacle, Planned, Step, Task, W
 
 
 def heal_rule(
-    board: Board, goal: HealRule, closed: Closed, late: Late, *, calm: bool = False
+    board: Board,
+    goal: HealRule,
+    closed: Closed,
+    late: Late,
+    *,
+    calm: bool = False,
+    wide: bool = False,
 ) -> Draft:
     """Plan the healing of one rule as one group. A breach that cannot heal becomes a hold.
 
-    `calm`: use only moves for which no other VM steps aside.
+    `calm`: use only moves for which no other VM steps aside. `wide`: as in Chains.
     """
     rule = _rule(board, goal)
     before = rule.breaches(board.occupancy) if rule is not None else ()
@@ -43,6 +49,7 @@ def heal_rule(
         movers=tuple(vm for vm in sorted(rule.members) if vm not in against),
         wish=Wish(closed=closed),
         others=nobody if calm else holds.bystanders(board, [request], late),
+        wide=wide,
     )
     steps, proven = healing.best()
     with board.trial(steps):
@@ -63,9 +70,9 @@ def heal_rule(
 
 
 def calm_first(
-    board: Board, goals: Sequence[HealRule], closed: Closed, late: Late
+    board: Board, goals: Sequence[HealRule], closed: Closed, late: Late, *, wide: bool
 ) -> list[HealRule]:
-    """The order in which healings need the fewest VMs to step aside.
+    """The order in which healings need the fewest VMs to step aside. `wide`: as in Chains.
 
     A healing that can start at once goes first and leaves room; if none can, the largest is next.
     """
@@ -73,10 +80,11 @@ def calm_first(
     waiting = sorted(goals, key=lambda goal: (-_smallest(board, goal), goal.rule))
     with board.trial():
         while waiting:
-            calm = [goal for goal in waiting if _taken(board, goal, closed, late, calm=True)]
+            drafts = ((goal, heal_rule(board, goal, closed, late, calm=True)) for goal in waiting)
+            calm = [goal for goal, draft in drafts if not draft.holds and _took(board, draft)]
             if not calm:
                 calm = waiting[:1]
-                _taken(board, calm[0], closed, late, calm=False)
+                _took(board, heal_rule(board, calm[0], closed, late, wide=wide))
             order.extend(calm)
             waiting = [goal for goal in waiting if goal not in calm]
     return order
@@ -89,11 +97,9 @@ def _smallest(board: Board, goal: HealRule) -> int:
     return min(map(board.memory, vms), default=0)
 
 
-def _taken(board: Board, goal: HealRule, closed: Closed, late: Late, *, calm: bool) -> bool:
-    draft = heal_rule(board, goal, closed, late, calm=calm)
-    if not draft.holds or not calm:
-        board.advance(item.step for item in draft.planned)
-    return not draft.holds
+def _took(board: Board, draft: Draft) -> bool:
+    board.advance(item.step for item in draft.planned)
+    return True
 
 
 def _unhealed(
@@ -138,6 +144,7 @@ class _Healing:
     movers: tuple[NamespacedName, ...]
     wish: Wish
     others: Callable[[NamespacedName], bool]
+    wide: bool
 
     def best(self) -> tuple[tuple[Step, ...], bool]:
         """The best steps found, and whether they are proven best."""
@@ -156,10 +163,12 @@ class _Healing:
         large = len(board.occupancy) * len(board.nodes) > MANY
         if self.others is nobody or (large and undone == 0):
             return steps, False
-        found = self._exact((undone, *effort(board, steps)))
+        count, memory = effort(board, steps)  # wide: a large VM is worth its memory
+        found = self._exact((undone, count, 0 if self.wide else memory))
+        proven = found is not None and found.proven and not self.wide
         if found is None or found.path is None:
-            return steps, found is not None and found.proven
-        return explained(self._asked(found.path[0]), found.path[0]), found.proven
+            return steps, proven
+        return explained(self._asked(found.path[0]), found.path[0]), proven
 
     def _undone(self, board: Board) -> int:
         return total(self.rule, board.places(self.rule.members))
@@ -236,7 +245,7 @@ class _Healing:
                 content=content, wishes={vm: self.wish}, aside=self.wish, others=self.others
             )
             with board.trial():
-                chains = Chains(board, task)
+                chains = Chains(board, task, wide=self.wide)
                 if chains.settle(vm) and self._undone(board) < left:
                     found.append(tuple(chains.steps))
         return min(found, key=lambda steps: effort(board, steps), default=())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import assert_never
 
 from gitbot.errors import Bug
@@ -57,21 +56,23 @@ def make_plan(problem: PlacementProblem, *, onlooker: Onlooker = NOBODY) -> Plac
 def _draft_all(board: Board, late: Late) -> list[Draft]:
     """The drafts of all goals in their order. If some fall short, the best of several orders wins.
 
-    The orders: those that fell short last, or first, and all MigrationRequests as one.
+    The orders: healings so that each leaves room for the next, those that fell short last, or
+    first, and all MigrationRequests as one.
     """
     problem = board.facts.problem
     goals = sorted(problem.goals, key=lambda goal: first_chance(goal.request, problem.now))
     drafts, short = _in_order(board, [(goal,) for goal in goals], late)
     if not short:
         return drafts
-    orders = chain(_healings_in_order(board, goals, late), _other_orders(goals, short))
-    for number, order in enumerate(orders):
-        if number and len(goals) > FEW and not any(draft.holds for draft in drafts):
+    found = [drafts]
+    for order, wide in _healings_in_order(board, goals, late):
+        found.append(_in_order(board, order, late, wide=wide)[0])
+    for order in _other_orders(goals, short):
+        drafts = min(found, key=lambda each: _cost(board, each))
+        if len(found) > 1 and len(goals) > FEW and not any(draft.holds for draft in drafts):
             break
-        others, _ = _in_order(board, order, late)
-        if _cost(board, others) < _cost(board, drafts):
-            drafts = others
-    return drafts
+        found.append(_in_order(board, order, late)[0])
+    return min(found, key=lambda each: _cost(board, each))
 
 
 def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple[Goal, ...]]]:
@@ -91,13 +92,14 @@ def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple
 
 def _healings_in_order(
     board: Board, goals: Sequence[Goal], late: Late
-) -> Iterator[list[tuple[Goal, ...]]]:
-    """Several healings, in an order in which each leaves room for the next."""
+) -> Iterator[tuple[list[tuple[Goal, ...]], bool]]:
+    """The healings, each of which leaves room for the next; and whether large VMs make room."""
     healings = [goal for goal in goals if isinstance(goal, HealRule)]
-    if len(healings) > 1:
-        rest: list[tuple[Goal, ...]] = [(g,) for g in goals if not isinstance(g, HealRule)]
-        closed = _closed(board.facts.problem.goals)
-        yield [*rest, *((goal,) for goal in calm_first(board, healings, closed, late))]
+    rest: list[tuple[Goal, ...]] = [(g,) for g in goals if not isinstance(g, HealRule)]
+    closed = _closed(board.facts.problem.goals)
+    for wide in (False, True) if len(healings) > 1 else (True,) * len(healings):
+        order = calm_first(board, healings, closed, late, wide=wide)
+        yield [*rest, *((goal,) for goal in order)], wide
 
 
 def _cost(board: Board, drafts: Sequence[Draft]) -> tuple[int, int, int]:
@@ -107,15 +109,18 @@ def _cost(board: Board, drafts: Sequence[Draft]) -> tuple[int, int, int]:
 
 
 def _in_order(
-    board: Board, order: Sequence[tuple[Goal, ...]], late: Late
+    board: Board, order: Sequence[tuple[Goal, ...]], late: Late, *, wide: bool = False
 ) -> tuple[list[Draft], set[str]]:
-    """The drafts of goals, or of several requests as one, and the requests that fell short."""
+    """The drafts of goals, or of several requests as one, and the requests that fell short.
+
+    `wide`: where VMs step aside for a healing, large ones do.
+    """
     closed = _closed(board.facts.problem.goals)
     drafts: list[Draft] = []
     short: set[str] = set()
     with board.trial():
         for goals in order:
-            draft = _draft(board, goals, closed, late)
+            draft = _draft(board, goals, closed, late, wide=wide)
             if goals is not order[-1]:
                 board.advance(item.step for item in draft.planned)
                 board.cordon({item.leaves for item in draft.planned if draft.cordon})
@@ -136,7 +141,14 @@ def _closed(goals: Sequence[Goal]) -> Mapping[str, str]:
     }
 
 
-def _draft(board: Board, goals: tuple[Goal, ...], closed: Mapping[str, str], late: Late) -> Draft:
+def _draft(
+    board: Board,
+    goals: tuple[Goal, ...],
+    closed: Mapping[str, str],
+    late: Late,
+    *,
+    wide: bool,
+) -> Draft:
     goal = goals[0]
     match goal:
         case MoveVms():
@@ -145,7 +157,7 @@ def _draft(board: Board, goals: tuple[Goal, ...], closed: Mapping[str, str], lat
         case EmptyNodes():
             return empty_nodes(board, goal, closed, late)
         case HealRule():
-            return heal_rule(board, goal, closed, late)
+            return heal_rule(board, goal, closed, late, wide=wide)
         case ReturnHome():
             return return_home(board, goal, closed, late)
         case _:

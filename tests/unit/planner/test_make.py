@@ -186,3 +186,26 @@ def test_heal_with_one_move_of_the_smaller_vm() -> None:
         1,
         "zone a holds 2 of at most 1: a on n1, b on n3; zone b holds none",
     )
+
+
+def test_one_large_vm_makes_room_for_several_healings() -> None:
+    """Each rule alone would send the smallest VM away: six moves instead of four."""
+    apps = ("one", "two", "three")
+    refs = [replace(SPREAD, name=app) for app in apps]
+    residents = [vm("large", on="a1", memory="12Gi")]
+    residents += [vm(f"small-{number}", on="a1", memory="4Gi") for number in range(3)]
+    residents += [
+        vm(f"{app}-{number}", on=on, labels={"app": app}, memory="4Gi")
+        for app in apps
+        for number, on in enumerate(("b1", "b1", "c1"))
+    ]
+    case = problem(
+        [node(f"{zone}1", zone=zone, memory="24Gi") for zone in "abc"] + residents,
+        goals=[HealRule(request=request(ref.name), rule=ref) for ref in refs],
+    )
+    for app in apps:
+        case = spread(case, app=app)
+    rules = (replace(rule, ref=ref) for rule, ref in zip(case.rules, refs, strict=True))
+    plan = planned(replace(case, rules=tuple(rules)))
+    assert sorted(move.vm.name for move in plan.moves) == ["large", "one-0", "three-0", "two-0"]
+    assert not plan.holds
