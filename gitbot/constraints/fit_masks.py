@@ -18,27 +18,36 @@ Asked = tuple[tuple[str, int], ...]
 """Resource and amount, sorted; amounts above 0."""
 
 _MOST_KEPT = 512
+_MOST_TOUCHED = 100_000
 _FEW = 8  # corrects at most one node in so many; with more changes it computes all nodes again
 
 
 class FitMasks:
-    """Arrays over nodes by request, each with the time of its last correction. Read-only."""
+    """Arrays over nodes by request, each with the changes that it has seen. Read-only.
 
-    __slots__ = ("_kept", "_time", "_touched")
+    An array is corrected in place once no fork shares it: use it before the next pod moves.
+    """
+
+    __slots__ = ("_kept", "_own", "_size", "_touched")
 
     def __init__(self, size: int) -> None:
         self._kept: dict[Hashable, tuple[Any, int]] = {}
-        self._touched = np.zeros(size, dtype=np.int64)  # when each node was touched last
-        self._time = 0
+        self._own: set[Hashable] = set()  # keys of arrays that no fork shares
+        self._touched: list[int] = []  # nodes in the order of changes
+        self._size = size
 
     def fork(self) -> FitMasks:
-        copy = FitMasks(0)
-        copy._kept, copy._touched, copy._time = dict(self._kept), self._touched.copy(), self._time
+        if not self._kept:
+            self._touched = []
+        copy = FitMasks(self._size)
+        copy._kept, copy._touched = dict(self._kept), list(self._touched)
+        self._own = set()
         return copy
 
     def touch(self, number: int) -> None:
-        self._time += 1
-        self._touched[number] = self._time
+        if len(self._touched) >= _MOST_TOUCHED:
+            self._kept, self._own, self._touched = {}, set(), []
+        self._touched.append(number)
 
     def mask(self, asked: Asked, columns: NodeColumns, column: Callable[[str], Numbers]) -> Mask:
         """Nodes with room for one more pod with these requests; `column` returns what is used."""
@@ -58,16 +67,22 @@ class FitMasks:
         `compute` gets node numbers, or a slice of all nodes, and must use only those nodes.
         """
         known, seen = self._kept.get(key, (None, 0))
-        if known is not None and seen == self._time:
+        now = len(self._touched)
+        if known is not None and seen == now:
             return known
-        numbers = np.flatnonzero(self._touched > seen)
-        if known is None or len(numbers) > len(self._touched) // _FEW:
-            found = compute(slice(None))
+        changed = {*self._touched[seen:]} if known is not None and now - seen < self._size else ()
+        if known is None or not 0 < len(changed) <= self._size // _FEW:
+            known = compute(slice(None))
+            self._own.add(key)
         else:
-            found = known.copy()
-            found[numbers] = compute(numbers)
-        found.flags.writeable = False
-        if len(self._kept) >= _MOST_KEPT:
-            self._kept.clear()
-        self._kept[key] = (found, self._time)
-        return found
+            numbers = np.array([*changed], dtype=np.int64)
+            if key not in self._own:
+                known = known.copy()
+                self._own.add(key)
+            known.flags.writeable = True
+            known[numbers] = compute(numbers)
+        known.flags.writeable = False
+        if len(self._kept) >= _MOST_KEPT and key not in self._kept:
+            self._kept, self._own = {}, {key}
+        self._kept[key] = (known, now)
+        return known

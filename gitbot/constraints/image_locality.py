@@ -14,15 +14,10 @@ _LEAST, _MOST_PER_CONTAINER = 23 * _MI, 1000 * _MI
 
 def score(state: State, pod: Pod, numbers: Numbers) -> Numbers:
     """Bytes of the pod's images on the node, each weighed by how many nodes have it."""
-    total = len(state.nodes)
-    every = np.zeros(total, dtype=np.int64)
+    sums = np.zeros(len(numbers), dtype=np.int64)
     for image in pod.images:
         name = image if image.rfind(":") > image.rfind("/") else f"{image}:latest"
-        holders = state.columns.holders(name)
-        spread = len(holders) / total
-        for number, size in holders.items():
-            every[number] += int(size * spread)
-    sums = every[numbers]
+        sums += state.columns.image_bytes(name)[numbers]
     if not pod.containers or not sums.any():
         return sums
     most = _MOST_PER_CONTAINER * pod.containers  # image volumes add to the sum alone

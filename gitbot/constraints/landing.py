@@ -232,7 +232,7 @@ def _schedulable(movable: Movable, vm: NamespacedName, pin: Pin) -> Mask:
         return world.mask(pod)
     columns = world.state.columns
     column = columns.label(key)
-    known: Mask = column.ids >= 0
+    known = column.known
     if not _counts_pinned_domains(pod):
         return world.mask(pod) & known
     one_each = np.count_nonzero(known) == len(column.values) and not world.state.nominated

@@ -15,21 +15,23 @@ class NodeDomains:
 
     def __init__(self, columns: NodeColumns, key: str) -> None:
         self.column = columns.label(key)
-        self._index = columns.index
+        self._of = columns.domains(key)
 
     def of(self, nodes: Iterable[str]) -> set[int]:
-        item, index = self.column.ids.item, self._index
-        return {item(index[node]) if node in index else -1 for node in nodes}
+        get = self._of.get
+        return {get(node, -1) for node in nodes}
 
     def count(self, counter: Counter[int], before: Iterable[str], after: Iterable[str]) -> None:
         """Count one VM once in each labelled domain of `after`, no longer in those of `before`."""
         old, new = self.of(before), self.of(after)
-        for domain in old - new - {-1}:
-            counter[domain] -= 1
-            if not counter[domain]:
-                del counter[domain]
-        for domain in new - old - {-1}:
-            counter[domain] += 1
+        for domain in old - new:
+            if domain >= 0:
+                counter[domain] -= 1
+                if not counter[domain]:
+                    del counter[domain]
+        for domain in new - old:
+            if domain >= 0:
+                counter[domain] += 1
 
     def leave(self, mask: Mask, domains: Iterable[int]) -> None:
         """Clear the nodes of these domains."""
@@ -46,7 +48,7 @@ class NodeDomains:
         return table
 
     def leave_unlabelled(self, mask: Mask) -> None:
-        mask &= self.column.ids >= 0
+        mask &= self.column.known
 
 
 _FEW = 32  # up to so many domains are cleared one by one

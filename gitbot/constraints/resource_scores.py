@@ -36,19 +36,16 @@ def _mean_share(state: State, pod: Pod, numbers: Numbers, *, free: bool) -> Numb
 
 
 def _share(state: State, pod: Pod, numbers: Any, *, free: bool) -> Numbers:
-    size = len(state.columns.allocatable("cpu")[numbers])
-    total, weights = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    total: Any = 0
     for resource, column, asked in (
         ("cpu", CPU_SCORED, pod.requests.scored_cpu),
         ("memory", MEMORY_SCORED, pod.requests.scored_memory),
     ):
         capacity = state.columns.allocatable(resource)[numbers]
         requested = np.minimum(state.column(column)[numbers] + asked, capacity)
-        known = capacity > 0
-        amount = capacity - requested if free else requested
-        total += np.where(known, amount * 100 // np.maximum(capacity, 1), 0)
-        weights += known
-    result: Numbers = total // np.maximum(weights, 1)
+        amount = capacity - requested if free else requested  # 0 where nothing is known
+        total = total + amount * 100 // state.columns.divisor(resource)[numbers]
+    result: Numbers = total // state.columns.divisor("cpu", "memory")[numbers]
     return result
 
 
@@ -74,13 +71,10 @@ def balanced_allocation(state: State, pod: Pod, numbers: Numbers) -> Numbers | N
 
 def _balance(state: State, asked: dict[str, int], numbers: Any) -> Numbers:
     parts: list[NDArray[np.float64]] = []
-    known: list[NDArray[np.bool_]] = []
     for resource in ("cpu", "memory"):
-        capacity = state.columns.allocatable(resource)[numbers]
         requested = state.column(resource)[numbers] + asked.get(resource, 0)
-        known.append(capacity > 0)
-        parts.append(np.minimum(requested / np.maximum(capacity, 1), 1.0))
-    both = known[0] & known[1]
-    deviation = np.where(both, np.abs(parts[0] - parts[1]) / 2, 0.0)
+        parts.append(np.minimum(requested / state.columns.divisor(resource)[numbers], 1.0))
+    deviation = np.abs(parts[0] - parts[1]) / 2
+    deviation[state.columns.divisor("cpu", "memory")[numbers] < 2] = 0.0  # one of them is unknown
     result: Numbers = ((1 - deviation) * 100).astype(np.int64)
     return result

@@ -51,7 +51,7 @@ def included(state: State, pod: Pod, constraint: SpreadConstraint) -> Mask:
 def labelled(state: State, constraints: tuple[SpreadConstraint, ...]) -> Mask:
     mask = state.columns.everywhere()
     for constraint in constraints:
-        mask &= state.columns.label(constraint.topology_key).ids >= 0
+        mask &= state.columns.label(constraint.topology_key).known
     return mask
 
 

@@ -37,7 +37,6 @@ def preflight(
     active launcher pods of the VMI, `source_pod` the one in which it runs, `source_node` its node.
     """
     own = [item for item in migrations if _about(item, vmi)]
-    selector = added_node_selector or {}
     return (
         _phase(vmi),
         *_source(source_node, source_pod),
@@ -48,10 +47,30 @@ def preflight(
         _backup(vmi),
         _hotplug(vmi),
         _target_pod(vmi, kubevirt, source_node, source_pod),
-        _collisions(vmi, kubevirt, source_node, source_pod, selector),
-        _cpu_vendor(selector),
+        *selector_checks(
+            vmi,
+            kubevirt=kubevirt,
+            source_pod=source_pod,
+            source_node=source_node,
+            added_node_selector=added_node_selector or {},
+        ),
         _eviction(vmi, kubevirt),
         _rollout(kubevirt),
+    )
+
+
+def selector_checks(
+    vmi: KubernetesObject,
+    *,
+    kubevirt: KubernetesObject,
+    source_pod: KubernetesObject | None,
+    source_node: KubernetesObject | None,
+    added_node_selector: Mapping[str, str],
+) -> tuple[Check, ...]:
+    """Those of `preflight` that depend on where the migration is sent."""
+    return (
+        _collisions(vmi, kubevirt, source_node, source_pod, added_node_selector),
+        _cpu_vendor(added_node_selector),
     )
 
 

@@ -17,13 +17,20 @@ Mask = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: `known` is kept once it is asked for
 class LabelColumn:
     """One label over all nodes: `ids[n]` indexes `values`; a node without the label has -1."""
 
     ids: NDArray[np.int64]
     values: tuple[str, ...]
     _outside: dict[int, Any] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def known(self) -> Mask:
+        """The nodes that have the label. Read-only."""
+        mask: Mask = self.ids >= 0
+        mask.flags.writeable = False
+        return mask
 
     def where(self, accepts: Callable[[str | None], bool]) -> Mask:
         """The nodes with an accepted value (None: no label); asks once for each distinct value."""
@@ -73,6 +80,9 @@ class NodeColumns:
             if node.taints:
                 self.tainted.setdefault(node.taints, []).append(number)
         self._labels: dict[str, LabelColumn] = {}
+        self._domains: dict[str, dict[str, int]] = {}
+        self._divisors: dict[tuple[str, ...], Numbers] = {}
+        self._spread: dict[str, Numbers] = {}
         self._resources: dict[str, Numbers] = {}
 
     def __len__(self) -> int:
@@ -88,6 +98,14 @@ class NodeColumns:
             column = self._labels[key] = LabelColumn(ids=ids, values=values)
         return column
 
+    def domains(self, key: str) -> Mapping[str, int]:
+        """Node names to the numbers of their values of a label; -1 where a node lacks it."""
+        known = self._domains.get(key)
+        if known is None:
+            known = dict(zip(self.names, self.label(key).ids.tolist(), strict=True))
+            self._domains[key] = known
+        return known
+
     def allocatable(self, resource: str) -> Numbers:
         """Allocatable of a resource, 0 if a node has none; cpu in milli, else whole units."""
         column = self._resources.get(resource)
@@ -96,9 +114,28 @@ class NodeColumns:
             column = self._resources[resource] = np.array(amounts, dtype=np.int64)
         return column
 
-    def holders(self, image: str) -> Mapping[int, int]:
-        """The nodes (by number) that have an image of that name, with its bytes."""
-        return self._images.get(image, {})
+    def divisor(self, *resources: str) -> Numbers:
+        """What to divide by: `allocatable` of one resource, or how many of several are above 0.
+
+        1 instead of 0.
+        """
+        column = self._divisors.get(resources)
+        if column is None:
+            amounts = np.array([self.allocatable(resource) for resource in resources])
+            total = amounts[0] if len(amounts) == 1 else np.count_nonzero(amounts > 0, axis=0)
+            column = self._divisors[resources] = np.maximum(total, 1)
+        return column
+
+    def image_bytes(self, image: str) -> Numbers:
+        """Bytes of an image on each node, times the share of the nodes that have it; whole."""
+        column = self._spread.get(image)
+        if column is None:
+            column = np.zeros(len(self.nodes), dtype=np.int64)
+            holders = self._images.get(image, {})
+            for number, size in holders.items():
+                column[number] = int(size * (len(holders) / len(self.nodes)))
+            self._spread[image] = column
+        return column
 
     @cached_property
     def _images(self) -> dict[str, dict[int, int]]:

@@ -125,13 +125,12 @@ def _sorted_holds(holds: Iterable[Hold]) -> tuple[Hold, ...]:
 
 def _rules(board: Board, steps: Sequence[Step]) -> tuple[RuleState, ...]:
     rules = board.facts.rules
-    first = [rule.breaches(board.places(rule.members)) for rule in rules]
+    begin = board.occupancy
+    first = [rule.breaches(begin) for rule in rules]
     touched = {number for step in steps for number in board.transit.rules_over(step.vm)}
-    ends = _ends(board.occupancy, steps)
+    end = {**begin, **_ends(begin, steps)}
     last = [
-        rule.breaches({**board.places(rule.members), **_of(rule.members, ends)})
-        if number in touched
-        else first[number]
+        rule.breaches(end) if number in touched else first[number]
         for number, rule in enumerate(rules)
     ]
     return tuple(
@@ -155,7 +154,3 @@ def _ends(occupancy: Occupancy, steps: Sequence[Step]) -> Occupancy:
         held = ends.get(step.vm, occupancy.get(step.vm, frozenset()))
         ends[step.vm] = held - {step.source} | {step.node}
     return ends
-
-
-def _of(members: frozenset[NamespacedName], ends: Occupancy) -> Occupancy:
-    return {vm: ends[vm] for vm in members if vm in ends}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import condition_of
-from gitbot.kubevirt.preflight import preflight
+from gitbot.kubevirt.preflight import preflight, selector_checks
 from gitbot.model.diagnosis import Check, Outcome, passed, warned
 from gitbot.planner.board import Board
 from gitbot.planner.step import Obstacle, Step
@@ -32,17 +32,26 @@ _HINTS = {
 def kubevirt_checks(
     board: Board, vm: NamespacedName, selector: Mapping[str, str] | None = None
 ) -> tuple[Check, ...]:
-    instance = board.transit.instances[vm]
-    pods = [pod for pod in (instance.source_pod, *instance.others) if pod is not None]
-    return preflight(
-        board.facts.vmis[vm],
-        kubevirt=board.transit.instances.kubevirt,
-        migrations=board.facts.migrations_of(vm),
-        source_pod=instance.source_pod,
-        source_node=board.facts.nodes.get(instance.node),
-        added_node_selector=selector,
-        pods=pods,
+    facts, instance = board.facts, board.transit.instances[vm]
+    vmi, kubevirt = facts.vmis[vm], board.transit.instances.kubevirt
+    source, node = instance.source_pod, facts.nodes.get(instance.node)
+    known = facts.checked.get(vm)
+    if known is None:
+        known = facts.checked[vm] = preflight(
+            vmi,
+            kubevirt=kubevirt,
+            migrations=facts.migrations_of(vm),
+            source_pod=source,
+            source_node=node,
+            pods=[pod for pod in (source, *instance.others) if pod is not None],
+        )
+    if not selector:
+        return known
+    sent = selector_checks(
+        vmi, kubevirt=kubevirt, source_pod=source, source_node=node, added_node_selector=selector
     )
+    by_name = {check.name: check for check in sent}
+    return tuple(by_name.get(check.name, check) for check in known)
 
 
 def refused(board: Board, vm: NamespacedName) -> Obstacle | None:

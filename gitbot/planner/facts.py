@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.rule_check import rules_by_vm
@@ -12,6 +12,7 @@ from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, 
 from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
+from gitbot.model.diagnosis import Check
 from gitbot.model.grouping import grouped
 from gitbot.model.plan import NodeRef, VmRef
 from gitbot.model.problem import PlacementProblem, Target
@@ -31,6 +32,8 @@ class ProblemIndex:
     moving: Mapping[NamespacedName, tuple[str, str]]
     migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
     copies: Copies
+    checked: dict[NamespacedName, tuple[Check, ...]] = field(default_factory=dict)
+    """KubeVirt's checks of each VM that was asked about, wherever it is sent."""
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> ProblemIndex:

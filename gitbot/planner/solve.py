@@ -186,7 +186,9 @@ def _by_choice(board: Board, task: Task) -> list[NamespacedName]:
     """VMs with the fewest choices first, then the largest, then by name."""
     facts = board.facts
     left = _left(board.occupancy, task)
-    ranks = [(int(board.asked(vm, task.wishes[vm]).sum()), -facts.memory(vm), vm) for vm in left]
+    ranks = [
+        (np.count_nonzero(board.asked(vm, task.wishes[vm])), -facts.memory(vm), vm) for vm in left
+    ]
     return [vm for _, _, vm in sorted(ranks)]
 
 

@@ -184,7 +184,10 @@ class _Knots:
         return freed
 
     def _too_full(self, vm: NamespacedName, node: str) -> bool:
-        return any(item.plugin not in _TERMS for item in self.sky.check(self._pod(vm), node))
+        pod = self._pod(vm)
+        if self.sky.fits(pod, node):
+            return False
+        return any(item.plugin not in _TERMS for item in self.sky.check(pod, node))
 
     def _pod(self, vm: NamespacedName) -> Pod:
         return self.board.transit.target_pod(vm)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import resource
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 
 from gitbot.constraints.replay import replay
 from gitbot.planner import make_plan
-from tests.bench.bench_maintenance import timed
+from tests.bench.bench_maintenance import parsed, timed
 from tests.bench.instance import Outcome, moves_of, problem
 from tests.bench.instances import maintenance
 from tests.bench.peers.greedy import greedy
@@ -41,6 +42,7 @@ class Point:
     planned: float
     replayed: float
     peer: float
+    memory: int  # MiB that the process has taken at most until then, the objects included
 
     @property
     def work(self) -> float:
@@ -51,6 +53,7 @@ class Point:
 def measured(nodes: int, vms_a_node: int) -> Point:
     case = maintenance(nodes, vms_a_node=vms_a_node)
     asked = problem(case)
+    parsed(asked)
     plan, planned = timed(lambda: make_plan(asked))
     findings, replayed = timed(lambda: replay(asked, plan))
     assert not findings, findings[0]
@@ -64,6 +67,7 @@ def measured(nodes: int, vms_a_node: int) -> Point:
         planned=planned,
         replayed=replayed,
         peer=peer,
+        memory=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     )
 
 
@@ -84,7 +88,8 @@ def figures(most: int = MOST, plot: Path | None = None) -> Iterator[Figure]:
         points.append(point)
         yield Figure(
             what=f"growth: {nodes:,} nodes, {point.vms:,} VMs, {point.moves:,} moves: "
-            f"planned in {ms(point.planned)}, replayed in {ms(point.replayed)}",
+            f"planned in {ms(point.planned)}, replayed in {ms(point.replayed)}, "
+            f"{point.memory:,} MiB",
             gitbot=ms(point.planned + point.replayed),
             peer=f"{ms(point.peer)} (best fit on numpy)",
         )
