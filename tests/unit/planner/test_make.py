@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
 from gitbot.model.problem import HealRule, MoveVms, Reservation
 from tests.doubles.problems import ZONE, named, node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, held, move, moved, planned, spread
@@ -200,12 +202,19 @@ def test_one_large_vm_makes_room_for_several_healings() -> None:
         for number, on in enumerate(("b1", "b1", "c1"))
     ]
     case = problem(
-        [node(f"{zone}1", zone=zone, memory="24Gi") for zone in "abc"] + residents,
+        [*(node(f"{zone}1", zone=zone, memory="24Gi") for zone in "abc"), *residents],
         goals=[HealRule(request=request(ref.name), rule=ref) for ref in refs],
     )
-    for app in apps:
-        case = spread(case, app=app)
-    rules = (replace(rule, ref=ref) for rule, ref in zip(case.rules, refs, strict=True))
-    plan = planned(replace(case, rules=tuple(rules)))
+    instances = Instances(case.snapshot)
+    rules = tuple(
+        zone_anti_affinity(
+            instances,
+            ref=ref,
+            namespace="default",
+            selector={"matchLabels": {"app": ref.name}},
+        )
+        for ref in refs
+    )
+    plan = planned(replace(case, rules=rules))
     assert sorted(move.vm.name for move in plan.moves) == ["large", "one-0", "three-0", "two-0"]
     assert not plan.holds
