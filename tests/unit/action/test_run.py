@@ -142,7 +142,8 @@ def test_a_request_from_check_to_merge_to_apply(
     assert digest[7:19] in runner.summary.read_text()
     reports = Path(runner.output("reports"))
     assert sorted(path.name for path in reports.iterdir()) == [
-        *("comment.md", "findings.sarif", "junit.xml", "plan.json", "report.html"),
+        *("comment.md", "findings.sarif", "iberia-pull-1.html"),
+        *("junit.xml", "plan.json", "report.html"),
     ]
     forge(clone, "merge", "1", "--as", "ana")
     process = runner.start(clone, "apply", **where)
