@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gitbot import __version__
+from gitbot.wiring import ShippedTexts
 
 if TYPE_CHECKING:
     from gitbot.model.findings import Finding
@@ -48,10 +49,9 @@ def shown_findings(findings: Sequence[Finding], output: str, *, version: str = "
         case "json":
             return reports.json_findings(findings)
         case "sarif":
-            from gitbot.wiring.workspace import meanings  # noqa: PLC0415 - SARIF alone
-
+            meanings = ShippedTexts().meanings()["findings.tsv"]
             docs = os.environ.get("GITBOT_DOCS", "")
-            return reports.sarif(findings, version=version, meanings=meanings(), docs=docs)
+            return reports.sarif(findings, version=version, meanings=meanings, docs=docs)
         case "junit":
             return reports.junit(findings)
         case "github":

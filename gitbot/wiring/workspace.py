@@ -108,11 +108,6 @@ def shipped(label: str = "") -> Shipped:
     return Shipped(policies=policies, templates=texts.templates())
 
 
-def meanings() -> str:
-    """What every code of a finding means: code, page and meaning in columns."""
-    return ShippedTexts().meanings()["findings.tsv"]
-
-
 def base_branch(repository: Repository, *, name: str, cluster: str) -> BaseBranch:
     from gitbot.workflows.base_branch import BaseBranch  # noqa: PLC0415 - no planner for `lint`
 
