@@ -58,13 +58,14 @@ def _declared(context: click.Context, kind: str) -> Iterable[tuple[str, str]]:
 
 def _requests(context: click.Context) -> Iterable[str]:
     from gitbot.execution.requests import fold_requests  # noqa: PLC0415
+    from gitbot.model.request_id import MigrationRequestId  # noqa: PLC0415
     from gitbot.wiring.tips import ledger_of_clone  # noqa: PLC0415
     from gitbot.wiring.workspace import repository_here  # noqa: PLC0415
 
     ledger = ledger_of_clone(repository_here(find_root(Path.cwd())))
     yield from fold_requests(ledger, _cluster(context))
     for namespace, name in _declared(context, "MigrationRequest"):
-        yield f"request/{namespace}/{name}"
+        yield str(MigrationRequestId(namespace=namespace, name=name))
 
 
 def _in_snapshot(context: click.Context, kind: str) -> Iterable[tuple[str, str]]:

@@ -14,7 +14,7 @@ from gitbot.model.instants import Interval
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import EmptyNodes, Goal, PlacementProblem
-from gitbot.model.request_id import DrainId, parse_request_id
+from gitbot.model.request_id import DrainId, ReturnId, parse_request_id
 from gitbot.planner import Copies
 from gitbot.reports import Ahead, Conditions, Outlook
 
@@ -89,7 +89,7 @@ def _open(
             intents, window, now=problem.now, zone=zone, occurrence=known.occurrence.id
         )
         return found.open if found is not None else None
-    if not window or goal.request.id.startswith("return/"):
+    if not window or isinstance(known, ReturnId):
         return None
     following = (item for item in goal.request.allowed if item.end > problem.now)
     return next(following, None)

@@ -26,8 +26,10 @@ EXAMPLES: list[dict[str, Any]] = [
     if path.parent.name != "configuration"
     for document in read_documents(path.read_bytes(), str(path))[0]
 ]
+CALENDARS = {f"intents/prod/{path.name}": path.read_bytes() for path in VALID.rglob("*.ics")}
 # Kinds of mistakes that no JSON Schema can know: other documents, the calendar, the configuration.
 ONLY_THE_READER = {
+    "intents/calendar-file",
     "intents/unknown-window",
     "intents/time-zone",
     "intents/interval",
@@ -79,7 +81,7 @@ def paths(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
 def read(document: dict[str, Any]) -> tuple[IntentSet, tuple[Finding, ...]]:
     folder = "gitbot/" if document.get("kind") == "PlacementProposal" else ""
     data = write_document(document).encode()
-    return read_intents({f"intents/prod/{folder}a.yaml": data}, SETTINGS, "prod")
+    return read_intents({f"intents/prod/{folder}a.yaml": data, **CALENDARS}, SETTINGS, "prod")
 
 
 @st.composite

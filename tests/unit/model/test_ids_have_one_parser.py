@@ -31,6 +31,7 @@ NO_IDS = {
     "published/ledger_lines.py": "the path of a ledger file",
     "reports/findings.py": "codes of findings",
     "snapshot/value.py": "apiVersion",
+    "workflows/author/run.py": "the branch of a pull request",
 }
 
 
