@@ -33,10 +33,11 @@ from gitbot.documents.fields import (
 )
 from gitbot.documents.formats import amount, branch_name, is_github_repository, repository_path
 from gitbot.model.findings import Finding, has_errors, sort_key
+from gitbot.model.names import CONFIGURATION_FILE, ApiVersion
 from gitbot.model.problem import Limits
 
 KIND = "Configuration"
-DESCRIPTION = "The configuration of gitbot: .gitbot.yaml at the root of the repository."
+DESCRIPTION = f"The configuration of gitbot: {CONFIGURATION_FILE} at the root of the repository."
 
 Branch = Annotated[
     str,
@@ -48,6 +49,8 @@ RepositoryPath = Annotated[
     str, AfterValidator(repository_path), Field(min_length=1), WithJsonSchema(schemas.PATH)
 ]
 NamespacePattern = Annotated[str, Field(pattern=r"^[a-z0-9*-]{1,63}$")]
+Pack = Literal["default", "hygiene", "kubevirt", "safety", "tenancy"]
+DEFAULT_PACKS: tuple[Pack, ...] = ("default",)
 Share = Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -89,6 +92,9 @@ class ClusterSettings(Value):
     )
     limits: LimitSettings = Field(
         default=LimitSettings.model_construct(), description="How many migrations may run at once."
+    )
+    one_zone_at_a_time: bool = Field(
+        default=False, description="Windows of two zones that are open together are errors."
     )
 
     @property
@@ -206,7 +212,9 @@ class Settings(Value):
     manifests: tuple[ManifestSettings, ...] = Field(
         default=(), strict=False, description="Where VM manifests live, for drift checks."
     )
-
+    packs: tuple[Pack, ...] = Field(
+        default=DEFAULT_PACKS, strict=False, description="The policy packs of gitbot in force."
+    )
     owners: tuple[OwnerSettings, ...] = Field(
         default=(),
         strict=False,
@@ -222,6 +230,11 @@ class Settings(Value):
         """Whether the file leaves the mode to the default."""
         return "mode" not in self.model_fields_set
 
+    def owner_name(self, namespace: str) -> str:
+        """The teams of the last owner of a namespace, else its first path; "" for no owner."""
+        owning = [item for item in self.owners if item.owns(namespace)]
+        return owning[-1].paths[0] if owning else ""
+
     def cluster(self, name: str) -> ClusterSettings | None:
         return next((cluster for cluster in self.clusters if cluster.name == name), None)
 
@@ -233,7 +246,7 @@ class _ConfigurationMetadata(Value):
 
 
 class _Configuration(Value):
-    api_version: Literal["placement.gitbot.dev/v1alpha1"]
+    api_version: ApiVersion
     kind: Literal["Configuration"]
     metadata: _ConfigurationMetadata = Field(
         default=_ConfigurationMetadata.model_construct(), description="Name, labels, annotations."

@@ -6,12 +6,16 @@ import gc
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from gitbot.cli.main import COLLECT_AFTER
 
 HERE = Path(__file__).parent
 pytest_plugins = ("tests.controlplane.fixtures", "tests.controlplane.kubevirt.fixtures")
 
+# A law holds however slow the machine is: an example has no deadline.
+settings.register_profile("gitbot", deadline=None)
+settings.load_profile("gitbot")
 
 UNCOUNTED = ("laws", "recordings", "faults", "scenarios")
 """Coverage counts what the tests of the rooms reach. Random laws and whole stories run the same

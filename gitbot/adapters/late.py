@@ -55,11 +55,19 @@ class LateCluster:
     def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
         self._cluster().patch_node_labels(node, labels)
 
-    def set_unschedulable(self, node: str, unschedulable: bool) -> None:
-        self._cluster().set_unschedulable(node, unschedulable)
+    def set_unschedulable(
+        self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
+    ) -> None:
+        self._cluster().set_unschedulable(node, unschedulable, labels)
 
     def hold_flag(self) -> str | None:
         return self._cluster().hold_flag()
 
     def set_hold_flag(self, reason: str | None) -> None:
         self._cluster().set_hold_flag(reason)
+
+    def ledger_anchor(self) -> str | None:
+        return self._cluster().ledger_anchor()
+
+    def set_ledger_anchor(self, head: str) -> None:
+        self._cluster().set_ledger_anchor(head)

@@ -1,6 +1,6 @@
 """Progress on stderr: nothing for two seconds, then one line that changes.
 
-A log gets a whole line every ten seconds instead.
+A log gets a whole line every ten seconds instead, and every minute while nothing changes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from gitbot.adapters.signals import Stop, stop_on_signals
 
 _FIRST, _REFRESH = 2.0, 0.5  # seconds, on a terminal
 _LOGGED = 10.0  # seconds between lines in a log
+_SAME = 60.0  # seconds between lines in a log that say the same
 _CLEAR = "\r\x1b[K"
 
 
@@ -30,6 +31,7 @@ class StderrProgress:
         self._moves = 0
         self._line = threading.Lock()
         self._shown = False
+        self._logged = ("", 0.0)  # the last line of a log, and when
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._write, daemon=True)
 
@@ -37,10 +39,15 @@ class StderrProgress:
         """The next stage; "" takes the line away, for others who write to stderr."""
         with self._line:
             self._stage, self._moves = stage, 0
-            if self._shown and not stage:
-                self._stream.write(_CLEAR)
-                self._stream.flush()
-                self._shown = False
+            if not stage:
+                self._clear()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Others write whole lines while this lasts; then the line comes again."""
+        with self._line:
+            self._clear()
+            yield
 
     def planned(self, moves: int) -> None:
         self._moves = max(self._moves, moves)
@@ -68,16 +75,33 @@ class StderrProgress:
         pause = _FIRST if self._terminal else _LOGGED
         while not self._over.wait(pause):
             with self._line:
-                if self._stage and not self._over.is_set():
+                if self._stage and not self._over.is_set() and self._is_news():
                     self._stream.write(self._text())
                     self._stream.flush()
                     self._shown = self._terminal
             pause = _REFRESH if self._terminal else _LOGGED
 
+    def _clear(self) -> None:
+        if self._shown:
+            self._stream.write(_CLEAR)
+            self._stream.flush()
+            self._shown = False
+
+    def _is_news(self) -> bool:
+        """Whether a log lacks this line; a terminal shows the seconds."""
+        what, now = self._what(), time.monotonic()
+        last, at = self._logged
+        if not self._terminal and what == last and now - at < _SAME:
+            return False
+        self._logged = (what, now)
+        return True
+
+    def _what(self) -> str:
+        return f"{self._stage}{f', {self._moves} moves so far' if self._moves else ''}"
+
     def _text(self) -> str:
-        moves = f", {self._moves} moves so far" if self._moves else ""
         seconds = int(time.monotonic() - self._began)
-        text = f"{self._stage}{moves}, {seconds} s"
+        text = f"{self._what()}, {seconds} s"
         if self.stopped():
             text = f"ending with the plan so far ({text}); once more to end at once"
         return f"{_CLEAR}{text}" if self._terminal else f"{text}\n"

@@ -58,11 +58,17 @@ class PublishedCluster:
     def patch_node_labels(self, node: str, labels: object) -> None:
         raise ClusterError(f"{_UNREACHED}: {node}")
 
-    def set_unschedulable(self, node: str, unschedulable: bool) -> None:
+    def set_unschedulable(self, node: str, unschedulable: bool, labels: object) -> None:
         raise ClusterError(f"{_UNREACHED}: {node}")
 
     def hold_flag(self) -> str | None:
         return None
 
     def set_hold_flag(self, reason: str | None) -> None:
+        raise ClusterError(_UNREACHED)
+
+    def ledger_anchor(self) -> str | None:
+        return None
+
+    def set_ledger_anchor(self, head: str) -> None:
         raise ClusterError(_UNREACHED)

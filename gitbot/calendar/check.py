@@ -12,6 +12,7 @@ from gitbot.calendar.schedule import Schedule
 from gitbot.calendar.text import format_duration
 from gitbot.calendar.zones import LocalKind, resolve
 from gitbot.model.findings import Severity
+from gitbot.model.names import CONFIGURATION_FILE
 
 FIRST_YEAR = 2000
 LAST_YEAR = 2199
@@ -76,7 +77,7 @@ def _field_problems(schedule: Schedule) -> Iterator[Problem]:
             "timeZone",
             "missing-zone",
             "found no time zone, expected an IANA name such as Europe/Madrid",
-            "give timeZone here, or for the cluster in .gitbot.yaml",
+            f"give timeZone here, or for the cluster in {CONFIGURATION_FILE}",
         )
     problem = check_rule(schedule.recurrence) if schedule.recurrence else ""
     if problem:
@@ -108,6 +109,9 @@ def _fixed_problems(schedule: Schedule) -> Iterator[Problem]:
             "start-repeated",
             f"{start} occurs twice in {schedule.time_zone}: the first counts",
         )
+    first = schedule.start.date()
+    if first not in schedule.exclude and (why := schedule.left_out(first)):
+        yield _error("excludeCalendar", "never-occurs", f"{first}: {why}")
     for index, day in enumerate(schedule.exclude):
         if day == schedule.start.date():
             yield _error(
@@ -119,8 +123,7 @@ def _fixed_problems(schedule: Schedule) -> Iterator[Problem]:
 
 def _recurrence_problems(schedule: Schedule) -> Iterator[Problem]:
     moments = _moments(schedule)
-    excluded = frozenset(schedule.exclude)
-    checked = [local for local in moments if local.date() not in excluded]
+    checked = [local for local in moments if not schedule.left_out(local.date())]
     kinds = [(local, *resolve(local, schedule.time_zone)) for local in checked]
     real = [(local, start) for local, start, kind in kinds if kind is not LocalKind.SKIPPED]
     if not real:

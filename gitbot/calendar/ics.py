@@ -137,7 +137,7 @@ def read_calendar(data: bytes) -> tuple[tuple[Holiday, ...], tuple[FileProblem, 
     if not 0 < len(events) <= MOST_EVENTS or len(events) != len(lines):
         found = f"found {len(events) or 'no'} whole events, expected 1 to {MOST_EVENTS}"
         found += f" and one for each of {len(lines)} BEGIN:VEVENT" if lines else ""
-        hint = "export the calendar again, or remove spec.calendar"
+        hint = "export the calendar again, or remove the field that names it"
         return (), (FileProblem(line=1, code="calendar/file", message=found, hint=hint),)
     holidays, problems = list[Holiday](), list[FileProblem]()
     for line, event in zip(lines, events, strict=True):

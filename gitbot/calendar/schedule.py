@@ -6,14 +6,16 @@ repeated local times counts; an occurrence in a gap is dropped; a fixed start in
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
+from gitbot.calendar.ics import Holiday
 from gitbot.calendar.recurrence import expand
 from gitbot.calendar.text import format_duration
-from gitbot.calendar.zones import LocalKind, local_text, resolve
+from gitbot.calendar.zones import LocalKind, clock_time, day_start, local_text, resolve
 from gitbot.model.instants import Interval, compact_instant, format_instant
 
 MAX_OCCURRENCES = 10_000
@@ -26,8 +28,8 @@ _DAY = 86400
 class Schedule:
     """When something is open, as written: a local start without offset, and an IANA zone.
 
-    `recurrence` is an RRULE ("" for once); `exclude` lists local dates whose occurrences are left
-    out.
+    `recurrence` is an RRULE ("" for once). An occurrence is left out if its local date is in
+    `exclude`, or if one of the `holidays` touches that day.
     """
 
     start: datetime
@@ -35,6 +37,30 @@ class Schedule:
     duration: int
     recurrence: str = ""
     exclude: tuple[date, ...] = ()
+    holidays: tuple[Holiday, ...] = ()
+
+    def left_out(self, day: date) -> str:
+        """Why nothing opens on a day, "" if nothing forbids it."""
+        if day in self.exclude:
+            return "the day is excluded"
+        if not self.holidays:
+            return ""
+        return _holidays(self.holidays, self.time_zone, day.year).get(day, "")
+
+
+@functools.lru_cache(maxsize=1024)
+def _holidays(holidays: tuple[Holiday, ...], zone: str, year: int) -> Mapping[date, str]:
+    """The days of a year that an event touches, each with why it is left out."""
+    after, before = (day_start(f"{each}-01-01", zone) for each in (year, year + 1))
+    found: dict[date, str] = {}
+    for holiday in holidays:
+        why = "the day is excluded" + (f": {holiday.summary}" if holiday.summary else "")
+        for time in holiday.times(zone, after=after, before=before):
+            first = clock_time(max(time.start, after), zone).date()
+            last = clock_time(min(time.end, before) - 1, zone).date()
+            for number in range((last - first).days + 1):
+                found.setdefault(first + timedelta(days=number), why)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -88,12 +114,20 @@ def starts(schedule: Schedule) -> Iterator[int]:
 def locals_of(schedule: Schedule) -> Iterator[datetime]:
     """Naive local times of all occurrences that are not excluded, including dropped ones."""
     excluded = frozenset(schedule.exclude)
+    years: dict[int, Mapping[date, str]] = {}
     moments: Iterator[datetime]
     if schedule.recurrence:
         moments = expand(schedule.recurrence, schedule.start, schedule.time_zone)
     else:
         moments = iter((schedule.start,))
-    return itertools.filterfalse(lambda moment: moment.date() in excluded, moments)
+
+    def left_out(moment: datetime) -> bool:
+        day = moment.date()
+        if schedule.holidays and day.year not in years:
+            years[day.year] = _holidays(schedule.holidays, schedule.time_zone, day.year)
+        return day in excluded or day in years.get(day.year, ())
+
+    return itertools.filterfalse(left_out, moments)
 
 
 def occurrence_words(occurrence: Occurrence, zone: str, *, now: int) -> str:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from gitbot.cli.checking import colour
 from gitbot.cli.options import ClusterAccess, cluster_options, load_snapshot
-from gitbot.cli.running import pick_cluster, say
+from gitbot.cli.running import colour, pick_cluster, say
 from gitbot.cli.showing import shown
 from gitbot.wiring import find_root
 

@@ -10,11 +10,14 @@ import click
 
 from gitbot.cli.checking import ask_ledger, texts_of
 from gitbot.cli.options import (
+    LISTED,
     ClusterAccess,
+    cluster_options,
     load_snapshot,
     now_option,
     output_option,
     read_instant,
+    scope_options,
 )
 from gitbot.cli.running import pick_cluster, say
 from gitbot.cli.showing import document_text
@@ -25,6 +28,9 @@ from gitbot.wiring import find_root
 if TYPE_CHECKING:
     from gitbot.calendar import Appointment
     from gitbot.intents import NodesSpec
+    from gitbot.intents.agenda import Agenda
+    from gitbot.kubernetes.selectors import Scope
+    from gitbot.published import PublishedCalendar
     from gitbot.workflows.revision import Revision
 
 _DAY = 86_400
@@ -36,25 +42,20 @@ _LONGEST = 3_660 * _DAY
 @click.command("calendar")
 @click.option("--from", "after", metavar="TIME", help="Show from this day or time on.")
 @click.option("--until", metavar="TIME", help="Default: 31 days later; with -o ics a year.")
-@click.option("-n", "--namespace", default="", metavar="NAME", help="Only what concerns its VMs.")
+@scope_options
 @click.option("--cluster", default="", metavar="NAME", help="Which cluster of the configuration.")
 @click.option("--rev", default="", metavar="REV", help="Read this revision, not the working tree.")
-@click.option(
-    "--snapshot",
-    multiple=True,
-    metavar="FILE",
-    help="Count the nodes that a selector selects in this snapshot.",
-)
-@output_option(("table", "wide", "json", "ics"), "table")
+@cluster_options
+@output_option((*LISTED, "ics"), "table")
 @now_option
 def calendar(
     *,
     after: str | None,
     until: str | None,
-    namespace: str,
+    scope: Scope,
     cluster: str,
     rev: str,
-    snapshot: tuple[str, ...],
+    access: ClusterAccess,
     output: str,
     now: int,
 ) -> int:
@@ -62,7 +63,8 @@ def calendar(
 
     The times are those of each schedule's own zone; the month is in the cluster's. A day alone, as
     2026-12-06, begins at its midnight in the cluster's zone. -o wide and json list every opening,
-    the table the next of each. Reads no cluster.
+    the table the next of each. Reads no cluster, unless --snapshot, --context or --kubeconfig name
+    one: then it counts the nodes that a window's selector selects there.
     """
     root = find_root(Path.cwd())
     revision = _revision(root, rev, cluster)
@@ -74,26 +76,38 @@ def calendar(
     from gitbot.workflows.past import past_of  # noqa: PLC0415
 
     ledger = ask_ledger(root, now=now, human=output in ("table", "wide"))
+    past = past_of(ledger, revision.cluster)
     agenda = Agenda(
         intents=revision.intents,
         zone=revision.zone,
         announce=revision.settings.proposals.announce,
-        namespace=namespace,
-        cancelled=past_of(ledger, revision.cluster).cancelled,
-        count=_counting(revision, snapshot, now),
+        scope=scope,
+        cancelled=past.cancelled,
+        finished=past.finished,
+        count=_counting(revision, access, now),
     )
+    click.echo(
+        _shown(agenda, output, cluster=revision.cluster, now=now, span=(begin, end)), nl=False
+    )
+    return 0
+
+
+def _shown(
+    agenda: Agenda, output: str, *, cluster: str, now: int, span: tuple[int, int]
+) -> str | bytes:
+    begin, end = span
     events = agenda.events(after=begin, before=end)
-    if output == "json":
-        click.echo(_document(revision.cluster, events, now, (begin, end)), nl=False)
-        return 0
+    if output in ("json", "yaml"):
+        return document_text(_document(cluster, events, now, span), output)
+    if output == "name":
+        names = dict.fromkeys(f"{event.kind}/{event.name}" for event in events)
+        return "".join(f"{name}\n" for name in names)
     if output == "ics":
         from gitbot.calendar import calendar_file  # noqa: PLC0415 - keeps --help quick
 
-        click.echo(calendar_file(events, cluster=revision.cluster, now=now), nl=False)
-        return 0
+        return calendar_file(events, cluster=cluster, now=now)
     shown = events if output == "wide" else agenda.upcoming(now=begin)
-    click.echo(_table(shown, now) + _months(events, begin, end, zone), nl=False)
-    return 0
+    return _table(shown, now) + _months(events, begin, end, agenda.zone or "UTC")
 
 
 def _check_span(begin: int, end: int) -> None:
@@ -136,16 +150,17 @@ def _revision(root: Path, rev: str, cluster: str) -> Revision:
 
 
 def _counting(
-    revision: Revision, files: tuple[str, ...], now: int
+    revision: Revision, access: ClusterAccess, now: int
 ) -> Callable[[NodesSpec], int | None]:
-    """How many nodes of the snapshot's a window has; nobody knows without a snapshot."""
-    if not files:
+    """How many nodes a window has; nobody knows without a snapshot or a cluster that is named."""
+    if not (access.snapshots or access.context or access.kubeconfig):
         return lambda _nodes: None
     from gitbot.constraints.instances import Instances  # noqa: PLC0415 - keeps --help quick
     from gitbot.intents.compile import nodes_of  # noqa: PLC0415
 
-    access = ClusterAccess(snapshots=files, name=revision.cluster)
-    instances = Instances.of(load_snapshot(access, now=now))
+    configured = revision.settings.cluster(revision.cluster)
+    named = access.of(name=revision.cluster, context=configured.context if configured else "")
+    instances = Instances.of(load_snapshot(named, now=now))
     return lambda nodes: len(nodes_of(nodes, instances))
 
 
@@ -168,7 +183,7 @@ def _months(events: Collection[Appointment], begin: int, end: int, zone: str) ->
 
 def _document(
     cluster: str, events: Collection[Appointment], now: int, span: tuple[int, int]
-) -> str:
+) -> PublishedCalendar:
     from gitbot.calendar import appointment_words  # noqa: PLC0415 - keeps --help quick
     from gitbot.published import PublishedCalendar, published  # noqa: PLC0415
 
@@ -189,4 +204,4 @@ def _document(
         for event in events
     ]
     fields = {"cluster": cluster, "time": now, "from": span[0], "until": span[1], "events": items}
-    return document_text(published(fields, PublishedCalendar), "json")
+    return published(fields, PublishedCalendar)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot.cli.checking import FORMATS, Asked, asking_options, colour, run_check
+from gitbot.cli.checking import FORMATS, Asked, asking_options, run_check
 from gitbot.cli.options import fail_on_option, output_option
-from gitbot.cli.showing import shown
+from gitbot.cli.running import colour
+from gitbot.cli.showing import shown, whole_or_narrow
 from gitbot.errors import UsageError
 
 if TYPE_CHECKING:
@@ -71,12 +72,13 @@ def check(
     Exit code 1 for invalid intents, a policy that denies, a hold on a requested move, and a breach
     that the plan would add or make worse. A breach that was there before is a warning.
     """
+    whole_or_narrow(asked.scope, output)
     named = {"--pull-request": pull_request, "--head": head, "--merge-group": merge_group}
     results = _results(asked, named, publish=publish, human=output in ("table", "wide"))
     for result in results:
         if reports:
             _write_reports(result, reports)
-        click.echo(shown(result, output, colour=colour()), nl=False)
+        click.echo(shown(result, output, colour=colour(), scope=asked.scope), nl=False)
     return 1 if any(result.fails(on_warning=fail_on == "warning") for result in results) else 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -15,28 +14,32 @@ import click
 from click.core import ParameterSource
 
 from gitbot.cli.options import (
+    LISTED,
     ClusterAccess,
     at_option,
     cluster_options,
     load_snapshot,
     now_option,
+    scope_options,
 )
-from gitbot.cli.running import pick_cluster, say
+from gitbot.cli.running import age_of, pick_cluster, say
 from gitbot.errors import RepositoryError, SnapshotError, UsageError
 from gitbot.model.instants import format_instant
 from gitbot.model.names import CONFIGURATION_FILE, LIMIT_HARD_ANTI_AFFINITY
+from gitbot.model.watch import NOBODY, Onlooker
+from gitbot.model.words import nearest
 from gitbot.wiring import StderrProgress, find_root, read_plain_file, read_working_tree
 
 if TYPE_CHECKING:
+    from gitbot.kubernetes.selectors import Scope
     from gitbot.model.cluster import ClusterSnapshot
     from gitbot.model.ledger import Ledger
-    from gitbot.model.watch import Onlooker
     from gitbot.ports.repository import Repository
     from gitbot.workflows.check import CheckResult
     from gitbot.workflows.revision import Revision, Texts
 
 F = TypeVar("F", bound=Callable[..., Any])
-FORMATS = ("table", "wide", "json", "yaml", "markdown", "sarif", "junit", "github", "html")
+FORMATS = (*LISTED, "markdown", "sarif", "junit", "github", "html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,7 @@ class Asked:
     published: bool = False
     assume_plugins: tuple[str, ...] = ()
     at: int = 0  # the instant to judge, 0 for now
+    scope: Scope | None = None  # what is shown of the plan
 
 
 def asking_options(function: F) -> F:
@@ -82,6 +86,7 @@ def asking_options(function: F) -> F:
     @at_option
     @now_option
     @cluster_options
+    @scope_options
     @functools.wraps(function)
     def gather(**kwargs: Any) -> Any:
         source = click.get_current_context().get_parameter_source("now")
@@ -95,6 +100,7 @@ def asking_options(function: F) -> F:
             published=kwargs.pop("published"),
             assume_plugins=kwargs.pop("plugins"),
             at=kwargs.pop("at"),
+            scope=kwargs.pop("scope"),
         )
         if asked.published and asked.access.snapshots:
             raise click.UsageError("give --published or --snapshot, not both")
@@ -142,7 +148,7 @@ def _read_and_check(
     revision = trusted if before is None else read_change(texts, trusted)
     if any(map(stops, revision.findings)):
         return refused(revision)
-    ledger = ask_ledger(root, now=asked.now, base=asked.base, human=human)
+    ledger = ask_ledger(root, now=asked.now, base=asked.base, human=human, onlooker=progress)
     if asked.at:
         say(f"judged for {format_instant(asked.at)}, with the cluster of now", err=not human)
     evidence = Evidence(
@@ -233,11 +239,6 @@ def published_snapshot(repository: Repository, cluster: str, *, now: int) -> Clu
     return read_snapshot([(f"{branch}:{SNAPSHOT_FILE}", data)], now, cluster=cluster)
 
 
-def colour() -> bool:
-    """Colour only on a terminal, and never with NO_COLOR."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-
 def _texts(root: Path, repository: Repository | None, asked: Asked) -> tuple[Texts, Texts | None]:
     """What is checked, and the base. With both revisions: the result of merging them."""
     if repository is None:
@@ -287,11 +288,17 @@ def _at(repository: Repository, tree: str, *, commit: str) -> Texts:
 def _commit(repository: Repository, rev: str) -> str:
     commit = repository.resolve(rev)
     if commit is None:
-        raise UsageError(f"there is no revision {rev}", hint="git fetch, or see git branch -a")
+        from gitbot.wiring.tips import revisions_here  # noqa: PLC0415 - only for an error
+
+        near = nearest(rev, revisions_here(find_root(Path.cwd())))
+        hint = f"did you mean {near}?" if near else "git fetch, or see git branch -a"
+        raise UsageError(f"there is no revision {rev}", hint=hint)
     return commit
 
 
-def ask_ledger(root: Path, *, now: int, base: str = "", human: bool) -> Ledger:
+def ask_ledger(
+    root: Path, *, now: int, base: str = "", human: bool, onlooker: Onlooker = NOBODY
+) -> Ledger:
     """The forge's ledger. The first line that is printed says if it, or `base`, may be old.
 
     That line goes to standard output for people (`human`), to standard error beside a document.
@@ -299,8 +306,9 @@ def ask_ledger(root: Path, *, now: int, base: str = "", human: bool) -> Ledger:
     from gitbot.wiring.tips import ask_forge  # noqa: PLC0415 - Git only where used
 
     asked = ask_forge(root)
+    onlooker.begins("")  # whole lines may follow
     if asked.stale:
-        say(f"{_age(asked.ledger, now)}: {asked.stale}", err=not human)
+        say(f"{age_of(asked.ledger, now)}: {asked.stale}", err=not human)
     elif base and base in (asked.base_branch, f"origin/{asked.base_branch}"):
         from gitbot.wiring.workspace import repository_here  # noqa: PLC0415
 
@@ -309,13 +317,3 @@ def ask_ledger(root: Path, *, now: int, base: str = "", human: bool) -> Ledger:
             words = f"{base} here is at {str(here)[:12]}, on the forge at {asked.base[:12]}"
             say(f"{words}: git fetch, or pull", err=not human)
     return asked.ledger
-
-
-def _age(ledger: Ledger, now: int) -> str:
-    from gitbot.calendar import format_duration  # noqa: PLC0415 - keeps --help quick
-
-    if not ledger.events:
-        return "no ledger was read, and this clone has none"
-    last = ledger.events[-1].time
-    age = format_duration(max(0, now - last))
-    return f"the ledger is this clone's, its last entry {age} old ({format_instant(last)})"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gitbot.cli.running import colour
 from gitbot.errors import UsageError
 from gitbot.model.names import CONFIGURATION_FILE
 
@@ -74,7 +75,7 @@ def _play(place: Path, stop: _Stop, *, serve: bool, factor: int, story: bool, ke
     files = {CONFIGURATION_FILE: CONFIGURATION, "README.md": READ_ME}
     with stage(place, files, say=click.echo) as made:
         if story:
-            tell(made, say=click.echo, colour=sys.stdout.isatty())
+            tell(made, say=click.echo, colour=colour())
             click.echo(f"\nDone in {time.monotonic() - started:.0f} s.\n")
         if serve:
             _serve(made, stop, factor=factor)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from gitbot.errors import Bug
 from gitbot.model.events import MoveChanged, MoveState
 from gitbot.model.instants import format_instant
+from gitbot.model.names import API_VERSION
 from gitbot.ports.forge import MergeMethod, PullRequest, PullState
 from gitbot.reports import terminal
 from gitbot.reports.html import html
@@ -193,16 +194,16 @@ def _indented(text: str) -> str:
     return "\n".join(f"   {line}".rstrip() for line in text.splitlines())
 
 
-CONFIGURATION = """\
-apiVersion: placement.gitbot.dev/v1alpha1
+CONFIGURATION = f"""\
+apiVersion: {API_VERSION}
 kind: Configuration
-metadata: {name: default}
+metadata: {{name: default}}
 spec:
   clusters:
   - name: iberia
     timeZone: Europe/Madrid
-  forge: {type: local, repository: origin, baseBranch: main}
-  proposals: {stabilize: PT0S}
+  forge: {{type: local, repository: origin, baseBranch: main}}
+  proposals: {{stabilize: PT0S}}
   mode: Enforce
 """
 
@@ -212,12 +213,12 @@ READ_ME = """\
 Made by `gitbot demo`.
 """
 
-RULE = """\
-apiVersion: placement.gitbot.dev/v1alpha1
+RULE = f"""\
+apiVersion: {API_VERSION}
 kind: ZoneAntiAffinity
-metadata: {name: mssql2016, namespace: customapp}
+metadata: {{name: mssql2016, namespace: customapp}}
 spec:
-  selector: {matchLabels: {kubevirt.io/domain: mssql2016}}
+  selector: {{matchLabels: {{kubevirt.io/domain: mssql2016}}}}
   topologyKey: topology.kubernetes.io/zone
   maxPerDomain: 1
   enforcement: Required
@@ -227,7 +228,7 @@ spec:
 
 def request(name: str, *, vm: str, node: str, reason: str, note: str) -> str:
     return f"""\
-apiVersion: placement.gitbot.dev/v1alpha1
+apiVersion: {API_VERSION}
 kind: MigrationRequest
 metadata: {{name: {name}, namespace: customapp}}
 spec:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot.cli.options import output_option
-from gitbot.cli.running import pick_cluster, running_options, say
+from gitbot.cli.options import LISTED, output_option
+from gitbot.cli.running import age_of, colour, pick_cluster, running_options, say
 from gitbot.cli.showing import document_text
-from gitbot.errors import Bug, ClusterError, GitbotError
-from gitbot.model.diagnosis import Check, Outcome, asked, failed, fix_of
+from gitbot.errors import Bug, ClusterError, ForgeError, GitbotError, RepositoryError
+from gitbot.model.diagnosis import Check, Outcome, asked, failed, fix_of, warned
 from gitbot.model.names import CONFIGURATION_FILE
-from gitbot.wiring import find_root
+from gitbot.reports import Paint, Style, inert
+from gitbot.wiring import SystemClock, find_root
 
 if TYPE_CHECKING:
     from gitbot.settings import Settings
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from gitbot.workflows.shell import Shell
 
 _SIGNS = {Outcome.PASS: "ok", Outcome.WARN: "warn", Outcome.FAIL: "FAIL"}
+_STYLES = {Outcome.PASS: Style.GOOD, Outcome.WARN: Style.CAREFUL, Outcome.FAIL: Style.BAD}
 
 
 @click.command("doctor")
 @click.option("--without-cluster", is_flag=True, help="Look at configuration, Git and forge only.")
-@output_option(("table", "json", "yaml"), "table")
+@output_option(LISTED, "table")
 @running_options
 def doctor(*, where: dict[str, str], without_cluster: bool, output: str) -> int:
     """Find what would keep gitbot from working, and show how to fix it.
@@ -37,7 +39,9 @@ def doctor(*, where: dict[str, str], without_cluster: bool, output: str) -> int:
     does not work; what only may surprise you is a warning.
     """
     checks = tuple(_checks(where, without_cluster=without_cluster))
-    if output != "table":
+    if output == "name":
+        say("\n".join(check.name for check in checks))
+    elif output in ("json", "yaml"):
         from gitbot.published import PublishedDiagnosis, published  # noqa: PLC0415
 
         document = published({"checks": checks}, PublishedDiagnosis)
@@ -77,6 +81,8 @@ def _checks(where: dict[str, str], *, without_cluster: bool) -> Iterator[Check]:
         raise
     except GitbotError as error:
         yield failed("repository/reach", error.message, fix_of(error))
+        if isinstance(error, (RepositoryError, ForgeError)):
+            yield from asked("ledger/read", lambda: _of_clone(root))
         if not without_cluster:
             yield from _of_cluster(here, where, lambda ask: rights_checks(ask, here))
 
@@ -87,6 +93,15 @@ def _of_repository(workspace: Workspace, shell: Shell) -> Iterator[Check]:
 
     yield from asked("forge/reach", lambda: diagnose_forge(workspace))
     yield from repository_checks(shell, rehearse=lambda: workspace.rehearse_push("gitbot/ledger"))
+
+
+def _of_clone(root: Path) -> Iterator[Check]:
+    """How old the ledger is that the clone has, as the forge does not show its own."""
+    from gitbot.wiring.tips import ledger_of_clone  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring.workspace import repository_here  # noqa: PLC0415
+
+    words = age_of(ledger_of_clone(repository_here(root)), SystemClock().now())
+    yield warned("ledger/read", words, "git fetch, when the forge answers again")
 
 
 def _of_cluster(
@@ -109,10 +124,13 @@ def _of_cluster(
 
 
 def _show(checks: tuple[Check, ...]) -> None:
+    paint = Paint(colour=colour())
     width = max((len(check.name) for check in checks), default=0) + 2
     for check in checks:
         margin = f"\n{'':<5}{'':<{width}}"
-        message = check.message.replace("\n", margin)
-        say(f"{_SIGNS[check.outcome]:<5}{check.name:<{width}}{message}")
+        sign, rest = _SIGNS[check.outcome], f"{check.name:<{width}}{check.message}"
+        first, *more = map(inert.terminal, rest.split("\n"))
+        padding = " " * (5 - len(sign))
+        click.echo(margin.join([paint(sign, _STYLES[check.outcome]) + padding + first, *more]))
         if check.outcome is not Outcome.PASS:
             say(f"{margin[1:]}fix: {check.fix}")

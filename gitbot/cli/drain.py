@@ -10,6 +10,7 @@ import click
 
 from gitbot.cli.authoring import Writing, author_shell, write_intent, writing_options
 from gitbot.errors import UsageError
+from gitbot.model.names import CONFIGURATION_FILE
 
 if TYPE_CHECKING:
     from gitbot.model.cluster import ClusterSnapshot
@@ -96,7 +97,7 @@ def _opening(text: str, zone: str, *, now: int) -> str:
     if not zone:
         raise UsageError(
             "--start needs a time zone",
-            hint="give --time-zone, or set timeZone of the cluster in .gitbot.yaml",
+            hint=f"give --time-zone, or set timeZone of the cluster in {CONFIGURATION_FILE}",
         )
     clock = _CLOCK.fullmatch(text)
     if clock is None:

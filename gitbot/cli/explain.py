@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,21 +11,26 @@ import click
 
 from gitbot.cli.explain_intents import explain_one, grounds_of, judged
 from gitbot.cli.options import (
+    LISTED,
     ClusterAccess,
     at_option,
     cluster_options,
-    namespace_options,
     now_option,
     output_option,
     read_file,
+    scope_options,
 )
+from gitbot.cli.running import colour
 from gitbot.errors import SnapshotError, UsageError
 from gitbot.kubernetes.labels import label_key_problems, label_value_problems
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import labels_of, name_of
+from gitbot.wiring import StderrProgress
 
 if TYPE_CHECKING:
     from gitbot.constraints.explanation import Explainer, Explanation
     from gitbot.constraints.ranking import Ranking
+    from gitbot.kubernetes.selectors import Scope
     from gitbot.model.cluster import ClusterSnapshot
     from gitbot.workflows.check import VmVerdict
 
@@ -71,10 +77,10 @@ _KINDS = {
 @click.option(
     "--no-intents", is_flag=True, help="Ask about the cluster alone, not about the repository."
 )
-@namespace_options
+@scope_options
 @at_option
 @now_option
-@output_option(("table", "wide", "json", "yaml"), "table")
+@output_option(LISTED, "table")
 @cluster_options
 def explain(
     *,
@@ -88,8 +94,7 @@ def explain(
     window: str | None,
     cluster: str | None,
     no_intents: bool,
-    namespace: str,
-    all_namespaces: bool,
+    scope: Scope,
     at: int,
     now: int,
     output: str,
@@ -97,35 +102,55 @@ def explain(
     """Show for every node whether the scheduler would take the target pod of a VM, and why not.
 
     Inside a repository of intents, what its rules, windows, freezes and reservations say about
-    a VM stands below, each with file and line, and whether `gitbot plan` would move it.
+    a VM stands below, each with file and line, and whether a plan could move it.
 
-    A bare NAME and vmi/NAME mean vm/NAME. A running VM is treated as a live migration that starts
-    now, with its own pod counted; a stopped one as a start; pod/NAME as the pod is.
+    A bare NAME and vmi/NAME mean vm/NAME; -l explains every VM with these labels. A running VM is
+    treated as a live migration that starts now, with its own pod counted; a stopped one as a start;
+    pod/NAME as the pod is.
     """
-    if not subjects and not all_pending and not request and not window:
-        raise UsageError("nothing to explain", hint="give vm/NAME, pod/NAME or --all-pending")
-    grounds = grounds_of(
-        access,
-        now=now,
-        at=at,
-        cluster=cluster or "",
-        intents=not no_intents,
-        must=bool(request or window),
-        human=output in ("table", "wide"),
-    )
-    if request or window:
-        return explain_one(grounds, request=request or "", window=window or "", output=output)
-    explainer = _explainer(grounds.snapshot, _ranking(scorers, metrics))
-    wanted = [resolve(explainer, text, namespace) for text in subjects]
-    if all_pending:
-        space = "" if all_namespaces else namespace
-        wanted += [("pod", name) for name in explainer.pending() if space in ("", name.namespace)]
-    found = [_explain(explainer, kind, name, added) for kind, name in dict.fromkeys(wanted)]
-    verdicts = judged(grounds, found, explainer, added)
+    if not any((subjects, scope.labels, all_pending, request, window)):
+        raise UsageError("nothing to explain", hint="give vm/NAME, pod/NAME, -l or --all-pending")
+    with (progress := StderrProgress(sys.stderr)).shown():
+        grounds = grounds_of(
+            access,
+            now=now,
+            at=at,
+            cluster=cluster or "",
+            intents=not no_intents,
+            must=bool(request or window),
+            human=output in ("table", "wide"),
+            onlooker=progress,
+        )
+        if request or window:
+            return explain_one(grounds, request, window, output=output, onlooker=progress)
+        progress.begins("explaining")
+        explainer = _explainer(grounds.snapshot, _ranking(scorers, metrics))
+        wanted = _wanted(grounds.snapshot, explainer, scope, subjects, all_pending=all_pending)
+        found = [_explain(explainer, kind, name, added) for kind, name in wanted]
+        verdicts = judged(grounds, found, explainer, added)
     click.echo(_printed(found, grounds.snapshot.cluster, output, explainer, verdicts), nl=False)
     if not found:
-        click.echo("no pod waits for a node", err=True)
+        click.echo("no pod waits for a node" if all_pending else "no VM has these labels", err=True)
     return 0
+
+
+def _wanted(
+    snapshot: ClusterSnapshot,
+    explainer: Explainer,
+    scope: Scope,
+    given: Sequence[str],
+    *,
+    all_pending: bool,
+) -> dict[tuple[str, NamespacedName], None]:
+    """What is given, and pods that wait, or else the VMs with the labels; each once."""
+    named = [resolve(explainer, text, scope.namespace) for text in given]
+    kind, objects = ("pod", "Pod") if all_pending else ("vm", "VirtualMachineInstance")
+    if not all_pending and (given or scope.labels is None):
+        return dict.fromkeys(named)
+    labels = {name_of(item): labels_of(item) for item in snapshot.of(objects)}
+    names = explainer.pending() if all_pending else explainer.names("vm")
+    chosen = (name for name in names if scope.holds(name.namespace, labels.get(name, {})))
+    return dict.fromkeys([*named, *((kind, name) for name in chosen)])
 
 
 def _explainer(snapshot: ClusterSnapshot, ranking: Ranking) -> Explainer:
@@ -232,13 +257,17 @@ def _printed(
     explainer: Explainer,
     verdicts: Mapping[NamespacedName, VmVerdict],
 ) -> str:
+    if output == "name":
+        nodes = dict.fromkeys(node for item in found for node in item.judgement.feasible)
+        return "".join(f"node/{node}\n" for node in nodes)
     here = {item.name: explainer.runs_on(item) for item in found}
     if output in ("table", "wide"):
         from gitbot.cli.explain_table import table  # noqa: PLC0415 - beside its command
+        from gitbot.reports import Paint  # noqa: PLC0415
 
-        wide = output == "wide"
+        wide, paint = output == "wide", Paint(colour=colour())
         return "\n".join(
-            table(item, wide=wide, here=here[item.name], intents=_of(item, verdicts))
+            table(item, wide=wide, here=here[item.name], intents=_of(item, verdicts), paint=paint)
             for item in found
         )
     from gitbot.published import encoded, explanation_document  # noqa: PLC0415 - msgspec where used

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot.cli.checking import ask_ledger, colour, same_cluster, working_tree
+from gitbot.cli.checking import ask_ledger, same_cluster, working_tree
 from gitbot.cli.options import ClusterAccess, load_snapshot
-from gitbot.cli.running import pick_cluster, say
+from gitbot.cli.running import colour, pick_cluster, say
 from gitbot.errors import UsageError
 from gitbot.model.instants import format_instant
+from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
     from gitbot.constraints.explanation import Explainer, Explanation
     from gitbot.kubernetes.names import NamespacedName
     from gitbot.model.cluster import ClusterSnapshot
+    from gitbot.model.ledger import Ledger
     from gitbot.workflows.check import Evidence, VmVerdict
     from gitbot.workflows.revision import Revision
 
@@ -31,6 +33,7 @@ class Grounds:
     snapshot: ClusterSnapshot
     revision: Revision | None = None
     evidence: Evidence | None = None
+    ledger: Ledger | None = None
 
 
 def grounds_of(
@@ -42,6 +45,7 @@ def grounds_of(
     intents: bool,
     must: bool,
     human: bool,
+    onlooker: Onlooker = NOBODY,
 ) -> Grounds:
     """With `intents`, those of the working tree, with the ledger of the forge.
 
@@ -50,14 +54,17 @@ def grounds_of(
     """
     revision = _revision(cluster, must=must) if intents else None
     if revision is None:
-        return Grounds(snapshot=load_snapshot(access, now=now))
+        return Grounds(snapshot=load_snapshot(access, now=now, onlooker=onlooker))
     from gitbot.workflows.check import Evidence, evidence_of  # noqa: PLC0415 - planner
     from gitbot.workflows.past import past_of  # noqa: PLC0415
 
     configured = revision.settings.cluster(revision.cluster)
     context = configured.context if configured else ""
-    ledger = ask_ledger(find_root(Path.cwd()), now=now, human=human)
-    snapshot = load_snapshot(access.of(name=revision.cluster, context=context), now=now)
+    onlooker.begins("reading the repository")
+    ledger = ask_ledger(find_root(Path.cwd()), now=now, human=human, onlooker=onlooker)
+    named = access.of(name=revision.cluster, context=context)
+    snapshot = load_snapshot(named, now=now, onlooker=onlooker)
+    onlooker.begins("")
     if not cluster:
         same_cluster(snapshot, revision.cluster, context)
     if at:
@@ -68,6 +75,7 @@ def grounds_of(
         snapshot=snapshot,
         revision=revision,
         evidence=evidence_of(evidence, ledger, revision.cluster),
+        ledger=ledger,
     )
 
 
@@ -125,7 +133,14 @@ def judged(
     }
 
 
-def explain_one(grounds: Grounds, *, request: str, window: str, output: str) -> int:
+def explain_one(
+    grounds: Grounds,
+    request: str | None,
+    window: str | None,
+    *,
+    output: str,
+    onlooker: Onlooker,
+) -> int:
     """Print the plan of one request or window alone; 0, as it answered."""
     from gitbot.cli.showing import shown  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.check import check_one  # noqa: PLC0415
@@ -134,6 +149,24 @@ def explain_one(grounds: Grounds, *, request: str, window: str, output: str) -> 
         raise UsageError("give --request or --window, not both")
     if grounds.revision is None or grounds.evidence is None:
         raise UsageError("--request and --window ask about intents", hint="leave out --no-intents")
-    result = check_one(grounds.revision, grounds.evidence, request=request, window=window)
+    onlooker.begins("planning")
+    result = check_one(
+        grounds.revision, grounds.evidence, request=request or "", window=window or ""
+    )
+    onlooker.begins("")
+    if request and (name := _id_of(request)) in grounds.evidence.past.finished:
+        words = f"{name} is finished: it never runs again; next: gitbot status {name}"
+        say(words, err=output not in ("table", "wide"))
     click.echo(shown(result, output, colour=colour()), nl=False)
     return 0
+
+
+def _id_of(request: str) -> str:
+    """The ledger id of NAMESPACE/NAME, or of what is one already."""
+    from gitbot.kubernetes.names import NamespacedName  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.request_id import MigrationRequestId, parse_request_id  # noqa: PLC0415
+
+    if isinstance(parse_request_id(request), MigrationRequestId):
+        return request
+    named = NamespacedName.parse(request)
+    return str(MigrationRequestId(namespace=named.namespace, name=named.name))

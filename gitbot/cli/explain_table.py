@@ -9,11 +9,18 @@ from gitbot.constraints.explanation import Explanation
 from gitbot.constraints.verdicts import NodeScore, NodeVerdict
 from gitbot.model.diagnosis import Outcome
 from gitbot.model.words import first_of
-from gitbot.reports import inert
+from gitbot.reports import Paint, Style, inert
 
 if TYPE_CHECKING:
     from gitbot.workflows.check import VmVerdict
 
+_STYLES = {
+    "ok": Style.GOOD,
+    "unschedulable": Style.BAD,
+    "unresolvable": Style.BAD,
+    "refuses": Style.BAD,
+}
+_PLAIN = Paint()
 _KINDS = {"VirtualMachineInstance": "vm", "VirtualMachine": "vm", "Pod": "pod"}
 
 
@@ -23,6 +30,7 @@ def table(
     wide: bool = False,
     here: str = "",
     intents: VmVerdict | None = None,
+    paint: Paint = _PLAIN,
 ) -> str:
     """`here` is the node on which the VM runs; `intents` is what gitbot's own intents say."""
     scores = {score.node: score for score in explanation.scores}
@@ -35,13 +43,15 @@ def table(
         rows += _rows(verdict, scores.get(verdict.node), wide=wide, here=here == verdict.node)
     subject = f"{_KINDS[explanation.kind]}/{explanation.name.name}"
     head = f"{subject} in {explanation.name.namespace}: {_summary(explanation)}"
+    nodes = _columns(rows, paint)
     checks = [
         f"  {check.outcome}  {check.name}: {check.message}"
         for check in explanation.checks
         if wide or check.outcome is not Outcome.PASS
     ]
-    lines = [head, *checks, *_columns(rows), *(_intents(intents) if intents else [])]
-    return "".join(f"{inert.terminal(line)}\n" for line in lines)
+    said = _intents(intents, paint) if intents else []
+    lines = [paint(inert.terminal(head), Style.STRONG), *map(inert.terminal, checks), *nodes, *said]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _summary(explanation: Explanation) -> str:
@@ -60,7 +70,7 @@ def _total(scores: dict[str, NodeScore], node: str) -> int:
     return scores[node].total if node in scores else 0
 
 
-def _intents(verdict: VmVerdict) -> list[str]:
+def _intents(verdict: VmVerdict, paint: Paint) -> list[str]:
     """Apart from the scheduler's verdict: what the repository says, and what a plan would do."""
     rows = [
         [row.node or "(all)", "refuses" if row.refuses else "note", row.intent, ""]
@@ -68,11 +78,13 @@ def _intents(verdict: VmVerdict) -> list[str]:
     ]
     for cells, row in zip(rows, verdict.rows, strict=True):
         cells[3] = f"{row.says} ({row.where})"
-    said = _columns([["NODE", "SAYS", "INTENT", "WHY"], *rows]) if rows else []
+    said = _columns([["NODE", "SAYS", "INTENT", "WHY"], *rows], paint) if rows else []
     if verdict.held:
-        plan = f"gitbot would not move it: {verdict.held}"
+        plan = f"asked to move it, gitbot would not: {inert.terminal(verdict.held)}"
+    elif verdict.to:
+        plan = f"asked to move it, gitbot would choose {inert.terminal(verdict.to)}"
     else:
-        plan = f"gitbot would move it to {verdict.to}" if verdict.to else "nothing to move here"
+        plan = "nothing to move here"
     return ["", "intents of this repository:", *said, plan]
 
 
@@ -99,8 +111,15 @@ def _reasons(verdict: NodeVerdict, *, wide: bool) -> list[str]:
     return lines
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    return [
-        "  ".join([*(row[n].ljust(widths[n]) for n in range(3)), row[3]]).rstrip() for row in rows
-    ]
+def _columns(rows: Sequence[Sequence[str]], paint: Paint) -> list[str]:
+    shown = [[inert.terminal(cell) for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in shown) for column in range(3)]
+    return [_line(row, widths, paint) for row in shown]
+
+
+def _line(row: Sequence[str], widths: Sequence[int], paint: Paint) -> str:
+    cells = [row[n].ljust(widths[n]) for n in range(3)]
+    style = _STYLES.get(row[1])
+    if style is not None:
+        cells[1] = paint(row[1], style) + cells[1][len(row[1]) :]
+    return "  ".join([*cells, row[3]]).rstrip()

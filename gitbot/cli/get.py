@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot.cli.options import labels_option, namespace_options, output_option
-from gitbot.cli.running import running, running_options, say
+from gitbot.cli.options import LISTED, output_option, scope_options
+from gitbot.cli.running import looking, running_options, say
 from gitbot.cli.showing import document_text
 from gitbot.errors import UsageError
 
 if TYPE_CHECKING:
-    from gitbot.kubernetes.selectors import LabelMatcher
+    from gitbot.kubernetes.selectors import Scope
     from gitbot.workflows.ask import Listing, Row
 
 _WORDS = {
@@ -33,18 +33,15 @@ _LONGEST = 60  # characters of a cell of the table; -o wide cuts nothing
 @click.command("get")
 @click.argument("kind", metavar="|".join(_WORDS))
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@namespace_options
-@labels_option
-@output_option(("table", "wide", "json", "yaml", "name"), "table")
+@scope_options
+@output_option(LISTED, "table")
 @running_options
 def get(
     *,
     where: dict[str, str],
     kind: str,
     names: tuple[str, ...],
-    namespace: str,
-    all_namespaces: bool,
-    labels: LabelMatcher | None,
+    scope: Scope,
     output: str,
 ) -> int:
     """List what is declared on the base branch, and how it is: state, health, age, next opening.
@@ -56,14 +53,12 @@ def get(
     from gitbot.workflows.ask import listing  # noqa: PLC0415 - keeps --help quick
 
     chosen = _kind(kind)
-    with running(where) as shell:
+    with looking(where, human=output in ("table", "wide")) as (shell, stale):
         whole = listing(shell, chosen)
     rows = tuple(
         row
         for row in whole.rows
-        if (all_namespaces or not namespace or row.namespace in ("", namespace))
-        and (labels is None or labels.matches(row.labels))
-        and (not names or row.name in names)
+        if scope.holds(row.namespace, row.labels) and (not names or row.name in names)
     )
     missing = [name for name in names if name not in {row.name for row in rows}]
     click.echo(_shown(replace(whole, rows=rows), output), nl=False)
@@ -72,10 +67,24 @@ def get(
     if whole.not_read:
         say(f"the cluster could not be read: {whole.not_read}", err=True)
     if missing:
-        raise UsageError(f"{chosen}: not found: {', '.join(missing)}")
+        from gitbot.model.words import meant  # noqa: PLC0415 - only for an error
+
+        hint = meant(missing[0], [row.name for row in whole.rows])
+        raise UsageError(f"{chosen}: not found: {', '.join(missing)}", hint=hint)
     if not rows:
-        say(f"no {chosen} found", err=True)
-    return 2 if whole.not_read else int(bool(whole.broken))
+        say(f"no {chosen} found{_meant_namespace(whole, scope)}", err=True)
+    return 2 if whole.not_read or stale else int(bool(whole.broken))
+
+
+def _meant_namespace(whole: Listing, scope: Scope) -> str:
+    """What -n may have meant, where nothing is in the namespace that it names."""
+    from gitbot.model.words import nearest  # noqa: PLC0415 - only where nothing is found
+
+    spaces = {row.namespace for row in whole.rows} - {""}
+    if not scope.namespace or scope.namespace in spaces:
+        return ""
+    near = nearest(scope.namespace, sorted(spaces))
+    return f"; did you mean -n {near}?" if near else ""
 
 
 def _kind(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.model.names import API_VERSION, CONFIGURATION_FILE
 
 _CONFIGURATION = """\
 # The configuration of gitbot. Only clusters[].name is required; everything else shown here
 # is at its default, the mode included. Durations: P3D three days, PT15M fifteen minutes.
-apiVersion: placement.gitbot.dev/v1alpha1
+apiVersion: API_VERSION
 kind: Configuration
 metadata: {name: default}
 spec:
@@ -31,7 +31,7 @@ spec:
 _RULES = """\
 # A standing rule: at most one of these VMs in a zone. gitbot finds breaches and proposes the
 # fewest moves that heal them; with `admission: Render` the scheduler keeps the rule too.
-apiVersion: placement.gitbot.dev/v1alpha1
+apiVersion: API_VERSION
 kind: ZoneAntiAffinity
 metadata: {name: example-db, namespace: example}
 spec:
@@ -41,7 +41,7 @@ spec:
   heal: Report                      # Propose opens a pull request; Report only says so
 ---
 # The full power: Kubernetes' own words over a VM selector.
-apiVersion: placement.gitbot.dev/v1alpha1
+apiVersion: API_VERSION
 kind: PlacementRule
 metadata: {name: example-web-spread, namespace: example}
 spec:
@@ -58,7 +58,7 @@ spec:
 _WINDOWS = """\
 # Nodes leave service: the bot proposes a drain plan for each opening, three days ahead, and
 # brings the VMs home afterwards.
-apiVersion: placement.gitbot.dev/v1alpha1
+apiVersion: API_VERSION
 kind: MaintenanceWindow
 metadata: {name: example-firmware}
 spec:
@@ -72,7 +72,7 @@ spec:
   returnHome: Propose
 ---
 # Nothing of gitbot's moves here while it is open; a freeze wins over every window.
-apiVersion: placement.gitbot.dev/v1alpha1
+apiVersion: API_VERSION
 kind: FreezeWindow
 metadata: {name: example-quarter-close}
 spec:
@@ -88,7 +88,7 @@ spec:
 _REQUEST = """\
 # A one-off: move one VM, exactly once. Merging the pull request that adds this file approves
 # the plan that the bot showed on it. Name your own VM and node, then open a pull request.
-apiVersion: placement.gitbot.dev/v1alpha1
+apiVersion: API_VERSION
 kind: MigrationRequest
 metadata: {name: example-db-1-away, namespace: example}
 spec:
@@ -108,7 +108,7 @@ migrations that make it true, shows the plan on the pull request, and carries it
 
 | file | what it is |
 |---|---|
-| `.gitbot.yaml` | configuration |
+| `FILE` | configuration |
 | `intents/CLUSTER/rules.yaml` | standing rules: ZoneAntiAffinity, PlacementRule |
 | `intents/CLUSTER/windows.yaml` | MaintenanceWindow, FreezeWindow |
 | `intents/CLUSTER/requests/` | MigrationRequests, one file each |
@@ -125,7 +125,7 @@ gitbot plan                          # what would move? needs a cluster, or --sn
 
 FORGE_STEPS
 
-`mode: Observe` in `.gitbot.yaml` plans and comments, but applies nothing. When you trust what it
+`mode: Observe` in `FILE` plans and comments, but applies nothing. When you trust what it
 shows, write `mode: Enforce`.
 """
 
@@ -165,6 +165,8 @@ def example_files(*, cluster: str, forge: str, github: bool = False) -> dict[str
     }
     return {
         path: text.replace("FORGE_STEPS\n", _GITHUB_STEPS if github else _LOCAL_STEPS)
+        .replace("API_VERSION", API_VERSION)
+        .replace("`FILE`", f"`{CONFIGURATION_FILE}`")
         .replace("CLUSTER", cluster)
         .replace("FORGE", forge)
         for path, text in texts.items()

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.cli.options import namespace_options, output_option, read_instant
-from gitbot.cli.running import running, running_options
+from gitbot.cli.options import LISTED, output_option, read_instant, scope_options
+from gitbot.cli.running import looking, running, running_options, say
 from gitbot.cli.showing import document_text
 from gitbot.model.instants import FOREVER, format_instant
 
 if TYPE_CHECKING:
+    from gitbot.kubernetes.selectors import Scope
     from gitbot.model.events import LedgerEvent
 
+# of -o wide: field -> title
+_MORE = {
+    "move": "MOVE",
+    "attempt": "ATTEMPT",
+    "vmUid": "VM UID",
+    "pullRequest": "PULL REQUEST",
+    "note": "NOTE",
+}
 _COLUMNS = ("time", "state", "request", "vm", "from", "to", "landed", "by", "reason")
 
 
@@ -33,20 +42,23 @@ def ledger() -> None:
 @click.option("--by", default="", metavar="NAME", help="Author, approver or merger.")
 @click.option("--reason", default="", metavar="TEXT", help="Reasons that contain this text.")
 @click.option("--all", "everything", is_flag=True, help="Every line, not moves alone.")
-@namespace_options
-@output_option(("table", "csv", "json", "yaml"), "table")
+@scope_options
+@output_option((*LISTED, "csv"), "table")
 @running_options
 def show(
     *,
     where: dict[str, str],
     output: str,
     everything: bool,
-    namespace: str,
-    all_namespaces: bool,
+    scope: Scope,
     **wanted: str | None,
 ) -> int:
-    """Who moved what and why."""
-    from gitbot.workflows.ask import Query, history  # noqa: PLC0415 - keeps --help quick
+    """Who moved what and why.
+
+    -l reads the labels of the VMIs from the cluster as it is now: VMs that are gone have none.
+    """
+    from gitbot.model.words import nearest  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.ask import Query, history, of_labels, unknown_names  # noqa: PLC0415
 
     query = Query(
         since=read_instant(wanted["since"]) if wanted["since"] else 0,
@@ -56,12 +68,18 @@ def show(
         by=wanted["by"] or "",
         reason=wanted["reason"] or "",
         everything=everything,
-        namespace="" if all_namespaces else namespace,
+        namespace=scope.namespace,
     )
-    with running(where) as shell:
-        events = history(shell.ledger_store.read(), shell.cluster_name, query)
+    with looking(where, human=output in ("table", "wide")) as (shell, stale):
+        whole = shell.ledger_store.read()
+        events = history(whole, shell.cluster_name, query)
+        if scope.labels is not None:
+            events = of_labels(events, shell.cluster.snapshot(), scope.labels)
     click.echo(_shown(events, output), nl=False)
-    return 0
+    for word, known in unknown_names(whole, shell.cluster_name, query):
+        near = nearest(word, known)
+        say(f"no entry names {word}{f'; did you mean {near}?' if near else ''}", err=True)
+    return 2 if stale else 0
 
 
 @ledger.command("verify")
@@ -80,7 +98,7 @@ def check(where: dict[str, str]) -> int:
     return 0
 
 
-def _shown(events: Iterable[LedgerEvent], output: str) -> str:
+def _shown(events: Sequence[LedgerEvent], output: str) -> str:
     from gitbot.published import published  # noqa: PLC0415 - keeps --help quick
     from gitbot.published.ledger_lines import LedgerEntryList, line_value  # noqa: PLC0415
 
@@ -88,13 +106,20 @@ def _shown(events: Iterable[LedgerEvent], output: str) -> str:
         items = [{"file": event.file, **line_value(event)} for event in events]
         return document_text(published({"items": items}, LedgerEntryList), output)
     rows = [_row(event, line_value(event)) for event in events]
+    if output == "name":
+        return "".join(f"{request}\n" for request in dict.fromkeys(row[2] for row in rows))
     if output == "csv":
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([_COLUMNS, *rows])
         return text.getvalue()
     from gitbot.reports import columns  # noqa: PLC0415
 
-    return columns(_COLUMNS, rows) or "no entry\n"
+    head = [title.upper() for title in _COLUMNS]
+    if output == "table":
+        return columns(head, rows) or "no entry\n"
+    more = [[str(line_value(event).get(key, "")) for key in _MORE] for event in events]
+    every = [[*row, *cells] for row, cells in zip(rows, more, strict=True)]
+    return columns([*head, *_MORE.values()], every) or "no entry\n"
 
 
 def _row(event: LedgerEvent, line: Mapping[str, Any]) -> tuple[str, ...]:

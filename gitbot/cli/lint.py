@@ -12,6 +12,7 @@ import click
 
 from gitbot import __version__
 from gitbot.cli.options import FINDING_FORMATS, fail_on_option, output_option
+from gitbot.cli.running import colour
 from gitbot.cli.showing import shown_findings
 from gitbot.errors import RepositoryError, UsageError
 from gitbot.model.findings import Finding, Severity, sort_key
@@ -22,7 +23,7 @@ from gitbot.wiring import SystemClock, find_root
 @click.command("lint")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @click.option("--rev", metavar="REV", help="Read this branch, tag or commit, not the working tree.")
-@output_option(FINDING_FORMATS, "text")
+@output_option(FINDING_FORMATS, "table")
 @fail_on_option
 def lint(paths: tuple[str, ...], rev: str | None, output: str, fail_on: str) -> int:
     """Find every error in configuration, intents and policies; needs no cluster.
@@ -126,9 +127,9 @@ def _finished(root: Path, cluster: str) -> Collection[str]:
 
 
 def _printed(findings: list[Finding], output: str) -> str:
-    if output == "text" and not findings:
+    if output in ("table", "wide", "text", "name") and not findings:
         return ""
-    return shown_findings(findings, output, version=__version__)
+    return shown_findings(findings, output, version=__version__, colour=colour())
 
 
 def _fails(finding: Finding, fail_on: str) -> bool:

@@ -6,17 +6,15 @@ import functools
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from gitbot.documents import TOP, finding_at, read_kubernetes_yaml, shown
-from gitbot.errors import InvalidInput
+from gitbot.cli.machines import read_machines
+from gitbot.documents import TOP, finding_at, shown
 from gitbot.intents import is_ours, is_read, misleading_labels, read_intents, without_finished
-from gitbot.kubernetes.objects import KubernetesObject, at
-from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.findings import Finding, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.words import nearest
 from gitbot.settings import ClusterSettings, Settings, read_settings
 
 MISSING = "files/missing"
-_READ = (".yaml", ".yml", ".json")
 
 
 def lint(
@@ -32,7 +30,8 @@ def lint(
     found = [*findings, *_twins(files), *_stray(files)]
     if settings is not None:
         found += _unknown_clusters(files, folders, settings)
-    machines, unread = _machines(files, settings)
+    folders_of = [item.path for item in settings.manifests] if settings is not None else []
+    machines, unread = read_machines(files, folders_of)
     found += unread
     for cluster in _clusters(folders, settings):
         prefix = f"intents/{cluster}/"
@@ -40,7 +39,7 @@ def lint(
         intents, about = read_intents(texts, settings or _lenient(cluster), cluster)
         found += without_finished(about, intents, functools.partial(finished, cluster))
         if machines:
-            found += misleading_labels(intents, machines)
+            found += misleading_labels(intents, (machine for _, machine in machines))
     found += _policies(files)
     return tuple(sorted(set(found), key=sort_key))
 
@@ -57,34 +56,6 @@ def manifest_folders(configuration: bytes) -> tuple[str, ...]:
     settings, _ = read_settings(configuration, CONFIGURATION_FILE)
     manifests = settings.manifests if settings is not None else ()
     return tuple(item.path for item in manifests if item.repository is None)
-
-
-def _machines(
-    files: Mapping[str, bytes], settings: Settings | None
-) -> tuple[list[KubernetesObject], list[Finding]]:
-    """The VirtualMachines of the manifests, and files of them that are not YAML."""
-    machines: list[KubernetesObject] = []
-    unread: list[Finding] = []
-    folders = [item.path for item in settings.manifests] if settings is not None else []
-    if not folders:
-        return machines, unread
-    for path in sorted(files):
-        if not path.lower().endswith(_READ) or not any(path.startswith(f"{f}/") for f in folders):
-            continue
-        try:
-            found = read_kubernetes_yaml(files[path], path)
-        except InvalidInput as error:
-            unread.append(_not_yaml(path, error))
-            continue
-        machines += [item for item in found if at(item, "kind") == "VirtualMachine"]
-    return machines, unread
-
-
-def _not_yaml(path: str, error: InvalidInput) -> Finding:
-    """A manifest that is not YAML (maybe a template) is not judged, and never counts as clean."""
-    message = f"found a manifest that cannot be read ({error.message}), expected YAML"
-    hint = "give manifests another path if these are templates"
-    return finding_at(path, TOP, "files/manifest", message, hint, severity=Severity.WARNING)
 
 
 def _clusters(folders: list[str], settings: Settings | None) -> list[str]:

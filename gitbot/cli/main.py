@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import importlib
+import re
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 # The cycle collector runs after so many new values. A pass over 4,000 VMs makes millions of values
 # and hardly a cycle: with CPython's default, 700, a third of its time went into the collector.
-COLLECT_AFTER = 20_000
+COLLECT_AFTER = 200_000
 
 # command -> one-line help; `gitbot.cli.<command>` has a click command of that name
 COMMANDS: dict[str, str] = {
@@ -30,6 +31,8 @@ COMMANDS: dict[str, str] = {
     "move": "Ask for the move of a VM, in a pull request.",
     "drain": "Ask for nodes to be emptied, in a pull request.",
     "keep-apart": "Ask for VMs to stay apart, in a pull request.",
+    "audit": "Find what is broken in the cluster, no matter who declared it.",
+    "simulate": "Say what would happen if nodes were lost, emptied or changed.",
     "plan": "Show what gitbot would move now, and what it cannot move.",
     "policy": "Test policies and list what is in force.",
     "render": "Print the objects that gitbot would create.",
@@ -132,9 +135,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
         _say("interrupted")
         sys.exit(130)
     except click.ClickException as error:
-        context = getattr(error, "ctx", None)
-        more = f"; {context.command_path} --help shows how" if context is not None else ""
-        _say(f"error: {error.format_message().rstrip('.')}{more}")
+        _say(f"error: {_usage(error)}")
         sys.exit(2)
     except KeyboardInterrupt:
         _say("interrupted")
@@ -157,6 +158,37 @@ def main(argv: list[str] | None = None) -> NoReturn:
         _say(bug_report(error))
         sys.exit(3)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+_FOUND = re.compile(r"'([^']*)' is not one of ")  # click's words for a wrong choice
+
+
+def _usage(error: click.ClickException) -> str:
+    """What click found wrong, in the words of every other error: what, and then what to do."""
+    context = getattr(error, "ctx", None)
+    how = f"{context.command_path} --help shows how" if context is not None else ""
+    if context is not None and isinstance(error, click.NoSuchOption):
+        known = [flag for param in context.command.params for flag in param.opts]
+        return _unknown("option", error.option_name, known, how)
+    command = getattr(error, "command_name", "")  # click 8.4
+    if command and context is not None and isinstance(context.command, click.Group):
+        known = context.command.list_commands(context)
+        return _unknown("command", f"{context.info_name} {command}", known, how)
+    text = error.format_message().rstrip(".")
+    choice = error.param.type if isinstance(error, click.BadParameter) and error.param else None
+    if isinstance(choice, click.Choice) and (found := _FOUND.match(error.message)):
+        from gitbot.model.words import nearest  # noqa: PLC0415 - only for an error
+
+        near = nearest(found[1], [str(word) for word in choice.choices])
+        how = f"did you mean {near}?" if near else how
+    return f"{text}; {how}" if how else text
+
+
+def _unknown(kind: str, word: str, known: list[str], how: str) -> str:
+    from gitbot.model.words import nearest  # noqa: PLC0415 - only for an error
+
+    near = nearest(word.rsplit(maxsplit=1)[-1], known)
+    return f"there is no {kind} {word}; {f'did you mean {near}?' if near else how}"
 
 
 def bug_report(error: Exception) -> str:
@@ -190,6 +222,10 @@ def _say(text: str) -> None:
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "apply": ("gitbot apply --max-runtime 1800", "gitbot apply --wait-for-opening 1200"),
+    "audit": (
+        "gitbot audit --snapshot cluster.json.gz",
+        "gitbot audit -n customapp --rule mssql2016 -o sarif",
+    ),
     "calendar": (
         "gitbot calendar --snapshot cluster.json.gz",
         "gitbot calendar -n customapp --from 2026-12-01 --until 2027-03-01 -o wide",
@@ -244,6 +280,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "resume": ('gitbot resume --reason "storage is well again"',),
     "returned": ("gitbot returned kni-worker5",),
     "schema": ("gitbot schema MigrationRequest", "gitbot schema --all --folder .schemas"),
+    "simulate": (
+        "gitbot simulate lose --zone scu --snapshot cluster.json.gz",
+        "gitbot simulate survive --of Node --of Zone",
+    ),
     "snapshot": ("gitbot snapshot -o cluster.json.gz",),
     "status": (
         "gitbot status",

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 _EARLIEST, _LATEST = 946_684_800, 7_258_118_400  # the years that schedules may name, in UTC
 STDIN = "standard input"
-FINDING_FORMATS = ("text", "json", "sarif", "junit", "github")
+LISTED = ("table", "wide", "json", "yaml", "name")  # -o of every command that lists or asks
+FINDING_FORMATS = (*LISTED, "text", "sarif", "junit", "github")
 _WITHOUT = "--snapshot FILE to work without a cluster"
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,25 +73,33 @@ def cluster_options(function: F) -> F:
     return cast("F", gather)
 
 
-def namespace_options(function: F) -> F:
-    """-n and -A; the command gets `namespace` ("" without -n) and `all_namespaces`."""
-    both = click.option(
-        "-A", "--all-namespaces", is_flag=True, help="Everything in all namespaces."
+def scope_options(function: F) -> F:
+    """-n, -A and -l; the command gets `scope`."""
+
+    @click.option("-n", "--namespace", default="", metavar="NAME", help="Only this namespace.")
+    @click.option(
+        "-A", "--all-namespaces", is_flag=True, help="Everything in all namespaces (the default)."
     )
-    one = click.option("-n", "--namespace", default="", metavar="NAME", help="Only this namespace.")
-    return one(both(function))
-
-
-def labels_option(function: F) -> F:
-    """-l; the command gets `labels`, a LabelMatcher or None without -l."""
-    return click.option(
+    @click.option(
         "-l",
         "--selector",
         "labels",
         metavar="SELECTOR",
-        callback=lambda _context, _option, text: None if text is None else read_selector(text),
         help="Only what has these labels: key=value, key!=value, key, !key, key in (a,b).",
-    )(function)
+    )
+    @functools.wraps(function)
+    def gather(**kwargs: Any) -> Any:
+        from gitbot.kubernetes.selectors import Scope  # noqa: PLC0415 - keeps --help quick
+
+        namespace, everywhere = kwargs.pop("namespace"), kwargs.pop("all_namespaces")
+        labels = kwargs.pop("labels")
+        scope = Scope(
+            namespace="" if everywhere else namespace,
+            labels=None if labels is None else read_selector(labels),
+        )
+        return function(scope=scope, **kwargs)
+
+    return cast("F", gather)
 
 
 _REQUIREMENT = re.compile(

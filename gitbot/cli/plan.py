@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from gitbot.cli.checking import FORMATS, Asked, asking_options, colour, run_check
+from gitbot.cli.checking import FORMATS, Asked, asking_options, run_check
 from gitbot.cli.options import fail_on_option, output_option
-from gitbot.cli.showing import shown
+from gitbot.cli.running import colour
+from gitbot.cli.showing import shown, whole_or_narrow
 
 
 @click.command("plan")
@@ -21,9 +22,10 @@ def plan(asked: Asked, output: str, fail_on: str) -> int:
     Exit code 0 with a plan, 1 if a requested move cannot be done, a policy denies, or a required
     rule is still broken after the plan.
     """
+    whole_or_narrow(asked.scope, output)
     human = output in ("table", "wide")
     result = run_check(asked, stoppable=True, human=human)
-    click.echo(shown(result, output, colour=colour()), nl=False)
+    click.echo(shown(result, output, colour=colour(), scope=asked.scope), nl=False)
     if not result.final:
         return 130
     return 1 if result.plan_fails(on_warning=fail_on == "warning") else 0

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot.cli.options import FINDING_FORMATS, output_option
-from gitbot.cli.showing import shown_findings
-from gitbot.errors import UsageError
+from gitbot.cli.options import FINDING_FORMATS, LISTED, output_option
+from gitbot.cli.running import colour
+from gitbot.cli.showing import document_text, shown_findings
+from gitbot.errors import InvalidInput, UsageError
 from gitbot.model.findings import Finding, Severity
+from gitbot.model.words import nearest
 from gitbot.wiring import ShippedTexts, find_root, read_working_tree
 
 if TYPE_CHECKING:
+    from gitbot.policy import Policy
     from gitbot.policy.cases import CaseResult
 
 
@@ -26,54 +29,103 @@ def policy() -> None:
 
 @policy.command("test")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
-@output_option(FINDING_FORMATS, "text")
-def run(paths: tuple[Path, ...], output: str) -> None:
+@click.option("--mutate", is_flag=True, help="Remove each validation: does a case notice?")
+@output_option(FINDING_FORMATS, "table")
+def run(paths: tuple[Path, ...], mutate: bool, output: str) -> None:
     """Run the tests (*.test.yaml) of the policies in PATH.
 
     Without PATH: of the packs that ship with gitbot, and of policies/ in this repository. A test
-    may name any policy that ships with gitbot or is in PATH.
+    may name any policy that ships with gitbot or is in PATH. The last line counts the validations
+    that fail in some case.
     """
     from gitbot.policy import read_policies  # noqa: PLC0415 - the CEL runtime only where used
-    from gitbot.policy.cases import run_tests  # noqa: PLC0415
+    from gitbot.policy.cases import run_tests, survivors  # noqa: PLC0415
 
     shipped = _shipped()
     texts = _texts(paths) if paths else {**shipped, **_own()}
     policies, errors = read_policies({**shipped, **texts})
     results, more = run_tests(texts, policies)
     findings = (*errors, *more, *(_failed(result) for result in results if not result.passed))
+    if mutate:
+        findings += tuple(map(_survivor, survivors(texts, policies)))
     if not results and not findings:
         raise UsageError(
             "there is no policy test here", hint="tests stand beside policies, in *.test.yaml"
         )
     click.echo(_shown(results, findings, output), nl=False)
     failed = sum(not result.passed for result in results)
-    click.echo(f"{len(results)} tests, {failed} failed", err=True)
+    covered = {(item.policy, number) for item in results for number in item.failed}
+    tested = policies.of(item.policy for item in results)
+    every = sum(len(item.validations) for item in tested)
+    click.echo(
+        f"{len(results)} tests, {failed} failed; {len(covered)} of {every} validations fail in "
+        "some case",
+        err=True,
+    )
     if findings:
         sys.exit(1)
 
 
 @policy.command("list")
-def show() -> None:
+@output_option(LISTED, "table")
+def show(output: str) -> None:
     """List the policies in force here.
 
-    Those that ship with gitbot, and those of policies/ in this repository.
+    Those of the packs that .gitbot.yaml names, and those of policies/ in this repository.
     """
-    from gitbot.policy import read_policies  # noqa: PLC0415 - the CEL runtime only where used
+    from gitbot.policy import pack_of, read_policies  # noqa: PLC0415 - the CEL runtime only where used
+    from gitbot.published import PolicyList, published  # noqa: PLC0415
     from gitbot.reports import columns, text  # noqa: PLC0415
 
-    policies, errors = read_policies({**_shipped(), **_own()})
-    rows = [
-        [policy.name, policy.over, ",".join(policy.actions), policy.file]
-        for policy in policies.policies
-    ]
-    click.echo(columns(["NAME", "OVER", "ACTIONS", "FILE"], rows), nl=False)
+    packs = _packs()
+    shipped = {path: text for path, text in _shipped().items() if pack_of(path) in packs}
+    policies, errors = read_policies({**shipped, **_own()})
+    found = policies.policies
+    if output == "name":
+        text_shown = "".join(f"{policy.name}\n" for policy in found)
+    elif output in ("json", "yaml"):
+        text_shown = document_text(published({"items": found}, PolicyList), output)
+    else:
+        rows = [[item.name, item.over, ",".join(item.actions), item.file] for item in found]
+        text_shown = columns(["NAME", "OVER", "ACTIONS", "FILE"], rows)
+    click.echo(text_shown, nl=False)
     if errors:
         click.echo(text(errors), nl=False, err=True)
         sys.exit(1)
 
 
+@policy.command("explain")
+@click.argument("finding")
+def explain(finding: str) -> None:
+    """What a policy says, why, and its cases: FINDING is policy/NAME, or the name alone."""
+    from gitbot.policy import read_policies  # noqa: PLC0415 - the CEL runtime only where used
+    from gitbot.policy.cases import run_tests  # noqa: PLC0415
+    from gitbot.policy.pages import page  # noqa: PLC0415
+
+    texts = {**_shipped(), **_own()}
+    policies, _ = read_policies(texts)
+    name = finding.removeprefix("policy/")
+    found = policies.find(name)
+    if found is None:
+        near = nearest(name, [policy.name for policy in policies.policies])
+        hint = f"did you mean {near}?" if near else "see gitbot policy list"
+        raise UsageError(f"there is no policy {name}", hint=hint)
+    click.echo(page(found, run_tests(texts, policies)[0]), nl=False)
+
+
 def _shipped() -> dict[str, str]:
     return {f"gitbot:{path}": text for path, text in ShippedTexts().policies().items()}
+
+
+def _packs() -> tuple[str, ...]:
+    """The packs in force around the working folder; the default where there is no repository."""
+    from gitbot.settings import DEFAULT_PACKS  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring.workspace import settings_here  # noqa: PLC0415
+
+    try:
+        return settings_here(find_root(Path.cwd())).packs
+    except (UsageError, InvalidInput):
+        return DEFAULT_PACKS
 
 
 def _own() -> Mapping[str, str]:
@@ -110,7 +162,20 @@ def _failed(result: CaseResult) -> Finding:
     )
 
 
+def _survivor(mutant: tuple[Policy, int]) -> Finding:
+    policy, index = mutant
+    expression = policy.validations[index].expression.text
+    return Finding(
+        code="policy/untested-validation",
+        severity=Severity.ERROR,
+        message=f"{policy.name}: without `{expression}` every case still passes",
+        file=policy.file,
+        line=policy.line,
+        hint="add a case in which only this validation fails",
+    )
+
+
 def _shown(results: tuple[CaseResult, ...], findings: tuple[Finding, ...], output: str) -> str:
     passed = [f"ok {item.policy}: {item.name}\n" for item in results if item.passed]
-    lines = passed if output == "text" else []
-    return "".join(lines) + shown_findings(findings, output)
+    lines = passed if output in ("table", "wide", "text") else []
+    return "".join(lines) + shown_findings(findings, output, colour=colour())

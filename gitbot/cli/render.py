@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from gitbot.cli.checking import Asked, asking_options, run_check
-from gitbot.cli.options import output_option
+from gitbot.cli.options import LISTED, output_option
 from gitbot.errors import InvalidInput
+from gitbot.kubernetes.objects import labels_of
 
 if TYPE_CHECKING:
     from gitbot.model.plan import Manifest
@@ -31,7 +32,7 @@ KINDS = (
     type=click.Choice(KINDS, case_sensitive=False),
     help="Only objects of this kind; may be given several times.",
 )
-@output_option(("yaml", "json"), "yaml")
+@output_option(LISTED, "yaml")
 @asking_options
 def render(asked: Asked, output: str, kinds: tuple[str, ...]) -> int:
     """Print the migrations of the plan, what nodes that leave service get, and admission
@@ -47,7 +48,12 @@ def render(asked: Asked, output: str, kinds: tuple[str, ...]) -> int:
 
         raise InvalidInput(text(result.all_findings).rstrip())
     every = (*result.judged.manifests, *_policies(result))
-    manifests = tuple(item for item in every if not kinds or item.kind in kinds)
+    manifests = tuple(
+        item
+        for item in every
+        if (not kinds or item.kind in kinds)
+        and (asked.scope is None or asked.scope.holds(item.namespace, labels_of(item.object)))
+    )
     click.echo(_shown(manifests, output), nl=False)
     held = len(result.holds)
     if held:
@@ -74,4 +80,11 @@ def _shown(manifests: tuple[Manifest, ...], output: str) -> str:
         from gitbot.published import ManifestList, json_text, published  # noqa: PLC0415
 
         return json_text(published({"items": [item.object for item in manifests]}, ManifestList))
-    return "---\n".join(item.text for item in manifests)
+    if output == "yaml":
+        return "---\n".join(item.text for item in manifests)
+    if output == "name":
+        return "".join(f"{item.kind.lower()}/{item.name}\n" for item in manifests)
+    from gitbot.reports import columns  # noqa: PLC0415 - keeps --help quick
+
+    rows = [[item.kind, item.namespace, item.name] for item in manifests]
+    return columns(["KIND", "NAMESPACE", "NAME"], rows)

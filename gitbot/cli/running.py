@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import functools
 import getpass
+import os
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from gitbot.errors import Bug, GitbotError, Interrupted, UsageError
+from gitbot.errors import Bug, ForgeError, GitbotError, Interrupted, RepositoryError, UsageError
 from gitbot.model.instants import format_instant
-from gitbot.wiring import Stop, StoppableClock, find_root, stop_on_signals
+from gitbot.model.words import meant
+from gitbot.wiring import StderrProgress, Stop, StoppableClock, find_root, stop_on_signals
 
 if TYPE_CHECKING:
+    from gitbot.model.ledger import Ledger
     from gitbot.ports.cluster import Cluster
     from gitbot.settings import Settings
     from gitbot.workflows.shell import Progress, Shell
@@ -72,24 +76,96 @@ def pick_cluster(settings: Settings, name: str) -> str:
     if name in names:
         return name
     found = f"there is no cluster {name}" if name else "the configuration has several clusters"
-    raise UsageError(found, hint=f"--cluster is one of {', '.join(names)}")
+    hint = meant(name, names, known="--cluster is one of")
+    raise UsageError(found, hint=hint)
 
 
 @contextmanager
-def running(where: dict[str, str]) -> Iterator[Shell]:
+def running(where: dict[str, str], *, copy: str = "") -> Iterator[Shell]:
     """The shell of one cluster of the repository around the working folder.
 
     It opens despite a broken configuration, so that one can look, hold and cancel. What carries
-    something out reads the tip of the base branch, and refuses its errors.
+    something out reads the tip of the base branch, and refuses its errors. The shell's onlooker
+    shows progress: who begins a stage ends it before it prints.
     """
     from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
 
     root = find_root(Path.cwd())
-    with open_workspace(
-        root, kubeconfig=where["kubeconfig"], context=where["context"], forgiving=True
-    ) as workspace:
+    progress = StderrProgress(sys.stderr)
+
+    def told(line: Progress) -> None:
+        with progress.aside():
+            tell(line)
+
+    with ExitStack() as opened:
+        opened.enter_context(progress.shown())
+        progress.begins("reading the repository")
+        workspace = opened.enter_context(
+            open_workspace(
+                root,
+                kubeconfig=where["kubeconfig"],
+                context=where["context"],
+                forgiving=True,
+                copy=copy,
+            )
+        )
         cluster = pick_cluster(workspace.settings, where["cluster"])
-        yield open_shell(workspace, cluster, progress=tell)
+        shell = open_shell(workspace, cluster, progress=told, onlooker=progress)
+        progress.begins("")
+        yield shell
+
+
+@contextmanager
+def looking(where: dict[str, str], *, human: bool) -> Iterator[tuple[Shell, str]]:
+    """As `running`, to look only: without the forge, at what Git still has, and why.
+
+    That is what the forge's Git answers while its API does not, else what the clone fetched last.
+    Then the first line says so: on standard output for people, else on standard error.
+    """
+    with ExitStack() as opened:
+        try:
+            shell, stale = opened.enter_context(running(where)), ""
+            shell.onlooker.begins("reading the forge")
+            shell.own_pulls()  # the page cannot be trusted without them
+            shell.onlooker.begins("")
+        except (RepositoryError, ForgeError) as error:
+            opened.close()
+            shell, words = _without_forge(opened, where, error)
+            stale = error.message
+            say(f"{words}: {stale}; pull requests are not known", err=not human)
+        yield shell, stale
+
+
+def _without_forge(
+    opened: ExitStack, where: dict[str, str], error: GitbotError
+) -> tuple[Shell, str]:
+    """A shell on a copy of what Git has, and what it is. Raises `error` if there is nothing."""
+    from gitbot.wiring.tips import fetched_now, last_fetched  # noqa: PLC0415 - Git only where used
+
+    root = find_root(Path.cwd())
+    if isinstance(error, ForgeError):
+        with suppress(RepositoryError, ForgeError):
+            copy = opened.enter_context(fetched_now(root))
+            return opened.enter_context(
+                running(where, copy=copy)
+            ), "Git answers, the forge does not"
+    try:
+        copy = opened.enter_context(last_fetched(root))
+        shell = opened.enter_context(running(where, copy=copy))
+    except RepositoryError:
+        raise error from error.__cause__
+    return shell, age_of(shell.ledger_store.read(), shell.clock.now())
+
+
+def age_of(ledger: Ledger, now: int) -> str:
+    """How old the clone's own ledger is, in words."""
+    from gitbot.calendar import format_duration  # noqa: PLC0415 - keeps --help quick
+
+    if not ledger.events:
+        return "no ledger was read, and this clone has none"
+    last = ledger.events[-1].time
+    age = format_duration(max(0, now - last))
+    return f"the ledger is this clone's, its last entry {age} old ({format_instant(last)})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +218,11 @@ def cluster_alone(where: dict[str, str]) -> Cluster:
     named = settings.cluster(name)
     context = context or (named.context if named else "")
     return open_cluster(name=name, kubeconfig=kubeconfig, context=context)
+
+
+def colour() -> bool:
+    """Colour only on a terminal, and never with NO_COLOR."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def tell(progress: Progress) -> None:

@@ -17,6 +17,7 @@ _PUBLISHED = "gitbot.published:schema_of"
 # kind -> module:function that gives its JSON Schema; with several kinds it takes the kind
 SCHEMAS: dict[str, str] = {
     "ApplyResult": _PUBLISHED,
+    "Audit": _PUBLISHED,
     "Calendar": _PUBLISHED,
     "ClusterSnapshot": _PUBLISHED,
     "CommentResult": _PUBLISHED,
@@ -24,6 +25,7 @@ SCHEMAS: dict[str, str] = {
     "Diagnosis": _PUBLISHED,
     "Explanation": _PUBLISHED,
     "FindingList": _PUBLISHED,
+    "Forecast": _PUBLISHED,
     "FreezeWindow": _INTENTS,
     "LedgerEntryList": "gitbot.published.ledger_lines:ledger_schema",
     "List": _PUBLISHED,
@@ -32,9 +34,11 @@ SCHEMAS: dict[str, str] = {
     "MigrationRequest": _INTENTS,
     "PlacementPlan": _PUBLISHED,
     "PlacementPolicy": "gitbot.policy.files:json_schema",
+    "PlacementPolicyExemption": "gitbot.policy.exemptions:json_schema",
     "PlacementPolicyTest": "gitbot.policy.cases:json_schema",
     "PlacementProposal": _INTENTS,
     "PlacementRule": _INTENTS,
+    "PolicyList": _PUBLISHED,
     "ProposeResult": _PUBLISHED,
     "ReconcileResult": _PUBLISHED,
     "Status": _PUBLISHED,

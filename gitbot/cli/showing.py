@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gitbot import __version__
+from gitbot.cli.running import say
+from gitbot.errors import UsageError
+from gitbot.model.words import counted
 from gitbot.wiring import ShippedTexts
 
 if TYPE_CHECKING:
+    from gitbot.kubernetes.selectors import Scope
     from gitbot.model.findings import Finding
+    from gitbot.model.plan import Hold, Move, PlacementPlan
     from gitbot.published import Part
+    from gitbot.reports import Diff
     from gitbot.workflows.check import CheckResult
 
 
-def shown(result: CheckResult, output: str, *, colour: bool) -> str:
-    """The output; only findings if the texts have errors, because then there is no plan."""
+def shown(result: CheckResult, output: str, *, colour: bool, scope: Scope | None = None) -> str:
+    """The output; only findings if the texts have errors, because then there is no plan.
+
+    `scope` chooses moves, holds and rules of a table; a document is always whole.
+    """
     from gitbot import reports  # noqa: PLC0415 - keeps --help quick
     from gitbot.documents import write_shown  # noqa: PLC0415 - keeps --help quick
     from gitbot.published import plan_bytes  # noqa: PLC0415
@@ -28,8 +38,7 @@ def shown(result: CheckResult, output: str, *, colour: bool) -> str:
     if result.judged is None:
         if output == "markdown":
             return reports.refusal(result.cluster or "unknown", result.all_findings)
-        form = "json" if output == "yaml" else output
-        return shown_findings(result.all_findings, form)
+        return shown_findings(result.all_findings, output, colour=colour)
     match output:
         case "json":
             return plan_bytes(result.judged.document).decode("ascii")
@@ -38,16 +47,69 @@ def shown(result: CheckResult, output: str, *, colour: bool) -> str:
         case "markdown":
             return reports.markdown(result.judged.diff)
         case _:
-            return reports.terminal(result.judged.diff, colour=colour, wide=output == "wide")
+            diff = narrowed(result, scope) if scope is not None else result.judged.diff
+            if output == "name":
+                return "".join(f"{move.request}/{move.id}\n" for move in diff.plan.moves)
+            return reports.terminal(diff, colour=colour, wide=output == "wide")
 
 
-def shown_findings(findings: Sequence[Finding], output: str, *, version: str = "") -> str:
+def whole_or_narrow(scope: Scope | None, output: str) -> None:
+    """Raises UsageError if somebody asks for a part of a document that is whole or nothing."""
+    if scope and scope.narrows and output not in ("table", "wide", "name"):
+        raise UsageError(
+            f"-n and -l choose what is shown, but a plan's document is whole: found -o {output}",
+            hint="leave them out, or give -o table, wide or name",
+        )
+
+
+def narrowed(result: CheckResult, scope: Scope) -> Diff:
+    """What is shown of a plan with -n and -l: VMs by the labels of the VMI, rules by their own."""
+    from gitbot.kubernetes.objects import labels_of, name_of  # noqa: PLC0415 - keeps --help quick
+
+    assert result.judged is not None, "BUG: nothing was judged"
+    assert result.revision is not None, "BUG: a plan without its revision"
+    diff, snapshot = result.judged.diff, result.judged.snapshot
+    if not scope.narrows:
+        return diff
+    machines = {name_of(vmi): labels_of(vmi) for vmi in snapshot.of("VirtualMachineInstance")}
+    rules = {intent.ref.id: intent.labels for intent in result.revision.intents.intents}
+
+    def of_vm(item: Move | Hold) -> bool:
+        name = item.vm.namespaced_name
+        return scope.holds(name.namespace, machines.get(name, {}))
+
+    def cut(plan: PlacementPlan) -> PlacementPlan:
+        return replace(
+            plan,
+            moves=tuple(filter(of_vm, plan.moves)),
+            holds=tuple(filter(of_vm, plan.holds)),
+            rules=tuple(
+                rule
+                for rule in plan.rules
+                if scope.holds(rule.intent.namespace, rules.get(rule.intent.id, {}))
+            ),
+        )
+
+    plan = cut(diff.plan)
+    say(f"{len(plan.moves)} of {counted(len(diff.plan.moves), 'move')} shown", err=True)
+    previews = tuple(replace(item, plan=cut(item.plan)) for item in diff.previews)
+    return replace(diff, plan=plan, previews=previews)
+
+
+def shown_findings(
+    findings: Sequence[Finding], output: str, *, version: str = "", colour: bool = False
+) -> str:
     """Findings alone; `version` is gitbot's, for SARIF. All other formats are text."""
     from gitbot import reports  # noqa: PLC0415 - keeps --help quick
+    from gitbot.published import FindingList, published  # noqa: PLC0415
 
     match output:
         case "json":
             return reports.json_findings(findings)
+        case "yaml":
+            return document_text(published({"items": findings}, FindingList), "yaml")
+        case "name":
+            return "".join(f"{file}\n" for file in dict.fromkeys(item.file for item in findings))
         case "sarif":
             meanings = ShippedTexts().meanings()["findings.tsv"]
             docs = os.environ.get("GITBOT_DOCS", "")
@@ -57,17 +119,25 @@ def shown_findings(findings: Sequence[Finding], output: str, *, version: str = "
         case "github":
             return reports.github(findings)
         case _:
-            return reports.text(findings)
+            return reports.text(findings, reports.Paint(colour=colour))
 
 
 def _page(result: CheckResult) -> str:
-    from gitbot.reports.html import html, html_refusal  # noqa: PLC0415 - jinja2 only where used
+    from gitbot.reports.html import html  # noqa: PLC0415 - jinja2 only where used
     from gitbot.wiring.workspace import shipped  # noqa: PLC0415 - keeps --help quick
 
-    templates = shipped().templates
     if result.judged is None:
-        return html_refusal(result.cluster or "unknown", result.all_findings, templates=templates)
-    return html(result.judged.diff, templates=templates)
+        state = "not planned: the texts have errors"
+        return findings_page(result.cluster or "unknown", state, result.all_findings)
+    return html(result.judged.diff, templates=shipped().templates)
+
+
+def findings_page(cluster: str, state: str, findings: Sequence[Finding]) -> str:
+    """Findings alone, as a page of HTML; good if there are none."""
+    from gitbot.reports.html import html_findings  # noqa: PLC0415 - jinja2 only where used
+    from gitbot.wiring.workspace import shipped  # noqa: PLC0415 - keeps --help quick
+
+    return html_findings(cluster, state, findings, templates=shipped().templates)
 
 
 def document_text(document: Part, output: str) -> str:

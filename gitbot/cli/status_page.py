@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gitbot.calendar import local_text
 from gitbot.model.instants import format_instant
+from gitbot.reports import Paint, Style, inert
 
 if TYPE_CHECKING:
     from gitbot.ports.forge import PullRequest
@@ -14,17 +15,39 @@ if TYPE_CHECKING:
 
 _SECTIONS = ("running", "waiting", "held", "failed", "ended")
 _OPENINGS = 8  # that the table shows; -o wide shows all
+_PLAIN = Paint()
 NOTHING = "nothing is running, and nothing waits"
 
 
-def table(result: StatusResult, *, wide: bool = False) -> str:
+_STYLES = {"Broken": Style.BAD, "Failed": Style.BAD, "Held": Style.CAREFUL}  # of titles
+
+
+def table(
+    result: StatusResult, *, wide: bool = False, paint: Paint = _PLAIN, stale: bool = False
+) -> str:
+    """Text that is harmless on a terminal. `stale`: a line above says how old the ledger is."""
     parts = [section for section in _sections(result, wide=wide) if section]
     openings = _titled("Next openings", _openings(result, wide=wide))
     if not parts:
-        parts = [[NOTHING]]
+        parts = [[f"as of that ledger {NOTHING}" if stale else NOTHING]]
     elif result.not_read and parts == [_unread(result.not_read)]:
-        parts[0].append("ledger and forge show nothing running")
-    return "\n\n".join("\n".join(part) for part in (*parts, openings) if part)
+        shows = "that ledger shows" if stale else "ledger and forge show"
+        parts[0].append(f"{shows} nothing running")
+    return "\n\n".join(
+        "\n".join(_painted(inert.terminal(line), paint) for line in part)
+        for part in (*parts, openings)
+        if part
+    )
+
+
+def _painted(line: str, paint: Paint) -> str:
+    """Titles stand out, what stops gitbot even more, and what to type next."""
+    if line.startswith(("stopped: ", "the cluster could not be read: ")):
+        word, _, rest = line.partition(": ")
+        return f"{paint(word, Style.BAD)}: {paint.command(rest)}"
+    if line.endswith(":") and not line.startswith(" "):
+        return paint(line, _STYLES.get(line.split(maxsplit=1)[0].rstrip(":"), Style.STRONG))
+    return paint.command(line)
 
 
 def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:

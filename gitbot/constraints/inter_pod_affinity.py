@@ -16,6 +16,8 @@ from gitbot.model.pod import Pod
 from gitbot.model.scheduling import AffinityTerm
 
 _PLUGIN = "InterPodAffinity"
+BY_OTHERS = "node(s) didn't satisfy existing pods anti-affinity rules"
+"""The reason if not the newcomer's own terms refuse it, but those of placed pods."""
 _Places = list[tuple[Pod, int]]
 
 
@@ -144,7 +146,7 @@ class InterPodAffinity(Filter):
             return _rejection("node(s) didn't match pod anti-affinity rules", repelled)
         repelling = self._repelling(labels)
         if repelling:
-            return _rejection("node(s) didn't satisfy existing pods anti-affinity rules", repelling)
+            return _rejection(BY_OTHERS, repelling)
         return None
 
     @cached_property

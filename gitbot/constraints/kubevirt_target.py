@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from gitbot.constraints.instances import Instance, Instances
@@ -43,8 +42,8 @@ def _target_of(instances: Instances, vmi_name: NamespacedName, added: Mapping[st
     )
     pod = Pod.from_object(obj, estimated=instance.source_pod is None)
     if vmi_name.namespace in instances.quotas:
-        pod = replace(pod, limits=limits_of(obj))
-    return replace(pod, name=target_name(vmi_name), node="", finished=False, terminating=False)
+        pod = pod.but(limits=limits_of(obj))
+    return pod.but(name=target_name(vmi_name), node="", finished=False, terminating=False)
 
 
 def target_name(vm: NamespacedName, number: int = 1) -> NamespacedName:
@@ -56,15 +55,18 @@ def pinned(pod: Pod, added_node_selector: Mapping[str, str]) -> Pod:
     """The same pod under another addedNodeSelector; the VM's own value wins for an equal key."""
     if not added_node_selector:
         return pod
-    return replace(pod, node_selector={**added_node_selector, **pod.node_selector})
+    return pod.but(node_selector={**added_node_selector, **pod.node_selector})
 
 
 def target_object(
-    instances: Instances, instance: Instance, added: Mapping[str, str]
+    instances: Instances, instance: Instance, added: Mapping[str, str], *, whole: bool = False
 ) -> KubernetesObject:
-    """The target pod as the API server would store it. SnapshotError if the VMI is malformed."""
+    """The target pod as the API server would store it. SnapshotError if the VMI is malformed.
+
+    Unless `whole`, it lacks what only people read.
+    """
     with decoding("VirtualMachineInstance", {"metadata": _metadata(instance)}):
-        return _target_object(instances, instance, added)
+        return _target_object(instances, instance, added, whole=whole)
 
 
 def _metadata(instance: Instance) -> Mapping[str, str]:
@@ -72,10 +74,11 @@ def _metadata(instance: Instance) -> Mapping[str, str]:
 
 
 def _target_object(
-    instances: Instances, instance: Instance, added: Mapping[str, str]
+    instances: Instances, instance: Instance, added: Mapping[str, str], *, whole: bool
 ) -> KubernetesObject:
     vmi = instance.vmi if instance.vmi is not None else _vmi_of(instance)
     namespace = instance.name.namespace
+    real = None if _resized(vmi) else _running(instance, vmi)
     pod = target_pod(
         vmi=vmi,
         source_pod=instance.source_pod,
@@ -86,12 +89,21 @@ def _target_object(
         quotas=instances.quotas.get(namespace, ()),
         claims=instances.claims.get(namespace, {}),
         classes=instances.classes,
+        real=None if whole else real,
     )
     name = target_name(instance.name).name
     pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
-    if instance.source_pod is not None and not _resized(vmi):
-        pod["spec"] = _with_real_requests(pod["spec"], instance.source_pod.get("spec") or {})
+    if real is not None:
+        pod["spec"] = _with_real_requests(pod["spec"], real)
     return pod
+
+
+def _running(instance: Instance, vmi: KubernetesObject) -> Mapping[str, Any] | None:
+    """The spec of the pod in which the VM runs; None without a pod that has containers."""
+    if not isinstance(at(vmi, "spec", "domain", default={}), Mapping):
+        raise ValueError("spec.domain is not a mapping")  # noqa: TRY004 - becomes a SnapshotError
+    spec: Mapping[str, Any] = (instance.source_pod or {}).get("spec") or {}
+    return spec if spec.get("containers") else None
 
 
 def start_object(instances: Instances, instance: Instance) -> KubernetesObject:
@@ -144,7 +156,7 @@ def _with_real_requests(spec: Mapping[str, Any], source: Mapping[str, Any]) -> d
         for item in source.get("initContainers") or ()
         if item.get("name") in rendered or item.get("restartPolicy") == "Always"
     ]
-    result = {**spec, "containers": list(source.get("containers") or spec.get("containers") or ())}
+    result = {**spec, "containers": list(source["containers"])}
     result["initContainers"] = initial
     for key in ("resources", "overhead"):
         if source.get(key) is not None:

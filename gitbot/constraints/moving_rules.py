@@ -41,13 +41,15 @@ class MovingRules:
         self._over = rules_by_vm(rules)
         self._seen: dict[int, Seen] = {}
         self._counts: dict[int, tuple[PartCounts, ...] | None] = {}  # of rules that were asked
+        self._own: set[int] = set()  # rules whose counts no fork shares
         self._whole: WholeState | None = None  # made at the first question about all breaches
 
     def fork(self, occupancy: Occupancy, moving: Moves) -> MovingRules:
         copy = object.__new__(MovingRules)
         copy.rules, copy._columns, copy._over = self.rules, self._columns, self._over
         copy._occupancy, copy._moving = occupancy, moving
-        copy._seen, copy._counts = dict(self._seen), {}
+        copy._seen, copy._counts = dict(self._seen), dict(self._counts)
+        copy._own, self._own = set(), set()
         copy._whole = self._whole.fork() if self._whole is not None else None
         return copy
 
@@ -61,8 +63,15 @@ class MovingRules:
             self._whole.occupy(vm, after)
         for number in self.over(vm):
             self._seen.pop(number, None)
-            for part in self._counts.get(number) or ():
+            for part in self._changing(number):
                 part.shift(vm, before, after)
+
+    def _changing(self, number: int) -> tuple[PartCounts, ...]:
+        counts = self._counts.get(number)
+        if counts and number not in self._own:
+            self._own.add(number)
+            counts = self._counts[number] = tuple(part.fork() for part in counts)
+        return counts or ()
 
     def breaches(self, domains: Domains) -> tuple[Breach, ...]:
         """All breaches of all rules now, sorted by rule and key."""
@@ -111,6 +120,7 @@ class MovingRules:
         if vm in self._moving or not simple:
             return None
         if number not in self._counts:
+            self._own.add(number)
             self._counts[number] = counts_of(rule, self._columns, self._occupancy)
         return self._counts[number]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gitbot.constraints.node_domains import NodeDomains
 from gitbot.constraints.rule_parts import NearPart, Peers
@@ -21,7 +20,7 @@ class _Company:
     domains: NodeDomains
     fixed: set[int]
     subjects: set[NamespacedName] = field(default_factory=set)
-    held: Counter[int] = field(default_factory=Counter)
+    held: dict[int, int] = field(default_factory=dict)
     placed: int = 0
 
     def alone(self, vm: NamespacedName, mine: set[int], domain: int, *, first: bool) -> bool:
@@ -31,7 +30,7 @@ class _Company:
         own = vm in self.peers.vms
         if first and not self.peers.fixed and self.placed - own <= 0:
             return False
-        near = self.held[domain] - (own and domain in mine)
+        near = self.held.get(domain, 0) - (own and domain in mine)
         return near <= 0 and domain not in self.fixed
 
 
@@ -54,6 +53,14 @@ class NearCounts:
                 company.subjects.add(vm)
                 self._of.setdefault(vm, []).append(company)
         self._companies = list(known.values())
+
+    def fork(self) -> NearCounts:
+        copy = object.__new__(NearCounts)
+        forks = {id(item): replace(item, held=dict(item.held)) for item in self._companies}
+        copy._part, copy._companies = self._part, list(forks.values())
+        copy._of = {vm: [forks[id(item)] for item in items] for vm, items in self._of.items()}
+        copy._places = dict(self._places)
+        return copy
 
     def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
         self._places[vm] = after
@@ -96,7 +103,7 @@ class NearCounts:
     ) -> None:
         """Keeps only the VM's own domain if it is the last company of a VM that stays."""
         for domain in company.domains.of({source}) - {-1}:
-            if company.held[domain] > _VM_AND_FRIEND or domain in company.fixed:
+            if company.held.get(domain, 0) > _VM_AND_FRIEND or domain in company.fixed:
                 continue
             if any(self._needs(friend, domain, company) for friend in company.subjects - {vm}):
                 mask &= company.domains.column.ids == domain
@@ -105,7 +112,7 @@ class NearCounts:
         """Whether a VM that has company everywhere would lose its last one in a domain."""
         places = self._places.get(friend, frozenset())
         mine = company.domains.of(places)
-        others = company.held[domain] - 1 - (friend in company.peers.vms)
+        others = company.held.get(domain, 0) - 1 - (friend in company.peers.vms)
         return domain in mine and others <= 0 and not self._broken(friend, places)
 
 

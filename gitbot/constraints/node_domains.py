@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
@@ -21,17 +20,19 @@ class NodeDomains:
         get = self._of.get
         return {get(node, -1) for node in nodes}
 
-    def count(self, counter: Counter[int], before: Iterable[str], after: Iterable[str]) -> None:
+    def count(self, counter: dict[int, int], before: Iterable[str], after: Iterable[str]) -> None:
         """Count one VM once in each labelled domain of `after`, no longer in those of `before`."""
         old, new = self.of(before), self.of(after)
         for domain in old - new:
             if domain >= 0:
-                counter[domain] -= 1
-                if not counter[domain]:
+                left = counter[domain] - 1
+                if left:
+                    counter[domain] = left
+                else:
                     del counter[domain]
         for domain in new - old:
             if domain >= 0:
-                counter[domain] += 1
+                counter[domain] = counter.get(domain, 0) + 1
 
     def leave(self, mask: Mask, domains: Iterable[int]) -> None:
         """Clear the nodes of these domains."""

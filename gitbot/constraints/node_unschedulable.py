@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from gitbot.constraints.made import Made
 from gitbot.constraints.scorer import Filter
 from gitbot.constraints.state import State
 from gitbot.constraints.verdicts import Rejection
 from gitbot.model.columns import Mask
 from gitbot.model.pod import Pod
-from gitbot.model.scheduling import Taint
+from gitbot.model.scheduling import Taint, Toleration
 
 _TAINT = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 BY_THEN = "the node will be cordoned by then (drain.cordon: Gitbot)"
@@ -42,5 +43,9 @@ class NodeUnschedulable(Filter):
 
 def prepare(state: State, pod: Pod) -> NodeUnschedulable | None:
     """None if the pod tolerates cordons: a blanket toleration opens cordoned nodes."""
-    tolerated = any(toleration.tolerates(_TAINT) for toleration in pod.tolerations)
-    return None if tolerated else NodeUnschedulable(state)
+    return None if _tolerated(pod.tolerations) else NodeUnschedulable(state)
+
+
+_tolerated = Made[tuple[Toleration, ...], bool](
+    lambda tolerations: any(item.tolerates(_TAINT) for item in tolerations), most=10_000
+)

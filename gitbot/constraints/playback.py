@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.kubevirt_target import pinned, target_name, target_of
@@ -55,7 +55,7 @@ class Playback:
 
     def place(self, vm: NamespacedName, node: str) -> NamespacedName:
         self._placed += 1
-        pod = replace(self.unpinned(vm), name=target_name(vm, self._placed))
+        pod = self.unpinned(vm).but(name=target_name(vm, self._placed))
         self.world.add(pod, node)
         return pod.name
 

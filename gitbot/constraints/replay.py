@@ -83,12 +83,12 @@ class _Player:
     def move(self, number: int) -> list[Finding]:
         move = self.order.moves[number]
         vm = move.vm.namespaced_name
-        found = list(move_findings(move, self.instances, self.playback.world, self.playback.home))
+        goal, play = self._goals.get(move.request), self.playback
+        found = list(move_findings(move, self.instances, play.world, play.home, goal))
         before = self.order.before[number]
         if any(not before >> other & 1 for other in self._of_vm[move.vm]):
             found.append(finding("duplicate-move", move, "the VM moves twice at once"))
         sound = not found
-        goal = self._goals.get(move.request)
         found.extend(time_findings(move, self.order.starts[number], self.problem, goal))
         if sound:
             found.extend(self._quota(number))

@@ -7,17 +7,23 @@ from collections.abc import Iterator, Mapping
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.world import World
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import condition_of
+from gitbot.kubernetes.objects import condition_of, labels_of
 from gitbot.model.findings import Finding, Severity
+from gitbot.model.opt_out import opted_out
 from gitbot.model.plan import Move
 from gitbot.model.pod import Pod
-from gitbot.model.problem import Pin
+from gitbot.model.problem import Goal, MoveVms, Pin, ReturnHome
 from gitbot.model.scheduling import HOSTNAME
 
 
 def move_findings(
-    move: Move, instances: Instances, world: World, home: Mapping[NamespacedName, str]
+    move: Move,
+    instances: Instances,
+    world: World,
+    home: Mapping[NamespacedName, str],
+    goal: Goal | None,
 ) -> Iterator[Finding]:
+    """`home`: where each VM runs when the move starts; `goal`: that of the move's request."""
     name = move.vm.namespaced_name
     instance = instances.get(name)
     if instance is None or instance.vmi is None or name not in home:
@@ -30,6 +36,8 @@ def move_findings(
         return
     if home[name] != move.source.node:
         yield finding("wrong-source", move, f"the VM runs on {home[name]} then")
+    if reason := opted_out(labels_of(instance.vmi), move.request, named=_names(goal, name)):
+        yield finding("opted-out", move, reason)
     condition = condition_of(instance.vmi, "LiveMigratable")
     if condition is None or condition.get("status") != "True":
         said = (condition or {}).get("message") or (condition or {}).get("reason") or "not reported"
@@ -41,6 +49,16 @@ def move_findings(
     if move.to.node not in move.allowed_nodes:
         yield finding("landing", move, f"its target is not in allowedNodes {move.allowed_nodes}")
     yield from _pin(move, world)
+
+
+def _names(goal: Goal | None, vm: NamespacedName) -> bool:
+    match goal:
+        case MoveVms():
+            return vm in goal.vms
+        case ReturnHome():
+            return vm in goal.homes
+        case _:
+            return False
 
 
 def pin_findings(move: Move, pod: Pod) -> Iterator[Finding]:

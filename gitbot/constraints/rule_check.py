@@ -103,8 +103,9 @@ def gained(
 
     worse: list[Breach] = []
     for before, after in _changes(len(moves), only_starts=monotone(rule)):
-        first, then = look(before), look(after)
-        if first is not None and then is not None:
+        then = look(after)
+        first = look(before) if then else None  # nothing is broken afterwards: the usual case
+        if first is not None and then:
             worse.extend(exceeding(first, then))
     found = _largest(worse)
     return tuple(found[key] for key in sorted(found))

@@ -7,7 +7,6 @@ The rules themselves decide; laws in the tests hold the two forms together.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
@@ -28,6 +27,8 @@ _Nodes = frozenset[str]
 
 class PartCounts(Protocol):
     """The counts of one part of a rule."""
+
+    def fork(self) -> PartCounts: ...
 
     def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
         """Count a VM that held places on `before` and now holds them on `after`."""
@@ -80,7 +81,13 @@ class MostCounts:
     def __init__(self, rule: ZoneAntiAffinity, columns: NodeColumns) -> None:
         self._domains = NodeDomains(columns, rule.topology_key)
         self._most = rule.max_per_domain
-        self._held: Counter[int] = Counter()
+        self._held: dict[int, int] = {}
+
+    def fork(self) -> MostCounts:
+        copy = object.__new__(MostCounts)
+        copy._domains, copy._most = self._domains, self._most
+        copy._held = dict(self._held)
+        return copy
 
     def shift(self, _vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
         self._domains.count(self._held, before, after)
@@ -100,6 +107,9 @@ class NodeCounts:
         self._part = part
         self._inside = np.array([name in part.nodes for name in columns.names], dtype=bool)
 
+    def fork(self) -> NodeCounts:
+        return self
+
     def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
         """Nothing to count: each VM is judged alone."""
 
@@ -117,8 +127,15 @@ class _Sides:
         self.domains = NodeDomains(columns, peers.topology_key)
         self.peers, self.subjects = peers.vms, subjects
         self.fixed = self.domains.of(peers.fixed) - {-1}
-        self.by_peers: Counter[int] = Counter()
-        self.by_subjects: Counter[int] = Counter()
+        self.by_peers: dict[int, int] = {}
+        self.by_subjects: dict[int, int] = {}
+
+    def fork(self) -> _Sides:
+        copy = object.__new__(_Sides)
+        copy.domains, copy.fixed = self.domains, self.fixed
+        copy.peers, copy.subjects = self.peers, self.subjects
+        copy.by_peers, copy.by_subjects = dict(self.by_peers), dict(self.by_subjects)
+        return copy
 
     def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
         if vm in self.peers:
@@ -134,6 +151,11 @@ class ApartCounts:
         self._sides = [
             _Sides(peers, frozenset(vms), columns) for peers, vms in subjects_by_peers(part.terms)
         ]
+
+    def fork(self) -> ApartCounts:
+        copy = object.__new__(ApartCounts)
+        copy._sides = [side.fork() for side in self._sides]
+        return copy
 
     def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
         for side in self._sides:

@@ -12,6 +12,8 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Occupancy
 from gitbot.model.scheduling import SpreadConstraint
 
+_NOWHERE: frozenset[str] = frozenset()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Miss:
@@ -117,6 +119,8 @@ class NearPart(_TermPart):
     monotone: ClassVar[bool] = False  # it gets worse when company leaves
 
     def misses(self, occupancy: Occupancy) -> Iterator[Miss]:
+        if self._all_near(occupancy):
+            return
         held: dict[int, Counter[str]] = {}
         for vm in sorted(self.terms.keys() & occupancy.keys()):
             if all(self._near(vm, node, occupancy, held) for node in occupancy[vm]):
@@ -128,6 +132,22 @@ class NearPart(_TermPart):
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
         return self._alone(vm, node, occupancy) if vm in self.terms else ""
+
+    def _all_near(self, occupancy: Occupancy) -> bool:
+        """Whether each term's VMs are several and share one domain: a quick test."""
+        seen: set[int] = set()
+        for vm, terms in self.terms.items():
+            for peers in terms:
+                if vm not in peers.vms:
+                    return False
+                if id(peers) not in seen:
+                    seen.add(id(peers))
+                    get = self.domains.column(peers.topology_key).get
+                    places = [occupancy.get(other, _NOWHERE) for other in peers.vms]
+                    values = {get(node) for nodes in places for node in nodes}
+                    if len(values) > 1 or None in values or sum(map(bool, places)) == 1:
+                        return False
+        return True
 
     def _near(
         self,

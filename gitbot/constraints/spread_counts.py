@@ -28,6 +28,13 @@ class SpreadCounts:
             for domain in self._domains.of((node,)) - {-1}:
                 self._counts[domain] += 1
 
+    def fork(self) -> SpreadCounts:
+        copy = object.__new__(SpreadCounts)
+        copy._part, copy._domains = self._part, self._domains
+        copy._counting, copy._eligible = self._counting, self._eligible
+        copy._counts = self._counts.copy()
+        return copy
+
     def shift(self, vm: NamespacedName, before: _Nodes, after: _Nodes) -> None:
         if vm in self._part.counted:
             old, new = self._counted(before), self._counted(after)

@@ -115,20 +115,19 @@ class State:
         self.column(PODS)[number] += sign
         self.column(CPU_SCORED)[number] += sign * held.held_cpu
         self.column(MEMORY_SCORED)[number] += sign * held.held_memory
-        for buckets, key, item in self._entries(pod, number):
-            if sign > 0:
-                buckets.add(key, item)
-            else:
-                buckets.remove(key, item)
+        shift = Buckets.add if sign > 0 else Buckets.remove
+        shift(self.by_node, number, pod.name)
+        for label in pod.labels.items():
+            shift(self.by_label, label, pod.name)
+        for buckets, key, item in self._attached(pod, number):
+            shift(buckets, key, item)
             if buckets is self.csi:
                 self.column(volumes_of(str(key[1])))[number] += sign  # type: ignore[index]
         for index, term, weight in self._terms(pod):
             (index.add if sign > 0 else index.remove)(term, number, weight)
 
-    def _entries(self, pod: Pod, number: int) -> Iterator[tuple[Buckets, object, object]]:  # type: ignore[type-arg]
-        yield self.by_node, number, pod.name
-        for label in pod.labels.items():
-            yield self.by_label, label, pod.name
+    def _attached(self, pod: Pod, number: int) -> Iterator[tuple[Buckets, object, object]]:  # type: ignore[type-arg]
+        """Where its ports and volumes are counted."""
         for port in pod.ports:
             yield self.ports, number, port
         if not pod.volumes:

@@ -81,7 +81,7 @@ class TermIndex:
                     yield entry, self._nodes.get(entry)
 
 
-def _labels(term: AffinityTerm) -> tuple[_Label, ...]:
+def _labels_of(term: AffinityTerm) -> tuple[_Label, ...]:
     """The label values under which a term is indexed: those of its narrowest In requirement."""
     if term.selector.nothing:
         return ()
@@ -95,3 +95,6 @@ def _labels(term: AffinityTerm) -> tuple[_Label, ...]:
 def _breadth(key: str) -> int:
     """0 for keys that name one VM, 2 for the key of every launcher pod. A hint for speed."""
     return {"kubevirt.io/created-by": 0, "vm.kubevirt.io/name": 0, "kubevirt.io": 2}.get(key, 1)
+
+
+_labels = Made(_labels_of, most=_MOST_TERMS)

@@ -96,6 +96,19 @@ class TopologySpreadFilter(Filter):
             mask &= table[ids] <= constraint.max_skew
         return mask
 
+    def uneven_at(self, node: int) -> bool:
+        """Whether a pod that is placed on a node already may be refused there when it is judged.
+
+        The placed pods must include that pod. Never False where `reject` refuses without it.
+        """
+        for constraint, counts in zip(self._hard, self._counts, strict=True):
+            domain = int(self._state.columns.label(constraint.topology_key).ids[node])
+            uncounted = counts.own if constraint.honor_taints else 0
+            held = int(counts.by_domain[domain]) + uncounted if domain >= 0 else _UNBOUNDED
+            if held - counts.least > constraint.max_skew or domain < 0:
+                return True
+        return False
+
     def reject(self, node: int) -> Rejection | None:
         labels = self._state.nodes[node].labels
         for constraint, counts in zip(self._hard, self._counts, strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -324,7 +323,7 @@ class Transit:
 
     def _place(self, vm: NamespacedName, node: str) -> NamespacedName:
         self._count += 1
-        pod = replace(self.target_pod(vm), name=target_name(vm, self._count))
+        pod = self.target_pod(vm).but(name=target_name(vm, self._count))
         self.world.add(pod, node)
         self._undo.append(lambda: self._take_back(self.world.remove(pod)))
         return pod.name

@@ -10,12 +10,13 @@ from gitbot.execution.values import Approved, View
 from gitbot.model.events import MoveApproved, MoveChanged, MoveEvent, MoveState, MoveTerms
 from gitbot.model.ledger import request_file
 from gitbot.model.plan import Move
+from gitbot.model.request_id import RequestId
 
 SUPERSEDED = "superseded"
 
 
 def accept(
-    view: View, records: Mapping[str, RequestRecord], approved: Approved
+    view: View, records: Mapping[RequestId, RequestRecord], approved: Approved
 ) -> tuple[MoveEvent, ...]:
     record = records.get(approved.id, RequestRecord(id=approved.id))
     new = tuple(move for move in approved.moves if not is_known(record, approved, move))
@@ -43,7 +44,7 @@ def may_enter(record: RequestRecord, approved: Approved, new: tuple[Move, ...]) 
     after the highest known number, may add to it (the rest of a request that ended partly done). A
     request that never began may be approved again.
     """
-    if record.cancelled or approved.terms.void:
+    if record.cancelled or approved.terms.void or approved.terms.paused:
         return False
     if any(move.id <= record.highest_move for move in new):
         return False

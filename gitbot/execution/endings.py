@@ -10,7 +10,7 @@ from gitbot.kubernetes.objects import uid_of
 from gitbot.model.events import MoveChanged, MoveState
 from gitbot.model.instants import FOREVER, Interval, intersect, subtract
 from gitbot.model.plan import Move
-from gitbot.model.request_id import MigrationRequestId, parse_request_id
+from gitbot.model.request_id import MigrationRequestId
 
 
 def ending(
@@ -79,7 +79,7 @@ def moot_reason(facts: ClusterFacts, move: Move) -> str:
         return ""
     if facts.satisfies(node, move):
         return f"the VM is on {node} already"
-    if not isinstance(parse_request_id(move.request), MigrationRequestId):
+    if not isinstance(move.request, MigrationRequestId):
         return f"the VM left {move.source.node} for {node or 'no known node'}"
     return ""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gitbot.execution.facts import ClusterFacts
-from gitbot.execution.nodes import BUSY, nodes_of
+from gitbot.execution.nodes import nodes_of
 from gitbot.execution.starts import Candidate
+from gitbot.execution.state import BUSY
 from gitbot.execution.trial import refusals
 from gitbot.execution.values import Approved, Stale, View
 from gitbot.model.grouping import grouped
@@ -21,8 +22,11 @@ def judge_groups(
     Each plan is judged as a whole first. If that fails, it is judged group by group in the order of
     the plan, each on top of the groups before it that pass.
     """
+    denied = {(item.request, item.group) for item in view.denied}
     plans = grouped(
-        ((item.approved.id, item.approved.approval.digest), item) for item in candidates
+        ((item.approved.id, item.approved.approval.digest), item)
+        for item in candidates
+        if (item.approved.id, item.move.group) not in denied
     )
     stale: list[Stale] = []
     for _, remaining in sorted(plans.items()):

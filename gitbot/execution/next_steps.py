@@ -20,14 +20,14 @@ from gitbot.execution.observe import Subject, move_event, observe
 from gitbot.execution.requests import MoveRecord, RequestRecord, fold_requests
 from gitbot.execution.starts import Candidate, Unfinished, choose_starts
 from gitbot.execution.state import observed_migrations
-from gitbot.execution.values import Absent, Approved, Effect, Stale, Steps, View
+from gitbot.execution.values import Absent, Approved, Effect, Stale, Steps, View, Waiting
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.model.events import ForeignMove, KnownEvent, MoveState
 from gitbot.model.ledger import request_file
 from gitbot.model.plan import Move
-from gitbot.model.request_id import ObservedId
+from gitbot.model.request_id import ObservedId, RequestId
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,13 +36,13 @@ class _Turn:
     facts: ClusterFacts
     events: list[KnownEvent] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
-    without: set[tuple[str, int]] = field(default_factory=set)  # intended, but no VMIM
-    claimed: set[tuple[str, int]] = field(default_factory=set)  # the same, and it may still come
+    without: set[tuple[RequestId, int]] = field(default_factory=set)  # intended, but no VMIM
+    claimed: set[tuple[RequestId, int]] = field(default_factory=set)  # the same, may still come
     absent: list[Absent] = field(default_factory=list)
-    _folded: tuple[int, Mapping[str, RequestRecord]] | None = None
+    _folded: tuple[int, Mapping[RequestId, RequestRecord]] | None = None
 
     @property
-    def records(self) -> Mapping[str, RequestRecord]:
+    def records(self) -> Mapping[RequestId, RequestRecord]:
         if self._folded is None or self._folded[0] != len(self.events):
             folded = fold_requests(self.view.ledger, self.view.cluster)
             self._folded = (len(self.events), folded)
@@ -67,9 +67,9 @@ def next_steps(view: View) -> Steps:
     _end_all(turn)
     _advance_nodes(turn)
     candidates = _candidates(turn)
-    stale: tuple[Stale, ...] = ()
+    stale = view.denied
     if view.judge_groups and not turn.facts.unfinished and not turn.claimed:
-        stale = judge_groups(turn.view, turn.facts, candidates)
+        stale = (*stale, *judge_groups(turn.view, turn.facts, candidates))
     starts = choose_starts(
         turn.view,
         turn.facts,
@@ -84,8 +84,10 @@ def next_steps(view: View) -> Steps:
     )
     _hold_stale(turn, candidates, starts.stale)
     turn.add(*starts.events)
+    _put_off(turn, candidates, starts.waiting)
     for approved in _drains(turn):
-        turn.effects += effects_due(turn.view, turn.facts, approved)
+        record = turn.records.get(approved.id, RequestRecord(id=approved.id))
+        turn.effects += effects_due(turn.view, turn.facts, approved, record)
     turn.effects += starts.effects
     return Steps(
         events=tuple(turn.events),
@@ -98,7 +100,8 @@ def next_steps(view: View) -> Steps:
 
 
 def _absent(view: View, record: MoveRecord) -> Absent:
-    since = 0 if is_unsent(view, record) else settles_at(record)
+    settled = record.state is not MoveState.INTENDED or is_unsent(view, record)
+    since = 0 if settled else settles_at(record)
     return Absent(name=NamespacedName.parse(record.migration), since=since)
 
 
@@ -155,7 +158,7 @@ def _foreign_move(turn: _Turn, migration: KubernetesObject) -> ForeignMove:
     vm = vm_of(migration)
     state = at(migration, "status", "migrationState", default={})
     target = str(at(state, "targetNode", default=""))
-    request = str(ObservedId(vm=vm))
+    request = ObservedId(vm=vm)
     return ForeignMove(
         file=request_file(turn.view.cluster, request),
         time=turn.view.now,
@@ -251,7 +254,25 @@ def _hold_stale(turn: _Turn, candidates: tuple[Candidate, ...], stale: tuple[Sta
             turn.add(event)
 
 
+def _put_off(turn: _Turn, candidates: tuple[Candidate, ...], waiting: tuple[Waiting, ...]) -> None:
+    """What was announced, and can neither come nor start now, is announced no more."""
+    reasons = {(item.request, item.move): item.reason for item in waiting}
+    for candidate in candidates:
+        approved, move = candidate.approved, candidate.move
+        reason = reasons.get((approved.id, move.id))
+        state = turn.records[approved.id].moves[move.id].state
+        if candidate.intended and reason is not None and state is MoveState.INTENDED:
+            turn.add(
+                move_event(
+                    turn.view,
+                    approved,
+                    move,
+                    MoveState.WAITING,
+                    attempt=candidate.record.attempt,
+                    reason=reason,
+                )
+            )
+
+
 def _in_flight(turn: _Turn) -> int:
-    return sum(
-        record.in_flight for request in turn.records.values() for record in request.moves.values()
-    )
+    return sum(turn.records[item.id].moves[move.id].in_flight for item, move, _ in _known(turn))

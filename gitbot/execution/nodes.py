@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from gitbot.execution.facts import ClusterFacts, boot_id, is_ready
 from gitbot.execution.requests import RequestRecord
-from gitbot.execution.state import NodeRecord, fold_homes, fold_nodes
+from gitbot.execution.state import BUSY, NodeRecord, fold_homes, fold_nodes
 from gitbot.execution.values import (
     Approved,
     Effect,
@@ -16,7 +16,7 @@ from gitbot.execution.values import (
     View,
 )
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import at, labels_of
+from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
 from gitbot.model.effect import label_value
 from gitbot.model.events import (
     HomeNoted,
@@ -32,7 +32,9 @@ from gitbot.model.ledger import node_file
 
 WINDOW_LABEL = "placement.gitbot.dev/window"
 STATE_LABEL = "placement.gitbot.dev/state"
-BUSY = frozenset({NodeState.DRAINING, NodeState.READY})
+CORDON_LABEL = "placement.gitbot.dev/cordon"
+"""The occurrence that cordoned the node: written and removed in one patch with the cordon itself,
+so that a cordon which a person undid is told from one that was never sent."""
 
 
 def nodes_of(view: View, maintenance: Maintenance) -> dict[str, NodeRecord]:
@@ -100,12 +102,10 @@ def advance(
     events: list[NodeEvent] = []
     nodes = nodes_of(view, maintenance)
     for name, node in nodes.items():
-        state = _next_state(facts, approved, record, node)
-        if state is not None:
-            undone = False if state is NodeState.RETURNED else None
-            now = NodeFacts(node=name, cordoned=undone)
-            events.append(_changed(view, maintenance, state, now))
-            nodes[name] = NodeRecord(node=name, state=state)
+        change = _next_change(facts, approved, record, node)
+        if change is not None:
+            events.append(_changed(view, maintenance, *change))
+            nodes[name] = NodeRecord(node=name, state=change[0])
     for name in maintenance.nodes:
         waits = nodes[name].state is NodeState.WAITING
         idle = waits and _begins_without_moves(view, facts, approved, record, name)
@@ -115,7 +115,9 @@ def advance(
     return tuple(events)
 
 
-def effects_due(view: View, facts: ClusterFacts, approved: Approved) -> tuple[Effect, ...]:
+def effects_due(
+    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord
+) -> tuple[Effect, ...]:
     """Cordons and labels that the nodes lack for their state. States decide, not events."""
     maintenance = _must(approved)
     effects: list[Effect] = []
@@ -123,25 +125,57 @@ def effects_due(view: View, facts: ClusterFacts, approved: Approved) -> tuple[Ef
         found = facts.nodes.get(name)
         if found is None or node.state is NodeState.WAITING:
             continue
-        wanted = _cordon_wanted(facts, maintenance, node)
-        if wanted is not None and wanted != bool(at(found, "spec", "unschedulable")):
-            effects.append(SetUnschedulable(request=approved.id, node=name, unschedulable=wanted))
-        label = _label(maintenance, name, node.state)
-        if any(labels_of(found).get(key) != value for key, value in label.labels.items()):
-            effects.append(label)
+        cordon = _cordon_due(view, facts, approved, record, node)
+        if cordon is not None:
+            mark = {CORDON_LABEL: maintenance.occurrence.id if cordon else None}
+            effects.append(
+                SetUnschedulable(request=approved.id, node=name, unschedulable=cordon, labels=mark)
+            )
+        labels = _labels(maintenance, found, node.state)
+        if any(labels_of(found).get(key) != value for key, value in labels.items()):
+            effects.append(LabelNode(node=name, labels=labels))
     return tuple(effects)
 
 
-def _cordon_wanted(facts: ClusterFacts, maintenance: Maintenance, node: NodeRecord) -> bool | None:
-    """True: cordon, False: uncordon, None: leave it to others."""
-    if not node.cordoned_by_gitbot:
-        return None
-    if node.state is NodeState.DRAINING:
+def _cordon_due(
+    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
+) -> bool | None:
+    """True: cordon, False: uncordon, None: leave it as it is."""
+    maintenance = _must(approved)
+    found = facts.nodes[node.node]
+    stands = bool(at(found, "spec", "unschedulable"))
+    if _marked(maintenance, found):
+        return False if stands and _is_released(facts, approved, record, node) else None
+    wanted = node.cordoned_by_gitbot and node.state is NodeState.DRAINING and not stands
+    given_up = _is_stopped(view, approved, record) or _is_given_up(approved, record, node)
+    return True if wanted and not given_up else None
+
+
+def _marked(maintenance: Maintenance, node: KubernetesObject) -> bool:
+    """Whether gitbot's cordon of this occurrence has reached the node, and gitbot left it there."""
+    return labels_of(node).get(CORDON_LABEL) == maintenance.occurrence.id
+
+
+def _is_released(
+    facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
+) -> bool:
+    """Whether gitbot takes back its own cordon, which stands."""
+    if not node.cordoned_by_gitbot:  # it came after the ledger had given it up
         return True
-    back = node.state is NodeState.RETURNED and is_ready(facts.nodes[node.node])
-    if maintenance.done != "Uncordoned" and (back or is_back(facts, maintenance, node)):
+    if _is_given_up(approved, record, node):
+        return True
+    maintenance = _must(approved)
+    if node.state is NodeState.RETURNED:
+        return is_ready(facts.nodes[node.node])
+    by_itself = maintenance.done != "Uncordoned" and node.state is NodeState.READY
+    return by_itself and is_back(facts, maintenance, node)
+
+
+def _is_given_up(approved: Approved, record: RequestRecord, node: NodeRecord) -> bool:
+    """Whether a draining node will not be drained any more: cancelled, or its window is removed."""
+    if node.state is not NodeState.DRAINING or _in_flight(record, node):
         return False
-    return None
+    return bool(record.cancelled) or (_must(approved).removed and record.finished)
 
 
 def _begins_without_moves(
@@ -151,29 +185,57 @@ def _begins_without_moves(
     is_open = any(span.contains(view.now) for span in approved.terms.allowed)
     mine = [move for move in record.moves.values() if move.source == node and not move.final]
     empty = set(facts.instances_on(node)) <= maintenance.stays
-    stopped = bool(view.stop or approved.terms.void or record.cancelled)
-    return is_open and not mine and empty and not stopped
+    return is_open and not mine and empty and not _is_stopped(view, approved, record)
+
+
+def _is_stopped(view: View, approved: Approved, record: RequestRecord) -> bool:
+    terms = approved.terms
+    return bool(view.stop or terms.void or terms.paused or record.cancelled)
+
+
+def _next_change(
+    facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
+) -> tuple[NodeState, NodeFacts, str] | None:
+    """The node's next state with what is new about it, and why."""
+    state, reason = _next_state(facts, approved, record, node)
+    name = node.node
+    if state is not None:
+        ended = state in (NodeState.RETURNED, NodeState.CLOSED)
+        return state, NodeFacts(node=name, cordoned=False if ended else None), reason
+    found = facts.nodes.get(name)
+    if found is None or not node.cordoned_by_gitbot:
+        return None
+    stands, marked = bool(at(found, "spec", "unschedulable")), _marked(_must(approved), found)
+    if marked is stands:
+        return None
+    reason = "somebody uncordoned it" if marked else "somebody else cordoned it"
+    return node.state, NodeFacts(node=name, cordoned=False), reason
 
 
 def _next_state(
     facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
-) -> NodeState | None:
+) -> tuple[NodeState | None, str]:
     maintenance = _must(approved)
     found = facts.nodes.get(node.node)
     if found is None:
-        return None
+        return (NodeState.CLOSED, "the node is gone") if node.state in BUSY else (None, "")
+    free = facts.schedulable(node.node)
     match node.state:
+        case NodeState.DRAINING if _is_given_up(approved, record, node):
+            why = "the drain was cancelled" if record.cancelled else "its window was removed"
+            return (NodeState.RETURNED, why) if free else (None, "")
         case NodeState.DRAINING:
             out = bool(at(found, "spec", "unschedulable"))
-            return NodeState.READY if out and _is_empty(facts, approved, record, node) else None
+            empty = out and _is_empty(facts, approved, record, node)
+            return (NodeState.READY, "") if empty else (None, "")
         case NodeState.READY:
-            back = is_back(facts, maintenance, node) and facts.schedulable(node.node)
-            return NodeState.RETURNED if back else None
+            back = is_back(facts, maintenance, node) and free
+            return (NodeState.RETURNED, "") if back else (None, "")
         case NodeState.RETURNED:  # a person reported it; gitbot must still remove its own cordon
-            undone = node.cordoned_by_gitbot and facts.schedulable(node.node)
-            return NodeState.RETURNED if undone else None
+            undone = node.cordoned_by_gitbot and free
+            return (NodeState.RETURNED, "") if undone else (None, "")
         case _:
-            return None
+            return None, ""
 
 
 def is_back(facts: ClusterFacts, maintenance: Maintenance, node: NodeRecord) -> bool:
@@ -191,15 +253,18 @@ def is_back(facts: ClusterFacts, maintenance: Maintenance, node: NodeRecord) -> 
 def _is_empty(
     facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
 ) -> bool:
-    maintenance = _must(approved)
-    in_flight = any(
+    stays = _must(approved).stays
+    return not _in_flight(record, node) and set(facts.instances_on(node.node)) <= stays
+
+
+def _in_flight(record: RequestRecord, node: NodeRecord) -> bool:
+    return any(
         move.in_flight for move in record.moves.values() if node.node in (move.source, move.to)
     )
-    return not in_flight and set(facts.instances_on(node.node)) <= maintenance.stays
 
 
 def _changed(
-    view: View, maintenance: Maintenance, state: NodeState, facts: NodeFacts
+    view: View, maintenance: Maintenance, state: NodeState, facts: NodeFacts, reason: str = ""
 ) -> NodeChanged:
     return NodeChanged(
         file=node_file(view.cluster, maintenance.occurrence),
@@ -207,6 +272,7 @@ def _changed(
         cluster=view.cluster,
         state=state,
         request=maintenance.occurrence.drain,
+        reason=reason,
         facts=facts,
     )
 
@@ -231,14 +297,17 @@ def _window_begun(view: View, approved: Approved, file: str) -> WindowBegun:
     )
 
 
-def _label(maintenance: Maintenance, node: str, state: NodeState) -> LabelNode:
-    if state not in BUSY:
-        return LabelNode(node=node, labels={WINDOW_LABEL: None, STATE_LABEL: None})
-    labels: dict[str, str | None] = {
-        WINDOW_LABEL: label_value(maintenance.occurrence.window),
-        STATE_LABEL: str(state),
+def _labels(
+    maintenance: Maintenance, found: KubernetesObject, state: NodeState
+) -> dict[str, str | None]:
+    """The labels of a node in that state. The mark of a cordon that a person undid goes."""
+    busy = state in BUSY
+    undone = _marked(maintenance, found) and not at(found, "spec", "unschedulable")
+    return {
+        WINDOW_LABEL: label_value(maintenance.occurrence.window) if busy else None,
+        STATE_LABEL: str(state) if busy else None,
+        **({CORDON_LABEL: None} if undone else {}),
     }
-    return LabelNode(node=node, labels=labels)
 
 
 def _must(approved: Approved) -> Maintenance:

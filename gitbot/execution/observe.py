@@ -109,13 +109,12 @@ def observe(subject: Subject) -> Observation:
     migration = subject.facts.migrations.get(name)
     if _may_come(subject, migration):
         return Observation(claimed=True)
-    if migration is None:
+    if migration is None or not _is_ours(subject, migration):
         event = _without_migration(subject)
-        absent = subject.record.state is MoveState.INTENDED and not _in_pods(subject)
+        in_pods = subject.record.state is MoveState.INTENDED and _in_pods(subject)
+        absent = migration is None and not in_pods
         events = () if event is None else (event,)
         return Observation(events=events, missing=event is None, absent=absent)
-    if not is_own(migration):
-        return Observation(events=(_not_ours(subject),))
     match phase_of(migration):
         case "Succeeded":
             known = _landing(subject, migration)  # its place is unknown; the next read shows it
@@ -135,14 +134,18 @@ def _may_come(subject: Subject, migration: KubernetesObject | None) -> bool:
     if record.state is not MoveState.INTENDED or is_free(subject.view, record):
         return False
     if migration is not None:
-        return not is_own(migration)  # what blocks the name may go
+        return not _is_ours(subject, migration)  # what blocks the name may go
     return not _in_pods(subject)
 
 
 def _in_pods(subject: Subject) -> bool:
-    """Whether a launcher pod remembers the migration, so that it was created."""
+    """Whether a launcher pod remembers the migration, so that it was created.
+
+    If somebody else's has the name now, the pod may be that one's.
+    """
     name = NamespacedName.parse(subject.record.migration)
-    return (name.namespace, name.name) in subject.facts.job_names
+    known = (name.namespace, name.name) in subject.facts.job_names
+    return known and name not in subject.facts.migrations
 
 
 def _changed(
@@ -173,9 +176,8 @@ def _changed(
     )
 
 
-def _not_ours(subject: Subject) -> MoveChanged:
-    reason = f"a migration named {subject.record.migration} is not ours"
-    return _changed(subject, MoveState.FAILED, outcome="Refused", reason=reason)
+def _is_ours(subject: Subject, migration: KubernetesObject) -> bool:
+    return is_own(migration) and subject.record.migration_uid in ("", uid_of(migration))
 
 
 def _restarted(subject: Subject) -> bool:
@@ -257,7 +259,10 @@ def _without_migration(subject: Subject) -> MoveChanged | None:
         return None
     node = facts.node_of(record.vm)
     if node != record.source and facts.satisfies(node, subject.move):
-        return _landed(subject, None)
+        reason = (
+            f"the VM is on {node} already, and no migration of gitbot's is known to have moved it"
+        )
+        return _changed(subject, MoveState.OBSOLETE, landed=node, reason=reason)
     if record.outcome in RECALLED:
         return _recalled(subject)
     why = str(at(moved, "failureReason", default="")) if remembered else ""

@@ -20,7 +20,7 @@ from gitbot.model.events import (
     RequestCancelled,
 )
 from gitbot.model.ledger import Ledger
-from gitbot.model.request_id import planned_id
+from gitbot.model.request_id import RequestId
 
 STARTED_STATES = frozenset({MoveState.INTENDED, MoveState.CREATED, MoveState.RUNNING})
 
@@ -44,7 +44,7 @@ class RequestState(StrEnum):
 class MoveRecord:
     """The last known state of one move. Times in seconds UTC; 0 means not yet."""
 
-    request: str
+    request: RequestId
     number: int
     vm: NamespacedName
     vm_uid: str
@@ -83,9 +83,10 @@ class MoveRecord:
 class RequestRecord:
     """One request with all its moves, over all plans that were approved for it."""
 
-    id: str
+    id: RequestId
     moves: Mapping[int, MoveRecord] = field(default_factory=dict)
     cancelled: str = ""
+    cancelled_at: int | None = None
 
     @property
     def finished(self) -> bool:
@@ -113,8 +114,8 @@ class RequestRecord:
 
     @property
     def changed_at(self) -> int:
-        """When one of its moves last changed, in seconds UTC; 0 without moves."""
-        return max((move.changed_at for move in self.moves.values()), default=0)
+        """When it was cancelled, or one of its moves last changed, in seconds UTC; 0 for never."""
+        return max((self.cancelled_at or 0, *(move.changed_at for move in self.moves.values())))
 
     @property
     def highest_move(self) -> int:
@@ -152,7 +153,7 @@ def derive_request_state(moves: tuple[MoveRecord, ...]) -> RequestState:
     return RequestState.WITHDRAWN
 
 
-def fold_requests(ledger: Ledger, cluster: str) -> Mapping[str, RequestRecord]:
+def fold_requests(ledger: Ledger, cluster: str) -> Mapping[RequestId, RequestRecord]:
     return _fold(ledger.events, cluster)
 
 
@@ -162,7 +163,7 @@ class _Fold:
 
     def __call__(
         self, events: tuple[LedgerEvent, ...], cluster: str
-    ) -> Mapping[str, RequestRecord]:
+    ) -> Mapping[RequestId, RequestRecord]:
         last = self._last
         if last.cluster != cluster or events[: len(last.events)] != last.events:
             last = _Folded(cluster=cluster)
@@ -178,8 +179,8 @@ class _Fold:
 class _Folded:
     cluster: str = ""
     events: tuple[LedgerEvent, ...] = ()
-    moves: Mapping[str, Mapping[int, MoveRecord]] = field(default_factory=dict)
-    cancelled: Mapping[str, str] = field(default_factory=dict)
+    moves: Mapping[RequestId, Mapping[int, MoveRecord]] = field(default_factory=dict)
+    cancelled: Mapping[RequestId, RequestCancelled] = field(default_factory=dict)
 
     def grown(self, events: tuple[LedgerEvent, ...]) -> _Folded:
         moves = {request: dict(known) for request, known in self.moves.items()}
@@ -188,7 +189,7 @@ class _Folded:
             match event:
                 case RequestCancelled():
                     moves.setdefault(event.request, {})
-                    cancelled[event.request] = event.reason or "cancelled"
+                    cancelled[event.request] = event
                 case MoveApproved() | MoveChanged():
                     known = moves.setdefault(event.request, {})
                     known[event.move] = _fold_move(known.get(event.move), event)
@@ -198,12 +199,16 @@ class _Folded:
                     assert_never(event)
         return _Folded(cluster=self.cluster, events=events, moves=moves, cancelled=cancelled)
 
-    def records(self) -> Mapping[str, RequestRecord]:
+    def records(self) -> Mapping[RequestId, RequestRecord]:
         return {
             request: RequestRecord(
-                id=request, moves=known, cancelled=self.cancelled.get(request, "")
+                id=request,
+                moves=known,
+                cancelled=(ended.reason or "cancelled") if ended is not None else "",
+                cancelled_at=ended.time if ended is not None else None,
             )
             for request, known in sorted(self.moves.items())
+            for ended in (self.cancelled.get(request),)
         }
 
 
@@ -224,7 +229,8 @@ def _fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
     claim = event.claim if isinstance(event, MoveChanged) else None
     started = state is MoveState.INTENDED
     # an announced attempt that was never sent is not used up: the next one has the same name
-    unsent = state is MoveState.HELD and record.state is MoveState.INTENDED
+    put_off = state in (MoveState.HELD, MoveState.WAITING)
+    unsent = put_off and record.state is MoveState.INTENDED
     effects = record.effects
     if started and event.migration and event.migration not in effects:
         effects = (*effects, event.migration)
@@ -251,12 +257,10 @@ def _fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
     )
 
 
-def highest_move(records: Mapping[str, RequestRecord], request: str) -> int:
+def highest_move(records: Mapping[RequestId, RequestRecord], request: RequestId) -> int:
     """The highest move number of a request; of all healings of a rule for a planned healing."""
     numbers = [
-        record.highest_move
-        for name, record in records.items()
-        if request in (name, planned_id(name))
+        record.highest_move for name, record in records.items() if request in (name, name.planned)
     ]
     return max(numbers, default=0)
 

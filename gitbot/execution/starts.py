@@ -8,18 +8,20 @@ from dataclasses import dataclass, field, replace
 from gitbot.execution.endings import next_span, next_start
 from gitbot.execution.facts import ClusterFacts, Slots
 from gitbot.execution.fence import next_claim, settles_at
-from gitbot.execution.nodes import BUSY, begin, home_event, may_begin, nodes_of
+from gitbot.execution.nodes import begin, home_event, may_begin, nodes_of
 from gitbot.execution.observe import move_event
 from gitbot.execution.requests import MoveRecord, RequestRecord
-from gitbot.execution.state import NodeRecord
+from gitbot.execution.state import BUSY, NodeRecord
 from gitbot.execution.trial import refusals
-from gitbot.execution.values import Approved, CreateMigration, Effect, Stale, View, Waiting
+from gitbot.execution.values import REFUSED, Approved, CreateMigration, Effect, Stale, View, Waiting
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubevirt.source_node import silence_of
 from gitbot.model.effect import EffectId
 from gitbot.model.events import KnownEvent, MoveChanged, MoveState, NodeState
 from gitbot.model.grouping import grouped
 from gitbot.model.instants import format_instant
 from gitbot.model.plan import Move, MoveRef
+from gitbot.model.request_id import RequestId
 
 MOST_REFUSALS = 8  # by the checks, in one look: each costs a replay of the whole cluster
 BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
@@ -51,16 +53,16 @@ class Unfinished:
 @dataclass(slots=True, kw_only=True)
 class _Round:
     slots: Slots
-    nodes: dict[str, dict[str, NodeRecord]]
+    nodes: dict[RequestId, dict[str, NodeRecord]]
     candidates: tuple[Candidate, ...]
     unfinished: Mapping[str, Mapping[MoveRef, Unfinished]]
-    blocked: set[tuple[str, str]]
+    blocked: set[tuple[RequestId, str]]
     chosen: list[Candidate] = field(default_factory=list)
     begins: list[tuple[Approved, str]] = field(default_factory=list)
     waiting: list[Waiting] = field(default_factory=list)
     stale: list[Stale] = field(default_factory=list)
     refused: int = 0
-    waits: dict[tuple[str, str, int, int], frozenset[int]] = field(default_factory=dict)
+    waits: dict[tuple[RequestId, str, int, int], frozenset[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,13 +164,15 @@ def _refusal(
         return "outside its allowed time", opens, False
     if view.stop:
         return f"stopped: {view.stop}", 0, False
-    gate = _node_gate(look, candidate)
+    gate = approved.terms.paused or _node_gate(look, candidate)
     if gate:
         return gate, 0, False
     pause = record.changed_at + BACK_OFF * 2 ** max(0, record.attempt - 1)
     if record.state is MoveState.FAILED and pause > view.now:
         return "it failed and is tried again", pause, True
-    awaited = _awaited(candidate, look)
+    if record.state is MoveState.WAITING and record.outcome == REFUSED and pause > view.now:
+        return record.reason, pause, False
+    awaited = _awaited(candidate, look) or _taken(facts, candidate)
     if awaited:
         return awaited, 0, False
     other = facts.in_flight(move.vm.namespaced_name)
@@ -180,6 +184,13 @@ def _refusal(
     if silence:
         return silence, 0, False
     return look.slots.refusal(here, move.to.node), 0, True
+
+
+def _taken(facts: ClusterFacts, candidate: Candidate) -> str:
+    """Whether somebody else's migration has the name of the one that would be created."""
+    name = _effect_name(candidate)
+    taken = name in facts.migrations
+    return f"a migration named {name} is not gitbot's" if taken else ""
 
 
 def _node_gate(look: _Round, candidate: Candidate) -> str:
@@ -263,7 +274,7 @@ def _starts(view: View, facts: ClusterFacts, look: _Round, stale: tuple[Stale, .
     for candidate in look.chosen:
         if candidate.claimed:
             continue
-        attempt = candidate.record.attempt if candidate.intended else candidate.record.attempt + 1
+        attempt = _attempt(candidate)
         move = _as_is(facts, candidate.move)
         span = next_span(view, candidate.approved, candidate.move, candidate.request)
         ends = span.end if span is not None else view.now
@@ -290,20 +301,27 @@ def _starts(view: View, facts: ClusterFacts, look: _Round, stale: tuple[Stale, .
 
 
 def _intended(view: View, candidate: Candidate, move: Move, attempt: int) -> MoveChanged:
-    identity = EffectId(
-        request=candidate.move.request,
-        vmi_uid=candidate.move.vm.uid,
-        move=candidate.move.id,
-        attempt=attempt,
-    )
-    name = identity.migration_name(vm=candidate.move.vm.name)
     return move_event(
         view,
         candidate.approved,
         move,
         MoveState.INTENDED,
         attempt=attempt,
-        migration=f"{candidate.move.vm.namespace}/{name}",
+        migration=str(_effect_name(candidate)),
+    )
+
+
+def _attempt(candidate: Candidate) -> int:
+    return candidate.record.attempt if candidate.intended else candidate.record.attempt + 1
+
+
+def _effect_name(candidate: Candidate) -> NamespacedName:
+    move = candidate.move
+    identity = EffectId(
+        request=move.request, vmi_uid=move.vm.uid, move=move.id, attempt=_attempt(candidate)
+    )
+    return NamespacedName(
+        namespace=move.vm.namespace, name=identity.migration_name(vm=move.vm.name)
     )
 
 

@@ -25,6 +25,8 @@ from gitbot.model.events import (
 from gitbot.model.ledger import Ledger
 from gitbot.model.request_id import OccurrenceId
 
+BUSY = frozenset({NodeState.DRAINING, NodeState.READY})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecord:

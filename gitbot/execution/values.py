@@ -13,7 +13,10 @@ from gitbot.model.instants import Interval
 from gitbot.model.ledger import Ledger
 from gitbot.model.plan import Move, PlacementPlan
 from gitbot.model.problem import ALWAYS, PlacementProblem
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.request_id import OccurrenceId, RequestId
+
+REFUSED = "Refused"
+"""Outcome of a create that the server refused."""
 
 Replay = Callable[[PlacementProblem, PlacementPlan], tuple[Finding, ...]]
 """Judges a plan state by state. An error among the findings means that it must not run now."""
@@ -39,7 +42,7 @@ class Maintenance:
     """How the nodes of one occurrence leave service and come back.
 
     `nodes` in the order of draining; `stays` are the VMs that the approved plan leaves running.
-    `done` is Uncordoned, Rebooted or Command.
+    `done` is Uncordoned, Rebooted or Command. `removed`: the window's file is gone.
     """
 
     occurrence: OccurrenceId
@@ -49,12 +52,14 @@ class Maintenance:
     stays: frozenset[NamespacedName] = frozenset()
     done: str = "Uncordoned"
     return_home: str = "Propose"
+    removed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """When and how often moves of a request may run. `void`: why they must not run at all.
 
+    `paused`: why nothing new of it starts for now.
     With `finish`, groups that have begun continue after their time (overrun: Finish).
     """
 
@@ -62,6 +67,7 @@ class Terms:
     attempts: int = 1
     finish: bool = False
     void: str = ""
+    paused: str = ""
     reason: str = ""
     note: str = ""
     window: str = ""
@@ -70,12 +76,16 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approved:
-    """One request of one approved plan. `id` is the ledger id; moves carry the planned id."""
+    """One request of one approved plan. `id` is the ledger id; moves carry the planned id.
 
-    id: str
+    `plan` is the whole plan, which policies judge.
+    """
+
+    id: RequestId
     approval: Approval
     moves: tuple[Move, ...]
     terms: Terms = field(default_factory=Terms)
+    plan: PlacementPlan | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +104,7 @@ class View:
     `stop` is the reason of the stop flag ("" if it is not set); `judge_groups` asks for a
     revalidation of the groups that wait. `pending_timeout` in seconds: how long an own migration
     may stay Pending. `executor` names who looks, `unsent` the claims (name of the migration, epoch)
-    that it holds and of which it has sent nothing.
+    that it holds and of which it has sent nothing. `denied` are groups that policies deny now.
     """
 
     cluster: str
@@ -110,6 +120,7 @@ class View:
     pending_timeout: int = 300
     executor: str = ""
     unsent: frozenset[tuple[str, int]] = frozenset()
+    denied: tuple[Stale, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +141,7 @@ class CreateMigration:
 class DeleteMigration:
     """Delete (cancel) an own VMIM. The reason is recorded in the ledger."""
 
-    request: str
+    request: RequestId
     name: str  # namespace/name
     uid: str
     reason: str
@@ -138,11 +149,12 @@ class DeleteMigration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetUnschedulable:
-    """Cordon or uncordon a node (cordon: Gitbot)."""
+    """Cordon or uncordon a node (cordon: Gitbot), and mark it, in one patch."""
 
-    request: str
+    request: RequestId
     node: str
     unschedulable: bool
+    labels: Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +172,7 @@ Effect = CreateMigration | DeleteMigration | SetUnschedulable | LabelNode
 class Stale:
     """A group of an approved plan that no longer passes the checks on the current cluster."""
 
-    request: str
+    request: RequestId
     group: str
     reasons: tuple[str, ...]
 
@@ -172,7 +184,7 @@ class Waiting:
     `retry`: this may change soon by itself (a slot, a pause, a wave).
     """
 
-    request: str
+    request: RequestId
     move: int
     vm: str
     reason: str

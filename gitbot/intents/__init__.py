@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitbot.intents.conflicts import TOO_SHORT, conflicts, without_clockless
 from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
@@ -17,6 +18,7 @@ from gitbot.intents.reader import read_intents
 from gitbot.intents.schedules import ScheduleSpec
 
 __all__ = [
+    "TOO_SHORT",
     "FreezeWindowSpec",
     "Intent",
     "IntentSet",
@@ -28,6 +30,7 @@ __all__ = [
     "ScheduleSpec",
     "Spec",
     "ZoneAntiAffinitySpec",
+    "conflicts",
     "freeze_times",
     "is_ours",
     "is_read",
@@ -36,5 +39,6 @@ __all__ = [
     "read_intents",
     "spec_digest",
     "stops",
+    "without_clockless",
     "without_finished",
 ]

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
-from gitbot.calendar import Appointment, Occurrence, Schedule, current_or_next, occurrences
+from gitbot.calendar import (
+    Appointment,
+    Occurrence,
+    Schedule,
+    clock_time,
+    current_or_next,
+    occurrences,
+)
 from gitbot.intents.holidays import ALWAYS, freeze_times
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec, NodesSpec
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
 from gitbot.intents.schedules import ScheduleSpec, is_sound
+from gitbot.kubernetes.selectors import Scope
 from gitbot.model.instants import FOREVER, Interval, compact_instant, intersect, subtract
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.request_id import MigrationRequestId, OccurrenceId
 
 
 def nodes_words(nodes: NodesSpec) -> str:
@@ -37,14 +45,16 @@ class Agenda:
 
     `zone` is the cluster's, `announce` how long before its first moves a drain is proposed.
     `cancelled` are ledger ids of drains that a person cancelled. `count` says how many nodes a
-    window has, None if nobody knows. With `namespace`, only what concerns its VMs.
+    window has, None if nobody knows. `finished` are ledger ids of requests that never run again.
+    `scope` chooses by the namespaces whose VMs an intent concerns, and by its labels.
     """
 
     intents: IntentSet
     zone: str | None
     announce: int = 0
-    namespace: str = ""
+    scope: Scope = field(default_factory=Scope)
     cancelled: Collection[str] = ()
+    finished: Collection[str] = ()
     count: Callable[[NodesSpec], int | None] = field(default=lambda _nodes: None)
 
     def events(self, *, after: int, before: int) -> tuple[Appointment, ...]:
@@ -70,17 +80,21 @@ class Agenda:
     def _sources(self) -> Iterator[_Source]:
         for intent in self.intents.intents:
             spec = intent.spec
+            if not self.scope.holds("", intent.labels):
+                continue
             match spec:
                 case MaintenanceWindowSpec():
                     yield intent, spec, spec.schedule
                 case FreezeWindowSpec(namespaces=only):
                     if only is None or any(map(self._own, only)):
                         yield intent, spec, spec.schedule
-                case MigrationRequestSpec() if self._own(intent.ref.namespace):
+                case MigrationRequestSpec() if self._own(intent.ref.namespace) and (
+                    MigrationRequestId.of(intent.ref) not in self.finished
+                ):
                     yield intent, spec, None
 
     def _own(self, namespace: str) -> bool:
-        return self.namespace in ("", namespace)
+        return self.scope.namespace in ("", namespace)
 
     def _within(self, source: _Source, after: int, before: int) -> list[Appointment]:
         intent, spec, schedule = source
@@ -96,10 +110,15 @@ class Agenda:
         kept = occurrences(plain, after=after, before=before)
         found = [self._event(intent, spec, plain, each) for each in kept]
         ids = {each.id for each in kept}
-        for each in occurrences(replace(plain, exclude=()), after=after, before=before):
-            if plain.exclude and each.id not in ids:
+        if not plain.exclude and not plain.holidays:
+            return found
+        for each in occurrences(
+            replace(plain, exclude=(), holidays=()), after=after, before=before
+        ):
+            if each.id not in ids:
                 event = self._event(intent, spec, plain, each)
-                found.append(replace(event, cancelled="the day is excluded", frozen=""))
+                why = plain.left_out(clock_time(each.start, plain.time_zone).date())
+                found.append(replace(event, cancelled=why, frozen=""))
         return found
 
     def _holidays(

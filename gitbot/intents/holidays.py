@@ -1,4 +1,4 @@
-"""Freezes by calendar file: the events of files beside the intents, and when a freeze is on."""
+"""Calendar files beside the intents: when a freeze is on, and the days that schedules leave out."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from dataclasses import replace
 from gitbot.calendar import Holiday, occurrences, read_calendar
 from gitbot.documents import TOP, Path, Position, finding_at, shown
 from gitbot.intents.intent import Intent
-from gitbot.intents.kinds.freeze_window import CalendarSpec, FreezeWindowSpec
-from gitbot.intents.schedules import is_sound
+from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
+from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
+from gitbot.intents.schedules import CalendarSpec, is_sound, problems_of
 from gitbot.model.canonical import digest
 from gitbot.model.findings import Finding
 from gitbot.model.instants import FOREVER, Interval
+from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.words import nearest
 
 ALWAYS = Interval(start=0, end=FOREVER)
 MOST = 500
-_PATH: Path = ("spec", "calendar", "path")
+_CALENDAR: Path = ("spec", "calendar")
+_EXCLUDED: Path = ("spec", "schedule", "excludeCalendar")
 _BYTES = 1024 * 1024
 
 
 def with_holidays(
     intents: Iterable[Intent], files: Mapping[str, bytes], cluster: str, zone: str | None
 ) -> tuple[list[Intent], list[Finding]]:
-    """The intents, each freeze with the events of its calendar file, and what is wrong in these.
+    """The intents, each with the events of its calendar file, and what is wrong in these.
 
     `files` maps repository paths to contents; a calendar lies below `intents/<cluster>/`.
     """
@@ -33,29 +36,79 @@ def with_holidays(
     done: list[Intent] = []
     findings: list[Finding] = []
     for intent in intents:
-        spec = intent.spec.calendar if isinstance(intent.spec, FreezeWindowSpec) else None
+        spec, path = _calendar(intent)
         if spec is None:
             done.append(intent)
             continue
         data = files.get(folder + spec.path) if spec.path in known else None
-        holidays, found = _read(intent, spec, data, known, folder + spec.path)
-        findings += [*found, *_zone(intent, spec, holidays, zone)]
+        holidays, found = _read(intent, (spec, path), data, known, folder + spec.path)
         whole = [digest(intent.spec.plain()), digest((data or b"").decode("latin-1"))]
         made = replace(intent, holidays=holidays)
+        if path == _CALENDAR:
+            found += _zone(intent, spec, holidays, zone)
+        elif not found:
+            made = _excluding(intent, holidays)
+            found = _never(made, zone)
+        findings += found
         done.append(replace(made, spec_digest=digest(whole)))
     return done, findings
 
 
+def _calendar(intent: Intent) -> tuple[CalendarSpec | None, Path]:
+    """The calendar file that an intent names, and where."""
+    spec = intent.spec
+    if isinstance(spec, FreezeWindowSpec) and spec.calendar is not None:
+        return spec.calendar, _CALENDAR
+    if isinstance(spec, FreezeWindowSpec | MaintenanceWindowSpec) and spec.schedule is not None:
+        return spec.schedule.exclude_calendar, _EXCLUDED
+    return None, ()
+
+
+def _excluding(intent: Intent, holidays: tuple[Holiday, ...]) -> Intent:
+    """The intent whose schedule leaves out the days of the file."""
+    spec = intent.spec
+    assert isinstance(spec, FreezeWindowSpec | MaintenanceWindowSpec), "BUG: no schedule"
+    assert spec.schedule is not None, "BUG: no schedule"
+    schedule = spec.schedule.with_holidays(holidays)
+    return replace(intent, spec=spec.model_copy(update={"schedule": schedule}))
+
+
+def _never(intent: Intent, zone: str | None) -> list[Finding]:
+    """An error if the days of the file leave no occurrence."""
+    spec = intent.spec
+    assert isinstance(spec, FreezeWindowSpec | MaintenanceWindowSpec), "BUG: no schedule"
+    plain = spec.schedule.schedule(zone) if spec.schedule is not None else None
+    if plain is None or not is_sound(replace(plain, holidays=())):
+        return []  # reported where it is written
+    return [
+        finding_at(
+            intent.ref.file,
+            intent.positions.value((*_EXCLUDED, "path")),
+            each.code,
+            f"found days that leave no occurrence ({each.message}), expected at least one",
+            hint="change the schedule, or the file",
+            path=(*_EXCLUDED, "path"),
+        )
+        for each in problems_of(plain)
+        if each.code == "calendar/never-occurs"
+    ]
+
+
 def _read(
-    intent: Intent, spec: CalendarSpec, data: bytes | None, known: list[str], file: str
+    intent: Intent,
+    named: tuple[CalendarSpec, Path],
+    data: bytes | None,
+    known: list[str],
+    file: str,
 ) -> tuple[tuple[Holiday, ...], list[Finding]]:
-    place = intent.positions.value(_PATH)
+    spec, path = named[0], (*named[1], "path")
+    place = intent.positions.value(path)
     if data is None:
         near = nearest(spec.path, known)
         hint = f"did you mean {near}?" if near else "commit the file there"
         message = f"found {shown(spec.path)}, expected an .ics file below {_folder(file, spec)}"
         code = "intents/calendar-file"
-        return (), [finding_at(intent.ref.file, place, code, message, hint, path=_PATH)]
+        return (), [finding_at(intent.ref.file, place, code, message, hint, path=path)]
     if len(data) > _BYTES:
         message = f"found {len(data)} bytes in {file}, expected at most {_BYTES}"
         return (), [finding_at(file, TOP, "calendar/file", message, "split it")]
@@ -78,10 +131,10 @@ def _zone(
     if spec.time_zone or zone or all(each.zone for each in holidays):
         return []
     message = "found days without a time zone, expected an IANA name such as Europe/Madrid"
-    hint = "give timeZone here, or for the cluster in .gitbot.yaml"
-    path: Path = ("spec", "calendar")
-    place = intent.positions.key(path)
-    return [finding_at(intent.ref.file, place, "calendar/missing-zone", message, hint, path=path)]
+    hint = f"give timeZone here, or for the cluster in {CONFIGURATION_FILE}"
+    place = intent.positions.key(_CALENDAR)
+    code = "calendar/missing-zone"
+    return [finding_at(intent.ref.file, place, code, message, hint, path=_CALENDAR)]
 
 
 def freeze_times(

@@ -36,7 +36,7 @@ class Intent(Later):
 
     `spec_digest` identifies the meaning of the spec and ignores layout, comments and fields at
     their default. `index` is the number of the document in its file, from 1. `holidays` are the
-    events of the calendar file that a freeze names.
+    events of the calendar file that it names.
     """
 
     ref: IntentRef

@@ -10,8 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 
-from gitbot.calendar import Occurrence, Schedule, current_or_next, occurrences
+from gitbot.calendar import (
+    Occurrence,
+    Schedule,
+    current_or_next,
+    format_duration,
+    occurrences,
+)
 from gitbot.documents import Path, finding_at
+from gitbot.intents.conflicts import TWO_ZONES
 from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
@@ -21,6 +28,7 @@ from gitbot.intents.schedules import ScheduleSpec, is_sound
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import FOREVER, Interval, format_instant, intersect, subtract
 from gitbot.model.request_id import MigrationRequestId
+from gitbot.model.words import counted
 
 NEVER_OPEN = "intents/never-open"
 _HORIZON = 400 * 86_400  # no realistic freeze covers more time
@@ -58,7 +66,7 @@ def without_finished(
         return tuple(findings)
     ended = finished()
     places = [
-        (intent.ref.file, intent.ref.line, str(MigrationRequestId.of(intent.ref)) in ended)
+        (intent.ref.file, intent.ref.line, MigrationRequestId.of(intent.ref) in ended)
         for intent in intents.intents
     ]
     return tuple(item for item in findings if item.code != NEVER_OPEN or not _ended(item, places))
@@ -71,8 +79,11 @@ def _ended(finding: Finding, places: Sequence[tuple[str, int, bool]]) -> bool:
 
 
 def stops(finding: Finding) -> bool:
-    """Whether this finding stops all planning; a request that can never run stops only itself."""
-    return finding.severity is Severity.ERROR and finding.code != NEVER_OPEN
+    """Whether this finding stops all planning.
+
+    A request that can never run stops only itself; windows of two zones fail the check.
+    """
+    return finding.severity is Severity.ERROR and finding.code not in (NEVER_OPEN, TWO_ZONES)
 
 
 def _judge(
@@ -86,7 +97,8 @@ def _judge(
     window = windows.get(spec.window or "")
     schedule = window.schedule if window is not None else None
     if schedule is not None and not _ever_open(schedule, bounds, zone):
-        return [_finding(intent, spec, f"{spec.window} is never open {_between(spec)}")]
+        why = f"{spec.window} is never open {_between(spec)}{_opens(schedule, bounds, zone)}"
+        return [_finding(intent, spec, why)]
     relevant = freezes.over(intent.ref.namespace)
     if not relevant:
         return []
@@ -97,7 +109,10 @@ def _judge(
         frozen = _frozen(source, freeze, bounds, zone)
         allowed = allowed if frozen is None else subtract(allowed, frozen)
         if not allowed:
-            return [_finding(intent, spec, f"FreezeWindow {source.ref.name} covers all its time")]
+            known = bounds.end < FOREVER and (schedule is not None or spec.not_before is not None)
+            whole = f" ({_sum(schedule, bounds, zone)})" if known else ""
+            why = f"FreezeWindow {source.ref.name} covers all its time{whole}"
+            return [_finding(intent, spec, why)]
     return []
 
 
@@ -162,6 +177,22 @@ def _openings(
     if len(found) > _MOST:
         return None
     return intersect((bounds,), tuple(occurrence.interval for occurrence in found))
+
+
+def _opens(schedule: ScheduleSpec, bounds: Interval, zone: str | None) -> str:
+    """`: it opens first 3 d after its deadline`; "" if it never opens again."""
+    found = _first(schedule.schedule(zone), bounds.start)
+    if found is None:
+        return ": its last opening is over before"
+    return f": it opens {format_duration(found.start - bounds.end)} after its deadline"
+
+
+def _sum(schedule: ScheduleSpec | None, bounds: Interval, zone: str | None) -> str:
+    """`2 h in 1 opening, all of it frozen`."""
+    times = (bounds,) if schedule is None else _openings(schedule, bounds, zone) or ()
+    total = format_duration(sum(each.end - each.start for each in times))
+    inside = f" in {counted(len(times), 'opening')}" if schedule is not None else ""
+    return f"{total}{inside}, all of it frozen"
 
 
 def _between(spec: MigrationRequestSpec) -> str:

@@ -27,7 +27,7 @@ def check_owner(report: Report, settings: Settings, *, namespaced: bool) -> None
         report.at_value(
             ("kind",),
             "owner",
-            "found a file that no owner in .gitbot.yaml names, expected one of "
+            f"found a file that no owner in {CONFIGURATION_FILE} names, expected one of "
             f"{', '.join(path for item in settings.owners for path in item.paths)}",
             "move the file, or add its folder to owners[].paths in a reviewed change",
         )
@@ -88,7 +88,7 @@ def missing_owners(intents: Iterable[Intent], settings: Settings) -> list[Findin
             "intents/no-owners",
             f"found no owners, with folders that act in the namespaces {', '.join(namespaces[:5])}"
             f"{', ...' if len(namespaces) > 5 else ''}; expected owners that bind folders to them",
-            hint="any file can move VMs of any namespace: add owners[] to .gitbot.yaml",
+            hint=f"any file can move VMs of any namespace: add owners[] to {CONFIGURATION_FILE}",
             severity=Severity.WARNING,
         )
     ]

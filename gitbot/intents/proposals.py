@@ -10,6 +10,7 @@ from gitbot.documents import write_document
 from gitbot.model.instants import format_instant
 from gitbot.model.names import API_VERSION, IntentRef
 from gitbot.model.plan import Move, NodeRef
+from gitbot.model.request_id import RequestId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,7 @@ class Proposal:
 
     concern: str
     intent: IntentRef
-    request: str
+    request: RequestId
     digest: str
     expires_at: int
     moves: tuple[Move, ...]
@@ -37,7 +38,7 @@ def write_proposal(proposal: Proposal) -> str:
         **({"namespace": proposal.intent.namespace} if proposal.intent.namespace else {}),
         "name": proposal.intent.name,
     }
-    spec: dict[str, Any] = {"intent": intent, "request": proposal.request}
+    spec: dict[str, Any] = {"intent": intent, "request": str(proposal.request)}
     if proposal.occurrence:
         spec["occurrence"] = proposal.occurrence
     spec["digest"] = proposal.digest
@@ -68,7 +69,7 @@ def _move(move: Move) -> Mapping[str, Any]:
         "pin": str(move.pin),
         **({"addedNodeSelector": selector} if selector else {}),
         **({"allowedNodes": list(move.allowed_nodes)} if move.allowed_nodes else {}),
-        "request": move.request,
+        "request": str(move.request),
         "group": move.group,
     }
 

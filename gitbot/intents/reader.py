@@ -25,6 +25,7 @@ from gitbot.documents import (
     value_at,
 )
 from gitbot.documents.fields import decode
+from gitbot.intents.conflicts import conflicts
 from gitbot.intents.holidays import with_holidays
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
 from gitbot.intents.openings import never_open
@@ -40,7 +41,7 @@ from gitbot.intents.registry import KINDS, Kind, document_model, document_schema
 from gitbot.intents.schedules import ScheduleSpec, check_times
 from gitbot.model.findings import Finding, has_errors, sort_key
 from gitbot.model.later import with_later
-from gitbot.model.names import IntentRef
+from gitbot.model.names import CONFIGURATION_FILE, IntentRef
 from gitbot.model.words import nearest
 from gitbot.settings import Settings
 
@@ -76,6 +77,7 @@ def read_intents(
     frozen, about_files = with_holidays(reading.intents, files, cluster, reading.time_zone)
     reading.findings.extend(about_files)
     reading.findings.extend(never_open(frozen, reading.time_zone))
+    reading.findings.extend(conflicts(frozen, reading.time_zone, one_zone=reading.one_zone))
     ordered = sorted(frozen, key=lambda i: (i.ref.namespace, i.ref.name, i.ref.kind, i.ref.file))
     intents = IntentSet(cluster=cluster, intents=tuple(ordered))
     return intents, tuple(sorted(reading.findings, key=sort_key))
@@ -87,6 +89,7 @@ class _Reading:
         self.cluster = cluster
         configured = settings.cluster(cluster)
         self.time_zone = configured.time_zone if configured is not None else None
+        self.one_zone = configured is not None and configured.one_zone_at_a_time
         self.findings: list[Finding] = []
         self.intents: list[Intent] = []
         self.references: list[_Reference] = []
@@ -199,7 +202,7 @@ def _auto(report: Report, *, allowed: bool) -> None:
                 ("spec", field),
                 "auto",
                 'found "Auto" without allowAuto, expected Propose',
-                "write Propose, or set allowAuto: true in .gitbot.yaml",
+                f"write Propose, or set allowAuto: true in {CONFIGURATION_FILE}",
             )
 
 

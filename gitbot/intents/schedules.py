@@ -1,18 +1,37 @@
 """Schedules of windows and freezes: local start, zone, duration, recurrence, excluded days."""
 
+from dataclasses import replace
 from datetime import date, datetime
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field, WithJsonSchema
+from pydantic import AfterValidator, Field, PrivateAttr, WithJsonSchema
 
-from gitbot.calendar import Problem, Schedule, check_schedule
-from gitbot.documents import Path, Report, schemas, value_at
+from gitbot.calendar import Holiday, Problem, Schedule, check_schedule
+from gitbot.documents import Path, Report, formats, schemas, value_at
 from gitbot.documents.fields import Duration, Text, TimeZone, Value
 from gitbot.intents.fields import UNIQUE, LocalDate, LocalTime
 from gitbot.model.findings import Severity
 
 Recurrence = Annotated[Text, WithJsonSchema(schemas.RECURRENCE)]
+
+
+RepositoryPath = Annotated[
+    str,
+    AfterValidator(formats.repository_path),
+    Field(min_length=1),
+    WithJsonSchema(schemas.PATH),
+]
+
+
+class CalendarSpec(Value):
+    """A calendar file beside the intents."""
+
+    path: RepositoryPath = Field(description="An .ics file below the cluster's folder of intents.")
+    time_zone: TimeZone | None = Field(
+        default=None,
+        description="IANA zone of days and of times without one; default: the cluster's timeZone.",
+    )
 
 
 class ScheduleSpec(Value):
@@ -35,6 +54,20 @@ class ScheduleSpec(Value):
         description="Local days on which it does not open.",
         json_schema_extra=UNIQUE,
     )
+    exclude_calendar: CalendarSpec | None = Field(
+        default=None,
+        description="Local days on which it does not open, by the events of a calendar file.",
+    )
+    _holidays: tuple[Holiday, ...] = PrivateAttr(default=())
+
+    def with_holidays(self, holidays: tuple[Holiday, ...]) -> Self:
+        """With the events of its calendar file, which the file itself does not hold."""
+        spec = self.exclude_calendar
+        zone = spec.time_zone or "" if spec is not None else ""
+        made = self.model_copy()
+        found = tuple(replace(each, zone=each.zone or zone) for each in holidays)
+        made._holidays = found  # noqa: SLF001 - of the copy
+        return made
 
     def schedule(self, zone: str | None) -> Schedule:
         """The calendar's value; `zone` is the cluster's time zone."""
@@ -44,6 +77,7 @@ class ScheduleSpec(Value):
             duration=self.duration,
             recurrence=self.recurrence or "",
             exclude=tuple(map(date.fromisoformat, self.exclude)),
+            holidays=self._holidays,
         )
 
 

@@ -161,6 +161,24 @@ class LabelMatcher:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What -n and -l choose, of objects with namespace and labels; by default everything."""
+
+    namespace: str = ""
+    labels: LabelMatcher | None = None
+
+    @property
+    def narrows(self) -> bool:
+        return bool(self.namespace) or self.labels is not None
+
+    def holds(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Objects without a namespace ("") are in every namespace, as kubectl has it."""
+        return namespace in ("", self.namespace or namespace) and (
+            self.labels is None or self.labels.matches(labels)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMatcher:
     """One nodeSelectorTerm: all parts are ANDed; an empty or malformed term never matches."""
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from gitbot.model.canonical import canonical_json, short_digest
+from gitbot.model.request_id import RequestId
 
 NAME_LIMIT = 253  # a DNS subdomain (Kubernetes object names)
 LABEL_LIMIT = 63  # a label value
@@ -21,7 +22,7 @@ _LABEL_CUT = 52
 class EffectId:
     """One move of one VMI (by UID) for one request (by ledger id), at its nth attempt."""
 
-    request: str
+    request: RequestId
     vmi_uid: str
     move: int
     attempt: int = 1

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import field
 
 from gitbot.model.instants import parse_instant
+from gitbot.model.request_id import RequestId
 
 
 class MoveState(StrEnum):
@@ -106,7 +107,7 @@ class _Tagged(Event, frozen=True, kw_only=True, tag_field="state"):
 class _OfMove(Event, frozen=True, kw_only=True):
     """One move of a request: its approved terms and its outcome."""
 
-    request: str
+    request: RequestId
     vm: str  # namespace/name
     vm_uid: str = ""
     move: int
@@ -135,7 +136,7 @@ class MoveTerms(_Plain, frozen=True, kw_only=True):
     wave: int
     attempts: int
     intent: str
-    planned: str  # the request's id in the plan
+    planned: RequestId  # the request's id in the plan
     allowed: tuple[tuple[int, int], ...]
     finish: bool
 
@@ -179,7 +180,7 @@ class MoveChanged(_OfMove, frozen=True, kw_only=True):
 class RequestCancelled(_Tagged, frozen=True, kw_only=True, tag="cancelled"):
     """A person ended the request."""
 
-    request: str
+    request: RequestId
     author: str = ""
     reason: str = ""
 
@@ -187,7 +188,7 @@ class RequestCancelled(_Tagged, frozen=True, kw_only=True, tag="cancelled"):
 class ForeignMove(_Tagged, frozen=True, kw_only=True, tag="observed"):
     """Somebody else's migration ended."""
 
-    request: str
+    request: RequestId
     vm: str
     source: str = field(default="", name="from")
     to: str = ""
@@ -216,14 +217,14 @@ class WindowTerms(_Plain, frozen=True, kw_only=True):
 class WindowBegun(_Tagged, frozen=True, kw_only=True, tag="window"):
     """The first node of an occurrence begins to drain."""
 
-    request: str
+    request: RequestId
     terms: WindowTerms = field(name="data")
 
 
 class HomeNoted(_Tagged, frozen=True, kw_only=True, tag="home"):
     """The place of a VM before an occurrence moved it."""
 
-    request: str
+    request: RequestId
     vm: str
     source: str = field(name="from")
 
@@ -240,7 +241,7 @@ class NodeChanged(Event, frozen=True, kw_only=True):
     """A node has a new state in its maintenance."""
 
     state: NodeState
-    request: str
+    request: RequestId
     author: str = ""
     reason: str = ""
     facts: NodeFacts = field(name="data")

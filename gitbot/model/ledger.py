@@ -18,7 +18,7 @@ from gitbot.model.events import (
     RequestEvent,
     UnknownEvent,
 )
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.request_id import OccurrenceId, RequestId
 
 HOLD_FILE = "hold.jsonl"
 
@@ -79,7 +79,7 @@ class Ledger:
         return tuple(sorted(file.removeprefix(folder).removesuffix(".jsonl") for file in files))
 
 
-def request_file(cluster: str, request: str) -> str:
+def request_file(cluster: str, request: RequestId) -> str:
     return f"requests/{cluster}/{request}.jsonl"
 
 

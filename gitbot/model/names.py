@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
-API_VERSION = "placement.gitbot.dev/v1alpha1"
+ApiVersion = Literal["placement.gitbot.dev/v1alpha1"]
+(API_VERSION,) = get_args(ApiVersion)
 """For every document that gitbot reads or writes."""
 CONFIGURATION_FILE = ".gitbot.yaml"
 LIMIT_HARD_ANTI_AFFINITY = "LimitPodHardAntiAffinityTopology"

@@ -14,6 +14,7 @@ from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.diagnosis import Check
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import Limits, Pin
+from gitbot.model.request_id import RequestId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -41,7 +42,7 @@ class NodeRef:
 class MoveRef:
     """One move of a plan."""
 
-    request: str
+    request: RequestId
     id: int
 
 
@@ -59,7 +60,7 @@ class Move:
     """
 
     id: int
-    request: str
+    request: RequestId
     group: str
     intent: IntentRef
     vm: VmRef
@@ -100,7 +101,7 @@ class Hold:
     `proven`: no plan exists that moves it as asked, and `reason` begins with these words.
     """
 
-    request: str
+    request: RequestId
     intent: IntentRef
     vm: VmRef
     code: str
@@ -165,7 +166,7 @@ class Minimised:
 class Drained:
     """The nodes of one drain: those that the plan empties, and those on which a VM stays."""
 
-    request: str
+    request: RequestId
     emptied: tuple[str, ...]
     kept: tuple[str, ...]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from gitbot.kubernetes.names import NamespacedName
@@ -51,6 +51,13 @@ class Pod:
     device_claims: tuple[str, ...] = ()  # names of spec.resourceClaims
     estimated: bool = False
     nominated: str = ""  # the node that it waits for after preemption
+
+    def but(self, **changed: Any) -> Pod:
+        """`dataclasses.replace`, made for many thousands of pods."""
+        copy = object.__new__(Pod)
+        for name in _FIELDS:
+            _set(copy, name, changed[name] if name in changed else getattr(self, name))
+        return copy
 
     @property
     def namespace(self) -> str:
@@ -116,6 +123,9 @@ class Pod:
             nominated=at(obj, "status", "nominatedNodeName", default=""),
         )
 
+
+_FIELDS = tuple(item.name for item in fields(Pod))
+_set = object.__setattr__
 
 _tolerations = Alike(lambda items: tuple(Toleration.of(item) for item in items))
 

@@ -14,6 +14,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.instants import FOREVER, Interval
 from gitbot.model.names import IntentRef
+from gitbot.model.request_id import RequestId
 
 ALWAYS = (Interval(start=0, end=FOREVER),)
 
@@ -66,7 +67,7 @@ class Request:
     `first_move` is the next free move number of the request.
     """
 
-    id: str
+    id: RequestId
     intent: IntentRef
     allowed: tuple[Interval, ...] = ALWAYS
     first_move: int = 1
@@ -151,7 +152,7 @@ class Reservation:
     vm: NamespacedName
     node: str
     allowed: tuple[Interval, ...]
-    request: str
+    request: RequestId
     pull_request: int = 0
 
 

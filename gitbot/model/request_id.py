@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Self
 
 from gitbot.kubernetes.names import NamespacedName
@@ -31,12 +32,12 @@ class OccurrenceId:
         return cls(window=window, id=occurrence)
 
     @property
-    def drain(self) -> str:
-        return str(DrainId(occurrence=self))
+    def drain(self) -> DrainId:
+        return DrainId(occurrence=self)
 
     @property
-    def homecoming(self) -> str:
-        return str(ReturnId(occurrence=self))
+    def homecoming(self) -> ReturnId:
+        return ReturnId(occurrence=self)
 
     @property
     def open_ended(self) -> bool:
@@ -44,70 +45,120 @@ class OccurrenceId:
         return not self.id.endswith("Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MigrationRequestId:
+class RequestId(str):
+    """The id of a request. Its class says what the request is; it sorts and is written as text."""
+
+    __slots__ = ()
+
+    @classmethod
+    def read(cls, text: str) -> RequestId:
+        """Read a ledger id or a planned one. Raises ValueError if it is neither."""
+        found = parse_request_id(text)
+        if found is not None:
+            return found
+        raise ValueError(f"found {text!r}, expected an id of a request as request/NAMESPACE/NAME")
+
+    @property
+    def planned(self) -> RequestId:
+        """The id under which it is planned: a healing's without its digest."""
+        return self
+
+    def approved(self, digest: str) -> RequestId:  # noqa: ARG002 - a healing's has it
+        """The ledger id: a healing's ends in 12 hex digits of the approved digest."""
+        return self
+
+    def __reduce__(self) -> tuple[Callable[[str], RequestId], tuple[str]]:
+        return RequestId.read, (str(self),)
+
+
+class MigrationRequestId(RequestId):
     """The moves of one MigrationRequest."""
 
-    namespace: str
-    name: str
+    __slots__ = ()
+
+    def __new__(cls, *, namespace: str, name: str) -> Self:
+        return super().__new__(cls, f"request/{namespace}/{name}")
 
     @classmethod
     def of(cls, intent: IntentRef) -> MigrationRequestId:
         return cls(namespace=intent.namespace, name=intent.name)
 
-    def __str__(self) -> str:
-        return f"request/{self.namespace}/{self.name}"
+    @property
+    def namespace(self) -> str:
+        return self.split("/")[1]
+
+    @property
+    def name(self) -> str:
+        return self.split("/")[2]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrainId:
+class _OfOccurrence(RequestId):
+    __slots__ = ()
+
+    @property
+    def occurrence(self) -> OccurrenceId:
+        return OccurrenceId.parse(self.partition("/")[2])
+
+
+class DrainId(_OfOccurrence):
     """Emptying the nodes of one occurrence."""
 
-    occurrence: OccurrenceId
+    __slots__ = ()
 
-    def __str__(self) -> str:
-        return f"drain/{self.occurrence}"
+    def __new__(cls, *, occurrence: OccurrenceId) -> Self:
+        return super().__new__(cls, f"drain/{occurrence}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReturnId:
+class ReturnId(_OfOccurrence):
     """Bringing the VMs of one occurrence home."""
 
-    occurrence: OccurrenceId
+    __slots__ = ()
 
-    def __str__(self) -> str:
-        return f"return/{self.occurrence}"
+    def __new__(cls, *, occurrence: OccurrenceId) -> Self:
+        return super().__new__(cls, f"return/{occurrence}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealId:
-    """One healing of a rule. A planned one has no `digest` yet."""
+class HealId(RequestId):
+    """One healing of a rule. The namespace is "" for kinds without one."""
 
-    namespace: str  # "" for kinds without a namespace
-    kind: str
-    name: str
-    digest: str = ""
+    __slots__ = ()
 
-    def __str__(self) -> str:
-        planned = f"heal/{self.namespace}/{self.kind}/{self.name}"
-        return f"{planned}/{self.digest}" if self.digest else planned
+    def __new__(cls, *, namespace: str, kind: str, name: str, digest: str = "") -> Self:
+        planned = f"heal/{namespace}/{kind}/{name}"
+        return super().__new__(cls, f"{planned}/{digest}" if digest else planned)
 
     @classmethod
     def of(cls, rule: IntentRef) -> Self:
         return cls(namespace=rule.namespace, kind=rule.kind, name=rule.name)
 
+    @property
+    def namespace(self) -> str:
+        return self.split("/")[1]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedId:
+    @property
+    def kind(self) -> str:
+        return self.split("/")[2]
+
+    @property
+    def name(self) -> str:
+        return self.split("/")[3]
+
+    @property
+    def planned(self) -> HealId:
+        return self.approved("")
+
+    def approved(self, digest: str) -> HealId:
+        digits = digest.removeprefix("sha256:")[:_DIGITS]
+        return HealId(namespace=self.namespace, kind=self.kind, name=self.name, digest=digits)
+
+
+class ObservedId(RequestId):
     """The migrations of one VM that somebody else made."""
 
-    vm: NamespacedName
+    __slots__ = ()
 
-    def __str__(self) -> str:
-        return f"observed/{self.vm}"
-
-
-RequestId = MigrationRequestId | DrainId | ReturnId | HealId | ObservedId
+    def __new__(cls, *, vm: NamespacedName) -> Self:
+        return super().__new__(cls, f"observed/{vm}")
 
 
 def parse_request_id(text: str) -> RequestId | None:
@@ -127,17 +178,3 @@ def parse_request_id(text: str) -> RequestId | None:
             return ObservedId(vm=NamespacedName(namespace=namespace, name=name))
         case _:
             return None
-
-
-def planned_id(request: str) -> str:
-    """The id under which a request is planned: a healing's without its digest."""
-    known = parse_request_id(request)
-    return str(replace(known, digest="")) if isinstance(known, HealId) else request
-
-
-def ledger_id(planned: str, digest: str) -> str:
-    """The ledger id of a planned request: a healing gets 12 hex digits of the approved digest."""
-    known = parse_request_id(planned)
-    if isinstance(known, HealId):
-        return str(replace(known, digest=digest.removeprefix("sha256:")[:_DIGITS]))
-    return planned

@@ -195,9 +195,7 @@ def _affinity_of(
         return tuple(AffinityTerm.of(t, namespace=namespace, labels=labels) for t in raw)
 
     return Affinity(
-        required_nodes=None
-        if nodes is None
-        else tuple(NodeMatcher.of(t) for t in nodes.get("nodeSelectorTerms") or ()),
+        required_nodes=None if nodes is None else _node_terms(nodes.get("nodeSelectorTerms") or ()),
         preferred_nodes=_preferred_nodes(affinity),
         required_pods=terms("podAffinity"),
         required_anti=terms("podAntiAffinity"),
@@ -210,6 +208,7 @@ def _affinity_of(
 
 _NO_AFFINITY = Affinity()
 _affinity = Alike(_affinity_of)
+_node_terms = Alike(lambda terms: tuple(NodeMatcher.of(item) for item in terms))
 _takes_labels = Alike(lambda affinity: "atchLabelKeys" in str(affinity))  # mismatchLabelKeys, too
 
 

@@ -26,6 +26,13 @@ def nearest(word: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | No
     return by_lower[close[0]] if close else None
 
 
+def meant(word: str, words: Iterable[str], *, known: str = "known") -> str:
+    """`did you mean b?`, else the words: what an error about an unknown name goes on with."""
+    every = list(words)
+    near = nearest(word, every)
+    return f"did you mean {near}?" if near else f"{known}: {first_of(every, 8) or 'none'}"
+
+
 def one_of(words: Iterable[str]) -> str:
     """`a, b or c`."""
     *most, last = list(words)

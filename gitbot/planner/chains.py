@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations, islice, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from gitbot.model.columns import Mask, Numbers
 from gitbot.model.problem import Pin
 from gitbot.planner.blockers import blockers
 from gitbot.planner.board import Board
+from gitbot.planner.facts import Held
 from gitbot.planner.step import Step, Task, Wish
 
 DEPTH = 3
@@ -50,9 +51,8 @@ PARKING = 3
 Vms = frozenset[NamespacedName]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class _Option:
-    """A node that has room for a VM once others have left it."""
+class _Option(NamedTuple):
+    """A node that has room for a VM once others have left it. Better ones sort first."""
 
     rank: tuple[int, int]  # the moves that it needs at least, and memory
     node: str
@@ -248,8 +248,7 @@ class Chains:
             away = any(board.place(other) != node for other in there)
             zone = board.facts.zone(node) if away else ""
             found.extend(
-                replace(
-                    option,
+                option._replace(
                     rank=(option.rank[0] + len(there), option.rank[1]),
                     leavers=(*sorted(there), *option.leavers),
                     zone=zone,
@@ -295,8 +294,17 @@ class Chains:
         return vm in self.task.content or self.task.others(vm)
 
 
-def held_on(board: Board, node: str) -> dict[NamespacedName, dict[str, int]]:
-    """What the VMs on a node would free if they left."""
+def held_on(board: Board, node: str) -> Held:
+    """What the VMs on a node would free if they left. Worked out again only for other pods."""
+    state = board.transit.world.state
+    names = tuple(state.by_node.get(state.columns.index[node]))
+    known = board.facts.held.get(node)
+    if known is None or known[0] != names:
+        known = board.facts.held[node] = (names, _held_on(board, node))
+    return known[1]
+
+
+def _held_on(board: Board, node: str) -> Held:
     found: dict[NamespacedName, dict[str, int]] = {}
     transit = board.transit
     for pod in transit.world.pods_on(node):

@@ -19,6 +19,9 @@ from gitbot.model.problem import PlacementProblem, Target
 from gitbot.model.scheduling import HOSTNAME
 from gitbot.planner.timing import Copies, Copy, memory_of
 
+Held = Mapping[NamespacedName, Mapping[str, int]]
+"""By VM: resource and amount."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemIndex:
@@ -34,6 +37,8 @@ class ProblemIndex:
     copies: Copies
     checked: dict[NamespacedName, tuple[Check, ...]] = field(default_factory=dict)
     """KubeVirt's checks of each VM that was asked about, wherever it is sent."""
+    held: dict[str, tuple[tuple[NamespacedName, ...], Held]] = field(default_factory=dict)
+    """What the VMs on a node hold, with the names of the pods for which that is true."""
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> ProblemIndex:

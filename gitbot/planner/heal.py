@@ -18,6 +18,7 @@ from gitbot.planner.board import Board, total
 from gitbot.planner.bounds import least_moves, proved
 from gitbot.planner.chains import Chains, mask_of
 from gitbot.planner.holds import Late
+from gitbot.planner.proofs import left_by_healing
 from gitbot.planner.requests import Closed
 from gitbot.planner.search import Cost, Found, Leg, shortest
 from gitbot.planner.solve import ANSWERS, MANY, SMALL, effort, movers_of
@@ -197,6 +198,7 @@ class _Healing:
             scope=sorted(rule.members),
             patience=ANSWERS // answers,
             below=below,
+            left=left_by_healing(board, rule, frozenset(movers), self.wish.closed),
         )
         return replace(found, proven=found.proven and every)
 

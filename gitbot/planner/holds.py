@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import cache
 
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import name_of
+from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.kubevirt.eviction import eviction_words
 from gitbot.model.instants import FOREVER, Interval, format_instant, intersect
+from gitbot.model.opt_out import LABEL, opted_out
 from gitbot.model.plan import Hold, NodeReasons
 from gitbot.model.problem import MoveVms, PlacementProblem, Request, ReturnHome
 from gitbot.planner.board import Board
@@ -52,16 +53,20 @@ def with_eviction(board: Board, item: Hold) -> Hold:
     return replace(item, hint=f"{item.hint}; {words}" if item.hint else words)
 
 
-def obstacle(board: Board, request: Request, vm: NamespacedName, late: Late) -> Obstacle | None:
+def obstacle(
+    board: Board, request: Request, vm: NamespacedName, late: Late, *, named: bool = True
+) -> Obstacle | None:
     """What prevents any migration of a VM in this request; None if nothing does.
 
-    `late`: the VMs for which an earlier attempt at the waves found no time.
+    `late`: the VMs for which an earlier attempt at the waves found no time. `named`: whether the
+    goal is about this VM, or it would only step aside.
     """
     facts = board.facts
     if vm not in facts.vmis:
         return _missing(facts, vm)
     return (
-        _in_flight(board, vm)
+        _opted_out(facts, request, vm, named)
+        or _in_flight(board, vm)
         or refused(board, vm)
         or _reserved(facts.problem, request, vm)
         or _out_of_time(facts, request, vm)
@@ -89,7 +94,7 @@ def bystanders(
 
     @cache
     def may(vm: NamespacedName) -> bool:
-        free = (obstacle(board, request, vm, late) is None for request in requests)
+        free = (obstacle(board, item, vm, late, named=False) is None for item in requests)
         return vm not in named and all(free)
 
     return may
@@ -103,6 +108,15 @@ def _missing(facts: ProblemIndex, vm: NamespacedName) -> Obstacle:
     return Obstacle(
         code="not-found", reason=reason, hint="names are those of VMIs; see kubectl get vmi"
     )
+
+
+def _opted_out(
+    facts: ProblemIndex, request: Request, vm: NamespacedName, named: bool
+) -> Obstacle | None:
+    reason = opted_out(labels_of(facts.vmis[vm]), request.id, named=named)
+    if not reason:
+        return None
+    return Obstacle(code="opted-out", reason=reason, hint=f"its owner may change the label {LABEL}")
 
 
 def _in_flight(board: Board, vm: NamespacedName) -> Obstacle | None:

@@ -87,7 +87,8 @@ def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple
     if len(moves) > 1:
         others: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal not in moves]
         yield [*others, moves]
-        yield [moves, *others]
+        if others:
+            yield [moves, *others]
 
 
 def _healings_in_order(

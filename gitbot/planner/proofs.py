@@ -6,13 +6,16 @@ plan. It treats the unknown as allowed: no proof is better than a wrong one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gitbot.constraints.placement_rule import PlacementRule
+from gitbot.constraints.rule_parts import NodePart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.columns import Mask
+from gitbot.model.constraint import RuleConstraint
 from gitbot.model.plan import Hold
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, ReturnHome
 from gitbot.model.words import first_of
@@ -20,7 +23,7 @@ from gitbot.planner.board import Board
 from gitbot.planner.ground import Crowd, Ground
 from gitbot.planner.proof_words import apart_words, clash_words, room_words
 from gitbot.planner.shortage import Rooms
-from gitbot.planner.step import Draft
+from gitbot.planner.step import Draft, Task
 
 MOST_NODES = 4
 """So many nodes of a drain are checked alone, before all of them together."""
@@ -140,9 +143,13 @@ def quests(ground: Ground, goal: Goal, stuck: frozenset[NamespacedName]) -> Iter
         case HealRule():
             for rule in facts.rules:
                 if rule.ref.id == goal.rule.id:
-                    members = sorted(rule.members & ground.held.keys())
-                    must = {vm: _free_end(ground, vm, shut) for vm in members}
-                    yield Quest(must=must, closed=shut, heals=rule.ref.id)
+                    yield _healed(ground, rule, shut)
+
+
+def _healed(ground: Ground, rule: RuleConstraint, shut: Mask) -> Quest:
+    members = sorted(rule.members & ground.held.keys())
+    must = {vm: _free_end(ground, vm, shut) for vm in members}
+    return Quest(must=must, closed=shut, heals=rule.ref.id)
 
 
 def _moved(
@@ -185,6 +192,52 @@ def _free_end(ground: Ground, vm: NamespacedName, shut: Mask) -> Mask:
     """Where a VM can be in the end although nobody asked to move it."""
     own = ground.mask([ground.board.place(vm)])
     return ground.once(ground.but(ground.nodes(vm), shut) | own)
+
+
+# how much stays undone
+
+
+def left_by_task(board: Board, task: Task) -> int:
+    """So many VMs of a task at least are not content after any plan."""
+    ground = Ground(board)
+    must = {}
+    for vm, content in task.content.items():
+        if vm in ground.held:
+            wanted = ground.but(ground.mask(content), ground.mask(task.wishes[vm].closed))
+            stays = ground.mask({board.place(vm)} & content)
+            must[vm] = ground.once((ground.nodes(vm) & wanted) | stays)
+    closed = ground.mask(task.aside.closed if task.aside is not None else ())
+    placed = {vm: mask for vm, mask in must.items() if mask.any()}
+    proofs = prove(ground, Quest(must=placed, closed=closed))
+    return len(must) - len(placed) + _apart(proofs)
+
+
+def left_by_healing(
+    board: Board, rule: RuleConstraint, movers: Container[NamespacedName], closed: Iterable[str]
+) -> int:
+    """So much of a rule at least stays broken after any plan that moves none but these VMs."""
+    ground = Ground(board)
+    shut = ground.mask(closed)
+    misplaced = 0
+    parts = rule.parts if isinstance(rule, PlacementRule) else ()
+    for part in (part for part in parts if isinstance(part, NodePart)):
+        for vm in part.subjects & ground.held.keys():
+            if board.place(vm) not in part.nodes:
+                wanted = ground.but(ground.mask(part.nodes), shut)
+                if vm not in movers or not (ground.nodes(vm) & wanted).any():
+                    misplaced += part.weight
+    quest = _healed(ground, rule, shut)
+    return misplaced or int(any(True for _ in prove(ground, quest)))
+
+
+def _apart(proofs: Iterable[Proof]) -> int:
+    """The number of proofs about different VMs."""
+    taken, count = set[NamespacedName](), 0
+    for proof in sorted(proofs, key=lambda item: len(item.vms)):
+        if taken.isdisjoint(proof.vms):
+            taken |= proof.vms
+            count += 1
+    return count
 
 
 # proofs

@@ -188,20 +188,20 @@ class _Clock:
     def _start_all(self) -> None:
         passed: set[NamespacedName] = set()
         ahead: set[str] = set()  # nodes that earlier moves, not yet started, go to
-        started: set[int] = set()
+        started: list[int] = []
         for place, item in enumerate(self.rest):
             if self.flight.full:
                 break
             step = item.planned.step
             if step.vm not in passed and item.planned.leaves not in ahead and self._starts(item):
-                started.add(place)
+                started.append(place)
             elif not self.eager:
                 break
             else:
                 ahead.add(step.node)
             passed.add(step.vm)
-        if started:
-            self.rest = [item for place, item in enumerate(self.rest) if place not in started]
+        for place in reversed(started):
+            del self.rest[place]
 
     def _starts(self, item: _Waiting) -> bool:
         """Start a move now if that is possible."""

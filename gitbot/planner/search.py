@@ -53,10 +53,11 @@ class Found:
 class _Way:
     """One way to a state. Ways are tried in their sort order."""
 
-    undone: int
+    least: int  # what stays undone at least
     floor: int  # steps taken, and at least still needed
     weight: int
     ticket: int
+    undone: int = field(compare=False)  # what its legs have left undone
     path: Path = field(compare=False)
     ended: bool = field(compare=False)
 
@@ -69,13 +70,15 @@ def shortest(
     scope: Iterable[NamespacedName],
     patience: int,
     below: Cost = WORST,
+    left: int = 0,
 ) -> Found:
     """The sequence of least cost, if that is below `below`. Ties go to the offers' order.
 
-    The measures see the places of the VMs in `scope`. Opens at most `patience` states; after that,
-    returns the best sequence seen, unproven.
+    The measures see the places of the VMs in `scope`. Every sequence leaves at least `left` undone.
+    Opens at most `patience` states; after that, returns the best sequence seen, unproven.
     """
-    return _Search(board, movers, legs, tuple(scope), below).run(patience)
+    search = _Search(board, movers, legs, tuple(scope), below=below, left=left)
+    return search.run(patience)
 
 
 class _Search:
@@ -85,13 +88,16 @@ class _Search:
         movers: Sequence[NamespacedName],
         legs: Sequence[Leg],
         scope: tuple[NamespacedName, ...],
+        *,
         below: Cost,
+        left: int,
     ) -> None:
         self.board = board
         self.movers = movers
         self.legs = legs
         self.scope = scope
         self.below = below
+        self.left = left
         self.reached: dict[object, Cost] = {}
         self.queue: list[_Way] = []
         self.tickets = count()
@@ -130,7 +136,7 @@ class _Search:
         if len(path) == len(self.legs):
             self._push(path, cost, cost[1], ended=True)
         elif self._new((len(path) + 1, True, self.board.key(self.movers)), cost):
-            self._push((*path, ()), cost, cost[1] + self._least(len(path), places))
+            self._push((*path, ()), cost, cost[1] + self._least(len(path), places, cost[0]))
 
     def _move(self, path: Path, cost: Cost, leg: Leg, places: Occupancy) -> None:
         for vm in self.movers:
@@ -139,7 +145,7 @@ class _Search:
                 key = (len(path), False, self.board.key_after(self.movers, step))
                 if self._new(key, after):
                     there = {**places, vm: frozenset({step.node})} if vm in places else places
-                    floor = after[1] + self._least(len(path) - 1, there)
+                    floor = after[1] + self._least(len(path) - 1, there, after[0])
                     self._push((*path[:-1], (*path[-1], step)), after, floor)
 
     def _new(self, key: object, cost: Cost) -> bool:
@@ -148,10 +154,16 @@ class _Search:
         self.reached[key] = cost
         return True
 
-    def _least(self, number: int, places: Occupancy) -> int:
-        return sum(leg.at_least(places) for leg in self.legs[number:])
+    def _least(self, number: int, places: Occupancy, undone: int) -> int:
+        """The steps that the legs from this number on need, beside what stays undone anyway."""
+        spare = max(0, self.left - undone)
+        needs = sorted(leg.at_least(places) for leg in self.legs[number:])
+        if any(leg.whole for leg in self.legs):
+            return sum(needs[: len(needs) - spare])
+        return max(0, sum(needs) - spare)
 
     def _push(self, path: Path, cost: Cost, floor: int, *, ended: bool = False) -> None:
-        if (cost[0], floor, cost[2]) < self.below:
-            way = _Way(cost[0], floor, cost[2], next(self.tickets), path, ended)
+        least = max(cost[0], self.left)
+        if (least, floor, cost[2]) < self.below:
+            way = _Way(least, floor, cost[2], next(self.tickets), cost[0], path, ended)
             heapq.heappush(self.queue, way)

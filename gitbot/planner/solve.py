@@ -19,6 +19,7 @@ from gitbot.model.problem import Pin
 from gitbot.planner.aside import explained, trimmed
 from gitbot.planner.board import Board
 from gitbot.planner.chains import Chains
+from gitbot.planner.proofs import left_by_task
 from gitbot.planner.search import Cost, Leg, shortest
 from gitbot.planner.step import Step, Task, Wish, nobody
 
@@ -118,6 +119,7 @@ def _exact(board: Board, task: Task, best: Solved) -> Solved:
         scope=sorted(task.content),
         patience=ANSWERS // answers,
         below=cost(board, best),
+        left=left_by_task(board, task),
     )
     if found.path is None:
         return Solved(steps=best.steps, left=best.left, proven=found.proven and every)

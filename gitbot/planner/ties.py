@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from heapq import heappop, heappush
 
 from gitbot.constraints.rule_check import gained, held, monotone
@@ -105,7 +104,7 @@ class _Knots:
         self.sources.append(source)
         pod = self._pod(step.vm)
         self.pods[step.vm] = step.vm._replace(name=f"{step.vm.name}-move-{number}")
-        self.sky.add(replace(pod, name=self.pods[step.vm]), step.node)
+        self.sky.add(pod.but(name=self.pods[step.vm]), step.node)
         self.of_vm[step.vm] = number
         self.of_namespace[step.vm.namespace].append(number)
         self.arrivals[step.node].append(number)

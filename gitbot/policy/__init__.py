@@ -1,7 +1,16 @@
 """Policies in CEL over plan, moves, VMs, nodes and intents. Only one file knows the CEL runtime."""
 
-from gitbot.policy.files import read_policies
+from gitbot.policy.files import pack_of, read_policies, unknown_policies
 from gitbot.policy.judging import judge
-from gitbot.policy.value import Policy, PolicySet, Verdict
+from gitbot.policy.value import Over, Policy, PolicySet, Verdict
 
-__all__ = ["Policy", "PolicySet", "Verdict", "judge", "read_policies"]
+__all__ = [
+    "Over",
+    "Policy",
+    "PolicySet",
+    "Verdict",
+    "judge",
+    "pack_of",
+    "read_policies",
+    "unknown_policies",
+]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -12,7 +12,9 @@ from pydantic import Field
 from gitbot.documents import Report, envelope_is_known, read_documents, schemas
 from gitbot.documents.fields import Value, decode
 from gitbot.model.findings import Finding, sort_key
+from gitbot.model.grouping import grouped
 from gitbot.model.instants import parse_instant
+from gitbot.model.names import ApiVersion
 from gitbot.model.words import nearest
 from gitbot.policy.engine import timestamp
 from gitbot.policy.files import TEST_SUFFIX
@@ -48,7 +50,7 @@ class _Metadata(Value):
 
 
 class _TestFile(Value):
-    api_version: Literal["placement.gitbot.dev/v1alpha1"]
+    api_version: ApiVersion
     kind: Literal["PlacementPolicyTest"]
     metadata: _Metadata = Field(description="Name.")
     spec: TestSpec = Field(description="The tests.")
@@ -56,13 +58,19 @@ class _TestFile(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """One case: its place, and the unexpected results."""
+    """One case: its place, what it expects, and the unexpected results.
+
+    `failed` are the indexes of the validations that the case makes fail.
+    """
 
     policy: str
     name: str
     file: str
     line: int
+    expect: str
+    message: str = ""
     problem: str = ""
+    failed: tuple[int, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -75,11 +83,33 @@ def json_schema() -> dict[str, Any]:
     return schemas.dressed(schema, kind=KIND, description=DESCRIPTION)
 
 
-def run_tests(
-    files: Mapping[str, str], policies: PolicySet
-) -> tuple[tuple[CaseResult, ...], tuple[Finding, ...]]:
-    """All cases of the `*.test.yaml` files, in order, and what is wrong with the files."""
-    results: list[CaseResult] = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyTests:
+    """The cases of one file's document."""
+
+    spec: TestSpec
+    report: Report
+
+    def run(self, policy: Policy) -> list[CaseResult]:
+        return [self._case(index, case, policy) for index, case in enumerate(self.spec.cases)]
+
+    def _case(self, index: int, case: CaseSpec, policy: Policy) -> CaseResult:
+        problem, failed = _outcome(case, policy)
+        return CaseResult(
+            policy=policy.name,
+            name=case.name,
+            file=self.report.file,
+            line=self.report.document.positions.value(("spec", "cases", index)).line,
+            expect=case.expect,
+            message=case.message,
+            problem=problem,
+            failed=failed,
+        )
+
+
+def read_tests(files: Mapping[str, str]) -> tuple[tuple[PolicyTests, ...], tuple[Finding, ...]]:
+    """The `*.test.yaml` files, in order, and what is wrong with them."""
+    tests: list[PolicyTests] = []
     findings: list[Finding] = []
     for file, text in files.items():
         if not file.endswith(TEST_SUFFIX):
@@ -88,53 +118,77 @@ def run_tests(
         findings += found
         for document in documents:
             report = Report(document=document, file=file, room="policy")
-            results += _run(report, policies)
+            known = envelope_is_known(report, (KIND,))
+            made = decode(report, _TestFile, json_schema) if known else None
+            if made is not None:
+                tests.append(PolicyTests(spec=made.spec, report=report))
             findings += report.findings
-    return tuple(results), tuple(sorted(findings, key=sort_key))
+    return tuple(tests), tuple(findings)
 
 
-def _run(report: Report, policies: PolicySet) -> list[CaseResult]:
-    if not envelope_is_known(report, (KIND,)):
-        return []
-    made = decode(report, _TestFile, json_schema)
-    if made is None:
-        return []
-    policy = policies.find(made.spec.policy)
-    if policy is None:
-        near = nearest(made.spec.policy, [policy.name for policy in policies.policies])
-        hint = f"did you mean {near}?" if near else "put the policy beside its tests"
-        message = f'found "{made.spec.policy}", expected the name of a policy'
-        report.at_value(("spec", "policy"), "unknown-policy", message, hint)
-        return []
-    return [_case(report, index, case, policy) for index, case in enumerate(made.spec.cases)]
+def run_tests(
+    files: Mapping[str, str], policies: PolicySet
+) -> tuple[tuple[CaseResult, ...], tuple[Finding, ...]]:
+    """All cases of the `*.test.yaml` files, in order, and what is wrong with the files."""
+    results: list[CaseResult] = []
+    tests, findings = read_tests(files)
+    unknown: list[Finding] = []
+    for item in tests:
+        policy = policies.find(item.spec.policy)
+        if policy is not None:
+            results += item.run(policy)
+        else:
+            _unknown(item, policies)
+            unknown += item.report.findings
+    return tuple(results), tuple(sorted((*findings, *unknown), key=sort_key))
 
 
-def _case(report: Report, index: int, case: CaseSpec, policy: Policy) -> CaseResult:
-    line = report.document.positions.value(("spec", "cases", index)).line
-    return CaseResult(
-        policy=policy.name,
-        name=case.name,
-        file=report.file,
-        line=line,
-        problem=_problem(case, policy),
+def _unknown(item: PolicyTests, policies: PolicySet) -> None:
+    near = nearest(item.spec.policy, [policy.name for policy in policies.policies])
+    hint = f"did you mean {near}?" if near else "put the policy beside its tests"
+    message = f'found "{item.spec.policy}", expected the name of a policy'
+    item.report.at_value(("spec", "policy"), "unknown-policy", message, hint)
+
+
+def survivors(files: Mapping[str, str], policies: PolicySet) -> tuple[tuple[Policy, int], ...]:
+    """The validations, by policy and index, without which every case still passes.
+
+    Only policies with a case are tried.
+    """
+    by_policy = grouped((item.spec.policy, item) for item in read_tests(files)[0])
+    return tuple(
+        (policy, index)
+        for policy in policies.policies
+        if policy.name in by_policy
+        for index in range(len(policy.validations))
+        if not _notices(by_policy[policy.name], policy, index)
     )
 
 
-def _problem(case: CaseSpec, policy: Policy) -> str:
+def _notices(tests: Iterable[PolicyTests], policy: Policy, index: int) -> bool:
+    """Whether a case fails for the policy without one of its validations."""
+    left = tuple(item for number, item in enumerate(policy.validations) if number != index)
+    mutant = replace(policy, validations=left)
+    return any(not result.passed for item in tests for result in item.run(mutant))
+
+
+def _outcome(case: CaseSpec, policy: Policy) -> tuple[str, tuple[int, ...]]:
+    """What is unexpected about a case ("" for nothing), and the validations that fail."""
     unknown = sorted(set(case.given) - NAMES[policy.over] - {"variables"})
     if unknown:
         known = ", ".join(sorted(NAMES[policy.over] - {"variables"}))
-        return f"found the variable {unknown[0]}, expected {known} (over: {policy.over})"
+        return f"found the variable {unknown[0]}, expected {known} (over: {policy.over})", ()
     try:
         data = _data(case.given, policy)
     except ValueError as error:
-        return f"now is not an instant: {error}"
-    answer, message = _answer(policy, data)
+        return f"now is not an instant: {error}", ()
+    answer, message, failed = _answer(policy, data)
     if answer != case.expect:
-        return f"found {answer}, expected {case.expect}" + (f": {message}" if message else "")
+        said = f": {message}" if message else ""
+        return f"found {answer}, expected {case.expect}{said}", failed
     if case.message and case.message != message:
-        return f'found the message "{message}", expected "{case.message}"'
-    return ""
+        return f'found the message "{message}", expected "{case.message}"', failed
+    return "", failed
 
 
 def _data(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
@@ -144,11 +198,12 @@ def _data(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     return {**data, "now": timestamp(parse_instant(str(text)))}
 
 
-def _answer(policy: Policy, data: Mapping[str, Any]) -> tuple[str, str]:
+def _answer(policy: Policy, data: Mapping[str, Any]) -> tuple[str, str, tuple[int, ...]]:
     if not applies(policy, data):
-        return "Skip", ""
+        return "Skip", "", ()
     found = failures(policy, data)
     if not found:
-        return "Pass", ""
+        return "Pass", "", ()
     first = found[0]
-    return ("Error" if first.error else str(strictest(policy))), first.message
+    failed = tuple(item.validation for item in found if item.validation is not None)
+    return ("Error" if first.error else str(strictest(policy))), first.message, failed

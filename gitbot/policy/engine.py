@@ -22,13 +22,21 @@ VARIABLES: Mapping[str, str] = {
     "plan": _MAP,
     "move": _MAP,
     "vm": _MAP,
+    "source": _MAP,
     "node": _MAP,
     "intent": _MAP,
     "cluster": _MAP,
     "variables": _MAP,
     "now": _TIME,
 }
-_EXTENSIONS = ("bindings", "lists", "math", "optional", "sets", "strings")
+EXTENSIONS: Mapping[str, str] = {
+    "bindings": "`cel.bind`",
+    "lists": "`slice`, `flatten`, `distinct`, `reverse`, `sort`, `sortBy`, `lists.range`",
+    "math": "`math.greatest`, `math.least`, `math.ceil`, `math.floor`, `math.round`, `math.abs`",
+    "optional": "`a.?b`, `a[?b]`, `orValue`, `hasValue`, `optMap`",
+    "sets": "`sets.contains`, `sets.equivalent`, `sets.intersects`",
+    "strings": "`charAt`, `format`, `indexOf`, `join`, `lowerAscii`, `replace`, `split`, `trim`",
+}
 _PLACE = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -89,7 +97,7 @@ def timestamp(seconds: int) -> datetime:
 @lru_cache(maxsize=32)
 def _environment(names: tuple[str, ...]) -> Any:
     types = {_MAP: cel.Type.Map(cel.Type.STRING, cel.Type.DYN), _TIME: cel.Type.TIMESTAMP}
-    extensions = "".join(f"\n- name: {name}" for name in _EXTENSIONS)
+    extensions = "".join(f"\n- name: {name}" for name in EXTENSIONS)
     config = cel.NewEnvConfigFromYaml(f"name: gitbot\nextensions:{extensions}\n")
     variables = {name: types[VARIABLES[name]] for name in names}
     return cel.NewEnv(config=config, variables=variables)

@@ -11,61 +11,89 @@ from collections.abc import Mapping
 
 from gitbot.model.words import nearest
 
+_PLACE = {
+    "name": "the node's name",
+    "zone": "its zone",
+    "labels": "its labels",
+    "conditions": "types of its conditions with status True, sorted",
+    "taints": "its taints",
+    "unschedulable": "whether it is cordoned",
+}
+MEANINGS: Mapping[str, Mapping[str, str]] = {
+    "plan": {
+        **dict.fromkeys(
+            ("cluster", "moves", "holds", "rules", "waves", "limits", "bound", "minimised"),
+            "as in the plan document",
+        ),
+        "drains": "as in the plan document",
+        "requests": "`id` and `moves` (how many) of each request",
+        "largestWave": "the most moves of a wave",
+        "estimatedSeconds": "from the first start to the last end",
+        "counts": "`source`, `target`, `zone` (that VMs leave), `namespace`, `owner` (of the "
+        "namespace), `hour`: lists of `name` and `moves`",
+        "quorums": "for each rule with a moved VM: `rule`, `members` (how many), `together` (the "
+        "most that move at once), `vms` (their names)",
+        "zonesAtOnce": "the most zones that VMs leave at the same time",
+        "headroom": "after the plan: `targets` (`node`, memory: `freeBytes`, `allocatableBytes`); "
+        "`atRiskBefore`, `atRiskAfter`: nodes whose VMs do not all find memory elsewhere if the "
+        "node fails, by sums alone",
+    },
+    "move": {
+        **dict.fromkeys(
+            ("id", "request", "group", "intent", "vm", "from", "to", "allowedNodes", "pin"),
+            "as in `plan.moves`",
+        ),
+        **dict.fromkeys(
+            ("addedNodeSelector", "memoryBytes", "estimatedSeconds", "wave", "why"),
+            "as in `plan.moves`",
+        ),
+        "checks": "`name`, `outcome` (`pass`, `warn`) and `message` of each check",
+        "starts": "a text; `timestamp(move.starts)` is the estimated start",
+        "after": "the moves that it waits for",
+        "afterReturn": "whether its target is emptied before",
+    },
+    "vm": {
+        "namespace": "of the VMI",
+        "name": "of the VMI",
+        "uid": "of the VMI",
+        "owner": 'the entry of `owners` that has its namespace, "" for none',
+        "node": "where it runs",
+        "labels": "of the VMI",
+        "annotations": "of the VMI",
+        "cpuModel": "its own, else that of the KubeVirt object, else `host-model`",
+        "evictionStrategy": "its own, else that of the KubeVirt object, else `None`",
+        "hotplugVolumes": "names of its hotplugged volumes",
+    },
+    "source": _PLACE,
+    "node": _PLACE,
+    "intent": {
+        "kind": "its kind",
+        "namespace": 'its namespace, "" for none',
+        "name": "its name",
+        "file": "where it stands",
+        "spec": "as written",
+        "topologyKeys": "every topologyKey in its spec",
+        "labelKeys": "every label key in its spec, topology keys too",
+    },
+    "cluster": {
+        "name": "its name",
+        "nodes": "how many",
+        "vms": "how many VMIs",
+        "runningMigrations": "how many",
+        "nodeLabelKeys": "every label key that a node carries",
+        "pinnedVms": "`namespace/name` of VMs with kubernetes.io/hostname in their nodeSelector",
+        "kubevirt": "`phase`, `version`, `targetVersion`, `outdatedVms`",
+        "snapshotAgeSeconds": "age of the snapshot",
+        "snapshotMaxAgeSeconds": "`snapshotMaxAge` of the configuration",
+    },
+}
 FIELDS: Mapping[str, frozenset[str]] = {
-    "plan": frozenset(
-        {
-            "cluster",
-            "moves",
-            "holds",
-            "rules",
-            "waves",
-            "limits",
-            "bound",
-            "minimised",
-            "drains",
-            "requests",
-            "largestWave",
-            "estimatedSeconds",
-        }
-    ),
-    "move": frozenset(
-        {
-            "id",
-            "request",
-            "group",
-            "intent",
-            "vm",
-            "from",
-            "to",
-            "allowedNodes",
-            "pin",
-            "addedNodeSelector",
-            "memoryBytes",
-            "estimatedSeconds",
-            "wave",
-            "why",
-            "checks",
-            "starts",
-            "after",
-            "afterReturn",
-        }
-    ),
-    "vm": frozenset({"namespace", "name", "uid", "node", "labels", "annotations"}),
-    "node": frozenset({"name", "zone", "labels", "taints", "unschedulable"}),
-    "intent": frozenset({"kind", "namespace", "name", "file", "spec"}),
-    "cluster": frozenset(
-        {
-            "name",
-            "nodes",
-            "vms",
-            "runningMigrations",
-            "snapshotAgeSeconds",
-            "snapshotMaxAgeSeconds",
-        }
-    ),
+    name: frozenset(meanings) for name, meanings in MEANINGS.items()
 }
 _TEXTS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
-_ACCESS = re.compile(r"(?<![\w.\])])(plan|move|vm|node|intent|cluster)\.\??([A-Za-z_]\w*)(?!\w|\()")
+_ACCESS = re.compile(
+    r"(?<![\w.\])])(plan|move|vm|source|node|intent|cluster)\.\??([A-Za-z_]\w*)(?!\w|\()"
+)
 _BOUND = re.compile(
     r"\b(?:all|exists|exists_one|existsOne|filter|map|bind|transformList|transformMap)"
     r"\(\s*([A-Za-z_]\w*)\s*,"

@@ -14,10 +14,13 @@ from pydantic import Field
 
 from gitbot.documents import Path, Report, envelope_is_known, read_documents, schemas
 from gitbot.documents.fields import Value, decode
-from gitbot.model.findings import Finding, has_errors, sort_key
+from gitbot.model.findings import Finding, Severity, has_errors, sort_key
+from gitbot.model.names import ApiVersion
+from gitbot.model.words import nearest
+from gitbot.policy import exemptions
 from gitbot.policy.engine import ExpressionError, Program, compile_expression
 from gitbot.policy.fields import unknown_field
-from gitbot.policy.value import NAMES, Action, Over, Policy, PolicySet, Validation
+from gitbot.policy.value import NAMES, Action, Exemption, Over, Policy, PolicySet, Validation
 
 KIND = "PlacementPolicy"
 TEST_SUFFIX = ".test.yaml"
@@ -70,7 +73,7 @@ class _Metadata(Value):
 
 
 class _PolicyFile(Value):
-    api_version: Literal["placement.gitbot.dev/v1alpha1"]
+    api_version: ApiVersion
     kind: Literal["PlacementPolicy"]
     metadata: _Metadata = Field(description="Name, labels, annotations.")
     spec: PolicySpec = Field(description="The policy.")
@@ -89,37 +92,73 @@ def read_policies(files: Mapping[str, str]) -> tuple[PolicySet, tuple[Finding, .
     earlier file replaces it, so that a repository can change the shipped policies. The same name
     twice in one file is an error.
     """
-    policies: dict[str, Policy] = {}
+    found: dict[str, Policy | Exemption] = {}
     findings: list[Finding] = []
     for file, text in files.items():
         if file.endswith(TEST_SUFFIX):
             continue
-        made, found = _read_file(file, text)
-        findings += found
-        policies |= {policy.name: policy for policy in made}
-    ordered = tuple(policies[name] for name in sorted(policies))
-    return PolicySet(policies=ordered), tuple(sorted(findings, key=sort_key))
+        made, more = _read_file(file, text)
+        findings += more
+        found |= {_id(item): item for item in made}
+    ordered = [found[name] for name in sorted(found)]
+    policies = PolicySet(
+        policies=tuple(item for item in ordered if isinstance(item, Policy)),
+        exemptions=tuple(item for item in ordered if isinstance(item, Exemption)),
+    )
+    return policies, tuple(sorted(findings, key=sort_key))
 
 
-def _read_file(file: str, text: str) -> tuple[list[Policy], list[Finding]]:
+def _id(item: Policy | Exemption) -> str:
+    return f"{type(item).__name__} {item.name}"
+
+
+def unknown_policies(policies: PolicySet) -> tuple[Finding, ...]:
+    """Exemptions of policies that are not in force."""
+    known = [policy.name for policy in policies.policies]
+    return tuple(
+        Finding(
+            code="policy/unknown-policy",
+            severity=Severity.ERROR,
+            message=f'exemption {item.name}: found the policy "{item.policy}", expected the name '
+            "of a policy in force",
+            file=item.file,
+            line=item.line,
+            hint=f"did you mean {near}?"
+            if (near := nearest(item.policy, known))
+            else "see gitbot policy list",
+        )
+        for item in policies.exemptions
+        if item.policy not in known
+    )
+
+
+def pack_of(path: str) -> str:
+    """The pack of a shipped file, `safety` of `gitbot:safety/quorum.yaml`."""
+    folder = path.rpartition("/")[0]
+    return folder.rpartition("/")[2].rpartition(":")[2]
+
+
+def _read_file(file: str, text: str) -> tuple[list[Policy | Exemption], list[Finding]]:
     documents, findings = read_documents(text.encode("utf-8"), file)
-    policies: list[Policy] = []
+    made: list[Policy | Exemption] = []
     found = [*findings]
     for document in documents:
         report = Report(document=document, file=file, room="policy")
-        policy = _read(report)
-        if policy is not None and any(policy.name == other.name for other in policies):
-            message = f'found "{policy.name}" again, expected every name once in a file'
+        item = _read(report)
+        if item is not None and any(_id(item) == _id(other) for other in made):
+            message = f'found "{item.name}" again, expected every name once in a file'
             report.at_value(("metadata", "name"), "duplicate", message, "rename one of them")
         found += report.findings
-        if policy is not None and not has_errors(tuple(report.findings)):
-            policies.append(policy)
-    return policies, found
+        if item is not None and not has_errors(tuple(report.findings)):
+            made.append(item)
+    return made, found
 
 
-def _read(report: Report) -> Policy | None:
-    if not envelope_is_known(report, (KIND,)):
+def _read(report: Report) -> Policy | Exemption | None:
+    if not envelope_is_known(report, (KIND, exemptions.KIND)):
         return None
+    if report.document.value["kind"] == exemptions.KIND:
+        return exemptions.read_exemption(report)
     made = decode(report, _PolicyFile, json_schema)
     return _compiled(report, made) if made is not None else None
 
@@ -145,6 +184,7 @@ def _compiled(report: Report, made: _PolicyFile) -> Policy | None:
         name=made.metadata.name,
         file=report.file,
         line=report.document.line,
+        description=made.metadata.annotations.get("description", ""),
         over=over,
         actions=tuple(Action(action) for action in spec.validation_actions),
         conditions=tuple(item for item in conditions if item),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gitbot.kubernetes.objects import Json
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import IntentRef
-from gitbot.model.plan import PlacementPlan
+from gitbot.model.plan import Move, PlacementPlan
 from gitbot.model.problem import PlacementProblem
 from gitbot.policy.engine import EvaluationError, Program, evaluate
+from gitbot.policy.exemptions import covers, words
 from gitbot.policy.facts import PlanVariables
 from gitbot.policy.value import Action, Policy, PolicySet, Validation, Verdict
 
@@ -22,10 +23,18 @@ _VARIABLE = re.compile(r"\bvariables\.\??([A-Za-z_]\w*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """One failed validation, or an evaluation that gave no answer (`error`), which denies."""
+    """One failed validation, or an evaluation that gave no answer (`error`), which denies.
+
+    `validation` is its index; None for a match condition.
+    """
 
     message: str
+    validation: int | None = None
     error: bool = False
+
+
+def nobody(_namespace: str) -> str:
+    return ""
 
 
 def judge(
@@ -37,24 +46,36 @@ def judge(
     now: int,
     clock: int | None = None,
     snapshot_max_age: int = MAX_AGE,
+    owner_of: Callable[[str], str] = nobody,
+    moves: Iterable[Move] | None = None,
 ) -> Verdict:
-    """The verdict of all policies over a plan. `intents` maps each intent to its spec as written.
+    """The verdict of all policies over a plan.
 
-    An expression that gives no answer is an error finding, for any action of the policy.
+    `intents` maps each intent to its spec as written. `owner_of` names the owner of a namespace,
+    "" for none.
+
+    `moves` are those of the plan to judge, all by default.
+
+    An expression that gives no answer is an error finding, for any action of the policy. A failure
+    that an exemption covers is a note.
     """
+    present = now if clock is None else clock
     facts = PlanVariables(
         plan=plan,
         problem=problem,
         intents=intents,
         now=now,
-        clock=now if clock is None else clock,
+        clock=present,
         snapshot_max_age=snapshot_max_age,
+        owner_of=owner_of,
+        moves=plan.moves if moves is None else moves,
     )
     findings: set[Finding] = set()
     for policy in policies.policies:
         for subject, ref, data in facts.subjects(policy.over):
             for failure in failures(policy, data):
-                findings |= set(_findings(policy, subject, ref, failure))
+                spared = _exempt(policies, policy, subject, failure, present)
+                findings |= set(_findings(policy, subject, ref, failure, spared))
     return Verdict(findings=tuple(sorted(findings, key=sort_key)))
 
 
@@ -66,7 +87,7 @@ def failures(policy: Policy, data: Mapping[str, Any]) -> tuple[Failure, ...]:
             return ()
     except EvaluationError as error:
         return (Failure(message=f"a match condition gave no answer: {error}", error=True),)
-    found = (_failure(validation, scope) for validation in policy.validations)
+    found = (_failure(number, item, scope) for number, item in enumerate(policy.validations))
     return tuple(failure for failure in found if failure is not None)
 
 
@@ -92,14 +113,14 @@ def matches(policy: Policy, scope: _Scope) -> bool:
     return True
 
 
-def _failure(validation: Validation, scope: _Scope) -> Failure | None:
+def _failure(number: int, validation: Validation, scope: _Scope) -> Failure | None:
     try:
         if scope.value(validation.expression) is True:
             return None
     except EvaluationError as error:
         text = f"`{validation.expression.text}` gave no answer: {error}"
-        return Failure(message=text, error=True)
-    return Failure(message=_message(validation, scope))
+        return Failure(message=text, validation=number, error=True)
+    return Failure(message=_message(validation, scope), validation=number)
 
 
 def _message(validation: Validation, scope: _Scope) -> str:
@@ -128,18 +149,39 @@ class _Scope:
         return evaluate(program, self._data)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spared:
+    """Whether an exemption counts for a failure, and what to say about it."""
+
+    counts: bool = False
+    words: str = ""
+
+
+def _exempt(
+    policies: PolicySet, policy: Policy, subject: str, failure: Failure, now: int
+) -> Spared:
+    """The exemption that lasts longest; one that expired is named and does not count."""
+    about = [item for item in policies.exemptions if covers(item, policy.name, subject)]
+    if failure.error or not about:
+        return Spared()
+    last = max(about, key=lambda item: (item.expires, item.name))
+    return Spared(counts=last.expires > now, words=words(last, now=now))
+
+
 def _findings(
-    policy: Policy, subject: str, ref: IntentRef | None, failure: Failure
+    policy: Policy, subject: str, ref: IntentRef | None, failure: Failure, spared: Spared
 ) -> tuple[Finding, ...]:
     about = f"{subject}: " if subject else ""
     severities = [action.severity for action in policy.actions]
     if failure.error:
         severities = [Severity.ERROR]
+    elif spared.counts:
+        severities = [Severity.NOTE]
     return tuple(
         Finding(
             code=policy.code,
             severity=severity,
-            message=f"{about}{failure.message}",
+            message=f"{about}{failure.message}{spared.words}",
             file=ref.file if ref else "",
             line=ref.line if ref else 0,
             hint=f"policy {policy.name} in {policy.file}",

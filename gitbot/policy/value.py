@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -36,7 +37,9 @@ _SEVERITIES = {
 }
 NAMES = {
     Over.PLAN: frozenset({"plan", "cluster", "now", "variables"}),
-    Over.MOVE: frozenset({"plan", "move", "vm", "node", "intent", "cluster", "now", "variables"}),
+    Over.MOVE: frozenset(
+        {"plan", "move", "vm", "source", "node", "intent", "cluster", "now", "variables"}
+    ),
     Over.INTENT: frozenset({"plan", "intent", "cluster", "now", "variables"}),
 }
 
@@ -52,7 +55,10 @@ class Validation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One compiled policy. `variables` are in order; each may use the ones before it."""
+    """One compiled policy. `variables` are in order; each may use the ones before it.
+
+    `description` is the annotation of that name.
+    """
 
     name: str
     file: str
@@ -62,6 +68,7 @@ class Policy:
     conditions: tuple[Program, ...]
     variables: tuple[tuple[str, Program], ...]
     validations: tuple[Validation, ...]
+    description: str = ""
 
     @property
     def code(self) -> str:
@@ -69,13 +76,32 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Exemption:
+    """Subjects (patterns, none for all) that a policy lets pass before `expires`, seconds UTC."""
+
+    name: str
+    file: str
+    line: int
+    policy: str
+    subjects: tuple[str, ...]
+    reason: str
+    owner: str
+    expires: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySet:
-    """Policies by name. For equal names, the one read last wins."""
+    """Policies by name, and exemptions. For equal names, the one read last wins."""
 
     policies: tuple[Policy, ...] = ()
+    exemptions: tuple[Exemption, ...] = ()
 
     def find(self, name: str) -> Policy | None:
         return next((policy for policy in self.policies if policy.name == name), None)
+
+    def of(self, names: Iterable[str]) -> tuple[Policy, ...]:
+        wanted = frozenset(names)
+        return tuple(policy for policy in self.policies if policy.name in wanted)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

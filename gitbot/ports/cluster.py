@@ -63,11 +63,19 @@ class Cluster(Protocol):
     def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
         """Set or remove (None) labels below placement.gitbot.dev/ on a node."""
 
-    def set_unschedulable(self, node: str, unschedulable: bool) -> None:
-        """Cordon or uncordon a node (cordon: Gitbot only)."""
+    def set_unschedulable(
+        self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
+    ) -> None:
+        """Cordon or uncordon a node, and set or remove such labels, in one patch."""
 
     def hold_flag(self) -> str | None:
         """The reason in ConfigMap gitbot/gitbot-hold; None if absent. Unreadable raises."""
 
     def set_hold_flag(self, reason: str | None) -> None:
         """Create (or update) or remove that ConfigMap."""
+
+    def ledger_anchor(self) -> str | None:
+        """What ConfigMap gitbot/gitbot-ledger says of the ledger; None if absent."""
+
+    def set_ledger_anchor(self, head: str) -> None:
+        """Create or update that ConfigMap."""

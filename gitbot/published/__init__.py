@@ -6,6 +6,7 @@ once. This room computes nothing and never decides the content of a document.
 
 from typing import Any
 
+from gitbot.published.audit import PublishedAudit
 from gitbot.published.document import (
     Document,
     Part,
@@ -19,6 +20,7 @@ from gitbot.published.document import (
     sorted_bytes,
 )
 from gitbot.published.explanation import PublishedExplanation, explanation_document
+from gitbot.published.forecast import PublishedForecast
 from gitbot.published.plan import PublishedPlan
 from gitbot.published.plan_document import (
     PlanDocument,
@@ -34,6 +36,7 @@ from gitbot.published.results import (
     CommandOutcome,
     FindingList,
     ManifestList,
+    PolicyList,
     PublishedApply,
     PublishedComment,
     PublishedDiagnosis,
@@ -54,11 +57,14 @@ __all__ = [
     "Part",
     "PlanDocument",
     "PlanInputs",
+    "PolicyList",
     "PublishedApply",
+    "PublishedAudit",
     "PublishedCalendar",
     "PublishedComment",
     "PublishedDiagnosis",
     "PublishedFinding",
+    "PublishedForecast",
     "PublishedListing",
     "PublishedPropose",
     "PublishedReconcile",
@@ -86,11 +92,14 @@ __all__ = [
 _DOCUMENTS: tuple[type[Part], ...] = (
     FindingList,
     ManifestList,
+    PolicyList,
     PublishedApply,
+    PublishedAudit,
     PublishedCalendar,
     PublishedComment,
     PublishedDiagnosis,
     PublishedExplanation,
+    PublishedForecast,
     PublishedListing,
     PublishedPlan,
     PublishedPropose,

@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
 from gitbot.model.instants import format_instant, parse_instant
+from gitbot.model.names import API_VERSION, ApiVersion
+from gitbot.model.request_id import RequestId
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Digest = Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
@@ -63,7 +65,7 @@ class Part(msgspec.Struct, frozen=True, rename="camel"):
 class Document(Part, frozen=True, kw_only=True):
     """A whole document; a subclass adds the literal `kind`, which `gitbot schema` knows."""
 
-    api_version: Literal["placement.gitbot.dev/v1alpha1"] = "placement.gitbot.dev/v1alpha1"
+    api_version: ApiVersion = API_VERSION
 
 
 T = TypeVar("T")
@@ -101,7 +103,7 @@ def kind_of(document: type[Part]) -> str:
 
 def json_schema(document: type[Part]) -> dict[str, Any]:
     """The JSON Schema (2020-12) of a kind of document."""
-    _, parts = msgspec.json.schema_components([document], schema_hook=_schema)
+    _, parts = msgspec.json.schema_components([document], schema_hook=text_schema)
     forms = {form.__name__: form for form in _subclasses(Part)}
     for name, part in parts.items():
         if "description" in part:
@@ -132,6 +134,8 @@ def _subclasses(base: type[Part]) -> Iterator[type[Part]]:
 def _encoded(value: object) -> object:
     if isinstance(value, Instant):
         return str(value)
+    if isinstance(value, RequestId):
+        return str(value)
     if isinstance(value, Mapping):
         return dict(value)
     raise NotImplementedError
@@ -140,12 +144,17 @@ def _encoded(value: object) -> object:
 def _decoded(form: type, value: Any) -> Any:
     if issubclass(form, Instant):
         return form.read(value)
+    if issubclass(form, RequestId):
+        return RequestId.read(str(value))
     raise NotImplementedError
 
 
-def _schema(form: type) -> dict[str, Any]:
+def text_schema(form: type) -> dict[str, Any]:
+    """The schema of a value that is written as text."""
     if issubclass(form, Instant):
         return form.json_schema
+    if issubclass(form, RequestId):
+        return {"type": "string"}
     raise NotImplementedError
 
 

@@ -39,7 +39,7 @@ from gitbot.model.events import (
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import format_instant, parse_instant
 from gitbot.model.ledger import HOLD_FILE
-from gitbot.published.document import Document, Instant, json_schema
+from gitbot.published.document import Document, Instant, decoded, encoded, json_schema, text_schema
 
 GENESIS = ""
 """`previous` of the first line."""
@@ -69,7 +69,7 @@ def line_value(event: LedgerEvent) -> dict[str, Any]:
     """The event as plain JSON data: camelCase names, empty fields absent, time as RFC 3339."""
     if isinstance(event, UnknownEvent):
         return dict(event.content)
-    value: dict[str, Any] = msgspec.to_builtins(event)
+    value: dict[str, Any] = encoded(event)
     del value["file"]
     return {**value, "time": format_instant(event.time)}
 
@@ -116,7 +116,7 @@ def _decode(value: Mapping[str, Any], *, file: str, where: str) -> LedgerEvent:
     known = states.get(value["state"]) if isinstance(value.get("state"), str) else None
     if known is not None:
         try:
-            return msgspec.convert({**value, "file": file, "time": time}, known)
+            return decoded({**value, "file": file, "time": time}, known)
         except msgspec.ValidationError as error:
             _must_be_newer(str(error), where)
     return UnknownEvent(
@@ -212,7 +212,7 @@ def ledger_schema() -> dict[str, Any]:
     """The schema of `gitbot ledger show -o json`; empty fields of a line are absent."""
     instant = Instant.json_schema
     events, defs = msgspec.json.schema_components(
-        get_args(KnownEvent), ref_template="#/$defs/{name}"
+        get_args(KnownEvent), schema_hook=text_schema, ref_template="#/$defs/{name}"
     )
     for known in get_args(KnownEvent):
         defs[known.__name__]["properties"]["time"] = instant

@@ -9,6 +9,7 @@ from msgspec import Meta, field
 
 from gitbot.model.diagnosis import Outcome
 from gitbot.model.problem import Pin
+from gitbot.model.request_id import RequestId
 from gitbot.published.document import Count, Digest, Document, Instant, KnownInstant, Part
 from gitbot.published.results import PublishedFinding
 
@@ -55,7 +56,7 @@ class PlannedCheck(Part, frozen=True):
 class PlannedRef(Part, frozen=True):
     """A move of this plan."""
 
-    request: str
+    request: RequestId
     id: Annotated[int, Meta(ge=1)]
 
 
@@ -63,7 +64,7 @@ class ReviewedMove(Part, frozen=True):
     """The fields of a move that the digest covers."""
 
     id: Annotated[int, Meta(ge=1)]
-    request: str
+    request: RequestId
     vm: PlannedVm
     source: PlannedNode = field(name="from")
     to: PlannedNode
@@ -78,7 +79,7 @@ class PlannedMove(Part, frozen=True):
     """One live migration of one VM."""
 
     id: Annotated[int, Meta(ge=1, description="Counts within the request, over all of its plans.")]
-    request: str
+    request: RequestId
     group: str
     intent: PlannedFor
     vm: PlannedVm
@@ -120,7 +121,7 @@ class NodeRefusal(Part, frozen=True):
 class HeldVm(Part, frozen=True, omit_defaults=True):
     """A VM that cannot move, with each node's refusal."""
 
-    request: str
+    request: RequestId
     intent: PlannedFor
     vm: PlannedVm
     code: Annotated[str, Meta(description="Stable kebab-case, such as no-feasible-node.")]
@@ -172,7 +173,7 @@ class MinimisedAmount(Part, frozen=True):
 class DrainedNodes(Part, frozen=True):
     """The nodes of one drain, in its order: those that the plan empties, and the others."""
 
-    request: str
+    request: RequestId
     emptied: list[str]
     kept: list[str]
 

@@ -198,6 +198,22 @@ HeldObject = Annotated[
 ]
 
 
+class PolicyLine(Part, frozen=True):
+    """One policy in force, what it judges, and its file."""
+
+    name: str
+    over: str
+    actions: Sequence[str]
+    file: str
+
+
+class PolicyList(Document, frozen=True, kw_only=True):
+    """The policies in force: those that ship with gitbot, and the repository's own."""
+
+    kind: Literal["PolicyList"] = "PolicyList"
+    items: Sequence[PolicyLine]
+
+
 class SnapshotName(Part, frozen=True):
     """The name of the cluster."""
 

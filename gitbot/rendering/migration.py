@@ -69,7 +69,7 @@ def _labels(move: Move, context: MigrationContext) -> dict[str, str]:
 def _annotations(move: Move, attempt: int, context: MigrationContext) -> dict[str, str]:
     known = {
         TIMEOUT: str(context.unschedulable_timeout),
-        f"{PREFIX}request": move.request,
+        f"{PREFIX}request": str(move.request),
         f"{PREFIX}window": context.window,
         f"{PREFIX}move": str(move.id),
         f"{PREFIX}attempt": str(attempt),

@@ -6,7 +6,9 @@ from gitbot.reports.diff import Diff, DiffState, Preview, placement_diff
 from gitbot.reports.findings import github, json_findings, junit, sarif, text
 from gitbot.reports.fit import Section, cut_markdown, fit
 from gitbot.reports.sentence import where_to
+from gitbot.reports.style import Paint, Style
 from gitbot.reports.table import columns, terminal
+from gitbot.reports.year import YearAhead
 
 __all__ = [
     "Ahead",
@@ -14,9 +16,12 @@ __all__ = [
     "Diff",
     "DiffState",
     "Outlook",
+    "Paint",
     "Preview",
     "Section",
+    "Style",
     "Superseded",
+    "YearAhead",
     "columns",
     "cut_markdown",
     "detail",

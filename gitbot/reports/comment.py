@@ -15,12 +15,12 @@ from gitbot.model.diagnosis import Outcome
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.grouping import grouped
 from gitbot.model.instants import format_instant
+from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.plan import Hold, Move, NodeRef, RuleState
 from gitbot.model.words import counted, first_of, shortened
 from gitbot.reports import inert
 from gitbot.reports.diff import (
     MANY,
-    Amount,
     Diff,
     DiffState,
     Preview,
@@ -33,7 +33,8 @@ from gitbot.reports.fit import Section, fit
 from gitbot.reports.parts import folded, line, table
 from gitbot.reports.picture import picture
 from gitbot.reports.sentence import memory as _memory
-from gitbot.reports.sentence import sentence, short_drains, size
+from gitbot.reports.sentence import short_drains, size
+from gitbot.reports.traffic import Amount
 
 LIMIT = 65_536
 _CELL = 401
@@ -120,16 +121,15 @@ def _summary(diff: Diff) -> list[str]:
     plan = diff.plan
     state = f"{_SIGNS[diff.state]} gitbot on {inert.code(plan.cluster)}: **{diff.state}**"
     taken = f"{format_instant(plan.snapshot.taken_at)} ({diff.snapshot_age})"
-    happens = sentence(plan)
     mode = "mode Enforce" if diff.applies else _OBSERVE
     said = "\n".join(f"- **{label}**: {line(text)}" for label, text in diff.lines)
     return [
         state,
-        *([f"{inert.markdown(happens)}."] if happens else []),
+        *([f"{inert.markdown(diff.happens)}."] if diff.happens else []),
         *[f"**{inert.markdown(short)}**" for short in short_drains(plan)],
         f"**{diff.counts}**",
-        *([said] if said else []),
         f"plan {inert.code(diff.digest)} · snapshot {taken}{_report(diff)} · {mode}",
+        *([said] if said else []),
     ]
 
 
@@ -140,7 +140,7 @@ def _report(diff: Diff) -> str:
 
 
 _ADDRESS = re.compile(r"https?://[0-9A-Za-z._~:/?#@!$&*+,;=%-]+")
-_OBSERVE = "**mode Observe: nothing moves until `.gitbot.yaml` says `mode: Enforce`**"
+_OBSERVE = f"**mode Observe: nothing moves until `{CONFIGURATION_FILE}` says `mode: Enforce`**"
 _FINDINGS = ("severity", "where", "finding")
 _MOVES = ("VM", "from", "to", "memory", "about", "why", "checks")
 _HOLDS = ("VM", "reason", "what to do")
@@ -302,7 +302,8 @@ def _preview_title(preview: Preview) -> str:
 def _preview_items(preview: Preview, diff: Diff) -> list[str]:
     moves = [
         f"- {inert.code(str(move.vm.namespaced_name))} from {_node(move.source)} to "
-        f"{_node(move.to)}: {_cell(move.why or move.intent.id)}\n"
+        f"{_node(move.to)}: {size((move,))}, about {move.estimated_seconds} s; "
+        f"{_cell(move.why or move.intent.id)}\n"
         for move in preview.plan.moves
     ]
     holds = [

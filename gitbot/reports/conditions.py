@@ -24,7 +24,8 @@ class Conditions:
     """Of one request of a plan. Times in seconds UTC, `zone` an IANA name.
 
     `open` is the opening of its window, None without one; `allowed` is when its moves may run and
-    `frozen` when they may not. `nodes` are emptied; the other fields are those of the window.
+    `frozen` when those of `frozen_vms` VMs may not. `nodes` are emptied; the other fields are those
+    of the window.
     """
 
     request: str
@@ -33,6 +34,7 @@ class Conditions:
     open: Interval | None = None
     allowed: tuple[Interval, ...] = ALWAYS
     frozen: tuple[Interval, ...] = ()
+    frozen_vms: int = 0
     nodes: tuple[str, ...] = ()
     cordon: bool = False
     done: str = ""
@@ -132,7 +134,8 @@ def lines(
         yield from _of_request(outlook.of(request), moves)
     if len(requests) > _NAMED:
         yield "and", f"{len(requests) - _NAMED} more requests, each in its own time"
-    yield "approve before", f"{moment(deadline.time, deadline.zone)}: {deadline.why}"
+    if deadline.time < FOREVER:
+        yield "approve before", f"{moment(deadline.time, deadline.zone)}: {deadline.why}"
     starts = min(wave.starts for wave in plan.waves)
     ends = max(wave.ends for wave in plan.waves)
     took = f"{format_duration(ends - starts)} for {counted(len(plan.moves), 'move')}"

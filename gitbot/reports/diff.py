@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -14,16 +14,20 @@ from gitbot.kubernetes.quantities import whole
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.grouping import grouped
-from gitbot.model.instants import format_instant
-from gitbot.model.plan import Hold, Manifest, Move, PlacementPlan
+from gitbot.model.instants import FOREVER, format_instant
+from gitbot.model.plan import Hold, Manifest, PlacementPlan
 from gitbot.model.requests import requests_of
 from gitbot.model.words import counted
 from gitbot.reports.conditions import Deadline, Outlook, binding, lines
+from gitbot.reports.sentence import sentence
+from gitbot.reports.traffic import Traffic, traffic
+from gitbot.reports.year import YearAhead
 
 ZONE = "topology.kubernetes.io/zone"
 RULE_BROKEN = "plan/rule-broken"
 _NAMED_CODES = 2  # a commit status has 140 characters
 _SKEW = 30  # seconds by which two clocks may differ
+_LED = 3  # previews whose lines are shown
 MANY = 40  # moves above which they are folded, and summed up by zone
 _JUDGES = ("policy/", "constraints/")  # policies, and the replay of the plan
 
@@ -53,29 +57,17 @@ class DiffNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Amount:
-    """VMs, and their guest memory in bytes."""
-
-    vms: int = 0
-    memory: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Traffic:
-    """What leaves and reaches a node or a zone; `free` memory before, in bytes."""
-
-    name: str
-    leaving: Amount
-    arriving: Amount
-    free: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """What a window or a rule would do. Shown, but never part of the digest."""
 
     title: str
     plan: PlacementPlan
+    outlook: Outlook = field(default_factory=Outlook)
+
+    def lines(self, *, now: int, bandwidth: int) -> Iterator[tuple[str, str]]:
+        """As `Diff.lines`; its plan is proposed later, so nothing expires but its time."""
+        last = binding(self.plan, self.outlook, now=now, expires_at=FOREVER)
+        return lines(self.plan, self.outlook, deadline=last, bandwidth=bandwidth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +94,7 @@ class Diff:
     commands: tuple[str, ...]
     applies: bool = True  # False in mode Observe
     openings: tuple[str, ...] = ()  # what a change of windows and freezes does to the year ahead
+    year: YearAhead | None = None
     outlook: Outlook = field(default_factory=Outlook)
     report: str = ""  # address of the complete report, "" if it has none
 
@@ -111,31 +104,41 @@ class Diff:
 
     @property
     def lines(self) -> tuple[tuple[str, str], ...]:
-        """Label and text: when and how the plan is carried out."""
-        plan, deadline = self.plan, self.deadline
-        return tuple(lines(plan, self.outlook, deadline=deadline, bandwidth=self.bandwidth))
+        """Label and text: when and how the plan is carried out, or what a merge leads to."""
+        plan, deadline, bandwidth = self.plan, self.deadline, self.bandwidth
+        if plan.moves:
+            return tuple(lines(plan, self.outlook, deadline=deadline, bandwidth=bandwidth))
+        found: list[tuple[str, str]] = []
+        for preview in self.leads_to[:_LED]:
+            if len(self.leads_to) > 1:
+                found.append(("then", f"{sentence(preview.plan)}."))
+            found += preview.lines(now=self.now, bandwidth=bandwidth)
+        return tuple(found)
+
+    @property
+    def leads_to(self) -> tuple[Preview, ...]:
+        """The previews in which something moves."""
+        return tuple(preview for preview in self.previews if preview.plan.moves)
+
+    @property
+    def happens(self) -> str:
+        """What a merge does, in one sentence; "" if nothing ever moves."""
+        if self.plan.moves or not self.leads_to:
+            return sentence(self.plan)
+        first, *others = [sentence(preview.plan) for preview in self.leads_to]
+        more = f"; and {len(others)} more" if others else ""
+        return f"Merging moves nothing yet. Planned as of now, it leads to: {first}{more}"
 
     @property
     def traffic(self) -> tuple[Traffic, ...]:
         """Of each touched node, in the order of `nodes`."""
-        return self._traffic((node.name, node) for node in self.nodes)
+        rows = ((node.name, (node.name, node.free)) for node in self.nodes)
+        return traffic(self.plan.moves, rows)
 
     @property
     def traffic_by_zone(self) -> tuple[Traffic, ...]:
-        return self._traffic((node.zone, node) for node in self.nodes)
-
-    def _traffic(self, named: Iterable[tuple[str, DiffNode]]) -> tuple[Traffic, ...]:
-        leaving = grouped((move.source.node, move) for move in self.plan.moves)
-        arriving = grouped((move.to.node, move) for move in self.plan.moves)
-        return tuple(
-            Traffic(
-                name=name,
-                leaving=_amount(move for node in nodes for move in leaving.get(node.name, ())),
-                arriving=_amount(move for node in nodes for move in arriving.get(node.name, ())),
-                free=sum(node.free for node in nodes),
-            )
-            for name, nodes in grouped(named).items()
-        )
+        rows = ((node.zone, (node.name, node.free)) for node in self.nodes)
+        return traffic(self.plan.moves, rows)
 
     @property
     def queue(self) -> str:
@@ -220,11 +223,6 @@ def placement_diff(
         outlook=outlook or Outlook(),
         report=report,
     )
-
-
-def _amount(moves: Iterable[Move]) -> Amount:
-    every = tuple(moves)
-    return Amount(vms=len(every), memory=sum(move.memory_bytes for move in every))
 
 
 def is_said(diff: Diff, hold: Hold) -> bool:

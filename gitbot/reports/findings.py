@@ -18,6 +18,7 @@ from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.published import FindingList, json_text, published
 from gitbot.reports import inert
+from gitbot.reports.style import PLAIN, SEVERITIES, Paint, Style
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_RESULTS = 5_000
@@ -26,15 +27,17 @@ _RANKS = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-def text(findings: Iterable[Finding]) -> str:
+def text(findings: Iterable[Finding], paint: Paint = PLAIN) -> str:
     """One line per finding: `file:line:column: key.path: message; hint [severity code]`."""
-    return "".join(f"{_line(finding)}\n" for finding in _sorted(findings))
+    return "".join(f"{_line(finding, paint)}\n" for finding in _sorted(findings))
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: Finding, paint: Paint) -> str:
     path = f"{finding.key_path}: " if finding.key_path else ""
     message = inert.terminal(f"{path}{_message(finding)}")
-    return f"{inert.terminal(finding.where)}: {message} [{finding.severity} {finding.code}]"
+    where = paint(inert.terminal(finding.where), Style.STRONG)
+    severity = paint(finding.severity, SEVERITIES[finding.severity])
+    return f"{where}: {message} [{severity} {finding.code}]"
 
 
 def json_findings(findings: Iterable[Finding]) -> str:

@@ -26,7 +26,8 @@ from gitbot.reports.board import board
 from gitbot.reports.conditions import starts_of
 from gitbot.reports.diff import Diff, DiffState, by_reasons, is_said, what_to_do
 from gitbot.reports.lanes import timeline
-from gitbot.reports.sentence import memory, sentence
+from gitbot.reports.sentence import memory
+from gitbot.reports.year import year_picture
 
 PAGE = "report.html.j2"
 STYLE = "report.css.j2"
@@ -56,11 +57,12 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
             "tone": _TONES[diff.state],
             "wrong": _TONES[diff.state] != "good" or diff.breaks_after > 0,
             "diff": diff,
-            "sentence": sentence(plan),
+            "sentence": diff.happens,
             "plan": plan,
             "findings": diff.said,
             "board": board(diff),
             "timeline": timeline(diff),
+            "year": year_picture(diff.year),
             "begins": begins(diff),
             "loud_checks": [
                 (move, check)
@@ -78,18 +80,22 @@ def begins(diff: Diff) -> Mapping[MoveRef, str]:
     return {move.ref: local_text(starts_of(diff.plan, move), zone) for move in diff.plan.moves}
 
 
-def html_refusal(cluster: str, findings: Sequence[Finding], *, templates: Mapping[str, str]) -> str:
+def html_findings(
+    cluster: str, state: str, findings: Sequence[Finding], *, templates: Mapping[str, str]
+) -> str:
+    """A page of findings without a plan."""
     return _rendered(
         templates,
         {
             "cluster": cluster,
-            "state": "not planned: the texts have errors",
-            "tone": "bad",
+            "state": state,
+            "tone": "bad" if findings else "good",
             "wrong": True,
             "diff": None,
             "findings": findings,
             "board": None,
             "timeline": None,
+            "year": None,
         },
     )
 

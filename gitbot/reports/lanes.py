@@ -6,6 +6,7 @@ each zone that VMs leave is one. Whole pixels; the template draws it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from gitbot.calendar import clock_time, local_text
 from gitbot.model.grouping import grouped
 from gitbot.model.instants import FOREVER, Interval
 from gitbot.model.plan import Move
-from gitbot.model.request_id import DrainId, ReturnId, parse_request_id
+from gitbot.model.request_id import DrainId, ReturnId
 from gitbot.model.words import counted, first_of, shortened
 from gitbot.reports import inert
 from gitbot.reports.conditions import starts_of
@@ -131,7 +132,7 @@ def timeline(diff: Diff) -> Timeline | None:
 
 def _lane(move: Move) -> str:
     """The node that a drain empties or a return fills, else what the move is asked by."""
-    if isinstance(parse_request_id(move.request), DrainId | ReturnId):
+    if isinstance(move.request, DrainId | ReturnId):
         return move.group.removeprefix(f"{move.request}/")
     return f"{move.intent.namespace}/{move.intent.name}".lstrip("/")
 
@@ -211,15 +212,16 @@ def _bar(diff: Diff, move: Move, waits: Sequence[str], scale: _Scale, *, y: int)
 def _shades(diff: Diff, scale: _Scale) -> Iterator[Shade]:
     zone = diff.outlook.zone
     found: list[tuple[str, str, int, int]] = []
-    spans: dict[tuple[str, Interval], None] = {}
+    spans: Counter[tuple[str, Interval]] = Counter()
     for item in diff.outlook.conditions:
         if item.open is not None:
-            spans["open", item.open] = None
-        spans |= dict.fromkeys(("frozen", time) for time in item.frozen)
-    for kind, time in spans:
+            spans["open", item.open] += 1
+        for time in item.frozen:
+            spans["frozen", time] += item.frozen_vms
+    for (kind, time), amount in spans.items():
         x, end = scale.x(time.start), scale.x(time.end)
         if end > x:
-            word = "window open" if kind == "open" else "frozen"
+            word = "window open" if kind == "open" else f"{counted(amount, 'VM')} frozen"
             until = "" if time.end == FOREVER else f" until {local_text(time.end, zone)}"
             found.append((kind, f"{word}{until}", x, end - x))
     if scale.start <= diff.now <= scale.end:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitbot.model.grouping import grouped
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Certificate, Drained, Move, PlacementPlan
-from gitbot.model.request_id import DrainId, HealId, ReturnId, parse_request_id
+from gitbot.model.request_id import DrainId, HealId, RequestId, ReturnId
 from gitbot.model.words import counted, first_of
 
 _NAMED = 3
@@ -36,9 +36,8 @@ def _short(drain: Drained) -> str:
     )
 
 
-def _drain_name(request: str) -> str:
-    found = parse_request_id(request)
-    return f"window {found.occurrence.window}" if isinstance(found, DrainId) else request
+def _drain_name(request: RequestId) -> str:
+    return f"window {request.occurrence.window}" if isinstance(request, DrainId) else request
 
 
 def objective(plan: PlacementPlan) -> str:
@@ -79,12 +78,12 @@ _MINIMISED = {
 }
 
 
-def _part(request: str, moves: tuple[Move, ...]) -> str:
+def _part(request: RequestId, moves: tuple[Move, ...]) -> str:
     number = len({move.vm for move in moves})
     amount = f"{counted(number, 'VM')} with {size(moves)}"
     go = "moves" if number == 1 else "move"
     where = where_to(moves)
-    match parse_request_id(request):
+    match request:
         case DrainId():
             nodes = sorted({move.group.removeprefix(f"{request}/") for move in moves})
             return f"Empties {first_of(nodes, _NAMED)}: {amount} {go}{where}"

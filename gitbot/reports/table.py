@@ -12,35 +12,37 @@ from gitbot.reports.conditions import Deadline
 from gitbot.reports.diff import Diff, DiffState, Preview, by_reasons, is_said, wave_rows
 from gitbot.reports.findings import text as findings_text
 from gitbot.reports.sentence import objective, short_drains
+from gitbot.reports.style import Paint, Style
 
 SHOWN_REASONS = 3  # of one node; a control plane alone has ten
 
 _COLOURS = {
-    DiffState.DENIED: "31",
-    DiffState.BLOCKED: "31",
-    DiffState.WARNING: "33",
-    DiffState.READY: "32",
-    DiffState.NOTHING: "32",
+    DiffState.DENIED: Style.BAD,
+    DiffState.BLOCKED: Style.BAD,
+    DiffState.WARNING: Style.CAREFUL,
+    DiffState.READY: Style.GOOD,
+    DiffState.NOTHING: Style.GOOD,
 }
 
 
 def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
     """Verdict and counts first, then moves, holds with their nodes, rules, waves, commands."""
     plan = diff.plan
-    state = f"\x1b[{_COLOURS[diff.state]}m{diff.state}\x1b[0m" if colour else str(diff.state)
+    paint = Paint(colour=colour)
+    state = paint(diff.state, _COLOURS[diff.state])
     taken, deadline = format_instant(plan.snapshot.taken_at), diff.deadline
     future = f" ({diff.snapshot_age})" if diff.from_the_future else ""
     blocks = [
         f"{inert.terminal(plan.cluster)}: {state}: {diff.counts}\n",
         f"plan {diff.digest}\nsnapshot {taken}{future}, approve before {_until(deadline)}\n",
-        findings_text(diff.said),
+        findings_text(diff.said, paint),
         _moves(plan.moves, wide=wide),
         "".join(f"{inert.terminal(line)}\n" for line in short_drains(plan)),
-        "".join(_hold(hold, wide=wide) for hold in plan.holds),
+        "".join(_hold(hold, paint, wide=wide) for hold in plan.holds),
         _rules(diff),
         _waves(diff),
-        *[_preview(preview, diff) for preview in diff.previews],
-        "".join(f"  {inert.terminal(command)}\n" for command in diff.commands),
+        *[_preview(preview, diff, paint) for preview in diff.previews],
+        "".join(f"  {paint(inert.terminal(command), Style.STRONG)}\n" for command in diff.commands),
     ]
     return "\n".join(block for block in blocks if block)
 
@@ -93,17 +95,17 @@ def _checks(move: Move) -> str:
     return f"{passed}/{len(move.checks)}" + (f" ({', '.join(bad)})" if bad else "")
 
 
-def _hold(hold: Hold, *, wide: bool, said: bool = False) -> str:
-    word = "blocked" if hold.asked else "stays"
+def _hold(hold: Hold, paint: Paint, *, wide: bool, said: bool = False) -> str:
+    word = paint("blocked", Style.BAD) if hold.asked else paint("stays", Style.CAREFUL)
     hint = f"; {hold.hint}" if hold.hint else ""
     vm = hold.vm.namespaced_name
     why = "as said above" if said else hold.reason
-    first = inert.terminal(f"{word}: {vm}: {why} [{hold.code}]{'' if said else hint}")
+    rest = inert.terminal(f"{vm}: {why} [{hold.code}]{'' if said else hint}")
     nodes = [
         f"  {inert.terminal(', '.join(names))}: {inert.terminal(_some(reasons, wide=wide))}\n"
         for names, reasons in by_reasons(hold)
     ]
-    return f"{first}\n{''.join(nodes)}"
+    return f"{word}: {rest}\n{''.join(nodes)}"
 
 
 def _some(reasons: str, *, wide: bool) -> str:
@@ -136,8 +138,8 @@ def _waves(diff: Diff) -> str:
     return f"{table}\n{diff.queue}\n\n{inert.terminal(objective(diff.plan))}\n"
 
 
-def _preview(preview: Preview, diff: Diff) -> str:
+def _preview(preview: Preview, diff: Diff, paint: Paint) -> str:
     plan = preview.plan
     head = f"preview, not approved by a merge: {inert.terminal(preview.title)}\n"
-    holds = "".join(_hold(hold, wide=False, said=is_said(diff, hold)) for hold in plan.holds)
+    holds = "".join(_hold(hold, paint, wide=False, said=is_said(diff, hold)) for hold in plan.holds)
     return head + (_moves(plan.moves, wide=False) + holds or "nothing moves\n")

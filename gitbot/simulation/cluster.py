@@ -77,10 +77,9 @@ class SimulatedCluster:
         return Store(seed=seed, now=self.clock.now, history=history)
 
     def make_controllers(
-        self, usual: Sequence[Controller], view: StoreView, writer: Callable[[], Writer]
+        self, usual: Sequence[Controller], _view: StoreView, _writer: Callable[[], Writer]
     ) -> tuple[Controller, ...]:
         """The controllers of this cluster, in order; `usual` are those of the product."""
-        del view, writer
         return tuple(usual)
 
     def _build(self) -> None:

@@ -26,6 +26,7 @@ from gitbot.snapshot import belongs, from_sorted, prune
 MIGRATION = "VirtualMachineInstanceMigration"
 INSTANCE = "VirtualMachineInstance"
 HOLD = ("gitbot", "gitbot-hold")
+ANCHOR = ("gitbot", "gitbot-ledger")
 LABEL_PREFIX = "placement.gitbot.dev/"
 KUBERNETES_VERSION = "v1.36.3"
 T = TypeVar("T")
@@ -48,9 +49,8 @@ class SimulatedPort:
     def name(self) -> str:
         return self.cluster.name
 
-    def call(self, verb: str, what: str, action: Callable[[], T]) -> T:
-        """Make one request; faults come in here. `what` names kind and object."""
-        del verb, what
+    def call(self, _verb: str, _what: str, action: Callable[[], T]) -> T:
+        """Make one request; faults come in here. `_what` names kind and object."""
         return action()
 
     # Clock
@@ -98,7 +98,6 @@ class SimulatedPort:
         return self._find(INSTANCE, name)
 
     def list_events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
-        """The Events about the VMI or VMIM of that name, oldest first."""
         return self.call("list", f"Event {name}", lambda: self._events(name))
 
     def _events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
@@ -121,8 +120,6 @@ class SimulatedPort:
     def create_migration(
         self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
     ) -> KubernetesObject:
-        """Create a VMIM with fieldValidation=Strict; returns it as stored."""
-
         def create() -> KubernetesObject:
             reason = gate()
             if reason:
@@ -135,8 +132,6 @@ class SimulatedPort:
         return self.call("create", f"{MIGRATION} {name_of(migration)}", create)
 
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
-        """Delete (cancel) a VMIM if it still has that UID; False if it is gone."""
-
         def delete() -> bool:
             return self._delete(MIGRATION, (name.namespace, name.name), {"uid": uid})
 
@@ -153,14 +148,20 @@ class SimulatedPort:
         return True
 
     def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
-        """Set or remove (None) labels below placement.gitbot.dev/ on a node."""
+        self._patch_node(node, labels, {})
+
+    def set_unschedulable(
+        self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
+    ) -> None:
+        self._patch_node(node, labels, {"spec": {"unschedulable": unschedulable or None}})
+
+    def _patch_node(
+        self, node: str, labels: Mapping[str, str | None], more: Mapping[str, Any]
+    ) -> None:
         foreign = sorted(key for key in labels if not key.startswith(LABEL_PREFIX))
         if foreign:
             raise ClusterError(f"labels {foreign} are not below {LABEL_PREFIX}")
-        self._patch("Node", ("", node), {"metadata": {"labels": dict(labels)}})
-
-    def set_unschedulable(self, node: str, unschedulable: bool) -> None:
-        self._patch("Node", ("", node), {"spec": {"unschedulable": unschedulable or None}})
+        self._patch("Node", ("", node), {"metadata": {"labels": dict(labels)}, **more})
 
     def _patch(self, kind: str, key: tuple[str, str], patch: Mapping[str, Any]) -> None:
         def write() -> None:
@@ -170,24 +171,29 @@ class SimulatedPort:
         self.call("patch", f"{kind} {key[1]}", write)
 
     def hold_flag(self) -> str | None:
-        """The reason in ConfigMap gitbot/gitbot-hold; None if absent."""
-
-        def read() -> str | None:
-            found = self.cluster.store.find("ConfigMap", HOLD)
-            return None if found is None else str(at(found, "data", "reason", default=""))
-
-        return self.call("get", "ConfigMap gitbot/gitbot-hold", read)
+        return self._noted(HOLD)
 
     def set_hold_flag(self, reason: str | None) -> None:
-        if reason is None:
-            self.call(
-                "delete", "ConfigMap gitbot-hold", lambda: self._delete("ConfigMap", HOLD, {})
-            )
+        self._note(HOLD, None if reason is None else {"reason": reason})
+
+    def ledger_anchor(self) -> str | None:
+        return self._noted(ANCHOR)
+
+    def set_ledger_anchor(self, head: str) -> None:
+        self._note(ANCHOR, {"reason": head})
+
+    def _noted(self, key: tuple[str, str]) -> str | None:
+        def read() -> str | None:
+            found = self.cluster.store.find("ConfigMap", key)
+            return None if found is None else str(at(found, "data", "reason", default=""))
+
+        return self.call("get", f"ConfigMap {key[0]}/{key[1]}", read)
+
+    def _note(self, key: tuple[str, str], data: Mapping[str, str] | None) -> None:
+        what = f"ConfigMap {key[1]}"
+        if data is None:
+            self.call("delete", what, lambda: self._delete("ConfigMap", key, {}))
             return
-        flag = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"namespace": HOLD[0], "name": HOLD[1]},
-            "data": {"reason": reason},
-        }
-        self.call("patch", "ConfigMap gitbot-hold", lambda: self.cluster.apply([flag]))
+        metadata = {"namespace": key[0], "name": key[1]}
+        noted = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+        self.call("patch", what, lambda: self.cluster.apply([noted]))

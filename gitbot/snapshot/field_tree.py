@@ -65,6 +65,7 @@ ANNOTATIONS = frozenset(
     {
         HOOK_SIDECARS,
         "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity",
+        "argocd.argoproj.io/tracking-id",
         "descheduler.alpha.kubernetes.io/evict",
         "descheduler.alpha.kubernetes.io/eviction-in-progress",
         "descheduler.alpha.kubernetes.io/prefer-no-eviction",

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitbot.adapters.files import temporary_folder
-from gitbot.adapters.git import fetch_tips, no_access, read_ledger
+from gitbot.adapters.git import Git, GitRepository, copy_fetched, fetch_tips, no_access, read_ledger
 from gitbot.errors import Bug, GitbotError, LedgerError, UsageError
 from gitbot.model.ledger import Ledger
 from gitbot.ports.repository import Repository
-from gitbot.wiring.workspace import forge_here, repository_here
+from gitbot.wiring.workspace import forge_here, repository_here, settings_here
 
 _OF_CLONE = ("gitbot/ledger", "origin/gitbot/ledger")
 
@@ -68,6 +68,36 @@ def at_forge(root: Path, *branches: str) -> Iterator[tuple[Repository | None, st
         except GitbotError as error:
             stale = error.message
         yield tips, stale
+
+
+@contextmanager
+def fetched_now(root: Path) -> Iterator[str]:
+    """A repository with the forge's base branch and gitbot's own branches, fetched by Git alone.
+
+    Raises RepositoryError and ForgeError.
+    """
+    remote, branch, access = forge_here(root)
+    with temporary_folder("asked") as folder:
+        directory = folder / "fetched.git"
+        only = (branch, "gitbot/*")
+        GitRepository.clone(remote, directory, access=access or no_access, only=only)
+        yield str(directory)
+
+
+@contextmanager
+def last_fetched(root: Path) -> Iterator[str]:
+    """A repository with the branches that the clone at `root` last fetched from the forge."""
+    named = settings_here(root).forge.repository
+    with temporary_folder("clone") as folder:
+        directory = folder / "fetched.git"
+        copy_fetched(root, "origin" if "/" in named else named, directory)
+        yield str(directory)
+
+
+def revisions_here(root: Path) -> list[str]:
+    """The branches and tags that a person may have meant."""
+    code, found = Git.of_work_tree(root).attempt(["for-each-ref", "--format=%(refname:short)"])
+    return found.splitlines() if code == 0 else []
 
 
 def ledger_of_clone(repository: Repository) -> Ledger:

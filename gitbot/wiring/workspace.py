@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_hex
-from socket import gethostname
 from typing import TYPE_CHECKING
 
 from gitbot.adapters.clock import SystemClock, seconds_counted
@@ -27,6 +26,7 @@ from gitbot.errors import InvalidInput, RepositoryError, UsageError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.diagnosis import Check, Outcome
 from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.model.words import counted
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
@@ -115,7 +115,11 @@ def base_branch(repository: Repository, *, name: str, cluster: str) -> BaseBranc
 
 
 def open_shell(
-    workspace: Workspace, cluster: str, *, progress: Callable[[Progress], None] | None = None
+    workspace: Workspace,
+    cluster: str,
+    *,
+    progress: Callable[[Progress], None] | None = None,
+    onlooker: Onlooker = NOBODY,
 ) -> Shell:
     from gitbot.workflows.shell import Shell  # noqa: PLC0415 - no planner for `lint`
 
@@ -130,9 +134,10 @@ def open_shell(
         clock=workspace.clock,
         read_base=base_branch(workspace.repository, name=name, cluster=cluster).at,
         progress=progress,
+        onlooker=onlooker,
         several=len(workspace.settings.clusters) > 1,
         keep_report=report_keeper(cluster),
-        executor=f"{gethostname()}/{token_hex(4)}",
+        executor=token_hex(8),
         seconds=seconds_counted,
     )
 
@@ -175,19 +180,21 @@ def open_workspace(
     clusters: dict[str, Cluster] | None = None,
     as_person: bool = False,
     forgiving: bool = False,
+    copy: str = "",
 ) -> Iterator[Workspace]:
     """Open the repository that `root` is a clone of, its forge and its ledger.
 
     `as_person` signs commits, and on a local forge pull requests, with the name that Git has for
-    the person; otherwise gitbot acts for itself.
+    the person; otherwise gitbot acts for itself. `copy` is a repository to look at instead of the
+    forge; it has no pull requests.
 
     The private mirror is removed at the end. `forgiving` takes the newest configuration without
     errors, to find the forge. Raises UsageError, RepositoryError, InvalidInput (configuration).
     """
     clock = clock or SystemClock()
     here = _settings_despite(root) if forgiving else settings_here(root)
-    github = _github(root, here.forge)
-    remote = github.remote if github else _remote(root, here.forge)
+    github = None if copy else _github(root, here.forge)
+    remote = copy or (github.remote if github else _remote(root, here.forge))
     with temporary_folder("mirror") as folder:
         base_branch = here.forge.base_branch
         name, email = _person(root) if as_person else OWN_NAME

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -15,17 +14,18 @@ from gitbot.execution.approval import (
     ProposalFact,
     decide,
 )
-from gitbot.execution.requests import RequestRecord, fold_requests
-from gitbot.execution.state import fold_concern, window_as_merged
-from gitbot.execution.values import Approval, Approved, Maintenance, Terms
+from gitbot.execution.requests import fold_requests
+from gitbot.execution.state import fold_concern
+from gitbot.execution.values import Approval, Approved
 from gitbot.intents import proposal_file
 from gitbot.kubernetes.objects import at
-from gitbot.model.events import ConcernChanged, ConcernState, MoveApproved, MoveEvent, PlanShown
-from gitbot.model.instants import Interval, parse_instant
+from gitbot.model.events import ConcernChanged, ConcernState, MoveEvent, PlanShown
+from gitbot.model.instants import parse_instant
 from gitbot.model.ledger import Ledger, concern_of
-from gitbot.model.request_id import DrainId, ledger_id, parse_request_id
+from gitbot.model.request_id import RequestId
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.published import PlanDocument, read_plan
+from gitbot.workflows.begun import Begun
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.reapproval import review_fact
 from gitbot.workflows.rewritten import is_part_of
@@ -49,6 +49,7 @@ def read_approvals(shell: Shell, base: Engine, ledger: Ledger) -> Approvals:
     refused: list[NotApproved] = []
     records = fold_requests(ledger, shell.cluster_name)
     finished = frozenset(name for name, record in records.items() if record.spent)
+    begun = Begun(cluster=shell.cluster_name, ledger=ledger, records=records)
     first = first_pull(ledger, shell.cluster_name)
     pulls = shell.forge.list_pulls(state=PullState.MERGED, first=first)
     for pull in sorted(pulls, key=lambda item: (item.merged_at, item.number)):
@@ -62,10 +63,15 @@ def read_approvals(shell: Shell, base: Engine, ledger: Ledger) -> Approvals:
             refused.append(NotApproved(pull_request=pull.number, reason=reason))
         elif decision.digest not in ledger.plans:
             refused.append(_unknown_plan(decision))
+        elif reason := _base_moved(shell, begun, decision):
+            refused.append(NotApproved(pull_request=pull.number, reason=reason, head=pull.head))
         else:
-            approved += _requests(shell, base, ledger, records, decision)
+            approved += _requests(shell, base, begun, decision)
     for approval in _approved_alone(shell, ledger):
-        approved += _requests(shell, base, ledger, records, approval)
+        approved += _requests(shell, base, begun, approval)
+    for item in begun.lapsed(approved, refused):
+        for found in _requests(shell, base, begun, item.approval, only=item.request):
+            approved.append(replace(found, terms=item.on(found.terms)))
     approved.sort(key=lambda item: item.approval.merged_at)
     return Approvals(approved=tuple(approved), refused=tuple(refused))
 
@@ -114,7 +120,7 @@ def _is_settled(ledger: Ledger, facts: MergedPull, finished: frozenset[str]) -> 
         document = plan_of(ledger, digest)
         if document is None:
             return False
-        requests = {ledger_id(move.request, digest) for move in document.plan.moves}
+        requests = {move.request.approved(digest) for move in document.plan.moves}
         if not requests <= finished:
             return False
     return True
@@ -155,6 +161,26 @@ def _unknown_plan(approval: Approval) -> NotApproved:
         head=approval.head,
         merged_at=approval.merged_at,
     )
+
+
+def _base_moved(shell: Shell, begun: Begun, approval: Approval) -> str:
+    """Why a merge does not approve what was shown: what its plan rests on changed before it.
+
+    What the ledger has accepted is not judged again: later edits are the business of its terms.
+    """
+    document = plan_of(begun.ledger, approval.digest)
+    if document is None or begun.accepted(approval.digest):
+        return ""
+    try:
+        merged = shell.read_base(approval.commit).intents
+    except InvalidInput:
+        return f"nothing is approved: {shell.base_branch} had errors at the merge"
+    for name, reviewed in sorted(document.plan.intents.items()):
+        found = merged.by_id(name)
+        if found is None or found.spec_digest != reviewed:
+            what = "removed" if found is None else "edited"
+            return f"nothing is approved: {name} was {what} between what was shown and the merge"
+    return ""
 
 
 def _approved_alone(shell: Shell, ledger: Ledger) -> list[Approval]:
@@ -222,38 +248,26 @@ def read_proposal(shell: Shell, rev: str, concern: str) -> ProposalFact | None:
 
 
 def _requests(
-    shell: Shell,
-    base: Engine,
-    ledger: Ledger,
-    records: Mapping[str, RequestRecord],
-    approval: Approval,
+    shell: Shell, base: Engine, begun: Begun, approval: Approval, *, only: RequestId | None = None
 ) -> list[Approved]:
-    document = plan_of(ledger, approval.digest)
+    """The requests of an approved plan on their terms; of a lapsed one, as they began."""
+    document = plan_of(begun.ledger, approval.digest)
     if document is None or document.plan.cluster != shell.cluster_name:
         return []
     found = []
     for planned in sorted({move.request for move in document.plan.moves}):
-        request = ledger_id(planned, approval.digest)
+        request = planned.approved(approval.digest)
+        if only and request != only:
+            continue
         moves = tuple(move for move in document.plan.moves if move.request == planned)
         terms = base.terms(planned, document, now=shell.clock.now())
-        record = records.get(request)
-        started = record is not None and any(move.effects for move in record.moves.values())
-        if terms is None or (terms.void and started):
-            kept = _terms_as_accepted(ledger, request) if started else None
-            terms = _terms_as_begun(terms, kept, request)
-            maintenance = _maintenance_as_begun(shell, ledger, document, request)
-            terms = replace(terms, maintenance=maintenance)
-        found.append(Approved(id=request, approval=approval, moves=moves, terms=terms))
+        started = begun.started(request)
+        if terms is None or only or (terms.void and started):
+            terms = begun.terms(request, document, terms, started=started)
+        found.append(
+            Approved(id=request, approval=approval, moves=moves, terms=terms, plan=document.plan)
+        )
     return found
-
-
-def _terms_as_begun(terms: Terms | None, kept: Terms | None, request: str) -> Terms:
-    """The terms of a request whose intent is gone or void; `kept` are those that it began with."""
-    removed = "its intent was removed" if terms is None else ""
-    if kept is None:
-        return Terms(void=removed or (terms.void if terms else ""))
-    # as it began; but a window without schedule is open only while its file exists
-    return replace(kept, void=removed if _is_open_ended(request) else "")
 
 
 def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
@@ -274,44 +288,3 @@ def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
 def _read_once(data: bytes) -> PlanDocument:
     """Cached: plans never change, and a pass asks for the same ones at every look."""
     return read_plan(data)
-
-
-def _is_open_ended(request: str) -> bool:
-    """Whether it drains a window without schedule."""
-    known = parse_request_id(request)
-    return isinstance(known, DrainId) and known.occurrence.open_ended
-
-
-def _maintenance_as_begun(
-    shell: Shell, ledger: Ledger, document: PlanDocument, request: str
-) -> Maintenance | None:
-    """The window's maintenance settings as they were when the first node of an occurrence began."""
-    known = parse_request_id(request)
-    if not isinstance(known, DrainId):
-        return None
-    begun = window_as_merged(ledger, cluster=shell.cluster_name, occurrence=known.occurrence)
-    if begun is None:
-        return None
-    holds = [hold.vm.namespaced_name for hold in document.plan.holds if hold.request == request]
-    return Maintenance(
-        occurrence=known.occurrence,
-        nodes=begun.nodes,
-        max_nodes_at_once=begun.max_nodes_at_once,
-        cordon=begun.cordon,
-        stays=frozenset(holds) if begun.leave_running else frozenset(),
-        done=begun.done,
-        return_home=begun.return_home,
-    )
-
-
-def _terms_as_accepted(ledger: Ledger, request: str) -> Terms | None:
-    for event in reversed(ledger.events):
-        if isinstance(event, MoveApproved) and event.request == request:
-            terms = event.terms
-            return Terms(
-                allowed=tuple(Interval(start=start, end=end) for start, end in terms.allowed),
-                attempts=terms.attempts,
-                finish=terms.finish,
-                reason=event.reason,
-            )
-    return None

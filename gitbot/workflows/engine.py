@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.replay import replay
+from gitbot.execution.requests import fold_requests
 from gitbot.execution.values import (
     Approved,
     BreakerLimits,
@@ -44,13 +45,14 @@ from gitbot.model.request_id import (
     HealId,
     MigrationRequestId,
     OccurrenceId,
+    RequestId,
     ReturnId,
-    parse_request_id,
 )
 from gitbot.planner import make_plan
 from gitbot.published import PlanDocument
 from gitbot.rendering import migration_manifest
 from gitbot.settings import Settings
+from gitbot.workflows.denials import denials
 from gitbot.workflows.judged_plan import JudgedPlan, context_of, judge_plan
 from gitbot.workflows.revision import Revision
 
@@ -80,21 +82,22 @@ class Engine:
 
     # Terms of what is approved
 
-    def terms(self, request: str, plan: PlanDocument, *, now: int) -> Terms | None:
+    def terms(self, request: RequestId, plan: PlanDocument, *, now: int) -> Terms | None:
         """When and how often a planned request may run; None if its intent does not exist.
 
         `void` is set if the intent's spec has changed since the plan was made.
         """
-        match parse_request_id(request):
-            case MigrationRequestId() as known:
-                return self._request_terms(known, plan, now)
+        match request:
+            case MigrationRequestId():
+                return self._request_terms(request, plan, now)
             case DrainId(occurrence=occurrence):
                 return self._drain_terms(occurrence, plan, now)
             case ReturnId(occurrence=occurrence):
                 return Terms(reason="Maintenance", window=occurrence.window)
             case HealId(namespace=namespace, kind=kind, name=name):
                 intent = self.intents.find(kind, name, namespace)
-                return None if intent is None else Terms(reason="Healing")
+                void = "" if intent is None else _edited(intent, plan)
+                return None if intent is None else Terms(reason="Healing", void=void)
             case _:
                 return None
 
@@ -171,7 +174,7 @@ class Engine:
         return goal
 
     def request_goals(
-        self, snapshot: ClusterSnapshot, *, now: int, only: tuple[str, ...]
+        self, snapshot: ClusterSnapshot, *, now: int, only: tuple[RequestId, ...]
     ) -> tuple[MoveVms, ...]:
         """The goals of requests by ledger id, without those that cannot be carried out."""
         goals, _ = compile_requests(
@@ -235,12 +238,14 @@ class Engine:
     ) -> View:
         """What the executor decides its next steps on."""
         breaker = self.settings.breaker
+        problem = self.problem(snapshot, now)
+        records = fold_requests(ledger, self.revision.cluster)
         return View(
             cluster=self.revision.cluster,
             now=now,
             ledger=ledger,
             approved=approved,
-            problem=self.problem(snapshot, now),
+            problem=problem,
             migrations=tuple(snapshot.of("VirtualMachineInstanceMigration")),
             replay=replay,
             stop=stop,
@@ -253,6 +258,7 @@ class Engine:
             pending_timeout=self.settings.unschedulable_timeout,
             executor=executor,
             unsent=unsent,
+            denied=denials(self.revision, problem, approved, records),
         )
 
     def judged(self, problem: PlacementProblem) -> JudgedPlan:
@@ -288,7 +294,7 @@ def _edited(intent: Intent, plan: PlanDocument) -> str:
     return f"{intent.ref.id} was edited after its plan was approved"
 
 
-def drained_nodes(plan: PlanDocument, request: str) -> tuple[str, ...]:
+def drained_nodes(plan: PlanDocument, request: RequestId) -> tuple[str, ...]:
     """The nodes that a plan drains for a request: in the order of its moves, then the empty ones.
 
     The manifests of a drain's plan label every node of its goal; VMs step aside on others, too.
@@ -303,7 +309,7 @@ def drained_nodes(plan: PlanDocument, request: str) -> tuple[str, ...]:
 
 
 def _stays(
-    spec: MaintenanceWindowSpec, plan: PlanDocument, request: str
+    spec: MaintenanceWindowSpec, plan: PlanDocument, request: RequestId
 ) -> frozenset[NamespacedName]:
     """VMs that may stay on a drained node: those on hold in the plan, under LeaveRunning only."""
     if spec.drain.not_migratable != "LeaveRunning":

@@ -19,7 +19,7 @@ from gitbot.model.effect import label_value
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.plan import Hold, Manifest, Move, PlacementPlan
 from gitbot.model.problem import EmptyNodes, PlacementProblem
-from gitbot.model.request_id import DrainId, HealId, ReturnId, parse_request_id
+from gitbot.model.request_id import DrainId, HealId, ReturnId
 from gitbot.policy import Verdict, judge
 from gitbot.published import PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.rendering import AdmissionRule, MigrationContext, NodeLabels, render_manifests
@@ -45,6 +45,7 @@ class JudgedPlan:
     """
 
     plan: PlacementPlan
+    snapshot: ClusterSnapshot
     digest: str
     expires_at: int
     document: Json
@@ -96,6 +97,7 @@ def judge_plan(
     inputs = plan_inputs(revision.settings, revision.commit)
     return JudgedPlan(
         plan=plan,
+        snapshot=problem.snapshot,
         digest=digest,
         expires_at=expires_at,
         document=plan_document(
@@ -119,6 +121,7 @@ def _judged(
         now=problem.now,
         clock=clock,
         snapshot_max_age=revision.settings.snapshot_max_age,
+        owner_of=revision.settings.owner_name,
     )
 
 
@@ -150,7 +153,7 @@ def context_of(
 
 def window_and_reason(intents: IntentSet, move: Move) -> tuple[str, str]:
     """The MaintenanceWindow ("" for none) and the reason of a move's request."""
-    request = parse_request_id(move.request)
+    request = move.request
     if isinstance(request, DrainId | ReturnId):
         return request.occurrence.window, "Maintenance"
     intent = intents.by_id(move.intent.id)

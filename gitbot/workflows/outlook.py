@@ -14,7 +14,7 @@ from gitbot.model.instants import Interval
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import EmptyNodes, Goal, PlacementProblem
-from gitbot.model.request_id import DrainId, ReturnId, parse_request_id
+from gitbot.model.request_id import DrainId, ReturnId
 from gitbot.planner import Copies
 from gitbot.reports import Ahead, Conditions, Outlook
 
@@ -45,7 +45,8 @@ def _conditions(
     request = goal.request
     window, spec = _window(intents, request.intent)
     vms = {move.vm.namespaced_name for move in plan.moves if move.request == request.id}
-    frozen = [time for item in problem.freezes if item.vms & vms for time in item.times]
+    freezes = [item for item in problem.freezes if item.vms & vms]
+    frozen = [time for item in freezes for time in item.times]
     schedule = spec.schedule if spec is not None else None
     known = Conditions(
         request=request.id,
@@ -54,6 +55,7 @@ def _conditions(
         open=_open(intents, problem, goal, window, zone),
         allowed=request.allowed,
         frozen=tuple(sorted(frozen)),
+        frozen_vms=sum(any(vm in item.vms for item in freezes) for vm in vms),
     )
     if spec is None or not isinstance(goal, EmptyNodes):
         return known
@@ -83,7 +85,7 @@ def _open(
     intents: IntentSet, problem: PlacementProblem, goal: Goal, window: str, zone: str | None
 ) -> Interval | None:
     """The opening of the window in which the moves run; None if they need none."""
-    known = parse_request_id(goal.request.id)
+    known = goal.request.id
     if isinstance(known, DrainId):
         found = opening_of(
             intents, window, now=problem.now, zone=zone, occurrence=known.occurrence.id

@@ -11,7 +11,7 @@ from gitbot.model.events import MoveApproved
 from gitbot.model.instants import Interval
 from gitbot.model.ledger import Ledger
 from gitbot.model.problem import Reservation
-from gitbot.model.request_id import DrainId, MigrationRequestId, parse_request_id, planned_id
+from gitbot.model.request_id import DrainId, MigrationRequestId, RequestId
 from gitbot.workflows.approvals import plan_of
 
 
@@ -21,10 +21,10 @@ def past_of(ledger: Ledger, cluster: str) -> Past:
     Planned healings have no digest yet: their move numbers continue over all healings of the rule.
     """
     records = fold_requests(ledger, cluster)
-    started: dict[str, str] = {}
-    highest: dict[str, int] = {}
+    started: dict[RequestId, str] = {}
+    highest: dict[RequestId, int] = {}
     for name, record in records.items():
-        planned = planned_id(name)
+        planned = name.planned
         highest[planned] = max(highest.get(planned, 0), record.highest_move)
         if any(move.effects for move in record.moves.values()) or record.spent:
             started[name] = _approved_spec(ledger, name, record)
@@ -36,13 +36,12 @@ def past_of(ledger: Ledger, cluster: str) -> Past:
     )
 
 
-def _approved_spec(ledger: Ledger, request: str, record: RequestRecord) -> str:
+def _approved_spec(ledger: Ledger, request: RequestId, record: RequestRecord) -> str:
     """The digest of the spec that was approved first, "" if unknown."""
-    known = parse_request_id(request)
-    if isinstance(known, MigrationRequestId):
-        intent = f"MigrationRequest/{known.namespace}/{known.name}"
-    elif isinstance(known, DrainId):
-        intent = f"MaintenanceWindow/{known.occurrence.window}"
+    if isinstance(request, MigrationRequestId):
+        intent = f"MigrationRequest/{request.namespace}/{request.name}"
+    elif isinstance(request, DrainId):
+        intent = f"MaintenanceWindow/{request.occurrence.window}"
     else:
         return ""
     if not record.moves:
@@ -52,7 +51,10 @@ def _approved_spec(ledger: Ledger, request: str, record: RequestRecord) -> str:
 
 
 def reservations(
-    approved: Iterable[Approved], records: Mapping[str, RequestRecord], *, but: Iterable[str] = ()
+    approved: Iterable[Approved],
+    records: Mapping[RequestId, RequestRecord],
+    *,
+    but: Iterable[RequestId] = (),
 ) -> tuple[Reservation, ...]:
     """Places that approved, unfinished requests take, without those of the planned ids in `but`."""
     skipped = set(but)
@@ -75,7 +77,7 @@ def reservations(
     return tuple(sorted(found, key=lambda place: (place.vm, place.request)))
 
 
-def reserved(ledger: Ledger, records: Mapping[str, RequestRecord]) -> tuple[Reservation, ...]:
+def reserved(ledger: Ledger, records: Mapping[RequestId, RequestRecord]) -> tuple[Reservation, ...]:
     """Places that accepted, unfinished moves will take, as the ledger alone knows them."""
     allowed = {
         (event.request, event.move): event.terms.allowed

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gitbot.intents import IntentSet, read_intents
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
-from gitbot.policy import PolicySet, read_policies
+from gitbot.policy import PolicySet, pack_of, read_policies, unknown_policies
 from gitbot.ports.repository import Repository
 from gitbot.settings import Settings, read_settings
 
@@ -52,6 +52,12 @@ class Shipped:
 
     policies: Mapping[str, str]
     templates: Mapping[str, str]
+
+    def in_force(self, settings: Settings) -> dict[str, str]:
+        """The policies of the packs that the configuration names."""
+        return {
+            path: text for path, text in self.policies.items() if pack_of(path) in settings.packs
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +124,8 @@ def read_revision(
     if settings is None:
         return found
     name = cluster if isinstance(cluster, str) else cluster(settings)
-    policies, more = read_policies({**shipped.policies, **texts.policies})
+    policies, of_policies = read_policies({**shipped.in_force(settings), **texts.policies})
+    more = (*of_policies, *unknown_policies(policies))
     intents, of_intents = read_intents(texts.intents(name), settings, name)
     return Revision(
         cluster=name,
@@ -138,7 +145,8 @@ def read_change(texts: Texts, base: Revision) -> Revision:
     Their configuration and policies are read, but only the base's count.
     """
     _, of_settings = read_settings(texts.configuration, CONFIGURATION_FILE)
-    _, of_policies = read_policies({**base.shipped.policies, **texts.policies})
+    changed, of_policies = read_policies({**base.shipped.in_force(base.settings), **texts.policies})
+    of_policies = (*of_policies, *unknown_policies(changed))
     intents, of_intents = read_intents(texts.intents(base.cluster), base.settings, base.cluster)
     trusted = _sorted(base.trusted_findings, of_settings, of_policies)
     return replace(

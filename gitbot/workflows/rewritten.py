@@ -7,7 +7,6 @@ from gitbot.model.events import (
     ConcernChanged,
     ConcernState,
     MoveApproved,
-    MoveChanged,
     PlanShown,
     StopLifted,
 )
@@ -31,7 +30,7 @@ def check_history(shell: Shell, ledger: Ledger, base: str) -> None:
 
 
 def seen_commits(ledger: Ledger, cluster: str) -> tuple[str, ...]:
-    """The newest base that a plan was shown on, and the newest merge that was carried out.
+    """The newest base that a plan was shown on, and the newest merge that was accepted.
 
     Only since a person last resumed the cluster.
     """
@@ -42,7 +41,7 @@ def seen_commits(ledger: Ledger, cluster: str) -> tuple[str, ...]:
                 break
             case PlanShown():
                 shown = shown or event.shown.base
-            case MoveApproved() | MoveChanged() | ConcernChanged(state=ConcernState.AUTO):
+            case MoveApproved() | ConcernChanged(state=ConcernState.AUTO):  # not what ends later
                 merged = merged or event.commit
         if shown and merged:
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
 from gitbot.ports.forge import Forge, PullRequest, PullState
@@ -44,6 +45,7 @@ class Shell:
     clock: Clock
     read_base: Callable[[str], Engine]
     progress: Callable[[Progress], None] | None = None
+    onlooker: Onlooker = NOBODY
     several: bool = False
     keep_report: Callable[[str, Diff], str] | None = None
     interrupted: Callable[[], bool] = field(default=lambda: False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gitbot.errors import GitbotError
 from gitbot.execution.fence import SKEW_SECONDS
+from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.settings import Settings
 from gitbot.workflows.shell import Shell
 
@@ -15,15 +16,15 @@ MAX_SKEW = SKEW_SECONDS
 UNREADABLE = "the stop flag cannot be read"
 SKEWED = "the API server's clock is"
 FORGE_SKEWED = "the forge's clock is"
-UNKNOWN = (UNREADABLE, SKEWED, FORGE_SKEWED)
+UNKNOWN = (UNREADABLE, SKEWED, FORGE_SKEWED, "the ledger")
 
 
 def observes(settings: Settings) -> str:
     """Why the configuration lets nothing start, or ""."""
     if settings.applies:
         return ""
-    missing = " (the default: .gitbot.yaml has no mode)" if settings.mode_is_missing else ""
-    return f"mode Observe applies nothing{missing}"
+    default = f" (the default: {CONFIGURATION_FILE} has no mode)"
+    return f"mode Observe applies nothing{default if settings.mode_is_missing else ''}"
 
 
 def forge_skew(shell: Shell) -> str:

@@ -15,6 +15,7 @@ from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.model.cluster import KINDS, ClusterSnapshot
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import EmptyNodes, PlacementProblem, Request
+from gitbot.model.request_id import RequestId
 from gitbot.planner import make_plan
 from gitbot.snapshot import from_objects
 from tests.bench.table import Figure, ms, show
@@ -39,7 +40,7 @@ def emptied(snapshot: ClusterSnapshot) -> PlacementProblem:
     nodes = [name_of(obj).name for obj in snapshot.of("Node") if labels_of(obj).get(RACK) == "r01"]
     goal = EmptyNodes(
         request=Request(
-            id="drain/rack/20251201T000000Z",
+            id=RequestId.read("drain/rack/20251201T000000Z"),
             intent=IntentRef(kind="MaintenanceWindow", namespace="", name="rack"),
         ),
         nodes=tuple(nodes),

@@ -26,6 +26,7 @@ MOST_RULES = 6_000
 GOAL_READING = 0.667  # at 2,000 nodes: at most 1.5 times reading and decoding
 GOAL_SECONDS, GOAL_MIB = 20.0, 1024.0  # at 5,000 nodes
 NOW = "2026-12-06T21:00:00Z"
+CHILD = ("-m", "tests.bench.bench_process", "--child")
 _PLAN = ("-m", "gitbot", "plan", "--now", NOW, "-o", "json", "--snapshot")
 
 
@@ -77,8 +78,7 @@ def _all_sides(nodes: int, rules: int, rounds: int) -> tuple[Used, Used, Used]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         file = write(folder, nodes, rules=rules, drained=nodes // 20)
-        child = ("-m", "tests.bench.bench_process", "--child")
-        sides = ((*_PLAN, file.name), (*child, "decode", file.name), (*child, "read", file.name))
+        sides = ((*_PLAN, file.name), (*CHILD, "decode", file.name), (*CHILD, "read", file.name))
         taken = [[used(*side, folder=folder) for side in sides] for _ in range(rounds)]
     plan, decoded, alone = (
         min(side, key=lambda one: one.seconds) for side in zip(*taken, strict=True)
@@ -103,14 +103,14 @@ def figures(*, full: bool = False) -> Iterator[Figure]:
                 goal=GOAL_READING if nodes == SIZES[-1] and peer is decoded else None,
             )
         if nodes == FULL:
-            yield _bound(f"{what}: processor time", plan.seconds, GOAL_SECONDS, "s")
-            yield _bound(f"{what}: peak memory", plan.mib, GOAL_MIB, "MiB")
+            yield bound(f"{what}: processor time", plan.seconds, GOAL_SECONDS, "s")
+            yield bound(f"{what}: peak memory", plan.mib, GOAL_MIB, "MiB")
         else:
             yield Figure(what=f"{what}: peak memory", gitbot=f"{plan.mib:.0f} MiB")
     yield from _growth(seconds)
 
 
-def _bound(what: str, value: float, goal: float, unit: str) -> Figure:
+def bound(what: str, value: float, goal: float, unit: str) -> Figure:
     peer = f"{goal:.0f} {unit} (goal)"
     return Figure(what=what, gitbot=f"{value:.1f} {unit}", peer=peer, ratio=goal / value, goal=1)
 

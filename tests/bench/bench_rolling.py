@@ -1,6 +1,7 @@
 """Rolling maintenance: every node of a cluster once, 600 s away each, in time and in moves.
 
-The peers drain one node after the other, and ten at once, to the node with the most free memory.
+The peers drain one node after the other, and ten at once, to the node with the most free memory, or
+with the least that suffices: the profile that packs.
 All count a migration's time alike. The bound is the largest of three: the seconds of all VMs' first
 moves over the slots, and one reboot; the memory that nodes away and VMs in flight take, over what
 is free; and the reboots, with so many nodes away as there is room for. The goals are for 100 nodes;
@@ -11,13 +12,14 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 from gitbot.constraints.replay import replay
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import EmptyNodes, Limits, PlacementProblem, Request
+from gitbot.model.request_id import RequestId
 from gitbot.planner import make_plan
 from gitbot.snapshot import from_objects
 from tests.bench.table import Figure, show
@@ -31,16 +33,21 @@ OVERHEAD = 20  # seconds of a migration beside its memory, at 1 GiB/s
 AWAY = 600
 SLOTS = 5
 TIME, MOVES = 1.25, 1.05
+WANTED = 100  # from so many nodes on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """VMs by number: host and GiB. `locked`: they stay in their zone, one of three."""
+    """VMs by number: host and GiB. `locked`: they stay in their zone, one of three.
+
+    `packed`: placed by the profile that fills the fullest nodes first.
+    """
 
     nodes: int
     host: tuple[int, ...]
     size: tuple[int, ...]
     locked: bool = False
+    packed: bool = False
 
     @property
     def bound(self) -> int:
@@ -65,8 +72,8 @@ class Pool:
         return sum(min(counts[part::parts]) for part in range(parts))
 
 
-def pool(nodes: int, fill: float, *, uneven: bool = False) -> Pool:
-    """A seeded cluster, filled to a share of its memory."""
+def pool(nodes: int, fill: float, *, uneven: bool = False, packed: bool = False) -> Pool:
+    """A seeded cluster, filled to a share of its memory; `packed`: the fullest nodes first."""
     draw = random.Random(nodes)
     free = [ROOM] * nodes
     host: list[int] = []
@@ -75,10 +82,15 @@ def pool(nodes: int, fill: float, *, uneven: bool = False) -> Pool:
         wanted = draw.choice(SIZES)
         able = [number for number in range(nodes) if free[number] >= wanted]
         few = draw.sample(able, min(len(able), 1 if uneven else 3))
-        host.append(max(few, key=lambda number: free[number]))
+        host.append(_chosen(able, free, packed=True) if packed else _chosen(few, free))
         size.append(wanted)
         free[host[-1]] -= wanted
-    return Pool(nodes=nodes, host=tuple(host), size=tuple(size))
+    return Pool(nodes=nodes, host=tuple(host), size=tuple(size), packed=packed)
+
+
+def _chosen(nodes: Sequence[int], free: Sequence[int], *, packed: bool = False) -> int:
+    """The node with the most free memory, or with the least: what the profiles prefer."""
+    return (min if packed else max)(nodes, key=lambda number: free[number])
 
 
 def problem(case: Pool, *, outbound: int, lanes: int) -> PlacementProblem:
@@ -100,7 +112,7 @@ def problem(case: Pool, *, outbound: int, lanes: int) -> PlacementProblem:
     objects = [*nodes, *(each for pair in vms for each in pair)]
     intent = IntentRef(kind="MaintenanceWindow", namespace="", name="all")
     goal = EmptyNodes(
-        request=Request(id="drain/all/20251201T000000Z", intent=intent),
+        request=Request(id=RequestId.read("drain/all/20251201T000000Z"), intent=intent),
         nodes=names,
         max_nodes_at_once=lanes,
         cordoned_by_gitbot=True,
@@ -120,9 +132,9 @@ def problem(case: Pool, *, outbound: int, lanes: int) -> PlacementProblem:
 
 
 class Drains:
-    """So many nodes at once are drained by name, each VM to the node with the most free memory."""
+    """So many nodes at once are drained by name, each VM to the node that the profile prefers."""
 
-    def __init__(self, case: Pool, *, outbound: int, at_once: int) -> None:
+    def __init__(self, case: Pool, *, outbound: int = 2, at_once: int = 1) -> None:
         self.case, self.outbound, self.at_once = case, outbound, at_once
         self.host = list(case.host)
         self.free = [ROOM] * case.nodes
@@ -156,7 +168,7 @@ class Drains:
             size = self.case.size[number]
             able = [n for n, free in enumerate(self.free) if free >= size and n not in self.closed]
             if able:
-                target = max(able, key=lambda n: self.free[n])
+                target = _chosen(able, self.free, packed=self.case.packed)
                 self.waiting[name].remove(number)
                 self.host[number] = target
                 self.free[target] -= size
@@ -182,24 +194,31 @@ class Drains:
 
 def figures(sizes: tuple[int, ...] = (10, 50, 100)) -> Iterator[Figure]:
     """P3 and P4: time and moves beside the bound and the peers."""
-    for nodes in sizes:
-        for fill in (0.5, 0.7, 0.85):
-            for outbound in (2, 1):
-                what = f"{nodes} nodes, {fill:.0%} full, caps ({SLOTS},{outbound})"
-                yield from compared(pool(nodes, fill), what, outbound)
-    most = max(sizes)
-    what = f"{most} nodes, 70% full, one at a time"
-    case = pool(most, 0.7)
-    yield excess(case, what)
-    yield excess(pool(most, 0.7, uneven=True), f"{what}, uneven")
-    if most >= 50:  # a zone of three nodes has no room for one node less
-        yield excess(replace(case, locked=True), f"{what}, VMs in their zones")
+    clusters = [(nodes, fill) for nodes in sizes for fill in (0.5, 0.7, 0.85)]
+    for nodes, fill in clusters:
+        for case, start in starts(nodes, fill):
+            for outbound in (2, 1) if nodes >= WANTED or not start else ():
+                what = f"{nodes} nodes, {fill:.0%} full{start}, caps ({SLOTS},{outbound})"
+                yield from compared(case, what, outbound)
+    for nodes, fill in clusters:
+        for case, start in starts(nodes, fill):
+            yield excess(case, f"{nodes} nodes, {fill:.0%} full{start}, one at a time")
+
+
+def starts(nodes: int, fill: float) -> Iterator[tuple[Pool, str]]:
+    """The ways in which VMs are placed before, each with its words."""
+    even = pool(nodes, fill)
+    yield even, ""
+    yield pool(nodes, fill, uneven=True), ", uneven"
+    yield pool(nodes, fill, packed=True), ", packed"
+    if nodes >= 50:  # a zone of three nodes has no room for one node less
+        yield replace(even, locked=True), ", VMs in their zones"
 
 
 def compared(case: Pool, what: str, outbound: int) -> Iterator[Figure]:
     """The figures of one cluster, any number of nodes at once."""
     ends, moves = planned(case, outbound=outbound, lanes=case.nodes)
-    wanted = case.nodes >= 100
+    wanted = case.nodes >= WANTED
     yield Figure(
         what=f"{what}: seconds, {moves / len(case.size):.3f} moves a VM",
         gitbot=f"{ends}",
@@ -216,7 +235,7 @@ def compared(case: Pool, what: str, outbound: int) -> Iterator[Figure]:
             goal=1,
         )
     for at_once, name in ((1, "one by one"), (10, "ten at once")):
-        if at_once * 2 > case.nodes:
+        if at_once * 2 > case.nodes or case.locked:  # the peers know no zones
             continue
         seconds, made, stuck = Drains(case, outbound=outbound, at_once=at_once).run()
         each = f"{made / len(case.size):.3f} moves a VM, {stuck} stuck"
@@ -229,16 +248,25 @@ def compared(case: Pool, what: str, outbound: int) -> Iterator[Figure]:
 
 
 def excess(case: Pool, what: str) -> Figure:
-    """The moves beyond one a VM, beside the least: those of the first node of each part."""
+    """The moves beyond one a VM, beside the least: those of the first node of each part.
+
+    Told as well: those of draining one node after the other, by the profile of the start.
+    """
     _, moves = planned(case, outbound=2, lanes=1)
     made = moves - len(case.size)
+    drains = "" if case.locked else f" ({_drained(case)})"
     return Figure(
-        what=f"{what}: moves beyond one a VM",
+        what=f"{what}: moves beyond one a VM{drains}",
         gitbot=f"{made}",
         peer=f"{case.least} (bound)",
-        ratio=case.least / max(1, made),
+        ratio=case.least / made if made else 1,
         goal=1 / 1.1,
     )
+
+
+def _drained(case: Pool) -> str:
+    _, moves, stuck = Drains(case).run()
+    return f"one by one {stuck} stuck" if stuck else f"one by one {moves - len(case.size)}"
 
 
 def planned(case: Pool, *, outbound: int, lanes: int) -> tuple[int, int]:

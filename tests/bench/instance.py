@@ -19,6 +19,7 @@ from gitbot.model.constraint import RuleConstraint
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, PlacementProblem, Request
+from gitbot.model.request_id import HealId, RequestId
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import HOSTNAME, ZONE, node, vm
 
@@ -143,13 +144,15 @@ def _goals(case: Instance) -> tuple[Goal, ...]:
         intent = IntentRef(kind="MaintenanceWindow", namespace="", name="maintenance")
         return (
             EmptyNodes(
-                request=Request(id="drain/maintenance/20251201T000000Z", intent=intent),
+                request=Request(
+                    id=RequestId.read("drain/maintenance/20251201T000000Z"), intent=intent
+                ),
                 nodes=tuple(map(node_name, case.drained)),
                 max_nodes_at_once=len(case.drained),
             ),
         )
     return tuple(
-        HealRule(request=Request(id=f"heal/bench/zone-{number:05}", intent=ref), rule=ref)
+        HealRule(request=Request(id=HealId.of(ref), intent=ref), rule=ref)
         for number in case.broken
         for ref in (_ref("ZoneAntiAffinity", "zone", number),)
     )

@@ -87,7 +87,7 @@ def write(root: Path, nodes: int, *, rules: int, files: int = 50, drained: int =
     window = _HEAD.format(kind="MaintenanceWindow", name="window")
     drain = f"spec:\n  nodes:\n    names: [{names}]\n  drain:\n    maxNodesAtOnce: 5\n"
     (folder / "window.yaml").write_text(window + drain + "    cordon: Gitbot\n")
-    snapshot = from_objects("prod", _objects(nodes), TAKEN_AT, kubernetes_version="v1.36.3")
+    snapshot = from_objects("prod", objects(nodes), TAKEN_AT, kubernetes_version="v1.36.3")
     file = root / "cluster.json.gz"
     file.write_bytes(write_snapshot(snapshot))
     return file
@@ -103,7 +103,7 @@ def _node_name(number: int) -> str:
     return f"worker-{number:05}"
 
 
-def _objects(nodes: int) -> Iterator[dict[str, Any]]:
+def objects(nodes: int) -> Iterator[dict[str, Any]]:
     draw = random.Random(1)
     texts = {gib: _text(gib) for gib in sorted(set(SIZES))}
     count = nodes * VMS_ON_A_NODE

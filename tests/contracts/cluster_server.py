@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from gitbot.snapshot.resources import LISTED
+from tests.doubles.listener import Listener, RequestHandler
 
 DATE = "Sun, 06 Dec 2026 21:00:00 GMT"
 
@@ -70,14 +69,13 @@ class ScriptedServer:
     def __init__(self, *answers: Answer) -> None:
         self.answers = answers
         self.seen: list[Seen] = []
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _Server(_Handler, "scripted")
         self._server.script = self
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
 
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://{self._server.address}"
 
     def reply(self, seen: Seen) -> Reply:
         """The reply to one request."""
@@ -90,32 +88,23 @@ class ScriptedServer:
         return [seen for seen in self.seen if seen.method == method]
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._server.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._server.stop()
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(Listener):
     daemon_threads = True
     block_on_close = False
     script: ScriptedServer
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is part of the play."""
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(RequestHandler):
     server: _Server
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """Stay quiet."""
-
-    def do_GET(self) -> None:
-        """Answer anything."""
+    def serve(self) -> None:
         parts = urlsplit(self.path)
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         reply = self.server.script.reply(
@@ -139,5 +128,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data[: len(data) - reply.cut])
-
-    do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the base class's names

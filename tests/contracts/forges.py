@@ -83,7 +83,6 @@ def _local(folder: Path) -> Iterator[Stage]:
 
 @contextmanager
 def _memory(folder: Path) -> Iterator[Stage]:
-    del folder
     repository = MemoryRepository()
     forge = MemoryForge(repository, StepClock(), account="alice")
     yield Stage(

@@ -226,10 +226,17 @@ def test_a_node_that_does_not_exist(cluster: Cluster) -> None:
 
 
 def test_cordon_and_uncordon(cluster: Cluster) -> None:
-    cluster.set_unschedulable("n1", unschedulable=True)
-    assert at(cluster.snapshot().of("Node")[0], "spec", "unschedulable") is True
-    cluster.set_unschedulable("n1", unschedulable=False)
-    assert not at(cluster.snapshot().of("Node")[0], "spec", "unschedulable")
+    mark = "placement.gitbot.dev/cordon"
+    cluster.set_unschedulable("n1", unschedulable=True, labels={mark: "o1"})
+    node = cluster.snapshot().of("Node")[0]
+    assert at(node, "spec", "unschedulable") is True
+    assert labels_of(node)[mark] == "o1"
+    cluster.set_unschedulable("n1", unschedulable=False, labels={mark: None})
+    node = cluster.snapshot().of("Node")[0]
+    assert not at(node, "spec", "unschedulable")
+    assert mark not in labels_of(node)
+    with pytest.raises((Bug, ClusterError)):
+        cluster.set_unschedulable("n1", True, {"topology.kubernetes.io/zone": "b"})
 
 
 def test_the_hold_flag(scene: Scene) -> None:
@@ -244,11 +251,20 @@ def test_the_hold_flag(scene: Scene) -> None:
     holder.set_hold_flag(None)
 
 
+def test_the_anchor_of_the_ledger(scene: Scene) -> None:
+    anchored = scene.cluster
+    assert anchored.ledger_anchor() is None
+    anchored.set_ledger_anchor("1 sha256:a")
+    anchored.set_ledger_anchor("2 sha256:b")
+    assert anchored.ledger_anchor() == "2 sha256:b"
+    assert anchored.hold_flag() is None
+
+
 def test_nothing_writes_to_a_virtual_machine(scene: Scene) -> None:
     before = scene.cluster.get_instance(scene.named("db-1"))
     assert before is not None
     scene.cluster.create_migration(migration("one", namespace=scene.namespace))
-    scene.cluster.set_unschedulable("n2", unschedulable=True)
+    scene.cluster.set_unschedulable("n2", unschedulable=True, labels={})
     after = scene.cluster.get_instance(scene.named("db-1"))
     assert after is not None
     assert after["spec"] == before["spec"]

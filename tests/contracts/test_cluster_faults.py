@@ -271,7 +271,7 @@ def test_a_stop_flag_without_its_namespace(connect: Connect) -> None:
 @pytest.mark.parametrize(
     ("write", "method", "path"),
     [
-        (lambda c: c.set_unschedulable("n1", True), "PATCH", "/api/v1/nodes/n1"),
+        (lambda c: c.set_unschedulable("n1", True, {}), "PATCH", "/api/v1/nodes/n1"),
         (
             lambda c: c.set_hold_flag(None),
             "DELETE",
@@ -487,7 +487,7 @@ def test_what_the_other_writes_send(connect: Connect) -> None:
         cluster = connect(server)
         cluster.delete_migration(ONE, uid="u")
         cluster.patch_node_labels("n1", {"placement.gitbot.dev/state": None})
-        cluster.set_unschedulable("n1", unschedulable=True)
+        cluster.set_unschedulable("n1", True, {"placement.gitbot.dev/cordon": "o1"})
         cluster.set_hold_flag("x")
     sent = [(seen.method, seen.path, seen.body) for seen in server.seen]
     flag = "/api/v1/namespaces/gitbot/configmaps/gitbot-hold"
@@ -499,7 +499,14 @@ def test_what_the_other_writes_send(connect: Connect) -> None:
             "/api/v1/nodes/n1",
             {"metadata": {"labels": {"placement.gitbot.dev/state": None}}},
         ),
-        ("PATCH", "/api/v1/nodes/n1", {"spec": {"unschedulable": True}}),
+        (
+            "PATCH",
+            "/api/v1/nodes/n1",
+            {
+                "metadata": {"labels": {"placement.gitbot.dev/cordon": "o1"}},
+                "spec": {"unschedulable": True},
+            },
+        ),
         ("PATCH", flag, {"data": {"reason": "x"}}),
     ]
     kinds = {seen.headers.get("content-type") for seen in server.of("PATCH")}

@@ -56,7 +56,6 @@ def test_rights_are_asked_one_by_one_and_nothing_is_changed(tmp_path: Path) -> N
 @pytest.mark.parametrize("code", [403, 404])
 def test_a_server_that_does_not_answer_is_no_yes_and_no_no(tmp_path: Path, code: int) -> None:
     def silent(seen: Seen) -> Reply:
-        del seen
         return Reply(code=code, body={"kind": "Status"})
 
     with (
@@ -68,7 +67,6 @@ def test_a_server_that_does_not_answer_is_no_yes_and_no_no(tmp_path: Path, code:
 
 def test_a_review_that_rbac_denies_names_who_may_give_it(tmp_path: Path) -> None:
     def denied(seen: Seen) -> Reply:
-        del seen
         text = 'User "x" cannot create resource "selfsubjectaccessreviews"'
         return Reply(code=403, body={"kind": "Status", "message": text})
 

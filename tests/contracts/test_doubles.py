@@ -72,7 +72,6 @@ def real(folder: Path) -> Doors:
 
 
 def double(folder: Path) -> Doors:
-    del folder
     repository = MemoryRepository()
     forge = MemoryForge(repository, StepClock(), account="alice")
     return Doors(repository=repository, forge=forge, ledger=MemoryLedgerStore())

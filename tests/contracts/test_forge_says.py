@@ -106,7 +106,6 @@ def _local(folder: Path) -> Iterator[Scene]:
 
 @contextmanager
 def _memory(folder: Path) -> Iterator[Scene]:
-    del folder
     repository = MemoryRepository()
     forge = MemoryForge(repository, StepClock())
 

@@ -12,6 +12,7 @@ from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import ConflictError, LedgerError
 from gitbot.model.events import MoveChanged, MoveState, StopSet
 from gitbot.model.ledger import HOLD_FILE, Ledger, request_file
+from gitbot.model.request_id import RequestId
 from tests.doubles.ledger import moves_of
 
 
@@ -29,10 +30,10 @@ def store(bare: Path, folder: Path) -> GitLedgerStore:
 
 def event(move: int, state: MoveState = MoveState.INTENDED) -> MoveChanged:
     return MoveChanged(
-        file=request_file("prod", "request/apps/db"),
+        file=request_file("prod", RequestId.read("request/apps/db")),
         time=1_000 + move,
         cluster="prod",
-        request="request/apps/db",
+        request=RequestId.read("request/apps/db"),
         state=state,
         move=move,
         attempt=1,
@@ -90,7 +91,7 @@ def test_a_line_written_by_hand_is_found(bare: Path, tmp_path: Path) -> None:
     one = store(bare, tmp_path / "a")
     first = one.append(one.read(), (event(1),), {})
     repository = GitRepository.clone(str(bare), tmp_path / "b")
-    path = request_file("prod", "request/apps/db")
+    path = request_file("prod", RequestId.read("request/apps/db"))
     lines = repository.read_blob(BRANCH, path)
     assert lines is not None
     repository.write_commit(

@@ -210,7 +210,7 @@ def specs_of(admin: Connection, namespace: str) -> dict[str, Any]:
 
 def wrong_landings(journal: Journal, loop: LiveLoop) -> tuple[list[str], int]:
     """Target pods that the scheduler put where the plan had not allowed; how many there were."""
-    moves = {(move.request, str(move.vm.namespaced_name)): move for move in loop.planned()}
+    moves = {(str(move.request), str(move.vm.namespaced_name)): move for move in loop.planned()}
     requests = {
         item["metadata"]["name"]: annotations_of(item)["placement.gitbot.dev/request"]
         for item in loop.shell.cluster.list_migrations()

@@ -137,7 +137,6 @@ def examples() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("page", "typed"), sorted(set(examples())))
 def test_every_command_that_is_shown_exists_with_its_options(page: str, typed: str) -> None:
-    del page
     words = shlex.split(re.split(r" (?:&&|\|\|?|>|#) ?", typed)[0], comments=True)[1:]
     command: click.Command = cli
     context = click.Context(cli, info_name="gitbot")
@@ -198,7 +197,6 @@ def intents() -> Iterator[tuple[str, str, int]]:
     ("name", "text", "line"), [pytest.param(*i, id=f"{i[0]}:{i[2]}") for i in intents()]
 )
 def test_intents_that_are_shown_lint_clean(name: str, text: str, line: int) -> None:
-    del name, line
     files = {".gitbot.yaml": CONFIGURATION}
     kinds = {document["kind"] for document in yaml.safe_load_all(text)}
     if kinds == {"Configuration"}:

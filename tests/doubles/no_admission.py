@@ -12,10 +12,13 @@ class NoAdmission:
         """Refuse nothing."""
 
     def admit(
-        self, obj: KubernetesObject, old: KubernetesObject | None, *, user: str
+        self,
+        obj: KubernetesObject,
+        old: KubernetesObject | None,  # noqa: ARG002 (as the port names it)
+        *,
+        user: str,  # noqa: ARG002
     ) -> KubernetesObject:
         """Leave the object as it is."""
-        del old, user
         return obj
 
     def evict(self, pod: KubernetesObject, eviction: KubernetesObject, *, dry_run: bool) -> None:

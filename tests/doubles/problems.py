@@ -14,6 +14,7 @@ from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import Freeze, Goal, Limits, PlacementProblem, Request, Reservation
+from gitbot.model.request_id import MigrationRequestId
 from gitbot.snapshot import from_objects
 
 NOW = 1_796_590_800  # 2026-12-06T21:00:00Z
@@ -29,7 +30,11 @@ def named(name: str, namespace: str = "default") -> NamespacedName:
 def request(name: str = "move", **changes: Any) -> Request:
     """The request of a MigrationRequest in namespace default; `changes` are fields of Request."""
     intent = IntentRef(kind="MigrationRequest", namespace="default", name=name)
-    fields: dict[str, Any] = {"id": f"request/default/{name}", "intent": intent, **changes}
+    fields: dict[str, Any] = {
+        "id": MigrationRequestId(namespace="default", name=name),
+        "intent": intent,
+        **changes,
+    }
     return Request(**fields)
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from gitbot.errors import ClusterError, ClusterForbidden, OutcomeUnknown
 from gitbot.model.canonical import short_digest
 from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.port import SimulatedPort
+from tests.doubles.timely import TimelyPort
 
 T = TypeVar("T")
 READS = ("get", "list")
@@ -80,7 +80,7 @@ def seeded(seed: int, *, percent: int, effects: Sequence[Effect]) -> Script:
     return script
 
 
-class FaultyPort(SimulatedPort):
+class FaultyPort(TimelyPort):
     """The simulated port with faults. `log` holds every request and what happened to it."""
 
     def __init__(self, cluster: SimulatedCluster, script: Script) -> None:

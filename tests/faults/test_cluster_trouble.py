@@ -12,11 +12,11 @@ from gitbot.kubernetes.objects import KubernetesObject, condition_of
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.ports.cluster import Gate, open_gate
 from gitbot.published.ledger_lines import verify
-from gitbot.simulation.port import SimulatedPort
 from gitbot.workflows.apply import apply, hold, resume
 from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
 from tests.doubles.ledger import moves_of
+from tests.doubles.timely import TimelyPort
 from tests.doubles.trouble import (
     fail_next_migration,
     lose_node,
@@ -31,7 +31,7 @@ JUMP = "request/customapp/jump"
 Trouble = Callable[[], object]
 
 
-class TroubledPort(SimulatedPort):
+class TroubledPort(TimelyPort):
     """Trouble comes once, after the ledger says what is intended and before the create."""
 
     def __init__(self, story: Story, trouble: Trouble) -> None:
@@ -128,7 +128,7 @@ def test_through_a_storm_of_faults_it_comes_to_the_same_end(seed: int) -> None:
             pass
         except GitbotError:
             story.port.sleep(5)
-    story.port = SimulatedPort(story.cluster)
+    story.port = TimelyPort(story.cluster)
     to_rest(story)
     assert story.where()["jumpbox"] == "kni-worker5"
     assert story.databases() == ["kni-worker2", "kni-worker4", "kni-worker6"]
@@ -156,7 +156,7 @@ def test_a_name_that_somebody_took_is_neither_adopted_nor_deleted() -> None:
         apply(story.shell)
     story.cluster.apply([foreign(name)])
     to_rest(story)
-    assert last(story) == ("failed", f"a migration named customapp/{name} is not ours")
+    assert last(story) == ("waiting", f"a migration named customapp/{name} is not gitbot's")
     story.cluster.settle()
     assert migrations(story) == [name]
     assert story.where()["jumpbox"] == "kni-worker3"
@@ -192,7 +192,7 @@ def test_a_vm_restarted_before_the_create_is_never_said_to_have_moved() -> None:
 def test_a_vm_restarted_in_flight_is_not_chased() -> None:
     story = approved()
 
-    class RestartingPort(SimulatedPort):
+    class RestartingPort(TimelyPort):
         def create_migration(
             self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
         ) -> KubernetesObject:
@@ -328,7 +328,7 @@ def test_nothing_is_created_on_a_look_that_grew_old(monkeypatch: pytest.MonkeyPa
     story.merge()
     ages: list[int] = []
 
-    class TimedPort(SimulatedPort):
+    class TimedPort(TimelyPort):
         looked = 0
 
         def snapshot(self) -> ClusterSnapshot:

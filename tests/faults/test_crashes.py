@@ -110,7 +110,6 @@ def test_an_unreachable_server_means_no_effect_and_later_the_same_end(verb: str)
     asked: list[str] = []
 
     def trouble(what: str, name: str) -> None:
-        del name
         asked.append(what)
         if what == verb and asked.count(verb) <= 3:
             raise ClusterError("connection refused")
@@ -156,7 +155,6 @@ def test_a_paused_run_that_wakes_up_creates_nothing_twice() -> None:
     paused: list[bool] = []
 
     def pause(verb: str, name: str) -> None:
-        del name
         if verb == "create" and not paused:
             paused.append(True)
             run_to_the_end(stage)

@@ -63,10 +63,10 @@ def test_a_stale_read_gives_the_answer_from_before() -> None:
 
 def test_a_fault_hits_the_request_that_it_names_and_no_other() -> None:
     port = faulty(Fault(effect=Effect.SERVER_ERROR, verb="patch", what="worker3"))
-    port.set_unschedulable("kni-worker", unschedulable=True)
+    port.set_unschedulable("kni-worker", True, {})
     with pytest.raises(ClusterError, match="500 to patch Node kni-worker3"):
-        port.set_unschedulable("kni-worker3", unschedulable=True)
-    port.set_unschedulable("kni-worker3", unschedulable=True)
+        port.set_unschedulable("kni-worker3", True, {})
+    port.set_unschedulable("kni-worker3", True, {})
 
 
 def test_seeded_faults_are_the_same_each_time() -> None:

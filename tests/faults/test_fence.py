@@ -200,7 +200,6 @@ def test_an_executor_that_wakes_up_late_sends_nothing() -> None:
     stage.cluster.sent = stage.clock.now()  # type: ignore[attr-defined] # the wire is good
 
     def sleep(verb: str, name: str) -> None:
-        del name
         if verb == "got":
             stage.cluster.trouble = lambda *_: None
             stage.clock.sleep(FENCE.send)

@@ -86,7 +86,6 @@ def test_nothing_starts_outside_its_time_however_slow_the_answers_are(stage: Sta
 
 def test_a_slow_read_of_the_stop_flag_counts_as_well(stage: Stage) -> None:
     def slow(verb: str, what: str) -> None:
-        del what
         if verb == "flag" and len(stage.states()) > 1:
             stage.clock.present = max(stage.clock.present, NOW + 3590)
 

@@ -100,7 +100,6 @@ def test_the_rights_on_nodes_are_optional_for_labels_and_needed_for_cordons(verb
     stage = a_stage()
 
     def trouble(what: str, name: str) -> None:
-        del name
         if what == verb:
             raise ClusterForbidden("nodes is forbidden", hint="apply deploy/rbac/nodes.yaml")
 

@@ -21,12 +21,12 @@ from gitbot.model.request_id import OccurrenceId
 from gitbot.ports.cluster import Gate, open_gate
 from gitbot.ports.forge import MergeMethod, PullState
 from gitbot.published.ledger_lines import verify
-from gitbot.simulation.port import SimulatedPort
 from gitbot.workflows.watch import reconcile
 from tests.doubles.forge import MemoryForge
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.rack import RACK, RackSize, rack
 from tests.doubles.repository import MemoryRepository
+from tests.doubles.timely import TimelyPort
 from tests.doubles.trouble import lose_node, return_node
 from tests.unit.workflows.story import HEAD, Story
 
@@ -42,7 +42,7 @@ spec:
 """
 
 
-class WatchedPort(SimulatedPort):
+class WatchedPort(TimelyPort):
     """The simulated cluster with an oracle at every create."""
 
     def __init__(self, cluster: Any) -> None:
@@ -137,7 +137,6 @@ def test_a_rack_is_emptied_and_returned_through_a_storm() -> None:
         story.cluster.delete("VirtualMachineInstanceMigration", name["name"], name["namespace"])
 
     def somebody_moves_another(stored: KubernetesObject) -> None:
-        del stored
         vm = next(
             item
             for item in story.cluster.list("VirtualMachineInstance")
@@ -155,7 +154,6 @@ def test_a_rack_is_emptied_and_returned_through_a_storm() -> None:
         )
 
     def a_vm_restarts(stored: KubernetesObject) -> None:
-        del stored
         vm = next(
             item
             for item in story.cluster.list("VirtualMachineInstance")

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Self
 
 from gitbot.simulation.http.server import Face
 from gitbot.simulation.port import SimulatedPort
+from tests.doubles.listener import Listener, RequestHandler
 
 
 class WorldClock:
@@ -73,50 +73,34 @@ class ClockServer:
 
     def __init__(self, clock: WorldClock) -> None:
         self.clock = clock
-        self._server = _Listener(("127.0.0.1", 0), _Connection)
+        self._server = _Listener(_Connection, "clock")
         self._server.clock = clock
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
-        )
 
     @property
     def address(self) -> str:
         """`127.0.0.1:<port>`."""
-        return f"127.0.0.1:{self._server.server_address[1]}"
+        return self._server.address
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self._server.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._server.stop()
 
 
-class _Listener(ThreadingHTTPServer):
+class _Listener(Listener):
     daemon_threads = True
-    block_on_close = False
+    block_on_close = False  # a program that was stopped while it sleeps keeps its connection
     clock: WorldClock
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A program that was stopped while it slept is not an error."""
 
-
-class _Connection(BaseHTTPRequestHandler):
+class _Connection(RequestHandler):
     server: _Listener
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """Stay quiet."""
-
-    def do_GET(self) -> None:
-        self._tell()
-
-    def do_POST(self) -> None:
-        self.server.clock.sleep(int(self.path.strip("/")))
-        self._tell()
-
-    def _tell(self) -> None:
+    def serve(self) -> None:
+        if self.command == "POST":
+            self.server.clock.sleep(int(self.path.strip("/")))
         text = str(self.server.clock.now()).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(text)))

@@ -100,6 +100,7 @@ def test_a_pull_request_goes_through_the_queue(made: World) -> None:
         ("gitbot plan", "merge_group"),
         ("gitbot show", "workflow_run"),
         ("gitbot apply", "push"),
+        ("gitbot apply", "push"),  # the scan
     ]
     assert group in ran[0].log  # what was planned is the commit that main is going to have
     assert checks_at(made, group) == dict.fromkeys(CHECKS, "success")

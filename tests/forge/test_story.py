@@ -9,7 +9,7 @@ import pytest
 
 from gitbot.cli.demo_story import RULE, request
 from tests.forge import runner
-from tests.forge.world import FOLDER, World, world
+from tests.forge.world import FOLDER, REPOSITORY, World, world
 
 pytestmark = [pytest.mark.forge, pytest.mark.timeout(1200)]
 
@@ -90,6 +90,8 @@ def a_request_is_corrected_reviewed_merged_and_carried_out(made: World) -> None:
     made.run()
     assert made.checks(number) == {"gitbot/plan": "success", "gitbot/policy": "success"}
     (comment,) = made.comments(number)  # edited in place
+    sent = f"refs/pull/{number}/head"
+    assert [item["ref"] for item in made.github.repository(REPOSITORY).sarifs] == [sent, sent]
     assert "jumpbox" in comment["body"]
     assert "sha256:" in comment["body"][:2000]
     assert made.answer("bob", "PUT", f"~/pulls/{number}/merge")[0] == 405  # not reviewed yet
@@ -99,6 +101,8 @@ def a_request_is_corrected_reviewed_merged_and_carried_out(made: World) -> None:
     assert made.instances("mssql2016")[lone] == "kni-worker2"
     assert made.checks(number)["gitbot/apply"] == "success"
     assert set(states(made).values()) == {"succeeded"}
+    # the base branch is scanned too: GitHub compares what a pull request adds with that
+    assert made.github.repository(REPOSITORY).sarifs[-1]["ref"] == "refs/heads/main"
 
 
 def a_healing_is_proposed_merged_and_carried_out(made: World) -> None:

@@ -75,7 +75,7 @@ def compiled(documents: list[str], found: list[KubernetesObject]) -> dict[str, A
     }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.randoms(use_true_random=False))
 def test_order_decides_nothing(chance: random.Random) -> None:
     documents, found = list(DOCUMENTS), objects()

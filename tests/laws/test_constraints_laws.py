@@ -33,7 +33,7 @@ from tests.unit.constraints.recordings import recorded, scenario_snapshot
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 KEYS = (ZONE, "kubernetes.io/hostname", "rack")
 APPS = ("web", "db", "cache")
-quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -233,7 +233,7 @@ def test_a_place_given_up_never_worsens_a_zone_rule(
     assert {breach.key for breach in before} == set(seen(rule, occupancy))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_a_move_that_may_start_leaves_a_lawful_state_however_it_ends(data: st.DataObject) -> None:
     """allowed is options' ok; started, finished or failed, nothing is worse than before."""

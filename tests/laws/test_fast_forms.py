@@ -21,7 +21,6 @@ from tests.unit.constraints.recordings import recorded, scenario_snapshot
 
 QUICK = settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 NODES = [f"n{number}" for number in range(6)]

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from xml.etree import ElementTree as ET
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -79,7 +79,6 @@ def shown(markdown: str) -> str:
     return "".join(child.content for child in children)
 
 
-@settings(deadline=None)
 @given(TEXT)
 @example("0.GL")
 @example("kubevirt.io")
@@ -90,7 +89,6 @@ def test_markdown_shows_the_text_and_nothing_but_text(text: str) -> None:
     assert visible.replace("\u200b", "").split() == expected.split()
 
 
-@settings(deadline=None)
 @given(TEXT)
 def test_code_holds_the_text_and_nothing_but_code(text: str) -> None:
     tokens = PARSER.parse(f"| a |\n|---|\n| x {inert.code(text)} y |\n")
@@ -101,7 +99,6 @@ def test_code_holds_the_text_and_nothing_but_code(text: str) -> None:
     assert html in ([], ["<code>", "</code>"])
 
 
-@settings(deadline=None)
 @given(TEXT)
 def test_html_is_one_text_node(text: str) -> None:
     element = ET.fromstring(f"<p title='{inert.html(text)}'>{inert.html(text)}</p>")
@@ -109,13 +106,11 @@ def test_html_is_one_text_node(text: str) -> None:
     assert element.text in {inert.lines(text), None}
 
 
-@settings(deadline=None)
 @given(TEXT)
 def test_mermaid_labels_cannot_end_or_hold_markup(text: str) -> None:
     assert re.fullmatch(r"(?:[0-9A-Za-z ._/,-]|#\d+;)*", inert.mermaid(text))
 
 
-@settings(deadline=None)
 @given(TEXT)
 def test_terminal_text_is_one_printable_line(text: str) -> None:
     made = inert.terminal(text)

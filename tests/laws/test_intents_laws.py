@@ -114,7 +114,7 @@ def test_what_a_spec_says_survives_being_written_anew(example: dict[str, Any]) -
     assert read(reordered)[0].digests == first[0].digests
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(broken())
 def test_schema_and_reader_agree(case: tuple[dict[str, Any], KeyPath]) -> None:
     document, _ = case
@@ -131,7 +131,7 @@ def test_schema_and_reader_agree(case: tuple[dict[str, Any], KeyPath]) -> None:
         assert codes <= ONLY_THE_READER or duplicate
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(broken())
 def test_every_error_stands_at_a_place_of_the_document(
     case: tuple[dict[str, Any], KeyPath],

@@ -126,7 +126,7 @@ def evict(made: Watched, vmi: Object) -> None:
         return
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     acts=st.lists(ACTS, max_size=15),
     fates=st.lists(FATES, min_size=1, max_size=10),

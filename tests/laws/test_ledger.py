@@ -27,22 +27,24 @@ from gitbot.model.events import (
     StopSet,
 )
 from gitbot.model.ledger import Ledger
+from gitbot.model.request_id import MigrationRequestId, OccurrenceId
 from gitbot.published.ledger_lines import append_lines, chain, decode_line, encode_event, read_files
 
 TEXT = st.text(max_size=12)
 NAME = st.text(string.ascii_lowercase, min_size=1, max_size=6)
 NUMBER = st.integers(0, 9)
 TIME = st.integers(0, 4_000_000_000)
-FILE = "requests/prod/request/a/b.jsonl"
+REQUEST = MigrationRequestId(namespace="a", name="b")
+FILE = f"requests/prod/{REQUEST}.jsonl"
 SPANS = st.lists(st.tuples(TIME, TIME), max_size=2).map(tuple)
-TERMS = st.builds(MoveTerms, allowed=SPANS, wave=NUMBER, attempts=NUMBER)
+TERMS = st.builds(MoveTerms, planned=st.just(REQUEST), allowed=SPANS, wave=NUMBER, attempts=NUMBER)
 STATES = [state for state in MoveState if state not in (MoveState.OBSERVED, MoveState.APPROVED)]
 MOVES = st.builds(
     MoveChanged,
     file=st.just(FILE),
     time=TIME,
     state=st.sampled_from(STATES),
-    request=st.just("request/a/b"),
+    request=st.just(REQUEST),
     vm=st.sampled_from(["a/x", "a/y"]),
     move=st.integers(1, 4),
     attempt=st.integers(0, 2),
@@ -55,7 +57,7 @@ APPROVED = st.builds(
     MoveApproved,
     file=st.just(FILE),
     time=TIME,
-    request=st.just("request/a/b"),
+    request=st.just(REQUEST),
     vm=st.sampled_from(["a/x", "a/y"]),
     move=st.integers(1, 4),
     terms=TERMS,
@@ -71,6 +73,7 @@ EVENTS: st.SearchStrategy[KnownEvent] = st.one_of(
         file=st.just("nodes/prod/w/o.jsonl"),
         time=TIME,
         cluster=TEXT,
+        request=st.just(OccurrenceId(window="w", id="o").drain),
         state=st.sampled_from(NodeState),
         facts=NODE_FACTS,
     ),

@@ -143,6 +143,24 @@ def test_they_refuse_them_in_many_more_states(kind: str) -> None:
     assert_refused_alike(kind, random.Random(f"many/{kind}"), MANY_STATES)
 
 
+@pytest.mark.parametrize("kind", sorted(RULES))
+def test_a_fork_and_its_origin_count_alone(kind: str) -> None:
+    draw = random.Random(f"fork/{kind}")
+    for _ in range(10):
+        rules = [RULES[kind](draw)]
+        occupancy: Places = {vm: held(draw) for vm in VMS}
+        moving: Ends = {}
+        origin = MovingRules(rules, COLUMNS, occupancy, moving)
+        assert_alike(origin, occupancy, moving, draw)  # the counts are made here
+        forked, forked_moving = dict(occupancy), dict(moving)
+        fork = origin.fork(forked, forked_moving)
+        for vm in draw.sample(VMS, 2):
+            change(origin, occupancy, moving, vm, draw)
+            assert_alike(fork, forked, forked_moving, draw)
+            change(fork, forked, forked_moving, draw.choice(VMS), draw)
+            assert_alike(origin, occupancy, moving, draw)
+
+
 def assert_refused_alike(kind: str, draw: random.Random, states: int) -> None:
     for _ in range(states):
         rules = [RULES[kind](draw) for _ in range(draw.choice((1, 1, 2)))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import jsonschema  # type: ignore[import-untyped]
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gitbot.model.diagnosis import Check, Outcome
@@ -24,6 +24,7 @@ from gitbot.model.plan import (
     Wave,
 )
 from gitbot.model.problem import Limits, Pin
+from gitbot.model.request_id import DrainId, HealId, MigrationRequestId, OccurrenceId, ReturnId
 from gitbot.published import (
     PlanInputs,
     plan_bytes,
@@ -39,6 +40,14 @@ COUNT = st.integers(min_value=0, max_value=2**62)
 INSTANT = st.integers(min_value=0, max_value=FOREVER)
 TEXTS = st.lists(TEXT, max_size=2).map(tuple)
 MAP = st.dictionaries(TEXT, TEXT, max_size=2)
+PART = st.text(st.characters(exclude_characters="/", codec="utf-8"), max_size=6)
+OCCURRENCE = st.builds(OccurrenceId, window=PART, id=PART)
+REQUEST = st.one_of(
+    st.builds(MigrationRequestId, namespace=PART, name=PART),
+    st.builds(DrainId, occurrence=OCCURRENCE),
+    st.builds(ReturnId, occurrence=OCCURRENCE),
+    st.builds(HealId, namespace=PART, kind=PART, name=PART),
+)
 DIGEST = st.binary(min_size=32, max_size=32).map(lambda data: "sha256:" + data.hex())
 INTENT = st.builds(IntentRef, kind=TEXT, namespace=TEXT, name=TEXT, file=TEXT, line=COUNT)
 VM = st.builds(VmRef, namespace=TEXT, name=TEXT, uid=TEXT)
@@ -47,7 +56,7 @@ CHECK = st.builds(Check, name=TEXT, outcome=st.sampled_from(Outcome), message=TE
 MOVE = st.builds(
     Move,
     id=st.integers(min_value=1, max_value=2**31),
-    request=TEXT,
+    request=REQUEST,
     group=TEXT,
     intent=INTENT,
     vm=VM,
@@ -64,7 +73,7 @@ MOVE = st.builds(
 )
 HOLD = st.builds(
     Hold,
-    request=TEXT,
+    request=REQUEST,
     intent=INTENT,
     vm=VM,
     code=TEXT,
@@ -106,7 +115,6 @@ PLAN = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(plan=PLAN, expires_at=INSTANT, commit=TEXT, engine=MAP)
 def test_decode_of_encode_is_the_plan(
     plan: PlacementPlan, expires_at: int, commit: str, engine: dict[str, str]
@@ -118,7 +126,6 @@ def test_decode_of_encode_is_the_plan(
     assert (read.plan, read.expires_at, read.inputs) == (plan, expires_at, inputs)
 
 
-@settings(deadline=None)
 @given(plan=PLAN, other=PLAN)
 def test_digest_is_blind_to_times_holds_and_estimates(
     plan: PlacementPlan, other: PlacementPlan

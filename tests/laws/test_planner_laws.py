@@ -24,30 +24,29 @@ from gitbot.snapshot import from_objects
 from tests.laws.tiny import problem_of, tiny
 from tests.laws.tiny_brute import Brute
 from tests.laws.tiny_scarce import scarce
-from tests.laws.tiny_space import Space
-from tests.laws.tiny_verdict import shortfall
+from tests.laws.tiny_verdict import best_of, planned, shortfall, together
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
 
 
-@pytest.mark.parametrize("first", range(0, 300, 50))
-def test_no_plan_is_better_where_any_vm_may_move(first: int) -> None:
-    cases = [tiny(seed) for seed in range(first, first + 50)]
-    assert [(case, word) for case in cases if (word := shortfall(case, Space(case)))] == []
+@pytest.mark.parametrize("seeds", together(300))
+def test_no_plan_is_better_where_any_vm_may_move(seeds: range) -> None:
+    cases = [tiny(seed) for seed in seeds]
+    assert [(case, word) for case in cases if (word := shortfall(case))] == []
 
 
-@pytest.mark.parametrize("first", range(0, 150, 25))
-def test_no_plan_is_better_where_others_must_step_aside(first: int) -> None:
-    cases = [scarce(seed)[0] for seed in range(first, first + 25)]
-    assert [(case, word) for case in cases if (word := shortfall(case, Space(case)))] == []
+@pytest.mark.parametrize("seeds", together(150))
+def test_no_plan_is_better_where_others_must_step_aside(seeds: range) -> None:
+    cases = [scarce(seed) for seed in seeds]
+    assert [(case, word) for case in cases if (word := shortfall(case))] == []
 
 
-@pytest.mark.parametrize("first", range(0, 120, 30))
-def test_the_bound_is_below_every_plan_and_a_proof_is_true(first: int) -> None:
+@pytest.mark.parametrize("seeds", together(120))
+def test_the_bound_is_below_every_plan_and_a_proof_is_true(seeds: range) -> None:
     proofs = 0
-    for seed in range(first, first + 30):
-        for case in (tiny(seed), scarce(seed)[0]):
-            plan, best = make_plan(problem_of(case)), Space(case).best()
+    for seed in seeds:
+        for case in (tiny(seed), scarce(seed)):
+            plan, (best, _) = planned(case), best_of(case)
             if best.undone == 0:
                 assert plan.bound.moves <= best.moves, (case, plan.bound, best)
             if plan.bound.proof:
@@ -57,14 +56,14 @@ def test_the_bound_is_below_every_plan_and_a_proof_is_true(first: int) -> None:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_wave_keeps_the_law_in_any_order_of_completion(seed: int) -> None:
     case = tiny(seed)
     Brute(case).walk(make_plan(problem_of(case)))
 
 
 @given(seed=SEEDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_replay_agrees(seed: int) -> None:
     case = problem_of(tiny(seed))
     assert replay(case, make_plan(case)) == ()
@@ -72,7 +71,7 @@ def test_replay_agrees(seed: int) -> None:
 
 @example(seed=22109, pin=Pin.ZONE)
 @given(seed=SEEDS, pin=st.sampled_from([Pin.ZONE, Pin.NONE]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_moves_that_the_scheduler_decides_keep_the_law_wherever_they_land(
     seed: int, pin: Pin
 ) -> None:
@@ -85,7 +84,7 @@ def test_moves_that_the_scheduler_decides_keep_the_law_wherever_they_land(
 
 
 @given(seed=SEEDS, random=st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_order_of_the_input_does_not_matter(seed: int, random: Any) -> None:
     case = problem_of(tiny(seed))
     objects = [obj for kind in case.snapshot.objects.values() for obj in kind]
@@ -134,7 +133,7 @@ def digests() -> str:
 
 
 @given(seed=SEEDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_planning_on_the_planned_state_is_empty(seed: int) -> None:
     case = tiny(seed)
     if case.kind == "anywhere":  # leaves wherever it is: once

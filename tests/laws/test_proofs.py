@@ -8,11 +8,20 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from gitbot.model.problem import EmptyNodes
+from gitbot.model.problem import EmptyNodes, MoveVms, ReturnHome
 from gitbot.planner.board import Board
 from gitbot.planner.facts import ProblemIndex
 from gitbot.planner.ground import Ground
-from gitbot.planner.proofs import Proof, Quest, prove, quests
+from gitbot.planner.proofs import (
+    Proof,
+    Quest,
+    left_by_healing,
+    left_by_task,
+    prove,
+    quests,
+)
+from gitbot.planner.step import Task, Wish
+from tests.doubles.problems import named
 from tests.laws.tiny import Tiny, problem_of, tiny
 from tests.laws.tiny_scarce import drawn
 from tests.laws.tiny_space import FAR, Flags, Space
@@ -81,6 +90,41 @@ def test_no_proof_is_wrong(first: int) -> None:
     cases = [tiny(seed) for seed in range(first, first + 100)]
     cases += full_ones(range(first, first + 100))
     assert {case: found for case in cases if (found := wrong(case))} == {}
+
+
+def task_of(board: Board) -> Task:
+    """The VMs of a request, or of a way home, as the planner asks for them."""
+    (goal,) = board.facts.problem.goals
+    if isinstance(goal, ReturnHome):
+        nodes = {vm: frozenset({home}) for vm, home in goal.homes.items()}
+    else:
+        assert isinstance(goal, MoveVms)
+        nodes = dict.fromkeys(goal.vms, board.facts.matching(goal.target))
+    return Task(content=nodes, wishes=dict.fromkeys(nodes, Wish()), aside=Wish())
+
+
+def test_what_must_stay_undone_is_never_more_than_the_best_plan_leaves() -> None:
+    known = 0
+    for case in (*map(tiny, range(150)), *full_ones(range(150))):
+        if case.kind in ("node", "zone", "home"):
+            board = Board.of(ProblemIndex.of(problem_of(case)))
+            least, best = left_by_task(board, task_of(board)), Space(case).best().undone
+            assert least <= best, case
+            known += 0 < least == best
+    assert known > 8
+
+
+def test_a_healing_knows_what_stays_broken() -> None:
+    known = 0
+    for case in (case for case in map(tiny, range(300)) if case.kind == "heal"):
+        board = Board.of(ProblemIndex.of(problem_of(case)))
+        ref = case.rules[0].name
+        rule = next(rule for rule in board.facts.rules if rule.ref.name == ref)
+        movers = [named(vm.name) for vm in case.vms if vm.migratable]
+        least, best = left_by_healing(board, rule, movers, ()), Space(case).best().undone
+        assert least <= best, case
+        known += 0 < least == best
+    assert known > 4
 
 
 def test_proofs_are_found() -> None:

@@ -18,6 +18,7 @@ from gitbot.planner import make_plan
 from tests.laws.tiny import Tiny, problem_of, tiny
 from tests.laws.tiny_brute import Brute
 from tests.laws.tiny_scarce import scarce
+from tests.laws.tiny_verdict import planned, together
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
 Places = tuple[frozenset[int], ...]
@@ -115,39 +116,37 @@ def _steps(case: Tiny, moves: Sequence[Move]) -> list[Step]:
     ]
 
 
-@pytest.mark.parametrize("first", range(0, 400, 100))
-def test_every_order_of_ends_keeps_the_law(first: int) -> None:
-    for seed in range(first, first + 100):
-        case = tiny(seed)
-        Walk(case, make_plan(problem_of(case))).check()
+@pytest.mark.parametrize("seeds", together(400))
+def test_every_order_of_ends_keeps_the_law(seeds: range) -> None:
+    for case in map(tiny, seeds):
+        Walk(case, planned(case)).check()
 
 
 def test_every_order_of_ends_keeps_the_law_where_a_chain_heals_and_shifts() -> None:
     """The one way through is v4 before v3: after v3 has healed the spread, v4 would break it."""
-    case = scarce(1_000_564)[0]
-    plan = make_plan(problem_of(case))
+    case = scarce(1_000_564)
+    plan = planned(case)
     Walk(case, plan).check()
     Brute(case, own=True).walk(plan)
     starts = {move.vm.name: move.starts for move in plan.moves}
     assert starts["v4"] < starts["v3"]
 
 
-@pytest.mark.parametrize("first", range(0, 150, 50))
-def test_every_order_of_ends_keeps_the_law_where_room_is_scarce(first: int) -> None:
-    for seed in range(first, first + 50):
-        case = scarce(seed)[0]
-        Walk(case, make_plan(problem_of(case))).check()
+@pytest.mark.parametrize("seeds", together(150))
+def test_every_order_of_ends_keeps_the_law_where_room_is_scarce(seeds: range) -> None:
+    for case in map(scarce, seeds):
+        Walk(case, planned(case)).check()
 
 
 @given(seed=SEEDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_order_of_ends_keeps_the_law_on_any_case(seed: int) -> None:
     case = tiny(seed)
     Walk(case, make_plan(problem_of(case))).check()
 
 
 @given(seed=SEEDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_move_starts_when_the_last_of_those_that_it_names_has_ended(seed: int) -> None:
     plan = make_plan(problem_of(tiny(seed)))
     ends = {move.ref: move.starts + move.estimated_seconds for move in plan.moves}
@@ -166,7 +165,7 @@ def rolled(case: Tiny, **fields: Any) -> PlacementProblem:
 
 
 @given(seed=SEEDS, lanes=st.integers(1, 5), cordon=st.booleans(), block=st.booleans())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_every_node_of_a_window_once(seed: int, lanes: int, cordon: bool, block: bool) -> None:
     case = tiny(seed)
     asked = rolled(case, max_nodes_at_once=lanes, cordoned_by_gitbot=cordon, block=block)

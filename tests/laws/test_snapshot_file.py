@@ -37,7 +37,7 @@ ANNOTATION = st.sampled_from(
     [*sorted(ANNOTATIONS - {HOOK_SIDECARS}), "placement.gitbot.dev/request"]
 )
 PLACES = st.dictionaries(ANNOTATION, TEXT, min_size=1, max_size=2)
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 def bare(tree: Tree) -> Tree:

@@ -76,7 +76,7 @@ def _at_node(obj: Object, moved: dict[NamespacedName, str]) -> Object:
 moves = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), max_size=4)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 10**9), moves)
 def test_on_random_clusters(seed: int, moves: Moves) -> None:
     found = scenario(seed)

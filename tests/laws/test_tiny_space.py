@@ -7,7 +7,7 @@ import pytest
 from tests.laws.tiny import Tiny, tiny
 from tests.laws.tiny_brute import Brute
 from tests.laws.tiny_scarce import scarce
-from tests.laws.tiny_space import Space
+from tests.laws.tiny_space import Space, space_of
 from tests.laws.tiny_verdict import shortfall
 
 MOST = 300  # states of a case that are asked move by move
@@ -37,7 +37,8 @@ def test_both_know_the_same_best_plan_where_only_named_vms_move() -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_route_leads_to_the_best_end_by_lawful_moves(seed: int) -> None:
-    case, space = scarce(seed)
+    case = scarce(seed)
+    space = space_of(case)
     best, named = space.best(), space.best(space.named())
     assert best.undone < named.undone
     end = walk(case, best.route)
@@ -57,5 +58,4 @@ def walk(case: Tiny, route: list[tuple[int, int]]) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_plan_keeps_the_law_and_is_not_better_than_the_best(seed: int) -> None:
-    case, _ = scarce(seed)
-    shortfall(case, Space(case))
+    shortfall(scarce(seed))

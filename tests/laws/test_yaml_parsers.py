@@ -47,7 +47,7 @@ PIECES = (
     ),
     *("no: 1", "1: 2", "null: 1", "true: 1", "k:  two", "%YAML 1.2", "k: [1 2]", "k: @x", "\tk: 1"),
 )
-QUICK = settings(max_examples=400, deadline=None)
+QUICK = settings(max_examples=400)
 
 
 def check(text: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import cache
 from itertools import count
 
 from tests.laws.tiny import Kind, Tiny, TinyNode, TinyRule, TinyVm
-from tests.laws.tiny_space import Space
+from tests.laws.tiny_space import space_of
 
 KINDS: tuple[Kind, ...] = ("node", "zone", "two", "heal", "empty", "empty", "leave", "home")
 SHAPES = ("most", "most", "fast", "apart", "even")
@@ -15,12 +16,13 @@ STATES = 8_000
 """How many states a problem may have, so that all of them can be looked at."""
 
 
-def scarce(seed: int) -> tuple[Tiny, Space]:
-    """The problem of a seed, with its states: more can be done if every VM may move."""
+@cache
+def scarce(seed: int) -> Tiny:
+    """The problem of a seed: more can be done if every VM may move."""
     for attempt in count():
         case = drawn(random.Random(f"{seed}/{attempt}"))
-        if case is not None and (space := Space(case)).helped():
-            return case, space
+        if case is not None and space_of(case).helped():
+            return case
     raise AssertionError(seed)
 
 

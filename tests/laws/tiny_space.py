@@ -7,6 +7,7 @@ with `constraints`. A state is a point of an array with one axis for each VM: it
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from tests.laws.tiny import State, Tiny, TinyRule
 
 Flags = npt.NDArray[np.bool_]
-Counts = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int64 | np.int8]
 Edge = tuple[int, int]
 """Of one VM to one node, by their numbers."""
 Route = list[Edge]
@@ -97,26 +98,25 @@ class Space:
         """The breaches of a rule by key (domain or VM): (states, keys)."""
         if rule.shape == "fast":
             slow = [number for number, node in enumerate(self.case.nodes) if not node.fast]
-            misplaced: Counts = held[:, members][:, :, slow].sum(axis=2).clip(max=1)
-            return misplaced
+            return np.asarray(held[:, members][:, :, slow].any(axis=2), dtype=np.int8)
         domains = self._domains(held, rule.domain)
         friends = [number for number, item in enumerate(self.case.vms) if item.app == "y"]
         if rule.shape == "near":
             return self._alone(members, friends, domains)
         if rule.shape == "apart":
             pairs = {frozenset({a, b}) for a in members for b in friends if a != b}
-            found = np.zeros((len(held), domains.shape[2]), np.int64)
+            found = np.zeros((len(held), domains.shape[2]), np.int8)
             for one, other in map(sorted, pairs):
                 found += domains[:, one] & domains[:, other]
             return found
-        counts: Counts = domains[:, members].sum(axis=1)
+        counts: Counts = domains[:, members].sum(axis=1, dtype=np.int8)
         if rule.shape == "most":
             return (counts - rule.most).clip(0)
         skew: Counts = counts.max(axis=1, keepdims=True) - counts.min(axis=1, keepdims=True) - 1
         return skew.clip(0)
 
     def _alone(self, members: list[int], friends: list[int], domains: Flags) -> Counts:
-        found = np.zeros((len(domains), len(members)), np.int64)
+        found = np.zeros((len(domains), len(members)), np.int8)
         for place, member in enumerate(members):
             others = [other for other in friends if other != member]
             if others or member not in friends:
@@ -138,11 +138,12 @@ class Space:
             friends = [number for number, other in enumerate(case.vms) if other.app == "y"]
             here = self.domain[item.beside][target]
             good &= self._domains(self.held, item.beside)[:, friends, here].any(axis=1)
-        during = self.held.copy()
-        during[:, mover, target] = True
         for (rule, members), before in zip(self.rules, self.still, strict=True):
-            good &= (self._amounts(rule, members, during) <= before).all(axis=1)
-            good &= (before[self._after(mover, target)] <= before).all(axis=1)
+            open_ = np.flatnonzero(good)
+            during, after = self.held[open_], self._after(mover, target)[open_]
+            during[:, mover, target] = True
+            kept = (self._amounts(rule, members, during) <= before[open_]).all(axis=1)
+            good[open_] = kept & (before[after] <= before[open_]).all(axis=1)
         return good.reshape(self.shape)
 
     def _after(self, mover: int, target: int) -> Counts:
@@ -261,3 +262,9 @@ class Space:
                 return node == case.goal_nodes[0 if place < (len(case.goal_vms) + 1) // 2 else 1]
             case _:
                 return node == case.goal_nodes[0]
+
+
+@lru_cache(maxsize=1)
+def space_of(case: Tiny) -> Space:
+    """The states of a case. Kept until the next case: they are large."""
+    return Space(case)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.doubles.served_demo import ServedDemo
 
 KUBECTL = Path(sys.executable).parent / "kubectl"
 REQUEST = """\
@@ -33,32 +33,12 @@ spec:
 """
 
 
-class Served:
-    """A running `gitbot demo --serve`."""
+class Served(ServedDemo):
+    """A running `gitbot demo --serve`, and the commands that people type beside it."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__(folder, factor=10)
         self.folder = folder
-        environment = {**os.environ, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
-        arguments = ["demo", "--serve", "--no-story", "--factor", "10"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "gitbot", *arguments],
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.kubeconfig = self._read_kubeconfig()
-
-    def _read_kubeconfig(self) -> str:
-        assert self.process.stdout is not None
-        printed = ""
-        for line in self.process.stdout:
-            printed += line
-            found = re.search(r"export KUBECONFIG=(\S+)", line)
-            if found:
-                return found.group(1)
-        raise AssertionError(f"no kubeconfig was printed: {printed}")
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         done = subprocess.run(
@@ -84,14 +64,6 @@ class Served:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def stop(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        assert self.process.stdout is not None
-        self.process.stdout.read()
-        code = self.process.wait(timeout=30)
-        self.process.stdout.close()
-        return code
-
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
@@ -99,8 +71,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     try:
         yield served
     finally:
-        if served.process.poll() is None:
-            served.stop()
+        served.stop()
 
 
 def test_kubectl_works_and_a_rendered_migration_runs(served: Served, tmp_path: Path) -> None:

@@ -212,7 +212,6 @@ def _pod_times(record: Mapping[str, Any], events: tuple[Event, ...]) -> dict[str
             _note(found[name], event["added"], now)
         elif name in found and "changed" in event:
             _note(found[name], event["changed"], now)
-    del record
     return found
 
 

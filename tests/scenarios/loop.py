@@ -21,13 +21,13 @@ from gitbot.model.instants import format_instant
 from gitbot.ports.forge import MergeMethod, PullRequest
 from gitbot.published import read_plan
 from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.port import SimulatedPort
 from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.check import PublishResult, publish
 from gitbot.workflows.propose import ProposeResult, propose
 from gitbot.workflows.shell import Progress, Shell
 from gitbot.workflows.watch import ReconcileResult, reconcile
+from tests.doubles.timely import TimelyPort
 
 T = TypeVar("T")
 READS = ("get", "list")
@@ -44,7 +44,7 @@ spec:
 """
 
 
-class NotedPort(SimulatedPort):
+class NotedPort(TimelyPort):
     """The simulated port; notes every request that is not a read."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
@@ -96,9 +96,10 @@ class Loop:
             ledger_store=GitLedgerStore(repository),
             cluster=port,
             clock=port,
-            read_base=base_branch(repository, name="main", cluster=cluster.name).at,
+            read_base=port.watched(base_branch(repository, name="main", cluster=cluster.name).at),
             progress=lambda progress: lines.append(_told(progress)),
         )
+        port.read_ledger = shell.ledger_store.read
         return cls(
             cluster=cluster,
             port=port,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject
-from tests.doubles.problems import node, pod, vm
+from tests.doubles.problems import ZONE, node, pod, vm
 
 Objects = Iterable[KubernetesObject | tuple[KubernetesObject, ...]]
 HOSTNAME = "kubernetes.io/hostname"
@@ -296,6 +296,221 @@ def unlabelled() -> Objects:
     ]
 
 
+def started(objects: Objects, time: str) -> Objects:
+    """The same objects; their pods have run since then."""
+    return [
+        changed(obj, "status", "startTime", value=time) if obj["kind"] == "Pod" else obj
+        for obj in flat(objects)
+    ]
+
+
+def apart(key: str, value: str, topology_key: str) -> dict[str, Any]:
+    """One required anti-affinity term."""
+    term = {"labelSelector": {"matchLabels": {key: value}}, "topologyKey": topology_key}
+    return {"podAntiAffinity": {REQUIRED: [term]}}
+
+
+def _wanted_nodes(**labels: str) -> dict[str, Any]:
+    """A preference of weight 50 for nodes with these labels."""
+    expressions = [
+        {"key": key, "operator": "In", "values": [value]} for key, value in labels.items()
+    ]
+    wish = {"weight": 50, "preference": {"matchExpressions": expressions}}
+    return {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
+
+
+def relabelled() -> Objects:
+    """Of each kind of term one VM whose node no longer satisfies it, and one that is well."""
+    rack = "example.com/rack"
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": rack,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    company = {"labelSelector": {"matchLabels": {"app": "cache"}}, "topologyKey": rack}
+    near = {"podAffinity": {REQUIRED: [company]}}
+    replica, lone = pod("api-1", on="node-c", labels={"app": "api"}), pod("api-2", on="node-c")
+    others = {"labelSelector": {"matchLabels": {"app": "api"}}, "topologyKey": HOSTNAME}
+    soft = {"weight": 100, "podAffinityTerm": others}
+    wish = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [soft]}}
+    replica = changed(replica, "spec", "affinity", value=wish)
+    lone = changed(lone, "metadata", "labels", value={"app": "api"})
+    objects: Objects = [
+        kubevirt(),
+        node("node-a", labels={rack: "1", "disk": "ssd"}),
+        node("node-b", labels={rack: "1", "disk": "hdd"}),  # was rack 2 with an ssd
+        node("node-c", labels={rack: "3", "disk": "ssd"}),
+        node("node-d", labels={"disk": "ssd"}),
+        vm("disk-well", on="node-a", node_selector={"disk": "ssd"}),
+        vm("disk-ill", on="node-b", node_selector={"disk": "ssd"}),
+        vm("wish-well", on="node-a", affinity=_wanted_nodes(disk="ssd")),
+        vm("wish-ill", on="node-b", affinity=_wanted_nodes(disk="ssd")),
+        *(
+            vm(f"db-{on[-1]}", on=on, labels={"app": "db"}, affinity=apart("app", "db", rack))
+            for on in ("node-a", "node-b", "node-c")
+        ),
+        vm("web-1", on="node-a", labels={"app": "web"}, topology_spread=[spread]),
+        vm("web-2", on="node-b", labels={"app": "web"}),
+        vm("cache", on="node-c", labels={"app": "cache"}),
+        vm("near-well", on="node-c", affinity=near),
+        vm("near-ill", on="node-b", affinity=near),
+        replica,
+        lone,
+    ]
+    return started(objects, "2026-11-21T01:00:00Z")
+
+
+def contradicted() -> Objects:
+    """Three zones; a database that two rules pull apart, and four that three zones must hold."""
+    return started(
+        [
+            *three_zones(),
+            vm("db", on="node-a", labels={"app": "db"}),
+            *(vm(f"log-{n}", on="node-b", labels={"app": "log"}) for n in (1, 2)),
+            vm("fast", on="node-c", labels={"app": "fast"}, node_selector={ZONE: "c"}),
+            vm("well", on="node-c", labels={"app": "well"}),
+        ],
+        "2026-11-21T01:00:00Z",
+    )
+
+
+def opted_out() -> Objects:
+    """Two VMs whose owners keep gitbot away, and one without such a label, all on node-a."""
+    label = "placement.gitbot.dev/move"
+    return [
+        *two_nodes(),
+        vm("ledger", on="node-a", labels={label: "never"}),
+        vm("shop", on="node-a", labels={label: "only-requested"}),
+        vm("web", on="node-a"),
+    ]
+
+
+def machine(
+    name: str, *, labels: Mapping[str, str] | None = None, **template: Any
+) -> KubernetesObject:
+    """The VirtualMachine of a running VM, with what its template says about placement."""
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": name, "namespace": "default", "labels": dict(labels or {})},
+        "spec": {
+            "runStrategy": "Always",
+            "template": {"spec": {"domain": {"devices": {}}, **template}},
+        },
+    }
+
+
+def drifted() -> Objects:
+    """Pins by hand, a changed template, what a migration left, and VMs that are as Git has them."""
+    here = {HOSTNAME: "node-a"}
+    flux = {"kustomize.toolkit.fluxcd.io/name": "shop"}
+    moved, launcher = vm("moved", on="node-b")
+    left = changed(launcher, "spec", "nodeSelector", value={HOSTNAME: "node-b"})
+    return [
+        kubevirt(),
+        *(node(name, zone="a") for name in ("node-a", "node-b")),
+        vm("pinned", on="node-a", node_selector=here),
+        machine("pinned", labels=flux, nodeSelector=here),
+        vm("meant", on="node-a", labels={"app": "meant"}, node_selector=here),
+        machine("meant", nodeSelector=here),
+        vm("changed", on="node-a"),
+        machine("changed", nodeSelector={ZONE: "b"}),
+        (moved, left),
+        machine("moved"),
+        vm("well", on="node-a", node_selector={ZONE: "a"}),
+        machine("well", nodeSelector={ZONE: "a"}, evictionStrategy="LiveMigrate"),
+    ]
+
+
+def about_to_drain() -> Objects:
+    """node-a leaves service soon; what runs there alone, or cannot leave it as a person expects."""
+
+    def replica(name: str, on: str, *, of: str, namespace: str = "kubevirt") -> KubernetesObject:
+        owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": of, "controller": True}
+        obj = pod(name, on=on, namespace=namespace, labels={"app": of})
+        return changed(obj, "metadata", "ownerReferences", value=[owner])
+
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "queue", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "queue"}}},
+        "status": {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1},
+    }
+    roomy = {
+        **budget,
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": 1},
+    }
+    return [
+        *strategies(),
+        replica("virt-api-1", "node-a", of="virt-api"),
+        replica("virt-api-2", "node-a", of="virt-api"),
+        replica("virt-controller-1", "node-a", of="virt-controller"),
+        replica("virt-controller-2", "node-b", of="virt-controller"),
+        replica("shop-1", "node-a", of="shop", namespace="default"),
+        pod("queue-1", on="node-a", labels={"app": "queue"}),
+        pod("web-1", on="node-a", labels={"app": "web"}),
+        budget,
+        roomy,
+    ]
+
+
+def tight() -> Objects:
+    """Three nodes of 8Gi; two VMs of 3Gi on each of two, one of 3Gi on the third."""
+    places = {
+        "web-1": "node-a",
+        "web-2": "node-b",
+        "db-1": "node-a",
+        "db-2": "node-b",
+        "log": "node-c",
+    }
+    return [
+        kubevirt(),
+        *(node(f"node-{zone}", zone=zone, memory="8Gi") for zone in ("a", "b", "c")),
+        *(
+            vm(name, on=on, memory="3Gi", labels={"app": name.partition("-")[0]})
+            for name, on in places.items()
+        ),
+        *(
+            changed(
+                machine(name), "spec", "runStrategy", value="Manual" if name == "log" else "Always"
+            )
+            for name in places
+        ),
+    ]
+
+
+def moved_by_others() -> Objects:
+    """An evacuation, a workload update, a person's migration, gitbot's own, a descheduler."""
+    updating = kubevirt()
+    methods = {"workloadUpdateMethods": ["LiveMigrate"]}
+    updating = changed(updating, "spec", "workloadUpdateStrategy", value=methods)
+    updating = changed(updating, "status", "outdatedVirtualMachineInstanceWorkloads", value=3)
+
+    def marked(number: str, vmi: str, mark: str) -> KubernetesObject:
+        obj = evacuation(number, vmi=vmi, phase="Running")
+        return changed(obj, "metadata", "annotations", value={mark: "node-a"} if mark else {})
+
+    own = changed(
+        marked("4", "d", ""), "metadata", "labels", value={"app.kubernetes.io/managed-by": "gitbot"}
+    )
+    return [
+        updating,
+        node("node-a", unschedulable=True),
+        node("node-b"),
+        *(vm(name, on="node-b") for name in ("a", "b", "c", "d")),
+        marked("1", "a", "kubevirt.io/evacuationMigration"),
+        marked("2", "b", "kubevirt.io/workloadUpdateMigration"),
+        marked("3", "c", ""),
+        own,
+        evacuation("5", vmi="a", phase="Succeeded"),
+        pod("descheduler-1", on="node-b", namespace="kube-system", labels={"app": "descheduler"}),
+    ]
+
+
 _BUSY = pod("busy", on="node-b", cpu="2", memory="4Gi")
 
 SMALL: Mapping[str, Callable[[], Objects]] = {
@@ -313,6 +528,9 @@ SMALL: Mapping[str, Callable[[], Objects]] = {
     "b07_pair_on_one_node/cluster.yaml": pair,
     "b08_hostname_key/cluster.yaml": lambda: databases("node-a", "node-b"),
     "b09_unlabelled_nodes/cluster.yaml": unlabelled,
+    "b11_nothing_moved/cluster.yaml": relabelled,
+    "b20_single_points/cluster.yaml": about_to_drain,
+    "b31_pins_and_drift/cluster.yaml": drifted,
     "b15_soft_rule_missed/cluster.yaml": soft,
     "b18_not_migratable/cluster.yaml": not_migratable,
     "b22_colliding_selector/cluster.yaml": racks,
@@ -328,6 +546,10 @@ SMALL: Mapping[str, Callable[[], Objects]] = {
     "b47_admission_by_request/cluster.yaml": asks,
     "b50_worse_layout_after_a_crash/before.yaml": lambda: webs("node-a", "node-a", "node-b"),
     "b50_worse_layout_after_a_crash/after.yaml": lambda: webs("node-b", "node-b", "node-b"),
+    "contradictory_rules/cluster.yaml": contradicted,
+    "opt_outs/cluster.yaml": opted_out,
+    "what_if/cluster.yaml": tight,
+    "other_movers/cluster.yaml": moved_by_others,
     "s3_requests_not_usage/cluster.yaml": asks,
 }
 

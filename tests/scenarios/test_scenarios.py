@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import io
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from tests.scenarios.clusters import clusters
 HERE = Path(__file__).resolve().parent
 UPDATE = os.environ.get("UPDATE_SCENARIOS") == "1"
 SESSIONS = sorted(path.parent.name for path in HERE.glob("*/session.txt"))
-LARGE = {"rack"}  # minutes, not seconds
+LARGE = {"rack", "w11_twelve_nodes_one_by_one"}  # minutes, not seconds
 STORIES = [
     pytest.param(name, marks=[pytest.mark.slow, pytest.mark.timeout(1500)] if name in LARGE else [])
     for name in sorted(path.parent.name for path in HERE.glob("*/story.py"))
@@ -129,3 +130,17 @@ def test_every_folder_is_a_scenario() -> None:
     assert folders == set(SESSIONS) | stories
     for name in folders:
         assert (HERE / name / "README.md").is_file(), f"{name} has no README.md"
+
+
+def test_every_transition_of_a_window_is_a_row_of_the_reference_and_a_story() -> None:
+    page = (HERE.parents[1] / "docs" / "reference" / "windows.md").read_text("utf-8")
+    rows = re.findall(r"^\| [^|]+ \| [^|]+ \| \[(\w+)\]\(([^)]+)\) \|$", page, re.MULTILINE)
+    assert [target for name, target in rows] == [
+        f"../../tests/scenarios/{name}/README.md" for name, _ in rows
+    ]
+    assert len(rows) == page.count("\n| ") - 1, "a row without a story"
+    told = {path.parent.name for path in HERE.glob("*/story.py")}
+    named = [name for name, _ in rows]
+    assert len(set(named)) == len(named)
+    assert set(named) <= told
+    assert {name for name in told if re.match(r"w[0-9]{2}_", name)} <= set(named)

@@ -8,14 +8,9 @@ import pytest
 
 from tests.laws.tiny import Tiny, tiny
 from tests.laws.tiny_scarce import scarce
-from tests.laws.tiny_space import Space
 from tests.laws.tiny_verdict import shortfall
 
 FIRST = 1_000_000
-
-
-def _scarce(seed: int) -> Tiny:
-    return scarce(seed)[0]
 
 
 @pytest.mark.slow
@@ -31,7 +26,7 @@ def test_no_plan_is_better_where_any_vm_may_move(
 def test_no_plan_is_better_where_room_is_scarce(
     first: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _worse(range(first, first + 200), _scarce, capsys) == []
+    assert _worse(range(first, first + 200), scarce, capsys) == []
 
 
 def _worse(
@@ -39,7 +34,7 @@ def _worse(
 ) -> list[tuple[int, str]]:
     """The seeds for which a better plan exists, and what it does better."""
     cases = ((seed, case_of(seed)) for seed in seeds)
-    words = [(seed, shortfall(case, Space(case))) for seed, case in cases]
+    words = [(seed, shortfall(case)) for seed, case in cases]
     worse = [(seed, word) for seed, word in words if word]
     with capsys.disabled():
         best = len(seeds) - len(worse)

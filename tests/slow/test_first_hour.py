@@ -52,6 +52,7 @@ def test_the_first_hour(person: Person) -> None:
     _starts_a_repository(person)
     _moves_a_vm(person)
     _drains_tonight(person)
+    _drains_at_once(person)
     _breaks_main(person)
     _holds_and_resumes(person)
 
@@ -98,8 +99,18 @@ def _moves_a_vm(person: Person) -> None:
     person.types("gitbot apply", "1 succeeded")
     person.types("gitbot apply", "nothing to do")
     person.types("gitbot status", "request/customapp/move-jumpbox: succeeded")
+    _asks_from_a_stale_clone(person)
+    person.types("gitbot get vms jumpbox", "kni-worker5")
+
+
+def _asks_from_a_stale_clone(person: Person) -> None:
+    """It was made before gitbot carried the move out, and knows nothing of that."""
     person.types("cd ../stale && gitbot plan", "0 moves, 0 blocked")
-    person.types("cd ../work && gitbot get vms jumpbox", "kni-worker5")
+    assert "VirtualMachineInstanceMigration" not in person.types("gitbot render")
+    person.types("gitbot check", "0 moves, 0 blocked")
+    person.types("gitbot status", "request/customapp/move-jumpbox: succeeded")
+    person.types("gitbot ledger show", "succeeded")
+    person.types("cd ../work")
 
 
 def _drains_tonight(person: Person) -> None:
@@ -119,7 +130,29 @@ def _drains_tonight(person: Person) -> None:
     person.types("gitbot status", "Waiting:", f"{drain.group()}: approved")
     person.types("gitbot get nodes kni-worker6 -o wide", "22:00", "VMS")
     person.types(f"gitbot cancel {drain.group()} --by ann --reason 'not tonight'", "withdrawn")
-    person.types("gitbot status", f"{drain.group()}, cancelled")
+    page = person.types("gitbot status", f"Ended:\n{drain.group()}: withdrawn", "not tonight (ann)")
+    assert "Next openings:" not in page, "what was cancelled does not open"
+
+
+def _drains_at_once(person: Person) -> None:
+    """Without a time the window is open from its merge; this drain is carried out."""
+    person.types("gitbot drain kni-worker5 --return never", "#4: Empty kni-worker5 at merge")
+    person.types("gitbot check --pull-request 4 --publish")
+    person.types(
+        f"{BUTTON} show 4",
+        "Merging moves nothing yet. Planned as of now, it leads to: Empties kni-worker5: 1 VM",
+        "open from the merge of its file until it is removed",
+        "nothing comes back",
+    )
+    person.merges(4)
+    person.types("gitbot status", "next: gitbot propose")
+    person.types("gitbot propose", "opened (pull request 5)")
+    person.merges(5)
+    person.types("gitbot status", "Merged, not applied yet:", "next: gitbot apply")
+    person.types("gitbot apply", "1 succeeded")
+    row = person.types("gitbot get vms jumpbox", "away from home kni-worker5").rstrip()
+    assert not row.endswith("kni-worker5")
+    person.types("gitbot status", "Nodes in maintenance:", "kni-worker5")
 
 
 def _breaks_main(person: Person) -> None:

@@ -17,11 +17,12 @@ ROOMS = {
     "adapters": (
         "clock files forges.github forges.local git kubernetes late progress published signals"
     ),
+    "audit": "",
     "calendar": "",
     "cli": "main",
     "constraints": (
-        "domains explanation facts instances load made node_unschedulable own_terms "
-        "placement_rule ranking replay rule_check rule_parts transit verdicts world "
+        "domains explanation facts instances load losses made node_unschedulable own_terms "
+        "placed placement_rule ranking replay rule_check rule_parts transit verdicts world "
         "zone_anti_affinity"
     ),
     "documents": "fields formats schemas",
@@ -35,11 +36,11 @@ ROOMS = {
     ),
     "model": (
         "canonical cluster columns constraint decoding diagnosis effect events findings "
-        "grouping instants later ledger names node plan pod problem "
+        "grouping instants later ledger names node opt_out plan pod problem "
         "request_id requests scheduling watch words"
     ),
     "planner": "",
-    "policy": "cases",
+    "policy": "cases pages",
     "ports": "clock cluster forge ledger repository",
     "published": "ledger_lines",
     "rendering": "",
@@ -48,8 +49,8 @@ ROOMS = {
     "snapshot": "",
     "wiring": "demo tips workspace",
     "workflows": (
-        "apply ask author base_branch check comments judged_plan past propose revision shell "
-        "snapshots watch"
+        "apply ask audit author base_branch check comments judged_plan past propose revision shell "
+        "simulate snapshots watch"
     ),
 }
 FACES = frozenset(

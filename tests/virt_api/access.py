@@ -16,7 +16,6 @@ _KINDS = ("sshPublicKey", "userPassword")
 
 def access_credentials(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Each is of one kind, from one source, and comes to the guest one way."""
-    del kubevirt
     volumes = list(spec.get("volumes") or ())
     present = {kind for _, kind in _CLOUD_INIT for item in volumes if item.get(kind) is not None}
     for index, credential in enumerate(spec.get("accessCredentials") or ()):

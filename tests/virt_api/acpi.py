@@ -16,7 +16,6 @@ _TABLES = ("slicNameRef", "msdmNameRef")
 
 def acpi(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """A table comes from a secret that is a volume of the guest."""
-    del kubevirt
     tables, field = at(spec, "domain", "firmware", "acpi"), f"{path}.acpi"
     if tables is None:
         return

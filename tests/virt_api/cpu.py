@@ -26,7 +26,6 @@ def _given(spec: Json, side: str) -> str:
 
 def cpu_amounts(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Not negative, and no request above the limit."""
-    del kubevirt
     for side in ("requests", "limits"):
         field = f"{path}.domain.resources.{side}.cpu"
         if milli(_given(spec, side)) < 0:
@@ -40,7 +39,6 @@ def cpu_amounts(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[C
 
 def cpu_pinning(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """What dedicated CPUs ask for."""
-    del kubevirt
     if not _cpu(spec).get("dedicatedCpuPlacement"):
         return
     resources = f"{path}.domain.resources"
@@ -85,7 +83,6 @@ def _counts(spec: Json, path: str) -> Iterator[Cause]:
 
 def numa(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """A guest that sees the host's NUMA nodes needs CPUs and hugepages of its own."""
-    del kubevirt
     field = f"{path}.domain.cpu.numa.guestMappingPassthrough"
     if at(_cpu(spec), "numa", "guestMappingPassthrough") is None:
         return
@@ -99,7 +96,6 @@ def numa(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
 
 def isolated_thread(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """The emulator's thread has a CPU of its own only beside dedicated ones."""
-    del kubevirt
     cpu = _cpu(spec)
     if cpu.get("isolateEmulatorThread") and not cpu.get("dedicatedCpuPlacement"):
         text = "IsolateEmulatorThread should be only set in combination with DedicatedCPUPlacement"
@@ -108,7 +104,6 @@ def isolated_thread(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterat
 
 def cpu_features(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Only libvirt's policies."""
-    del kubevirt
     for index, feature in enumerate(_cpu(spec).get("features") or ()):
         policy = feature.get("policy") or ""
         if policy not in _POLICIES:
@@ -123,7 +118,6 @@ def cpu_features(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[
 
 def cpu_hotplug(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """No more sockets than the most."""
-    del kubevirt
     most = int(_cpu(spec).get("maxSockets") or 0)
     if most and int(_cpu(spec).get("sockets") or 0) > most:
         text = "Number of sockets in CPU topology is greater than the maximum sockets allowed"
@@ -132,7 +126,6 @@ def cpu_hotplug(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[C
 
 def realtime(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Realtime guests need dedicated CPUs and the host's NUMA nodes."""
-    del kubevirt
     cpu = _cpu(spec)
     if cpu.get("realtime") is None:
         return

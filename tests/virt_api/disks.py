@@ -24,7 +24,6 @@ _SERIAL = re.compile(r"[A-Za-z0-9_.+-]+")
 
 def disks(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Each disk by itself, and their names."""
-    del kubevirt
     given = at(spec, "domain", "devices", "disks", default=[])
     names = [disk.get("name") for disk in given]
     for index, disk in enumerate(given):

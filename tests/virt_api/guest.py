@@ -21,7 +21,6 @@ _PANIC_MODELS = (None, "hyperv", "isa", "pvpanic")
 
 def names(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Host name and subdomain."""
-    del kubevirt
     host, domain = spec.get("hostname") or "", spec.get("subdomain") or ""
     if host and (problems := label_problems(host)):
         text = f"does not conform to the kubernetes DNS_LABEL rules : {', '.join(problems)}"
@@ -33,7 +32,6 @@ def names(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
 
 def inputs(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Tablets on virtio or USB."""
-    del kubevirt
     for index, item in enumerate(at(spec, "domain", "devices", "inputs", default=[])):
         field = f"{path}.domain.devices.inputs[{index}]"
         if item.get("bus") not in (None, "", "virtio", "usb"):
@@ -44,7 +42,6 @@ def inputs(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]
 
 def probes(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """One kind each; those over the network need the pod network."""
-    del kubevirt
     given = [(f"{path}.{kind}", spec.get(kind)) for kind in ("readinessProbe", "livenessProbe")]
     for field, probe in given:
         count = sum(probe.get(kind) is not None for kind in _PROBES) if probe is not None else 1
@@ -64,7 +61,6 @@ def probes(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]
 
 def firmware(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """One boot loader; a kernel from outside comes whole."""
-    del kubevirt
     field = f"{path}.domain.firmware"
     loader = at(spec, "domain", "firmware", "bootloader", default={})
     if loader.get("efi") is not None and loader.get("bios") is not None:
@@ -92,7 +88,6 @@ def firmware(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Caus
 
 def dns(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """DNS as in a pod; which policies there are is the schema's business."""
-    del kubevirt
     policy, config = spec.get("dnsPolicy") or "", spec.get("dnsConfig")
     if policy == "None" and config is None:
         text = "must provide `dnsConfig` when `dnsPolicy` is None"
@@ -140,7 +135,6 @@ def _is_address(text: str) -> bool:
 
 def sound(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """A sound card of a known model, with a name."""
-    del kubevirt
     device = at(spec, "domain", "devices", "sound")
     if device is None:
         return
@@ -153,7 +147,6 @@ def sound(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
 
 def panic_devices(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Panic devices that the architecture has."""
-    del kubevirt
     devices = at(spec, "domain", "devices", "panicDevices", default=[])
     field = f"{path}.domain.devices.panicDevices"
     if devices and spec.get("architecture") == "s390x":
@@ -166,7 +159,6 @@ def panic_devices(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator
 
 def service_account(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """The account of the pod, also named by a volume."""
-    del kubevirt
     name, field = spec.get("serviceAccountName") or "", f"{path}.serviceAccountName"
     if not name:
         return

@@ -25,7 +25,6 @@ def text_of(spec: Json, side: str) -> str:
 
 def memory_amounts(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Neither negative nor tiny, and no request above the limit."""
-    del kubevirt
     request, limit = amount(spec, "requests"), amount(spec, "limits")
     asked, capped = f"{path}.domain.resources.requests.memory", f"{path}.domain.resources.limits"
     if request < 0:
@@ -44,7 +43,6 @@ def memory_amounts(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterato
 
 def hugepages(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Whole pages, at least one."""
-    del kubevirt
     size = at(spec, "domain", "memory", "hugepages", "pageSize")
     if at(spec, "domain", "memory", "hugepages") is None:
         return

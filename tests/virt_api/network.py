@@ -35,7 +35,6 @@ Items = Sequence[tuple[int, Json]]
 
 def discontinued(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Bindings that older releases had."""
-    del kubevirt
     for index, item in _interfaces(spec):
         for kind, text in _DISCONTINUED.items():
             if item.get(kind) is not None:
@@ -44,7 +43,6 @@ def discontinued(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[
 
 def discontinued_gates(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """The same once more for each of their gates that is still named, in the order of the gates."""
-    del path
     used = {
         kind.title() for _, item in _interfaces(spec) for kind in item if item[kind] is not None
     }

@@ -29,7 +29,6 @@ def file_path(field: str, path: str) -> Iterator[Cause]:
 
 def container_disks(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Where in its image a disk is."""
-    del kubevirt
     for index, volume in enumerate(spec.get("volumes") or ()):
         where = at(volume, "containerDisk", "path")
         if where:

@@ -25,7 +25,6 @@ _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 def affinity(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """The affinity of a VMI."""
-    del kubevirt
     found: Json = spec.get("affinity") or {}
     yield from _node_affinity(found.get("nodeAffinity") or {}, f"{path}.nodeAffinity")
     for kind in ("podAffinity", "podAntiAffinity"):
@@ -148,7 +147,6 @@ def _selector(selector: Json, path: str) -> Iterator[Cause]:
 
 def spread(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """The topology spread constraints of a VMI."""
-    del kubevirt
     where = f"{path}.topologySpreadConstraints"
     given = list(spec.get("topologySpreadConstraints") or ())
     for index, item in enumerate(given):

@@ -72,7 +72,6 @@ def instance_only_causes(spec: Json, path: str) -> tuple[Cause, ...]:
 
 
 def _start_strategy(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
-    del kubevirt
     strategy, field = spec.get("startStrategy"), f"{path}.startStrategy"
     if strategy is None:
         return
@@ -84,7 +83,6 @@ def _start_strategy(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterat
 
 
 def _io_threads(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
-    del kubevirt
     policy = at(spec, "domain", "ioThreadsPolicy")
     if policy is not None and policy not in ("shared", "auto", "supplementalPool"):
         yield invalid_value(f"{path}.domain.ioThreadsPolicy", f"Invalid IOThreadsPolicy ({policy})")
@@ -95,14 +93,12 @@ def _io_threads(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[C
 
 
 def _eviction_strategy(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
-    del kubevirt
     strategy, field = spec.get("evictionStrategy"), f"{path}.evictionStrategy"
     if strategy is not None and strategy not in STRATEGIES:
         yield invalid_value(field, f"{field} is set with an unrecognized option: {strategy}")
 
 
 def _displays(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
-    del kubevirt
     shown = 0
     for device in at(spec, "domain", "devices", "gpus", default=[]):
         display = at(device, "virtualGPUOptions", "display")
@@ -115,7 +111,6 @@ def _displays(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cau
 
 
 def _utility_volumes(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
-    del kubevirt
     if spec.get("utilityVolumes"):
         text = "cannot create VMI with utility volumes in spec, utility volumes can only be added "
         yield invalid_value(f"{path}.utilityVolumes", f"{text}via hotplug")
@@ -157,7 +152,6 @@ def _filesystems(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[
 
 
 def _video(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
-    del kubevirt
     devices: Json = at(spec, "domain", "devices", default={})
     if devices.get("video") is not None and devices.get("autoattachGraphicsDevice") is False:
         text = "Video configuration is not allowed when autoattachGraphicsDevice is set to false"

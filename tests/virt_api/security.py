@@ -15,7 +15,6 @@ from gitbot.kubevirt.webhook_answers import Cause, invalid_value
 
 def secure_boot(spec: Json, path: str, kubevirt: KubernetesObject) -> Iterator[Cause]:
     """Secure boot needs system management mode, but for a guest of TDX."""
-    del kubevirt
     efi = at(spec, "domain", "firmware", "bootloader", "efi")
     smm = at(spec, "domain", "features", "smm")
     managed = smm is not None and smm.get("enabled") is not False

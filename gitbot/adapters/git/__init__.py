@@ -7,7 +7,7 @@ from gitbot.adapters.git.objects import commit_tree
 from gitbot.adapters.git.process import Access, Git, author_of, check_ref, is_commit_id, no_access
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.adapters.git.state import RefState, move_ref
-from gitbot.adapters.git.tips import fetch_tips
+from gitbot.adapters.git.tips import copy_fetched, fetch_tips
 
 __all__ = [
     "Access",
@@ -18,6 +18,7 @@ __all__ = [
     "author_of",
     "check_ref",
     "commit_tree",
+    "copy_fetched",
     "fetch_tips",
     "is_commit_id",
     "move_ref",

@@ -160,7 +160,7 @@ class Git:
         process = _process_of(wrapper)
         output, errors = communicate_within(process, self.directory, bound)
         if process.returncode != 0:
-            said = "; ".join((output + errors).decode("utf-8", "replace").split("\n")).strip("; ")
+            said = _in_one_line((output + errors).decode("utf-8", "replace"))
             raise RepositoryError(said[:_SAID] or f"exit code {process.returncode}")
 
     def run_short(self, arguments: Sequence[str], limit: int) -> bytes | None:
@@ -266,3 +266,10 @@ def _process_of(wrapper: Any) -> subprocess.Popen[bytes]:
     process = wrapper.proc
     assert isinstance(process, subprocess.Popen)
     return process
+
+
+def _in_one_line(said: str) -> str:
+    """What Git said, without its own prefixes: gitbot puts `error:` before it once."""
+    lines = (line.strip() for line in said.splitlines())
+    bare = (line.removeprefix("fatal: ").removeprefix("error: ") for line in lines)
+    return "; ".join(filter(None, bare))

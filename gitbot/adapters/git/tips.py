@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gitbot.adapters.git.branches import FETCH, ONE_HEAD, not_answered
-from gitbot.adapters.git.process import Access, Git, no_access
+from gitbot.adapters.git.process import Access, Git, check_ref, no_access
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import RepositoryError
 
@@ -32,3 +32,16 @@ def fetch_tips(
     except RepositoryError as error:
         raise not_answered(error) or error from error
     return GitRepository(git, remote=remote, name="", email="")
+
+
+def copy_fetched(root: Path, remote: str, directory: Path) -> None:
+    """The branches of a remote, as the clone at `root` last fetched them, as those of a bare copy.
+
+    Raises RepositoryError.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    git = Git(directory)
+    git.run(["init", "--bare", "--quiet", "--template="])
+    here = f"refs/remotes/{check_ref(remote)}"
+    specs = [f"+{here}/*:refs/heads/*", f"^{here}/HEAD"]
+    git.within(ONE_HEAD, [*FETCH, "--end-of-options", str(root), *specs])

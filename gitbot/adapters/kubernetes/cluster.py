@@ -18,6 +18,7 @@ from gitbot.ports.cluster import Gate, open_gate
 from gitbot.snapshot import EVENTS, HOLD_NAME, RESOURCES, KindReader, Resource, decode_object
 
 LABEL_PREFIX = "placement.gitbot.dev/"
+ANCHOR_NAME = NamespacedName(namespace="gitbot", name="gitbot-ledger")
 _MIGRATIONS = RESOURCES["VirtualMachineInstanceMigration"]
 _INSTANCES = RESOURCES["VirtualMachineInstance"]
 _NODES = RESOURCES["Node"]
@@ -78,8 +79,14 @@ class KubernetesCluster:
         return tuple(sorted(found, key=_event_order))
 
     def hold_flag(self) -> str | None:
-        flag = self._get(_CONFIG_MAPS, HOLD_NAME)
-        return None if flag is None else str(at(flag, "data", "reason", default=""))
+        return self._noted(HOLD_NAME)
+
+    def ledger_anchor(self) -> str | None:
+        return self._noted(ANCHOR_NAME)
+
+    def _noted(self, name: NamespacedName) -> str | None:
+        found = self._get(_CONFIG_MAPS, name)
+        return None if found is None else str(at(found, "data", "reason", default=""))
 
     def _get(self, resource: Resource, name: NamespacedName) -> KubernetesObject | None:
         path = resource.path(namespace=name.namespace, name=name.name)
@@ -113,28 +120,34 @@ class KubernetesCluster:
         return self._delete(_MIGRATIONS, name, {"preconditions": {"uid": uid}})
 
     def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
-        foreign = sorted(key for key in labels if not key.startswith(LABEL_PREFIX))
-        if foreign:
-            raise Bug(f"BUG: labels {foreign} are not below {LABEL_PREFIX}")
-        self._patch_node(node, {"metadata": {"labels": dict(labels)}})
+        self._patch_node(node, labels, {})
 
-    def set_unschedulable(self, node: str, unschedulable: bool) -> None:
-        self._patch_node(node, {"spec": {"unschedulable": unschedulable or None}})
+    def set_unschedulable(
+        self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
+    ) -> None:
+        self._patch_node(node, labels, {"spec": {"unschedulable": unschedulable or None}})
 
     def set_hold_flag(self, reason: str | None) -> None:
         if reason is None:
             self._delete(_CONFIG_MAPS, HOLD_NAME, {})
-            return
-        path = _CONFIG_MAPS.path(namespace=HOLD_NAME.namespace, name=HOLD_NAME.name)
+        else:
+            self._note(HOLD_NAME, reason, "the stop flag")
+
+    def set_ledger_anchor(self, head: str) -> None:
+        self._note(ANCHOR_NAME, head, "the ledger's anchor")
+
+    def _note(self, name: NamespacedName, reason: str, what: str) -> None:
+        """Write a ConfigMap of gitbot's own."""
+        path = _CONFIG_MAPS.path(namespace=name.namespace, name=name.name)
         data: dict[str, Any] = {"data": {"reason": reason}}
         answer = self._write("PATCH", path, data, _MERGE)
         if answer.status == 404:
-            metadata = {"namespace": HOLD_NAME.namespace, "name": HOLD_NAME.name}
-            flag = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **data}
-            answer = self._write("POST", _CONFIG_MAPS.path(namespace=HOLD_NAME.namespace), flag)
+            metadata = {"namespace": name.namespace, "name": name.name}
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **data}
+            answer = self._write("POST", _CONFIG_MAPS.path(namespace=name.namespace), made)
             if answer.status == 404:
                 raise ClusterError(
-                    f"there is no namespace {HOLD_NAME.namespace} for the stop flag",
+                    f"there is no namespace {name.namespace} for {what}",
                     hint="make it with deploy/rbac/, or at once: kubectl create namespace gitbot",
                 )
             if answer.status not in (200, 201):
@@ -142,7 +155,13 @@ class KubernetesCluster:
         elif answer.status != 200:
             refuse(answer, _CONFIG_MAPS, "patch")
 
-    def _patch_node(self, node: str, patch: Mapping[str, Any]) -> None:
+    def _patch_node(
+        self, node: str, labels: Mapping[str, str | None], more: Mapping[str, Any]
+    ) -> None:
+        foreign = sorted(key for key in labels if not key.startswith(LABEL_PREFIX))
+        if foreign:
+            raise Bug(f"BUG: labels {foreign} are not below {LABEL_PREFIX}")
+        patch = {"metadata": {"labels": dict(labels)}, **more}
         answer = self._write("PATCH", _NODES.path(name=node), patch, _MERGE)
         if answer.status != 200:
             refuse(answer, _NODES, "patch")

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 from gitbot.errors import ClusterError, ClusterForbidden, ClusterRefused, NotSent, OutcomeUnknown
+from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.ports.cluster import Gate, open_gate
 from gitbot.snapshot import Resource
 
@@ -225,7 +226,7 @@ def _check_context(config: Any, file: str, context: str) -> None:
     if context not in names:
         raise ClusterError(
             f"the kubeconfig has no context {context}; it has {', '.join(names) or 'none'}",
-            hint="set clusters[].context in .gitbot.yaml, or give --context",
+            hint=f"set clusters[].context in {CONFIGURATION_FILE}, or give --context",
         )
 
 

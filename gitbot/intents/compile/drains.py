@@ -17,7 +17,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.instants import Interval
 from gitbot.model.problem import ALWAYS, EmptyNodes, Request
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.request_id import DrainId, OccurrenceId
 from gitbot.model.words import first_of
 
 UNMERGED = "unmerged"
@@ -34,7 +34,7 @@ class Opening:
     open: Interval
 
     @property
-    def drain(self) -> str:
+    def drain(self) -> DrainId:
         return OccurrenceId(window=self.window, id=self.id).drain
 
 
@@ -117,7 +117,9 @@ def compile_drain(
     return goal, tuple(sorted(findings, key=sort_key))
 
 
-def _over(intent: Intent, spec: MaintenanceWindowSpec, drain: str, past: Past) -> Iterator[Finding]:
+def _over(
+    intent: Intent, spec: MaintenanceWindowSpec, drain: DrainId, past: Past
+) -> Iterator[Finding]:
     """An occurrence has ended, and its window was edited since."""
     known, cancelled = past.started.get(drain, ""), drain in past.cancelled
     if drain not in past.finished or known == intent.spec_digest or not (known or cancelled):

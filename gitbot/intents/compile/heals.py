@@ -42,7 +42,7 @@ def compile_heal(
         if isinstance(rule, ZoneAntiAffinity) and not rule.domains.values(rule.topology_key):
             continue  # no move can heal that; compile_rules reports what is wrong with the key
         if counts and rule.ref not in goals and rule.breaches(occupancy):
-            name = str(HealId.of(rule.ref))
+            name = HealId.of(rule.ref)
             request = Request(id=name, intent=rule.ref, first_move=past.next_move(name))
             goals[rule.ref] = HealRule(request=request, rule=rule.ref)
     return tuple(goals[ref] for ref in sorted(goals))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gitbot.model.request_id import RequestId
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Past:
@@ -15,12 +17,12 @@ class Past:
     so far; `cancelled` are the finished ones that a person cancelled.
     """
 
-    finished: frozenset[str] = frozenset()
-    started: Mapping[str, str] = field(default_factory=dict)
-    cancelled: frozenset[str] = frozenset()
-    highest_moves: Mapping[str, int] = field(default_factory=dict)
+    finished: frozenset[RequestId] = frozenset()
+    started: Mapping[RequestId, str] = field(default_factory=dict)
+    cancelled: frozenset[RequestId] = frozenset()
+    highest_moves: Mapping[RequestId, int] = field(default_factory=dict)
 
-    def next_move(self, request: str) -> int:
+    def next_move(self, request: RequestId) -> int:
         return self.highest_moves.get(request, 0) + 1
 
 

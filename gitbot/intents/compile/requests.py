@@ -19,11 +19,11 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.instants import Interval, compact_instant, format_instant
 from gitbot.model.problem import MoveVms, Request
-from gitbot.model.request_id import MigrationRequestId
+from gitbot.model.request_id import MigrationRequestId, RequestId
 
 
-def request_id(intent: Intent) -> str:
-    return str(MigrationRequestId.of(intent.ref))
+def request_id(intent: Intent) -> MigrationRequestId:
+    return MigrationRequestId.of(intent.ref)
 
 
 def compile_requests(
@@ -33,7 +33,7 @@ def compile_requests(
     now: int,
     zone: str | None = None,
     past: Past = NO_PAST,
-    only: Collection[str] | None = None,
+    only: Collection[RequestId] | None = None,
 ) -> tuple[tuple[MoveVms, ...], tuple[Finding, ...]]:
     """A goal for each MigrationRequest that is not finished, sorted by ledger id.
 
@@ -88,7 +88,7 @@ def _window(intents: IntentSet, spec: MigrationRequestSpec) -> MaintenanceWindow
     return found.spec if found and isinstance(found.spec, MaintenanceWindowSpec) else None
 
 
-def _history(intent: Intent, request: str, past: Past) -> Iterator[Finding]:
+def _history(intent: Intent, request: RequestId, past: Past) -> Iterator[Finding]:
     """A name used again after it finished, or an edit after it started."""
     before = past.started.get(request)
     if not before or before == intent.spec_digest:

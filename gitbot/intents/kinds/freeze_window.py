@@ -1,31 +1,12 @@
 """FreezeWindow: gitbot moves nothing here. A freeze overrides every window."""
 
-from typing import Annotated
+from pydantic import ConfigDict, Field
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
-
-from gitbot.documents import Report, formats, schemas, value_at
-from gitbot.documents.fields import Text, TimeZone, Value
+from gitbot.documents import Report, value_at
+from gitbot.documents.fields import Text, Value
 from gitbot.intents.fields import Namespace, names
-from gitbot.intents.schedules import ScheduleSpec
+from gitbot.intents.schedules import CalendarSpec, ScheduleSpec
 from gitbot.intents.selectors import NOT_EMPTY, LabelSelector, check_repetition, check_selector
-
-RepositoryPath = Annotated[
-    str,
-    AfterValidator(formats.repository_path),
-    Field(min_length=1),
-    WithJsonSchema(schemas.PATH),
-]
-
-
-class CalendarSpec(Value):
-    """A calendar file beside the intents: frozen while one of its events lasts."""
-
-    path: RepositoryPath = Field(description="An .ics file below the cluster's folder of intents.")
-    time_zone: TimeZone | None = Field(
-        default=None,
-        description="IANA zone of days and of times without one; default: the cluster's timeZone.",
-    )
 
 
 class FreezeWindowSpec(Value):

@@ -198,12 +198,11 @@ def _printable(
     return phase if phase in ("Running", *FINAL_PHASES) else "Starting"
 
 
-def reconcile_replica_set(view: ObjectView, owner: KubernetesObject, now: int) -> Reconciled:
+def reconcile_replica_set(view: ObjectView, owner: KubernetesObject, _: int) -> Reconciled:
     """One pass over a VirtualMachineInstanceReplicaSet: as many living VMIs as it asks for.
 
     Ended VMIs are deleted and replaced; new ones get the set's name and a random end.
     """
-    del now
     vmis = [item for item in view.list(VMI, name_of(owner).namespace) if _owns(owner, item)]
     ended = [vmi for vmi in vmis if is_final(vmi) and not is_deleting(vmi)]
     active = [vmi for vmi in vmis if not is_final(vmi) and not is_deleting(vmi)]
@@ -242,9 +241,8 @@ def _replica(owner: KubernetesObject) -> Create:
     return Create(object=vmi, event=event)
 
 
-def reconcile_pool(view: ObjectView, pool: KubernetesObject, now: int) -> Reconciled:
+def reconcile_pool(view: ObjectView, pool: KubernetesObject, _: int) -> Reconciled:
     """One pass over a VirtualMachinePool: VirtualMachines `<pool>-<n>` with the lowest numbers."""
-    del now
     vms = [
         item for item in view.list("VirtualMachine", name_of(pool).namespace) if _owns(pool, item)
     ]

@@ -12,6 +12,7 @@ from gitbot.errors import (
 )
 from gitbot.execution.sending import not_any_more
 from gitbot.execution.values import (
+    REFUSED,
     CreateMigration,
     DeleteMigration,
     Effect,
@@ -27,6 +28,11 @@ from gitbot.workflows.apply.tickets import Ticket, Tickets
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.shell import Shell
 
+MAY_PASS = frozenset({404, 409, 410})
+"""Refusals that another attempt may pass: a namespace or CRD that is being made or rolled, a name
+that somebody else holds, a version that is gone. All others end the attempt: 400 and 422 say that
+the request is wrong, 403 that a webhook forbids it. 401 and rights that are missing stop the pass.
+"""
 IDENTITY = tuple(f"placement.gitbot.dev/{key}" for key in ("request", "move", "attempt"))
 
 
@@ -40,7 +46,7 @@ def do_effect(
         case DeleteMigration():
             _delete(shell, effect)
         case SetUnschedulable():
-            shell.cluster.set_unschedulable(effect.node, effect.unschedulable)
+            shell.cluster.set_unschedulable(effect.node, effect.unschedulable, effect.labels)
             what = "cordoned" if effect.unschedulable else "uncordoned"
             shell.say(f"{effect.node} {what}", request=effect.request)
         case LabelNode():
@@ -92,20 +98,35 @@ def _after_trouble(
     found = shell.cluster.get_migration(name_of(wanted))
     if found is not None and _is_same(found, wanted):
         return (_created(shell, effect, found),)
+    if found is not None and _is_effect(found, wanted):
+        return (_failed(shell, effect, "its migration exists with another spec"),)
     if found is not None:
-        return (_failed(shell, effect, f"a migration named {name_of(wanted).name} is not ours"),)
+        return (_waits(shell, effect, f"a migration named {name_of(wanted)} is not gitbot's"),)
     if isinstance(error, OutcomeUnknown):
         return ()  # the next look decides
     if "in-flight" in error.message or "in flight" in error.message:
         shell.say(f"{effect.event.vm} waits: {error.message}", request=effect.approved.id)
         return ()
+    if error.code in MAY_PASS:
+        return (_waits(shell, effect, error.message),)
     return (_failed(shell, effect, error.message),)
 
 
-def _is_same(found: KubernetesObject, wanted: KubernetesObject) -> bool:
+def _is_effect(found: KubernetesObject, wanted: KubernetesObject) -> bool:
     have, want = annotations_of(found), annotations_of(wanted)
-    same = all(have.get(key) == want.get(key) for key in IDENTITY)
-    return same and at(found, "spec", default={}) == at(wanted, "spec", default={})
+    return all(have.get(key) == want.get(key) for key in IDENTITY)
+
+
+def _is_same(found: KubernetesObject, wanted: KubernetesObject) -> bool:
+    spec = at(found, "spec", default={})
+    return _is_effect(found, wanted) and spec == at(wanted, "spec", default={})
+
+
+def _waits(shell: Shell, effect: CreateMigration, reason: str) -> MoveChanged:
+    now = _tell(shell, effect, MoveState.WAITING, f"waits: {reason}")
+    return effect.event.but(
+        state=MoveState.WAITING, time=now, outcome=REFUSED, reason=reason, claim=None
+    )
 
 
 def _created(shell: Shell, effect: CreateMigration, stored: KubernetesObject) -> MoveChanged:
@@ -118,7 +139,7 @@ def _created(shell: Shell, effect: CreateMigration, stored: KubernetesObject) ->
 def _failed(shell: Shell, effect: CreateMigration, reason: str) -> MoveChanged:
     now = _tell(shell, effect, MoveState.FAILED, f"refused: {reason}")
     return effect.event.but(
-        state=MoveState.FAILED, time=now, outcome="Refused", reason=reason, claim=None
+        state=MoveState.FAILED, time=now, outcome=REFUSED, reason=reason, claim=None
     )
 
 

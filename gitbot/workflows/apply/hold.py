@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gitbot.errors import GitbotError, UsageError
 from gitbot.execution.facts import is_own
 from gitbot.execution.requests import RequestRecord, fold_requests
-from gitbot.execution.state import fold_nodes, occurrences_of, stop_flag
+from gitbot.execution.state import BUSY, fold_nodes, occurrences_of, stop_flag
 from gitbot.kubernetes.objects import name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.model.events import (
@@ -21,8 +21,10 @@ from gitbot.model.events import (
 )
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import HOLD_FILE, Ledger, node_file, request_file
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.request_id import OccurrenceId, parse_request_id
+from gitbot.model.words import nearest
 from gitbot.ports.cluster import Cluster
+from gitbot.workflows.anchor import anchor_of
 from gitbot.workflows.apply.result import ApplyResult
 from gitbot.workflows.apply.run import apply
 from gitbot.workflows.ask import known_requests
@@ -109,8 +111,8 @@ def _nowhere(trouble: list[str]) -> GitbotError:
     return GitbotError("\n  ".join(lines))
 
 
-def resume(shell: Shell, *, reason: str, by: str) -> HoldResult:
-    """Remove the stop flag in both places.
+def resume(shell: Shell, *, reason: str, by: str, accept_ledger: bool = False) -> HoldResult:
+    """Remove the stop flag in both places. `accept_ledger` anchors a ledger that went back.
 
     Removes nothing unless both can be read. Raises GitbotError that names the place where it
     remains.
@@ -130,6 +132,8 @@ def resume(shell: Shell, *, reason: str, by: str) -> HoldResult:
             f"half resumed: removed {CLUSTER_PLACE}, but a flag {LEDGER_PLACE} remains: {error}",
             hint="it keeps everything stopped; run gitbot resume again",
         ) from error
+    if accept_ledger:
+        shell.cluster.set_ledger_anchor(anchor_of(shell.ledger_store.read()))
     return HoldResult(in_ledger=False, in_cluster=False, was_set=was_set)
 
 
@@ -220,7 +224,7 @@ def cancel(shell: Shell, *, request: str, reason: str, by: str) -> CancelResult:
     record = note_cancelled(shell, request=request, reason=reason, by=by)
     past = _past_recall(shell, record)
     applied = apply(shell, start=False)
-    after = fold_requests(shell.ledger_store.read(), shell.cluster_name)[request]
+    after = fold_requests(shell.ledger_store.read(), shell.cluster_name)[record.id]
     return CancelResult(record=after, applied=applied, past_recall=past)
 
 
@@ -242,10 +246,10 @@ def _note_once(shell: Shell, *, request: str, reason: str, by: str) -> RequestRe
         journal.commit(
             (
                 RequestCancelled(
-                    file=request_file(shell.cluster_name, request),
+                    file=request_file(shell.cluster_name, record.id),
                     time=shell.clock.now(),
                     cluster=shell.cluster_name,
-                    request=request,
+                    request=record.id,
                     author=by,
                     reason=f"{reason} ({by})" if reason else by,
                 ),
@@ -257,12 +261,16 @@ def _note_once(shell: Shell, *, request: str, reason: str, by: str) -> RequestRe
 def _record(shell: Shell, ledger: Ledger, request: str) -> RequestRecord:
     """The record of a request, an empty one for what only base branch or forge know."""
     records = fold_requests(ledger, shell.cluster_name)
-    record = records.get(request)
-    if record is None and request in known_requests(shell, ledger):
-        return RequestRecord(id=request)
+    known = parse_request_id(request)
+    record = records.get(known) if known is not None else None
+    if record is None and known in known_requests(shell, ledger):
+        return RequestRecord(id=known)
     if record is None:
-        known = ", ".join(name for name, item in records.items() if not item.finished) or "none"
-        raise UsageError(f"the ledger knows no request {request}; unfinished: {known}")
+        ids = {*known_requests(shell, ledger), *records}
+        near = nearest(request, sorted(ids))
+        open_ones = [name for name, item in records.items() if not item.finished]
+        hint = f"did you mean {near}?" if near else f"unfinished: {', '.join(open_ones) or 'none'}"
+        raise UsageError(f"the ledger knows no request {request}", hint=hint)
     return record
 
 
@@ -276,17 +284,29 @@ def _past_recall(shell: Shell, record: RequestRecord) -> tuple[str, ...]:
 
 
 def returned(shell: Shell, *, node: str, by: str) -> OccurrenceId:
-    """Record that a node is back (done: Command); returns the occurrence that it was away for."""
+    """Record that a node is back; returns the occurrence that it was away for.
+
+    A node that is still draining comes back only if its drain has ended.
+    """
     return retried(lambda: _returned(shell, node=node, by=by))
 
 
 def _returned(shell: Shell, *, node: str, by: str) -> OccurrenceId:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
+    records = fold_requests(ledger, shell.cluster_name)
+    busy: list[str] = []
     for occurrence in reversed(occurrences_of(ledger, shell.cluster_name)):
         nodes = fold_nodes(ledger, cluster=shell.cluster_name, occurrence=occurrence)
-        if node not in nodes or nodes[node].state is not NodeState.READY:
+        busy += (name for name, record in nodes.items() if record.state in BUSY)
+        if node not in nodes or nodes[node].state not in BUSY:
             continue
+        drain = records.get(occurrence.drain)
+        if nodes[node].state is NodeState.DRAINING and drain is not None and not drain.finished:
+            raise UsageError(
+                f"{node} is still draining: {drain.id} is {drain.state}",
+                hint=f"end it with `gitbot cancel {drain.id}`",
+            )
         journal.commit(
             (
                 NodeChanged(
@@ -301,7 +321,10 @@ def _returned(shell: Shell, *, node: str, by: str) -> OccurrenceId:
             )
         )
         return occurrence
+    near = nearest(node, busy)
     raise UsageError(
-        f"no maintenance has {node} in state ready",
-        hint="`gitbot status` lists the nodes and their states",
+        f"no maintenance has {node} in state ready or draining",
+        hint=f"did you mean {near}?"
+        if near
+        else "`gitbot status` lists the nodes and their states",
     )

@@ -32,7 +32,10 @@ from gitbot.model.events import (
     MoveState,
 )
 from gitbot.model.ledger import Ledger
+from gitbot.workflows.anchor import read_anchor, set_anchor
+from gitbot.workflows.apply.belief import Belief, confirmed
 from gitbot.workflows.apply.effects import do_effect, left_out, tell_moves, with_warning
+from gitbot.workflows.apply.progress import show_how_far
 from gitbot.workflows.apply.result import ApplyResult
 from gitbot.workflows.apply.tickets import Tickets
 from gitbot.workflows.approvals import Approvals, read_approvals
@@ -71,6 +74,8 @@ class _Pass:
     base: Engine
     approvals: Approvals
     ends_at: int
+    older: str = ""  # why the ledger is not believed
+    anchored: bool = True
     approvals_key: tuple[str, int] = ("", 0)
     approvals_at: int = 0
     judged: bool = False
@@ -79,8 +84,10 @@ class _Pass:
     states: Counter[str] = field(default_factory=Counter)
     steps: Steps = field(default_factory=Steps)
     tickets: Tickets = field(default_factory=Tickets)
+    belief: Belief = field(default_factory=Belief)
     stop: str = ""
     lost: int = 0
+    requests: set[str] = field(default_factory=set)  # that had moves to come in this pass
     on_look: Callable[[ClusterSnapshot], None] | None = None
 
 
@@ -176,8 +183,10 @@ def opens_soon(run: _Pass, within: int) -> int:
 
 def _begin(shell: Shell, *, ends_at: int, start: bool) -> _Pass:
     journal = Journal(shell.ledger_store, shell.clock)
+    anchor = read_anchor(shell)
     ledger = journal.read()
     head = base_head(shell)
+    shell.onlooker.begins("reading the forge and the cluster")
     if start:
         check_history(shell, ledger, head)
     base = shell.read_base(head)
@@ -187,6 +196,7 @@ def _begin(shell: Shell, *, ends_at: int, start: bool) -> _Pass:
         base=base,
         approvals=Approvals(approved=(), refused=()),
         ends_at=ends_at,
+        older=anchor.stop(ledger),
     )
     _refresh_approvals(run, ledger)
     return run
@@ -200,19 +210,22 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
         if start:
             check_history(shell, ledger, head)
         run.base = shell.read_base(head)
-    newer = not_understood(ledger, shell.cluster_name)
-    if newer:
-        run.stop = newer
+    run.stop = not_understood(ledger, shell.cluster_name) or run.older
+    if run.stop:
         return _Next.NOTHING
     _refresh_approvals(run, ledger)
     run.stop = stop_reason(run, start=start)
     view = _view(run)
     if shell.interrupted():
         return _Next.NOTHING
+    doubt = run.belief.doubt(view.problem.snapshot, view.now)
+    if doubt:
+        shell.say(f"looks again: {doubt}")
+        return _Next.LOOK_SOON
     steps = next_steps(view)
     if steps.effects and run.journal.wait_for_turn():
         return _Next.LOOK_AT_ONCE  # the look is too old to act on
-    if not _nobody_sends(run, steps):
+    if not (_nobody_sends(run, steps) and confirmed(shell.cluster, view, steps)):
         return _Next.LOOK_SOON
     began, steps = shell.timer(), stamped(steps, shell.clock.now())
     try:
@@ -224,10 +237,12 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
         return _Next.LOOK_AT_ONCE
     run.steps = steps
     run.tickets.hold(shell, steps.effects, began=began)
+    run.anchored = run.anchored and (not steps.events or set_anchor(shell, run.journal.ledger))
     run.judged = run.judged or all(is_final(item) for item in view.migrations)
     moves = (event for event in steps.events if isinstance(event, MoveEvent))
     run.states.update(str(event.state) for event in moves if event.state in FINAL_STATES)
     tell_moves(shell, steps.events)
+    show_how_far(shell, run.journal.seen, run.approvals.approved, run.requests)
     acted = _act(run, view, steps, began=began)
     moving = acted and any(isinstance(effect, _MOVING) for effect in steps.effects)
     if moving or steps.in_flight or any(item.retry for item in steps.waiting):

@@ -14,10 +14,11 @@ from gitbot.workflows.ask.doctor import (
     repository_checks,
     rights_checks,
 )
-from gitbot.workflows.ask.history import Query, history
+from gitbot.workflows.ask.history import Query, history, of_labels, unknown_names
 from gitbot.workflows.ask.known import known_requests
 from gitbot.workflows.ask.listing import Listing, listing, name_of_row
 from gitbot.workflows.ask.maintenance import NodeStatus
+from gitbot.workflows.ask.narrow import status_in
 from gitbot.workflows.ask.openings import NextOpening
 from gitbot.workflows.ask.page import status_document
 from gitbot.workflows.ask.places import Row
@@ -37,9 +38,12 @@ __all__ = [
     "known_requests",
     "listing",
     "name_of_row",
+    "of_labels",
     "repository_checks",
     "rights_checks",
     "status",
     "status_document",
+    "status_in",
+    "unknown_names",
     "write_dashboard",
 ]

@@ -17,6 +17,7 @@ from gitbot.execution.values import Waiting
 from gitbot.model.events import ForeignMove, NodeState
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger
+from gitbot.model.request_id import RequestId
 from gitbot.model.words import first_of
 from gitbot.ports.forge import PullRequest
 from gitbot.reports import Section, fit, inert
@@ -35,7 +36,7 @@ class DashboardFacts:
     cluster: str
     now: int
     stop: str
-    records: Mapping[str, RequestRecord]
+    records: Mapping[RequestId, RequestRecord]
     nodes: NodesByOccurrence
     waiting: tuple[Waiting, ...]
     refused: tuple[NotApproved, ...]
@@ -132,19 +133,19 @@ def _running(record: RequestRecord) -> str:
     return f"{inert.code(record.id)}: {share}; {first_of(targets, 5)}"
 
 
-def _opens(record: RequestRecord, waits: Mapping[tuple[str, int], Waiting]) -> int:
+def _opens(record: RequestRecord, waits: Mapping[tuple[RequestId, int], Waiting]) -> int:
     found = (waits.get((record.id, number)) for number in record.moves)
     return min((item.until for item in found if item and item.until), default=0)
 
 
-def _timed(record: RequestRecord, waits: Mapping[tuple[str, int], Waiting]) -> str:
+def _timed(record: RequestRecord, waits: Mapping[tuple[RequestId, int], Waiting]) -> str:
     opens = format_instant(_opens(record, waits))
     left = sum(not move.final for move in record.moves.values())
     return f"{inert.code(record.id)}: {left} {'move' if left == 1 else 'moves'}, opens {opens}"
 
 
 def _held(
-    facts: DashboardFacts, record: RequestRecord, waits: Mapping[tuple[str, int], Waiting]
+    facts: DashboardFacts, record: RequestRecord, waits: Mapping[tuple[RequestId, int], Waiting]
 ) -> str:
     found = (waits.get((record.id, number)) for number in sorted(record.moves))
     reasons = dict.fromkeys(item.reason for item in found if item)

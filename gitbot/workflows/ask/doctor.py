@@ -17,6 +17,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.diagnosis import Check, Outcome, asked, failed, passed, warned
 from gitbot.model.events import MoveEvent
 from gitbot.model.instants import format_instant
+from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.problem import PlacementProblem
 from gitbot.settings import Settings
 from gitbot.workflows.ask.maintenance import cordon_of, nodes_of
@@ -65,13 +66,14 @@ def _base(shell: Shell) -> Iterable[Check]:
     else:
         yield passed(name, f"{shell.base_branch} is at {base.commit[:12]} and valid")
     if base.settings.mode_is_missing:
-        fix = "write mode: Enforce in .gitbot.yaml to have approved moves carried out, else Observe"
+        write = f"write mode: Enforce in {CONFIGURATION_FILE}"
+        fix = f"{write} to have approved moves carried out, else Observe"
         words = (
             "no mode is written, and the default is Observe: plans and comments, applies nothing"
         )
         yield warned("configuration/mode", words, fix)
     elif not base.settings.applies:
-        fix = "write mode: Enforce in .gitbot.yaml when you trust what the comments show"
+        fix = f"write mode: Enforce in {CONFIGURATION_FILE} when you trust what the comments show"
         yield warned("configuration/mode", "mode Observe: plans and comments, applies nothing", fix)
     else:
         yield passed("configuration/mode", "mode Enforce: what is approved is carried out")
@@ -86,7 +88,9 @@ def _ledger(shell: Shell) -> Iterable[Check]:
     if enforces and not any(
         isinstance(event, MoveEvent) for event in ledger.requests(shell.cluster_name)
     ):
-        fix = "write mode: Observe in .gitbot.yaml for the first days: plans without effect"
+        fix = (
+            f"write mode: Observe in {CONFIGURATION_FILE} for the first days: plans without effect"
+        )
         yield warned("configuration/first-days", "nothing was moved yet, and mode is Enforce", fix)
     reason = stop_flag(ledger, shell.cluster_name)
     if reason:
@@ -260,7 +264,8 @@ def _limits(settings: Settings, cluster: str, own: tuple[int, int]) -> Check:
     if wanted.parallel > own[0] or wanted.per_source_node > own[1]:
         message = f"{words}; the configuration asks for {wanted.parallel} and "
         message += f"{wanted.per_source_node}: the lower ones count"
-        fix = "lower limits in .gitbot.yaml, or raise spec.configuration.migrations of KubeVirt"
+        ours, theirs = CONFIGURATION_FILE, "spec.configuration.migrations of KubeVirt"
+        fix = f"lower limits in {ours}, or raise {theirs}"
         return warned(name, message, fix)
     return passed(name, words)
 

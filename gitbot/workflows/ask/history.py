@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import labels_of, name_of
+from gitbot.kubernetes.selectors import LabelMatcher
+from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import LedgerEvent, NodeChanged, RequestEvent, UnknownEvent
 from gitbot.model.instants import FOREVER
 from gitbot.model.ledger import Ledger
@@ -33,13 +38,35 @@ def history(ledger: Ledger, cluster: str, query: Query) -> tuple[LedgerEvent, ..
     )
 
 
+def unknown_names(ledger: Ledger, cluster: str, query: Query) -> Iterator[tuple[str, list[str]]]:
+    """VM and node of the query that no line names, each with the names that lines have."""
+    vms: set[str] = set()
+    nodes: set[str] = set()
+    for event in ledger.events:
+        if event.cluster in ("", cluster):
+            line = line_value(event)
+            if vm := line.get("vm", ""):
+                vms |= {vm, NamespacedName.parse(vm).name}
+            nodes |= _places(event, line)
+    for word, known in ((query.vm, vms), (query.node, nodes)):
+        if word and word not in known:
+            yield word, sorted(name for name in known if ("/" in name) == ("/" in word))
+
+
+def of_labels(
+    events: Iterable[LedgerEvent], snapshot: ClusterSnapshot, labels: LabelMatcher
+) -> tuple[LedgerEvent, ...]:
+    """The events of VMs whose VMIs have these labels now."""
+    machines = snapshot.of("VirtualMachineInstance")
+    chosen = {str(name_of(vmi)) for vmi in machines if labels.matches(labels_of(vmi))}
+    return tuple(event for event in events if line_value(event).get("vm") in chosen)
+
+
 def _matches(event: LedgerEvent, query: Query) -> bool:
     line = line_value(event)
     vm = line.get("vm", "")
     people = {line.get("author"), line.get("merger"), *line.get("approvers", ())}
-    places = {line.get("from"), line.get("to"), line.get("landed")}
-    if isinstance(event, NodeChanged):
-        places.add(event.facts.node)
+    places = _places(event, line)
     moved = bool(vm) and isinstance(event, RequestEvent)
     return (
         query.since <= event.time < query.until
@@ -50,3 +77,11 @@ def _matches(event: LedgerEvent, query: Query) -> bool:
         and (not query.by or query.by in people)
         and query.reason.lower() in f"{line.get('reason', '')} {line.get('note', '')}".lower()
     )
+
+
+def _places(event: LedgerEvent, line: Mapping[str, Any]) -> set[str]:
+    """The nodes that a line names."""
+    places = {line.get("from"), line.get("to"), line.get("landed")}
+    if isinstance(event, NodeChanged):
+        places.add(event.facts.node)
+    return {place for place in places if place}

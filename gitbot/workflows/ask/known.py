@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from gitbot.execution.state import occurrences_of
 from gitbot.model.ledger import Ledger
-from gitbot.model.request_id import MigrationRequestId
+from gitbot.model.request_id import MigrationRequestId, RequestId
 from gitbot.workflows.approvals import read_approvals
 from gitbot.workflows.look import readable_base
 from gitbot.workflows.shell import Shell
 
 
-def known_requests(shell: Shell, ledger: Ledger) -> frozenset[str]:
+def known_requests(shell: Shell, ledger: Ledger) -> frozenset[RequestId]:
     """The ids that a status may show beside those of the ledger. Reads no cluster."""
     base = readable_base(shell).engine
-    approved = {item.id for item in read_approvals(shell, base, ledger).approved}
-    written = {
-        str(MigrationRequestId(namespace=intent.ref.namespace, name=intent.ref.name))
-        for intent, _ in base.intents.migration_requests
-    }
+    approved: set[RequestId] = {item.id for item in read_approvals(shell, base, ledger).approved}
+    written = {MigrationRequestId.of(intent.ref) for intent, _ in base.intents.migration_requests}
     now = shell.clock.now()
     openings = {
         opening.drain

@@ -9,8 +9,9 @@ from functools import cache
 from gitbot.execution.requests import RequestRecord, fold_requests
 from gitbot.intents import Intent, MigrationRequestSpec
 from gitbot.intents.compile import allowed_for, request_id
+from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.model.instants import FOREVER, Interval
-from gitbot.model.request_id import MigrationRequestId, parse_request_id
+from gitbot.model.request_id import MigrationRequestId, RequestId
 from gitbot.workflows.ask.openings import NextOpening
 from gitbot.workflows.ask.places import Row, nodes_in, vms_in
 from gitbot.workflows.ask.status import StatusResult, look_at_all
@@ -88,8 +89,7 @@ class _RowSources:
         yield from declared.values()
         for name, record in self._records.items():
             if name not in declared:
-                known = parse_request_id(name)
-                namespace = getattr(known, "namespace", "")
+                namespace = getattr(name, "namespace", "")
                 yield Row(
                     kind="Request",
                     namespace=namespace,
@@ -100,6 +100,8 @@ class _RowSources:
                 )
 
     def moves(self) -> Iterator[Row]:
+        machines = self._seen.problem.snapshot.of("VirtualMachineInstance")
+        labels = {name_of(vmi): labels_of(vmi) for vmi in machines}
         for item in self._page.requests:
             for move in item.moves:
                 record = move.record
@@ -111,6 +113,7 @@ class _RowSources:
                     health=move.waits or record.reason,
                     since=record.changed_at,
                     where=f"{record.vm.name}: {record.source} -> {record.landed or record.to}",
+                    labels=labels.get(record.vm, {}),
                 )
 
     def _request(self, intent: Intent) -> Row:
@@ -129,7 +132,7 @@ class _RowSources:
         over = record is not None and record.finished
         return self._row(intent, state, health, opens=None if over else opens)
 
-    def _unplanned(self, request: str) -> tuple[str, str]:
+    def _unplanned(self, request: RequestId) -> tuple[str, str]:
         if any(item.request == request for item in self._page.not_applied):
             return "approved", "no pass has taken it up"
         for item in self._page.not_planned:

@@ -13,7 +13,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
 from gitbot.model.events import NodeChanged, NodeState
 from gitbot.model.ledger import Ledger
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.request_id import OccurrenceId, RequestId
 from gitbot.workflows.look import Look
 from gitbot.workflows.propose import Away
 
@@ -42,7 +42,7 @@ def nodes_of(ledger: Ledger, cluster: str) -> NodesByOccurrence:
 
 
 def maintenance(
-    seen: Look, records: Mapping[str, RequestRecord], away: tuple[Away, ...], *, apply: str
+    seen: Look, records: Mapping[RequestId, RequestRecord], away: tuple[Away, ...], *, apply: str
 ) -> Mapping[OccurrenceId, tuple[NodeStatus, ...]]:
     """Occurrences with a node that is not back, or whose VMs are due home.
 
@@ -148,7 +148,7 @@ def _draining(
 def _unplanned(
     seen: Look,
     facts: ClusterFacts,
-    records: Mapping[str, RequestRecord],
+    records: Mapping[RequestId, RequestRecord],
     occurrence: OccurrenceId,
     nodes: tuple[NodeRecord, ...],
 ) -> dict[str, tuple[NamespacedName, ...]]:

@@ -11,12 +11,15 @@ from gitbot.execution.values import Approved
 from gitbot.intents import FreezeWindowSpec, Intent, ScheduleSpec, freeze_times
 from gitbot.intents.compile import HORIZON, Opening
 from gitbot.model.instants import Interval
+from gitbot.model.request_id import RequestId
 from gitbot.workflows.engine import Engine
+
+CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextOpening:
-    """One window or freeze. `request` is the drain of the occurrence, "" if it drains nothing.
+    """One window or freeze. `request` is the drain of the occurrence, None if it drains nothing.
 
     `words` say when, in local time; `state` is that of the drain, "" if it has none yet.
     """
@@ -24,14 +27,14 @@ class NextOpening:
     intent: Intent
     open: Interval
     words: str
-    request: str = ""
+    request: RequestId | None = None
     state: str = ""
     next_command: str = ""
 
 
 def next_openings(
     base: Engine,
-    records: Mapping[str, RequestRecord],
+    records: Mapping[RequestId, RequestRecord],
     approved: tuple[Approved, ...],
     *,
     now: int,
@@ -42,10 +45,13 @@ def next_openings(
 
 
 def _windows(
-    base: Engine, records: Mapping[str, RequestRecord], approved: tuple[Approved, ...], now: int
+    base: Engine,
+    records: Mapping[RequestId, RequestRecord],
+    approved: tuple[Approved, ...],
+    now: int,
 ) -> Iterator[NextOpening]:
     for intent, spec in base.intents.maintenance_windows:
-        opening = base.opening(intent, now=now) if spec.schedule is not None else None
+        opening = _opening(base, records, intent, now) if spec.schedule is not None else None
         if opening is None or spec.schedule is None:
             continue
         drains = spec.nodes is not None
@@ -53,10 +59,21 @@ def _windows(
             intent=intent,
             open=opening.open,
             words=words_of(spec.schedule, opening.open, zone=base.revision.zone, now=now),
-            request=opening.drain if drains else "",
+            request=opening.drain if drains else None,
             state=drain_state(records, approved, opening.drain) if drains else "",
             next_command=_next(base, records, approved, opening, now=now) if drains else "",
         )
+
+
+def _opening(
+    base: Engine, records: Mapping[RequestId, RequestRecord], intent: Intent, now: int
+) -> Opening | None:
+    """The one that is open or comes next and whose drain nobody cancelled."""
+    opening = base.opening(intent, now=now)
+    while opening is not None and drain_state(records, (), opening.drain) == CANCELLED:
+        after = base.opening(intent, now=opening.open.end)
+        opening = after if after is not None and after.open > opening.open else None
+    return opening
 
 
 def _freezes(base: Engine, now: int) -> Iterator[NextOpening]:
@@ -90,17 +107,17 @@ def words_of(schedule: ScheduleSpec, interval: Interval, *, zone: str | None, no
 
 
 def drain_state(
-    records: Mapping[str, RequestRecord], approved: tuple[Approved, ...], request: str
+    records: Mapping[RequestId, RequestRecord], approved: tuple[Approved, ...], request: RequestId
 ) -> str:
     record = records.get(request)
     if record is not None:
-        return "cancelled" if record.cancelled else str(record.state)
+        return CANCELLED if record.cancelled else str(record.state)
     return "approved" if any(item.id == request for item in approved) else ""
 
 
 def _next(
     base: Engine,
-    records: Mapping[str, RequestRecord],
+    records: Mapping[RequestId, RequestRecord],
     approved: tuple[Approved, ...],
     opening: Opening,
     *,

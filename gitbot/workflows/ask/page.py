@@ -86,7 +86,7 @@ def _opening(item: NextOpening) -> Mapping[str, Any]:
         "starts": item.open.start,
         "ends": item.open.end,
         "local": item.words,
-        "request": item.request,
+        "request": item.request or "",
         "state": item.state,
         "next": item.next_command,
     }

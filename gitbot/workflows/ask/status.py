@@ -15,6 +15,7 @@ from gitbot.model.request_id import (
     DrainId,
     MigrationRequestId,
     OccurrenceId,
+    RequestId,
     ReturnId,
     parse_request_id,
 )
@@ -81,7 +82,7 @@ class NotApplied:
     """An approved request that the ledger does not have yet. Pull request 0: approved by policy."""
 
     pull_request: int
-    request: str
+    request: RequestId
     next_command: str
 
 
@@ -207,10 +208,11 @@ def _opening(
 
 
 def _only(
-    whole: StatusResult, request: str, records: Mapping[str, RequestRecord], seen: Look
+    whole: StatusResult, request: str, records: Mapping[RequestId, RequestRecord], seen: Look
 ) -> StatusResult:
     """That request alone: its moves, its nodes and VMs, and what keeps it from starting."""
-    record = records.get(request)
+    known = parse_request_id(request)
+    record = records.get(known) if known is not None else None
     one = replace(
         whole,
         requests=(_request(seen, record),) if record is not None else (),
@@ -228,7 +230,8 @@ def _only(
         pulls=tuple(
             pull
             for pull in whole.pulls
-            if pull.branch == concern_branch(whole.cluster, _concern(request))
+            if pull.branch
+            == concern_branch(whole.cluster, _concern(known) if known is not None else "")
         ),
         people=(),
         refused=(),
@@ -239,16 +242,16 @@ def _only(
         (one.requests, one.nodes, one.openings, one.pulls, one.not_applied, one.not_planned)
     ):
         near = nearest(request, list(records))
-        known = f"did you mean {near}?" if near else f"known: {', '.join(records) or 'none'}"
-        raise UsageError(f"the ledger knows no request {request}; {known}")
+        hint = f"did you mean {near}?" if near else f"known: {', '.join(records) or 'none'}"
+        raise UsageError(f"the ledger knows no request {request}; {hint}")
     return one
 
 
-def _concern(request: str) -> str:
+def _concern(request: RequestId) -> str:
     """The concern whose pull request is about a request alone; "" if there is no such."""
-    match parse_request_id(request):
-        case MigrationRequestId() as known:
-            return concern_name("request", f"{known.namespace.replace('-', '--')}-{known.name}")
+    match request:
+        case MigrationRequestId():
+            return concern_name("request", f"{request.namespace.replace('-', '--')}-{request.name}")
         case DrainId(occurrence=occurrence):
             return concern_name("drain", occurrence.window, occurrence.id)
         case ReturnId(occurrence=occurrence):

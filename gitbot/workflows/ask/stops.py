@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from gitbot.execution.state import ledger_stop, not_understood
 from gitbot.model.events import StopSet
+from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.workflows.look import Look
 from gitbot.workflows.stops import UNREADABLE, observes
 
 RESUME = "gitbot resume --by NAME"
 LOOK_AT_BASE = "git pull && gitbot lint"
-ENFORCE = "mode: Enforce in .gitbot.yaml"
+ENFORCE = f"set mode: Enforce in {CONFIGURATION_FILE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from gitbot.errors import ConflictError, RepositoryError
 from gitbot.execution.requests import fold_requests
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import API_VERSION
-from gitbot.model.request_id import DrainId, MigrationRequestId, parse_request_id
+from gitbot.model.request_id import DrainId, MigrationRequestId
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.check import CheckResult, check_texts
 from gitbot.workflows.revision import INTENTS, Texts, texts_at
@@ -63,9 +63,9 @@ def with_free_name(shell: Shell, new: NewIntent) -> NewIntent:
     intents = shell.read_base(base).intents.intents
     taken = {item.ref.name for item in intents if item.ref.namespace == new.namespace}
     for request in fold_requests(shell.ledger_store.read(), shell.cluster_name):
-        match parse_request_id(request):
-            case MigrationRequestId() as known if known.namespace == new.namespace:
-                taken.add(known.name)
+        match request:
+            case MigrationRequestId() if request.namespace == new.namespace:
+                taken.add(request.name)
             case DrainId(occurrence=occurrence) if not new.namespace:
                 taken.add(occurrence.window)
     branches = {pull.branch for pull in shell.forge.list_pulls(state=PullState.OPEN)}

@@ -27,7 +27,7 @@ from gitbot.workflows.judged_plan import judge_plan
 from gitbot.workflows.past import reserved
 from gitbot.workflows.revision import Revision
 
-_ASKED = str(MigrationRequestId(namespace="gitbot", name="explain"))
+_ASKED = MigrationRequestId(namespace="gitbot", name="explain")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +198,7 @@ def _goal_of(
             request = f"{by_id.namespace}/{by_id.name}"
         _must_exist("request", request, known)
         named = NamespacedName.parse(request)
-        wanted = str(MigrationRequestId(namespace=named.namespace, name=named.name))
+        wanted = MigrationRequestId(namespace=named.namespace, name=named.name)
         return compile_requests(
             intents, evidence.snapshot, now=now, zone=zone, past=evidence.past, only=(wanted,)
         )

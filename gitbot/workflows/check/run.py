@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from gitbot.calendar import changed_openings
+from gitbot.calendar import Appointment, changed_openings
 from gitbot.constraints.instances import Instances
 from gitbot.errors import Interrupted
-from gitbot.intents import IntentSet, stops, without_finished
+from gitbot.intents import IntentSet, stops, without_clockless, without_finished
 from gitbot.intents.agenda import Agenda
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
@@ -20,7 +20,7 @@ from gitbot.model.plan import Hold, PlacementPlan
 from gitbot.model.problem import PlacementProblem
 from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.planner import make_plan
-from gitbot.reports import Diff, Preview
+from gitbot.reports import Diff, Preview, YearAhead
 from gitbot.settings import Settings
 from gitbot.workflows.check.scope import (
     ClusterScope,
@@ -30,6 +30,7 @@ from gitbot.workflows.check.scope import (
     softened,
     whole_tree,
 )
+from gitbot.workflows.check.windows import window_findings
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.judged_plan import JudgedPlan, hold_findings, judge_plan
 from gitbot.workflows.revision import Revision, manifest_folders
@@ -114,7 +115,7 @@ def check(
         plan,
         pull_request=pull_request,
         clock=evidence.clock,
-        findings=(*known, *work.findings, *softened(found, scope), *more),
+        findings=(*without_clockless(known), *work.findings, *softened(found, scope), *more),
         previews=previews,
     )
     return CheckResult(
@@ -130,19 +131,28 @@ def check(
 def _with_openings(
     made: JudgedPlan, revision: Revision, before: IntentSet | None, now: int
 ) -> JudgedPlan:
-    """With what a change does to the openings of the year ahead."""
-    if before is None:
-        return made
-    sets = (before, revision.intents)
-    specs = [[i.spec_digest for i in each.intents if i.ref.kind in _WINDOWS] for each in sets]
-    if specs[0] == specs[1]:
-        return made
-    old, new = (
-        Agenda(intents=each, zone=revision.zone).events(after=now, before=now + _YEAR)
-        for each in sets
+    """With the openings of the year ahead, and what a change does to them."""
+    new = _openings(revision.intents, revision, now)
+    old = new
+    if before is not None and _windows_of(before) != _windows_of(revision.intents):
+        old = _openings(before, revision, now)
+    year = YearAhead(
+        start=now,
+        end=now + _YEAR,
+        zone=revision.zone or "UTC",
+        after=new,
+        before=None if old is new else old,
     )
-    openings = changed_openings(old, new, now=now)
-    return replace(made, diff=replace(made.diff, openings=openings))
+    openings = () if old is new else changed_openings(old, new, now=now)
+    return replace(made, diff=replace(made.diff, openings=openings, year=year))
+
+
+def _openings(intents: IntentSet, revision: Revision, now: int) -> tuple[Appointment, ...]:
+    return Agenda(intents=intents, zone=revision.zone).events(after=now, before=now + _YEAR)
+
+
+def _windows_of(intents: IntentSet) -> list[str]:
+    return [each.spec_digest for each in intents.intents if each.ref.kind in _WINDOWS]
 
 
 _WINDOWS = ("FreezeWindow", "MaintenanceWindow")
@@ -159,6 +169,7 @@ def _plan(
     plan = make_plan(problem, onlooker=onlooker)
     previewed = () if onlooker.stopped() else work.previewed
     previews, found = scope.previews(previewed, plan, onlooker)
+    found = (*found, *window_findings(scope, problem, plan))
     return plan, previews, (*found, *((_NOT_FINAL,) if onlooker.stopped() else ()))
 
 

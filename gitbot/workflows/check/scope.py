@@ -28,6 +28,7 @@ from gitbot.planner import make_plan
 from gitbot.reports import Preview
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.judged_plan import hold_findings
+from gitbot.workflows.outlook import outlook_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,9 @@ class ClusterScope:
         found: list[Finding] = []
         for goal in goals:
             problem, _ = after.problem((goal,))
-            preview = Preview(title=_title(goal), plan=make_plan(problem, onlooker=onlooker))
+            led = make_plan(problem, onlooker=onlooker)
+            outlook = outlook_of(self.intents, problem, led, zone=self.zone)
+            preview = Preview(title=_title(goal), plan=led, outlook=outlook)
             made.append(preview)
             if self.before is not None:
                 found += _preview_findings(preview, goal)

@@ -9,7 +9,12 @@ that a maintenance moved away; neither writes.
 from __future__ import annotations
 
 from gitbot.workflows.propose.away import Away, away_from_home
-from gitbot.workflows.propose.concerns import ConcernSources, breaches_of, concern_name
+from gitbot.workflows.propose.concerns import (
+    ConcernSources,
+    breaches_of,
+    concern_name,
+    heal_concern,
+)
 from gitbot.workflows.propose.run import (
     ConcernReport,
     NotPlanned,
@@ -27,6 +32,7 @@ __all__ = [
     "away_from_home",
     "breaches_of",
     "concern_name",
+    "heal_concern",
     "not_planned",
     "propose",
 ]

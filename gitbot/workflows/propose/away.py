@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitbot.execution.requests import MoveRecord, RequestRecord, fold_requests
 from gitbot.execution.state import (
@@ -16,11 +16,19 @@ from gitbot.execution.state import (
 )
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.events import MoveState, NodeState
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.problem import Request, ReturnHome
+from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.planner import make_plan
 from gitbot.ports.forge import PullRequest
 from gitbot.workflows.approvals import concern_branch
 from gitbot.workflows.look import Look
-from gitbot.workflows.propose.concerns import ConcernSources, concern_name, homes_due, stay_away
+from gitbot.workflows.propose.concerns import (
+    ConcernSources,
+    concern_name,
+    home_terms,
+    homes_due,
+    stay_away,
+)
 
 _LISTED = 7 * 86_400  # seconds for which a VM that stays elsewhere for good remains on the list
 
@@ -59,7 +67,7 @@ def away_from_home(seen: Look, pulls: tuple[PullRequest, ...]) -> tuple[Away, ..
 def _of(
     seen: Look,
     sources: ConcernSources,
-    records: dict[str, RequestRecord],
+    records: dict[RequestId, RequestRecord],
     occurrence: OccurrenceId,
     pulls: tuple[PullRequest, ...],
 ) -> dict[NamespacedName, Away]:
@@ -71,6 +79,7 @@ def _of(
     staying = {} if seen.unread else stay_away(sources, occurrence)
     never = _never(seen, sources, occurrence)
     number = _proposal(sources.cluster, occurrence, pulls)
+    full = {} if never or number else _refused(sources, occurrence, due)
     record = records.get(occurrence.homecoming)
     away: dict[NamespacedName, Away] = {}
     for vm, here in _places(seen, sources, records, occurrence, homes).items():
@@ -80,7 +89,7 @@ def _of(
         gone = node.state in (NodeState.RETURNED, NodeState.CLOSED) and (vm in staying or never)
         if _came_home(last) or (gone and seen.now - node.since > _LISTED):
             continue
-        reason = staying.get(vm) or _returning(last)
+        reason = staying.get(vm) or _returning(last) or full.get(vm, "")
         if not reason:
             closed = _was_closed(seen, sources, occurrence)
             reason = _not_back(node, never=never, closed=closed, due=vm in due)
@@ -91,16 +100,37 @@ def _of(
             node=here,
             occurrence=occurrence,
             reason=f"its return is proposed in pull request {proposed}" if proposed else reason,
-            due=vm in due and not never,
+            due=vm in due and not never and vm not in full,
             pull_request=proposed,
         )
     return away
 
 
+def _refused(
+    sources: ConcernSources, occurrence: OccurrenceId, due: Mapping[NamespacedName, str]
+) -> dict[NamespacedName, str]:
+    """VMs that a plan of the return would hold, each with the reason: their homes are full."""
+    if not due:
+        return {}
+    ref, _ = home_terms(sources, occurrence)
+    goal = ReturnHome(request=Request(id=occurrence.homecoming, intent=ref), homes=due)
+    plan = make_plan(replace(sources.problem, goals=(goal,)))
+    return {
+        hold.vm.namespaced_name: _refusal(due[hold.vm.namespaced_name], hold.reason)
+        for hold in plan.holds
+        if hold.vm.namespaced_name in due
+    }
+
+
+def _refusal(home: str, reason: str) -> str:
+    words = f"{home} does not take it: "
+    return f"{words}{reason.removeprefix(words)}"
+
+
 def _places(
     seen: Look,
     sources: ConcernSources,
-    records: dict[str, RequestRecord],
+    records: dict[RequestId, RequestRecord],
     occurrence: OccurrenceId,
     homes: Mapping[NamespacedName, str],
 ) -> dict[NamespacedName, str]:

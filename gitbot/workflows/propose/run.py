@@ -12,7 +12,7 @@ from gitbot.intents.compile import request_id
 from gitbot.model.canonical import digest
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import ConcernState
-from gitbot.model.request_id import DrainId, MigrationRequestId, ledger_id, parse_request_id
+from gitbot.model.request_id import DrainId, MigrationRequestId, RequestId, parse_request_id
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approvals import concern_branch
 from gitbot.workflows.journal import Journal
@@ -183,15 +183,16 @@ def finished_files(sources: ConcernSources) -> tuple[str, ...]:
     return tuple(sorted(file for file, over in done.items() if over and file))
 
 
-def _is_over(intent: Intent, records: Mapping[str, RequestRecord], now: int) -> bool:
+def _is_over(intent: Intent, records: Mapping[RequestId, RequestRecord], now: int) -> bool:
     spec = intent.spec
     if isinstance(spec, MigrationRequestSpec):
-        name = request_id(intent)
+        name: RequestId | None = request_id(intent)
     elif isinstance(spec, PlacementProposalSpec):
-        name = ledger_id(spec.request, spec.digest)
+        planned = parse_request_id(spec.request)
+        name = planned.approved(spec.digest) if planned is not None else None
     else:
         return False
-    record = records.get(name)
+    record = records.get(name) if name is not None else None
     if record is None or not record.finished:
         return False
     return now - (record.changed_at or now) >= WEEK
@@ -259,7 +260,7 @@ def _refusal(run: Run, concern: Concern, judged: JudgedPlan) -> str:
 class NotPlanned:
     """A request on the base branch without an approved plan, and why."""
 
-    request: str
+    request: RequestId
     reason: str
     next_command: str = ""
 
@@ -294,11 +295,11 @@ def not_planned(shell: Shell, seen: Look, pulls: tuple[PullRequest, ...]) -> tup
     return tuple(sorted(found, key=lambda item: item.request))
 
 
-def _explain(request: str) -> str:
+def _explain(request: RequestId) -> str:
     """The command that shows why a request or drain cannot be planned."""
-    match parse_request_id(request):
-        case MigrationRequestId() as known:
-            return f"gitbot explain --request {known.namespace}/{known.name}"
+    match request:
+        case MigrationRequestId():
+            return f"gitbot explain --request {request.namespace}/{request.name}"
         case DrainId(occurrence=occurrence):
             return f"gitbot explain --window {occurrence.window}"
         case _:

@@ -45,7 +45,7 @@ def kubevirt(running_kubevirt: KubeVirt) -> KubeVirt:
 
 
 @pytest.fixture(scope="session")
-def gitbot_kubeconfig(
+def gitbot_account(
     plane: ControlPlane, admin: Connection, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
     """A kubeconfig of gitbot's service account, with exactly the rights of `deploy/rbac`.
@@ -63,6 +63,13 @@ def gitbot_kubeconfig(
 
 
 @pytest.fixture
+def gitbot_kubeconfig(gitbot_account: Path, admin: Connection) -> Path:
+    """The session's kubeconfig, for a new repository: the cluster remembers no ledger yet."""
+    admin.answer("DELETE", "/api/v1/namespaces/gitbot/configmaps/gitbot-ledger")
+    return gitbot_account
+
+
+@pytest.fixture
 def plane_kubectl(plane: ControlPlane, tmp_path: Path) -> Kubectl:
     """The real kubectl, as an administrator of the control plane."""
     from tests.contracts.kubernetes_api.conftest import Kubectl  # noqa: PLC0415
@@ -76,7 +83,6 @@ def plane_kubectl(plane: ControlPlane, tmp_path: Path) -> Kubectl:
 @pytest.fixture
 def vms(admin: Connection, kubelets: Kubelets, namespace: str, kubevirt: KubeVirt) -> Vms:
     """VMs of a fresh namespace, with the nodes w1 and w2 in zone a and w3 in zone b."""
-    del kubevirt
     from gitbot.simulation.building import ZONE, node  # noqa: PLC0415
     from tests.controlplane.vms import Vms  # noqa: PLC0415
 

@@ -10,9 +10,7 @@ import base64
 import json
 import ssl
 import tempfile
-import threading
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -29,12 +27,12 @@ from gitbot.simulation.store import controller_of
 from tests.controlplane.certificates import Authority
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.policies import ACCOUNTS, FOREIGN
+from tests.doubles.listener import Listener, RequestHandler
 from tests.virt_api.instances import admit_instance
 
 APISERVER = ACCOUNTS[0]
 _DENIED = " denied the request: "
 _REGISTRATION = "admissionregistration.k8s.io/v1"
-_POLL = 0.05
 
 
 class Webhook:
@@ -43,19 +41,16 @@ class Webhook:
     def __init__(self, connection: Connection) -> None:
         self._judge = _Judge(connection.acting_as(APISERVER))
         self._authority = Authority()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _Server(_Handler, "virt-api")
         self._server.answer = self._judge.review
         self._server.socket = _tls(self._authority).wrap_socket(
             self._server.socket, server_side=True, do_handshake_on_connect=False
-        )
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(_POLL,), name="virt-api", daemon=True
         )
 
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"https://127.0.0.1:{self._server.server_address[1]}"
+        return f"https://{self._server.address}"
 
     def configurations(self) -> tuple[dict[str, Any], ...]:
         """The two webhook configurations."""
@@ -89,13 +84,11 @@ class Webhook:
 
     def start(self) -> None:
         """Serve in a thread."""
-        self._thread.start()
+        self._server.start()
 
     def stop(self) -> None:
         """End it."""
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._server.stop()
 
     def __enter__(self) -> Self:
         self.start()
@@ -269,25 +262,18 @@ def _patched(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     return {"patchType": "JSONPatch", "patch": patch}
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(Listener):
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
     answer: Callable[[Mapping[str, Any]], dict[str, Any]]
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """An API server that went away while it waited."""
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(RequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
     server: _Server
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """Stay quiet."""
-
-    def do_POST(self) -> None:
+    def serve(self) -> None:
         """Answer an AdmissionReview."""
         review = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
         request = review["request"]

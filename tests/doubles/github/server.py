@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import ssl
-import sys
 import threading
 from base64 import b64decode
 from dataclasses import replace
-from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.doubles.github import smart_http
@@ -19,6 +16,7 @@ from tests.doubles.github.calls import Answer, Request
 from tests.doubles.github.links import Links
 from tests.doubles.github.problems import Problem
 from tests.doubles.github.service import Dropped, GitHub
+from tests.doubles.listener import Listener, RequestHandler
 
 ENTERPRISE = "/api/v3"  # where GitHub Enterprise Server has its API
 
@@ -32,7 +30,7 @@ class Server:
     def __init__(self, github: GitHub, *, port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         self.github = github
         self.lock = threading.RLock()
-        self._listener = _Listener(("127.0.0.1", port), _Connection)
+        self._listener = _Listener(_Connection, "github", port=port, now=github.clock.now)
         self._listener.owner = self
         self._scheme = "http"
         if tls is not None:
@@ -42,18 +40,12 @@ class Server:
                 server_side=True,
                 do_handshake_on_connect=False,  # in the connection's own thread
             )
-        self._thread = threading.Thread(
-            target=self._listener.serve_forever,
-            kwargs={"poll_interval": 0.05},
-            name="github",
-            daemon=True,
-        )
         github.links = Links(api=self.api, html=self.url)
 
     @property
     def url(self) -> str:
         """The root of pages and of Git."""
-        return f"{self._scheme}://127.0.0.1:{self._listener.server_address[1]}"
+        return f"{self._scheme}://{self._listener.address}"
 
     @property
     def api(self) -> str:
@@ -62,14 +54,11 @@ class Server:
 
     def start(self) -> None:
         """Serve in a thread."""
-        self._thread.start()
+        self._listener.start()
 
     def stop(self) -> None:
         """Stop serving and close every connection."""
-        self._listener.shutdown()
-        self._thread.join()
-        self._listener.close_connections()
-        self._listener.server_close()
+        self._listener.stop()
 
     def __enter__(self) -> Self:
         self.start()
@@ -86,58 +75,15 @@ def serve(github: GitHub, *, port: int = 0, tls: ssl.SSLContext | None = None) -
     return server
 
 
-class _Listener(ThreadingHTTPServer):
-    daemon_threads = False
-    block_on_close = True
-    request_queue_size = 64
+class _Listener(Listener):
     owner: Server
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._open: set[Any] = set()
-        self._guard = threading.Lock()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        with self._guard:
-            self._open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        with self._guard:
-            self._open.discard(request)
-        super().shutdown_request(request)
-
-    def close_connections(self) -> None:
-        """End idle keep-alive connections, so that their threads end."""
-        with self._guard:
-            sockets = list(self._open)
-        for connection in sockets:
-            try:
-                connection.shutdown(2)
-            except OSError:
-                continue  # the client was faster
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is not an error; the base class handles anything else."""
-        if not isinstance(sys.exception(), (ConnectionError, TimeoutError, ssl.SSLError)):
-            super().handle_error(request, client_address)
-
-
-class _Connection(BaseHTTPRequestHandler):
+class _Connection(RequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # head and body are two writes: no 40 ms wait for an answer
     server: _Listener
 
-    def date_time_string(self, timestamp: float | None = None) -> str:
-        """The Date header tells the service's clock."""
-        moment = self.server.owner.github.clock.now() if timestamp is None else timestamp
-        return formatdate(moment, usegmt=True)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
-        """Stay quiet."""
-
-    def do_GET(self) -> None:
-        """Serve one request."""
+    def serve(self) -> None:
         parts = urlsplit(self.path)
         body = self._body()
         owner = self.server.owner
@@ -153,7 +99,7 @@ class _Connection(BaseHTTPRequestHandler):
             return
         self._send(answer)
 
-    do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_GET  # noqa: N815 - the base's names
+    do_HEAD = RequestHandler.do_GET  # noqa: N815 - the base class's name
 
     def _body(self) -> bytes:
         if "chunked" not in (self.headers.get("Transfer-Encoding") or ""):

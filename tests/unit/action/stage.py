@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -99,41 +98,6 @@ class Runner:
         lines = self.outputs.read_text().splitlines()
         values = [line.partition("=")[2] for line in lines if line.startswith(f"{name}=")]
         return values[-1]
-
-
-class Cluster:
-    """The embedded cluster as a process, at the speed of the clock."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir()
-        arguments = ["demo", "--serve", "--no-story", "--factor", "1"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "gitbot", *arguments],
-            cwd=folder,
-            env={**os.environ, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.kubeconfig = self._read_kubeconfig()
-
-    def _read_kubeconfig(self) -> str:
-        assert self.process.stdout is not None
-        printed = ""
-        for line in self.process.stdout:
-            printed += line
-            found = re.search(r"export KUBECONFIG=(\S+)", line)
-            if found:
-                return found.group(1)
-        raise AssertionError(f"no kubeconfig was printed: {printed}")
-
-    def stop(self) -> None:
-        """End the process."""
-        self.process.send_signal(signal.SIGTERM)
-        assert self.process.stdout is not None
-        self.process.stdout.read()
-        self.process.wait(timeout=30)
-        self.process.stdout.close()
 
 
 def git(where: Path, *arguments: str) -> str:

@@ -17,15 +17,16 @@ from typing import Any
 
 import pytest
 
-from tests.unit.action.stage import PATIENCE, Cluster, Runner, a_clone, forge, git, open_request
+from tests.doubles.served_demo import ServedDemo
+from tests.unit.action.stage import PATIENCE, Runner, a_clone, forge, git, open_request
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("action"), pytest.mark.timeout(900)]
 KUBECTL = Path(sys.executable).parent / "kubectl"
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path / "served")
+def cluster(tmp_path: Path) -> Iterator[ServedDemo]:
+    cluster = ServedDemo(tmp_path / "served", factor=1)
     yield cluster
     cluster.stop()
 
@@ -37,7 +38,7 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
     runner.stop()
 
 
-def moved(cluster: Cluster) -> tuple[list[str], str]:
+def moved(cluster: ServedDemo) -> tuple[list[str], str]:
     """The phases of every migration object of gitbot's, and the node of the VM."""
 
     def get(*arguments: str) -> Any:
@@ -72,7 +73,7 @@ def result(log: str) -> Any:
     ids=["interrupt", "terminate", "interrupt then terminate", "kill"],
 )
 def test_in_the_midst_of_a_move(
-    cluster: Cluster,
+    cluster: ServedDemo,
     runner: Runner,
     tmp_path: Path,
     signals: tuple[signal.Signals, ...],

@@ -19,11 +19,11 @@ import pytest
 from gitbot.adapters.kubernetes.cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.transport import Transport
 from tests.contracts.cluster_server import Reply, ScriptedServer, Seen
+from tests.doubles.served_demo import ServedDemo
 from tests.unit.action.stage import (
     ACTION,
     PATIENCE,
     REQUEST,
-    Cluster,
     Runner,
     a_clone,
     forge,
@@ -35,8 +35,8 @@ pytestmark = [pytest.mark.xdist_group("action"), pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("cluster") / "served")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedDemo]:
+    cluster = ServedDemo(tmp_path_factory.mktemp("cluster") / "served", factor=1)
     yield cluster
     cluster.stop()
 
@@ -130,7 +130,7 @@ def test_secrets_are_in_private_files_and_gone_afterwards(
 
 
 def test_a_request_from_check_to_merge_to_apply(
-    cluster: Cluster, clone: Path, runner: Runner
+    cluster: ServedDemo, clone: Path, runner: Runner
 ) -> None:
     where = {"KUBECONFIG": cluster.kubeconfig}
     assert runner.run(clone, "reconcile", **where)[0] == 0
@@ -166,7 +166,7 @@ def test_a_request_from_check_to_merge_to_apply(
 
 
 def test_a_head_that_no_open_pull_request_has_is_no_failure(
-    cluster: Cluster, clone: Path, runner: Runner
+    cluster: ServedDemo, clone: Path, runner: Runner
 ) -> None:
     arguments = ("check", "--head", "0" * 40, "--published", "--publish")
     assert runner.run(clone, *arguments)[0] == 2  # no snapshot is published yet
@@ -188,7 +188,7 @@ def test_findings_may_be_only_reported(
 
 
 def test_watch_ends_at_sigterm_and_says_how_it_is(
-    cluster: Cluster, clone: Path, runner: Runner, tmp_path: Path
+    cluster: ServedDemo, clone: Path, runner: Runner, tmp_path: Path
 ) -> None:
     health = tmp_path / "health"
     process = runner.start(

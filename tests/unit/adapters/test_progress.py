@@ -70,3 +70,32 @@ def test_the_first_signal_asks_and_the_second_interrupts() -> None:
         assert shown.stopped()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_log_does_not_say_the_same_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LOGGED", 0.01)
+    stream = io.StringIO()
+    shown = StderrProgress(stream)
+    with shown.shown():
+        shown.begins("reading")
+        until(stream, "reading, 0 s\n")
+        time.sleep(0.1)
+        shown.begins("planning")
+        until(stream, "planning, 0 s\n")
+        assert stream.getvalue().count("reading") == 1
+        monkeypatch.setattr(progress, "_SAME", 0.0)
+        until(stream, "planning, 0 s\nplanning, 0 s\n")
+
+
+def test_whole_lines_of_others_do_not_hang_on_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_FIRST", 0.01)
+    monkeypatch.setattr(progress, "_REFRESH", 0.01)
+    stream = Terminal()
+    shown = StderrProgress(stream)
+    with shown.shown():
+        shown.begins("wave 1/2")
+        until(stream, "wave 1/2, 0 s")
+        with shown.aside():
+            assert stream.getvalue().endswith("\r\x1b[K")
+            stream.write("vm moved\n")
+        until(stream, "vm moved\n\r\x1b[Kwave 1/2, 0 s")

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.forges.local import LocalForge
 from gitbot.cli.main import main
+from gitbot.ports.forge import MergeMethod
 from gitbot.simulation.http import Face, write_kubeconfig
 from tests.doubles.customapp import customapp
 from tests.scenarios.loop import CONFIGURATION, Loop
@@ -31,6 +33,17 @@ class Said:
         return self.out + self.err
 
 
+def typed(*words: str) -> Said:
+    """Run `gitbot WORDS...` where the process is."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(list(words))
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return Said(code=code, out=out.getvalue(), err=err.getvalue())
+
+
 @dataclass(slots=True, kw_only=True)
 class Desk:
     """A clone of the loop's bare repository, and the cluster on a port of 127.0.0.1."""
@@ -40,13 +53,7 @@ class Desk:
     tree: Path
 
     def gitbot(self, *words: str) -> Said:
-        out, err, code = io.StringIO(), io.StringIO(), 0
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                main(list(words))
-            except SystemExit as ended:
-                code = int(ended.code or 0)
-        return Said(code=code, out=out.getvalue(), err=err.getvalue())
+        return typed(*words)
 
     def git(self, *words: str) -> str:
         done = subprocess.run(
@@ -65,6 +72,13 @@ class Desk:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
             (folder / f"{name}.yaml").write_text(text)
+
+
+def merge(desk: Desk, number: int) -> None:
+    """A person merges a pull request, now."""
+    forge = LocalForge(desk.tree.parent / "placement.git", clock=SystemClock()).acting_as("alice")
+    head = forge.get_pull(number).head
+    forge.merge_pull(number, method=MergeMethod.MERGE, expected_head=head)
 
 
 @contextlib.contextmanager

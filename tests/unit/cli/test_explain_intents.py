@@ -95,9 +95,11 @@ def test_what_plan_refuses_explain_refuses_for_the_same_reason(desk: Desk) -> No
     plan = json.loads(desk.gitbot("plan", "-o", "json").out)
     (hold,) = plan["holds"]
     said = desk.gitbot("explain", "jumpbox", "-n", "customapp").out
-    assert f"gitbot would not move it: {hold['reason']} [{hold['code']}]" in said
+    assert f"asked to move it, gitbot would not: {hold['reason']} [{hold['code']}]" in said
     desk.write(freeze=FREEZE.replace("customapp", "elsewhere"))
-    assert "gitbot would move it to kni-worker" in desk.gitbot("explain", "jumpbox").out
+    assert (
+        "asked to move it, gitbot would choose kni-worker" in desk.gitbot("explain", "jumpbox").out
+    )
 
 
 def test_another_time_is_judged_with_the_cluster_of_now(desk: Desk) -> None:
@@ -105,7 +107,9 @@ def test_another_time_is_judged_with_the_cluster_of_now(desk: Desk) -> None:
     when = f'  schedule: {{start: "{format_instant(opens)[:16]}", timeZone: UTC, duration: PT4H}}\n'
     soon = FREEZE.replace("spec: {namespaces: [customapp], reason: quarter close}\n", "spec:\n")
     desk.write(freeze=f"{soon}  namespaces: [customapp]\n{when}")
-    assert "gitbot would move it to kni-worker" in desk.gitbot("explain", "jumpbox").out
+    assert (
+        "asked to move it, gitbot would choose kni-worker" in desk.gitbot("explain", "jumpbox").out
+    )
     assert "frozen from " in desk.gitbot("explain", "jumpbox").out
     later = desk.gitbot("explain", "jumpbox", "--at", format_instant(opens + 3600))
     assert later.code == 0, later.text

@@ -38,7 +38,6 @@ def stage() -> Stage:
 def serve(monkeypatch: pytest.MonkeyPatch, shell: Shell | None, cluster: Cluster | None) -> None:
     @contextmanager
     def opened(where: dict[str, str]) -> Iterator[Shell]:
-        del where
         if shell is None:
             raise RepositoryError("git fetch failed")
         late = LateCluster("prod", lambda: cluster or no_kubeconfig())

@@ -92,7 +92,9 @@ def test_the_token_stands_in_no_list_of_processes(name: str, tmp_path: Path) -> 
     curl = tmp_path / "curl"
     curl.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >arguments\ncat >said\n', encoding="utf-8")
     curl.chmod(0o755)
-    scripts = [step["run"] for job in jobs(name).values() for step in job["steps"] if "run" in step]
+    steps = [step for job in jobs(name).values() for step in job["steps"] if "run" in step]
+    scripts = [step["run"] for step in steps if "TOKEN" in step["env"]]
+    assert not any("TOKEN" in step["run"] for step in steps if "TOKEN" not in step["env"])
     environment = {
         "PATH": f"{tmp_path}:/usr/bin:/bin",
         "TOKEN": "ghs_secret",
@@ -112,6 +114,7 @@ RIGHTS = [
     ("plan", "plan", {"contents"}, set()),
     ("show", "show", set(), WRITE | {"security-events"}),
     ("apply", "apply", set(), WRITE),
+    ("apply", "scan", {"contents"}, {"security-events"}),
     ("apply", "hand-over", set(), {"actions"}),
     ("reconcile", "reconcile", set(), WRITE),
     ("reconcile", "hand-over", set(), {"actions"}),
@@ -169,7 +172,12 @@ def test_apply_and_reconcile_queue_for_a_cluster_and_a_comment_for_nothing() -> 
 
 @pytest.mark.parametrize(
     ("name", "step", "links"),
-    [("plan", "check", False), ("show", "show", True), ("reconcile", "reconcile", True)],
+    [
+        ("plan", "check", False),
+        ("show", "show", True),
+        ("reconcile", "reconcile", True),
+        ("comment", "comment", True),
+    ],
 )
 def test_reports_are_kept_and_linked_where_something_is_shown(
     name: str, step: str, links: bool
@@ -181,6 +189,22 @@ def test_reports_are_kept_and_linked_where_something_is_shown(
     assert after["uses"].startswith("actions/upload-artifact@")
     assert after["continue-on-error"] is True
     assert after["with"]["path"] == f"${{{{ steps.{step}.outputs.reports }}}}/*.html"
+
+
+def test_code_scanning_gets_the_base_branch_and_pull_requests_alike() -> None:
+    """GitHub compares an analysis of a pull request with one of the same category of its base."""
+    _, look, scanning = jobs("apply")["scan"]["steps"]
+    assert "published=true" in look["run"]
+    assert scanning["if"] == "${{ steps.snapshot.outputs.published == 'true' }}"
+    scan = scanning["with"]
+    show = next(step for step in jobs("show")["show"]["steps"] if step.get("id") == "show")["with"]
+    assert workflow("apply")["on"] == {"push": {"branches": ["main"]}}
+    assert (scan["sarif-ref"], scan["sarif-commit"]) == ("${{ github.ref }}", "${{ github.sha }}")
+    assert show["sarif-ref"].startswith("${{ github.event.workflow_run.pull_requests[0] && ")
+    for given in (scan, show):  # the category has the cluster's name
+        assert given["command"] == "check"
+        assert given["arguments"].startswith("--cluster\n${{ matrix.cluster }}\n")
+        assert given["token"] == "${{ github.token }}"
 
 
 def test_the_trusted_run_checks_out_the_base_branch_only() -> None:

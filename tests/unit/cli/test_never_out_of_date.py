@@ -89,6 +89,55 @@ def test_without_the_forge_the_first_line_says_how_old_the_ledger_is(desk: Desk)
     assert desk.gitbot("render").err.startswith("the ledger is this clone's, ")
 
 
+@pytest.mark.parametrize("command", ["status", "get requests", "ledger show --all"])
+def test_without_the_forge_one_can_still_look(desk: Desk, command: str) -> None:
+    """At what the clone fetched last; what could not be read never looks like clean."""
+    ended(desk)
+    desk.git("fetch", "-q")
+    without_forge(desk)
+    said = desk.gitbot(*command.split())
+    assert said.code == 2
+    first, *rest = said.out.splitlines()
+    assert first.startswith("the ledger is this clone's, its last entry ")
+    assert first.endswith("; pull requests are not known")
+    assert "placement.git" in first
+    assert "; ;" not in first
+    assert "fatal" not in first
+    assert "cancelled" in "\n".join(rest) or "withdrawn" in "\n".join(rest)
+    document = desk.gitbot(*command.split(), "-o", "json")
+    assert json.loads(document.out)["kind"]
+    assert document.err.startswith("the ledger is this clone's, ")
+
+
+def test_without_the_forge_nothing_running_is_no_fact(desk: Desk) -> None:
+    desk.commit(jump=None)
+    assert "\nnothing is running, and nothing waits" in desk.gitbot("status").out
+    desk.git("fetch", "-q")
+    without_forge(desk)
+    page = desk.gitbot("status").out
+    assert "\nas of that ledger nothing is running, and nothing waits" in page
+    assert "\nnothing is running" not in page
+
+
+def test_doctor_says_how_old_the_ledger_is_that_it_read(desk: Desk) -> None:
+    ended(desk)
+    desk.git("fetch", "-q")
+    without_forge(desk)
+    said = desk.gitbot("doctor", "--without-cluster")
+    assert said.code == 1
+    (line,) = [line for line in said.out.splitlines() if "ledger/read" in line]
+    assert line.startswith("warn ledger/read")
+    assert "the ledger is this clone's, its last entry " in line
+    assert " old (" in line
+
+
+def test_explain_says_that_a_request_is_finished(desk: Desk) -> None:
+    assert "is finished" not in desk.gitbot("explain", "--request", "customapp/jump").text
+    ended(desk)
+    said = desk.gitbot("explain", "--request", "customapp/jump")
+    assert said.out.startswith(f"{JUMP} is finished: it never runs again; next: gitbot status ")
+
+
 def test_a_clone_that_never_saw_a_ledger_says_so(desk: Desk) -> None:
     without_forge(desk)
     first = desk.gitbot("plan").out.splitlines()[0]

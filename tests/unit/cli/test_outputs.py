@@ -109,7 +109,15 @@ ASKING: list[tuple[tuple[str, ...], dict[str, str], str]] = [
     (("explain", "vm/web", "pod/virt-launcher-web", *SNAPSHOT), {}, "Explanation"),
     (("render", *SNAPSHOT), {"window": WINDOW, "rendered": RENDERED}, "List"),
     (("render", "--kind", "Node", *SNAPSHOT), {}, "List"),
+    (("audit", *SNAPSHOT), {}, "Audit"),
+    (("simulate", "drain", "n1", *SNAPSHOT), {}, "Forecast"),
+    (("simulate", "grow", "vm/web", *SNAPSHOT), {}, "Forecast"),
+    (("simulate", "label", "n1", "disk=ssd", *SNAPSHOT), {}, "Forecast"),
+    (("simulate", "lose", "n1", *SNAPSHOT), {}, "Forecast"),
+    (("simulate", "reboot", *SNAPSHOT), {}, "Forecast"),
+    (("simulate", "survive", *SNAPSHOT), {}, "Forecast"),
     (("calendar",), {"window": WINDOW}, "Calendar"),
+    (("policy", "list"), {}, "PolicyList"),
     (("lint",), {}, "FindingList"),
     (("lint",), {"rule": BROKEN}, "FindingList"),
 ]
@@ -125,7 +133,6 @@ def test_what_commands_print_about_a_repository(
 
 @pytest.mark.parametrize("command", ["plan", "check", "explain"])
 def test_yaml_is_the_same_document(folder: Path, command: str) -> None:
-    del folder
     arguments = (command, *(("vm/web",) if command == "explain" else ()), *SNAPSHOT)
     document = yaml.safe_load(run(*arguments, "-o", "yaml").stdout)
     assert document == json.loads(run(*arguments, "-o", "json").stdout)
@@ -199,11 +206,17 @@ def test_commands_that_change_the_world(monkeypatch: pytest.MonkeyPatch) -> None
 
     @contextmanager
     def opened(where: dict[str, str]) -> Iterator[Shell]:
-        del where
         yield story.shell
 
-    for module in (apply, get, ledger, propose, reconcile, status):
+    @contextmanager
+    def looked_at(where: dict[str, str], *, human: bool) -> Iterator[tuple[Shell, str]]:
+        del where, human
+        yield story.shell, ""
+
+    for module in (apply, propose, reconcile):
         monkeypatch.setattr(module, "running", opened)
+    for module in (get, ledger, status):
+        monkeypatch.setattr(module, "looking", looked_at)
 
     def kind(*arguments: str) -> str:
         return judged(json.loads(run(*arguments, "-o", "json").stdout))
@@ -220,9 +233,13 @@ def test_commands_that_change_the_world(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_no_command_with_json_is_forgotten() -> None:
-    here = {command[0] for command, _, _ in ASKING} | {"policy test", "ledger show"}
+    here = {_named(command) for command, _, _ in ASKING} | {"policy test", "ledger show"}
     here |= {"propose", "status", "get", "apply", "reconcile", "comment", "doctor"}
     assert set(_with_json()) == here
+
+
+def _named(command: tuple[str, ...]) -> str:
+    return " ".join(command[:2]) if command[0] in ("policy", "simulate") else command[0]
 
 
 def _with_json() -> Iterator[str]:

@@ -57,7 +57,7 @@ def run(story: Story, monkeypatch: pytest.MonkeyPatch) -> Run:
         assert set(where) == {"cluster", "kubeconfig", "context"}
         yield replace(story.shell, progress=running.tell)
 
-    for module in (apply, cancel, hold, ledger, propose, reconcile, resume, returned, status):
+    for module in (apply, cancel, hold, ledger, propose, reconcile, resume, returned, running):
         monkeypatch.setattr(module, "running", opened)
 
     def call(name: str, *arguments: str) -> Result:

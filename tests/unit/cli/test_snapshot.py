@@ -16,12 +16,13 @@ from gitbot.cli.options import (
     ClusterAccess,
     cluster_options,
     load_snapshot,
-    namespace_options,
     now_option,
     output_option,
+    scope_options,
 )
 from gitbot.cli.snapshot import snapshot
 from gitbot.errors import ClusterError, SnapshotError, UsageError
+from gitbot.kubernetes.selectors import Scope
 from gitbot.snapshot import read_snapshot
 
 NODE = b"apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"
@@ -118,7 +119,7 @@ def test_options_arrive_together_with_a_commands_own() -> None:
 
     @click.command()
     @cluster_options
-    @namespace_options
+    @scope_options
     @now_option
     @output_option(["table", "json"], "table")
     @click.argument("vm")
@@ -131,8 +132,7 @@ def test_options_arrive_together_with_a_commands_own() -> None:
     assert result.exit_code == 0, result.output
     assert got == {
         "access": ClusterAccess(kubeconfig="k", context="c", snapshots=("a", "b")),
-        "namespace": "x",
-        "all_namespaces": True,
+        "scope": Scope(),
         "now": 1_796_590_800,
         "output": "json",
         "vm": "vm/db",

@@ -96,7 +96,7 @@ def test_the_cycle_collector_runs_in_a_command_and_no_plugin_reads_along() -> No
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
     )
-    assert done.stdout == "True True 20000 __all__\n"
+    assert done.stdout == "True True 200000 __all__\n"
 
 
 def test_a_pyyaml_without_libyaml_is_an_error_in_words(tmp_path: Path) -> None:

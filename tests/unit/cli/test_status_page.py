@@ -16,12 +16,9 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
 
-from gitbot.adapters.clock import SystemClock
-from gitbot.adapters.forges.local import LocalForge
 from gitbot.cli.schema import schema_of
-from gitbot.ports.forge import MergeMethod
 from tests.scenarios.loop import CONFIGURATION
-from tests.unit.cli.desk import Desk, at_desk
+from tests.unit.cli.desk import Desk, at_desk, merge
 from tests.unit.workflows.story import HEAD, REQUEST, RULE
 
 NOTHING = b"nothing is running, and nothing waits"
@@ -52,13 +49,6 @@ def out(desk: Desk, *words: str, code: int = 0) -> str:
     said = desk.gitbot(*words)
     assert said.code == code, said.text
     return said.out
-
-
-def merge(desk: Desk, number: int) -> None:
-    """A person merges a pull request, now."""
-    forge = LocalForge(desk.tree.parent / "placement.git", clock=SystemClock()).acting_as("alice")
-    head = forge.get_pull(number).head
-    forge.merge_pull(number, method=MergeMethod.MERGE, expected_head=head)
 
 
 def test_broken_intents_are_one_section_and_the_rest_is_shown(desk: Desk) -> None:
@@ -148,7 +138,9 @@ def test_cancel_takes_what_is_written_merged_or_still_to_open(desk: Desk) -> Non
         assert out(desk, "cancel", request, "--by", "ann") == f"{request}: withdrawn\n"
     page = out(desk, "status")
     assert "no plan for it is approved" not in page
-    assert f"{drain.rstrip(':')}, cancelled: " in page
+    openings = page.partition("Next openings:")[2]
+    assert drain.rstrip(":") not in openings, "what is cancelled does not open"
+    assert "drain/weekly/" in openings, "the one after it does"
     assert out(desk, "propose") == "no concern: nothing to propose\n"
 
 

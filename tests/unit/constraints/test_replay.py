@@ -25,6 +25,7 @@ from gitbot.model.problem import (
     Reservation,
     Target,
 )
+from gitbot.model.request_id import RequestId
 from tests.unit.constraints.builders import (
     HOSTNAME,
     ZONE,
@@ -40,7 +41,7 @@ from tests.unit.constraints.builders import (
 INTENT = IntentRef(
     kind="MigrationRequest", namespace="customapp", name="r", file="intents/prod/r.yaml", line=3
 )
-REQUEST = Request(id="request/customapp/r", intent=INTENT)
+REQUEST = Request(id=RequestId.read("request/customapp/r"), intent=INTENT)
 DB = {"matchLabels": {"kubevirt.io/domain": "db"}}
 
 
@@ -306,7 +307,10 @@ def test_a_place_that_another_request_reserved_is_taken() -> None:
     nodes = [*zones("a", "b", per_zone=1), *zones("c", per_zone=1, memory="3Gi")]
     scene = [*nodes, *machine("db-1", "a-1"), *machine("db-2", "b-1")]
     reserved = Reservation(
-        vm=vm_name("db-2"), node="c-1", allowed=(), request="request/customapp/other"
+        vm=vm_name("db-2"),
+        node="c-1",
+        allowed=(),
+        request=RequestId.read("request/customapp/other"),
     )
     found = problem(*scene, goals=(goal("db-1"),), reservations=(reserved,))
     assert codes(found, move("db-1", "a-1", "c-1")) == ["not-schedulable"]

@@ -13,6 +13,7 @@ from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
 from gitbot.errors import Bug
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.problem import Pin, Reservation, Target
+from gitbot.model.request_id import RequestId
 from tests.unit.constraints.builders import (
     CPU_LABEL,
     HOSTNAME,
@@ -110,7 +111,9 @@ def test_a_finished_source_pod_holds_nothing() -> None:
 
 
 def test_a_reservation_counts_in_room_and_rules() -> None:
-    reserved = Reservation(vm=DB2, node="a-2", allowed=(), request="request/x/y", pull_request=7)
+    reserved = Reservation(
+        vm=DB2, node="a-2", allowed=(), request=RequestId.read("request/x/y"), pull_request=7
+    )
     found = problem(*SCENE, rules=(rule(*SCENE),), reservations=(reserved,))
     transit = Transit.of(found)
     assert transit.occupancy[DB2] == {"b-1", "a-2"}

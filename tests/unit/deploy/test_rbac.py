@@ -108,7 +108,14 @@ def test_the_reader_has_what_reading_asks_for_and_nothing_else(tmp_path: Path) -
                 lambda cluster: cluster.set_hold_flag(None),
             ),
         ),
-        ("optional-cordon.yaml", (lambda cluster: cluster.set_unschedulable("n", True),)),
+        (
+            "optional-ledger-anchor.yaml",
+            (
+                lambda cluster: cluster.ledger_anchor(),
+                lambda cluster: cluster.set_ledger_anchor("1 x"),
+            ),
+        ),
+        ("optional-cordon.yaml", (lambda cluster: cluster.set_unschedulable("n", True, {}),)),
         (
             "optional-node-labels.yaml",
             (lambda cluster: cluster.patch_node_labels("n", {"placement.gitbot.dev/window": "w"}),),

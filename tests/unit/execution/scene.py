@@ -11,19 +11,21 @@ from gitbot.execution.values import (
     Approval,
     Approved,
     CreateMigration,
+    LabelNode,
     Maintenance,
+    SetUnschedulable,
     Steps,
     Terms,
     View,
 )
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import LedgerEvent, MoveEvent, NodeChanged
+from gitbot.model.events import LedgerEvent, MoveEvent, NodeChanged, RequestCancelled
 from gitbot.model.findings import Finding, Severity
-from gitbot.model.ledger import Ledger
+from gitbot.model.ledger import Ledger, request_file
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef
 from gitbot.model.problem import Limits, Pin, PlacementProblem
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.request_id import OccurrenceId, RequestId
 
 NOW = 1_800_000_000
 OCCURRENCE = OccurrenceId(window="fw", id="o1")
@@ -66,7 +68,7 @@ def migration(
 def move(vm: str, source: str, to: str, number: int = 1, **fields: Any) -> Move:
     known: dict[str, Any] = {
         "id": number,
-        "request": "request/db/one",
+        "request": RequestId.read("request/db/one"),
         "group": "one",
         "intent": IntentRef(kind="MigrationRequest", namespace="db", name="one"),
         "vm": VmRef(namespace="db", name=vm, uid=f"uid-{vm}"),
@@ -114,7 +116,9 @@ class World:
     ) -> None:
         approval = Approval(digest=digest, pull_request=1, author="ann", concern=concern)
         self.approved.append(
-            Approved(id=request, approval=approval, moves=moves, terms=Terms(**terms))
+            Approved(
+                id=RequestId.read(request), approval=approval, moves=moves, terms=Terms(**terms)
+            )
         )
 
     def drain(self, *moves: Move, **fields: Any) -> None:
@@ -123,7 +127,7 @@ class World:
         maintenance: dict[str, Any] = {"occurrence": OCCURRENCE, "nodes": nodes}
         self.approve(
             *moves,
-            request="drain/fw/o1",
+            request=RequestId.read("drain/fw/o1"),
             window="fw",
             maintenance=Maintenance(**{**maintenance, **fields}),
         )
@@ -162,6 +166,26 @@ class World:
             if isinstance(effect, CreateMigration):
                 name = effect.event.migration.partition("/")[2]
                 self.migrations[name] = migration(name, effect.move.vm.name, phase, **status)
+
+    def patch(self) -> None:
+        """The patches of nodes of the last step happened."""
+        for effect in self.last.effects:
+            if (
+                not isinstance(effect, SetUnschedulable | LabelNode)
+                or effect.node not in self.nodes
+            ):
+                continue
+            found = self.nodes[effect.node]
+            if isinstance(effect, SetUnschedulable):
+                found["spec"]["unschedulable"] = effect.unschedulable
+            labels = {**found["metadata"]["labels"], **effect.labels}
+            found["metadata"]["labels"] = {key: item for key, item in labels.items() if item}
+
+    def cancel(self, request: str = "drain/fw/o1") -> None:
+        known = RequestId.read(request)
+        file = request_file("prod", known)
+        said = RequestCancelled(file=file, time=self.now, cluster="prod", request=known)
+        self.ledger = replace(self.ledger, events=(*self.ledger.events, said))
 
     def land(self, vm: str, on: str) -> None:
         """The VM's migration succeeded."""

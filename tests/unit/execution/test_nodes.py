@@ -92,7 +92,7 @@ def test_gitbot_cordons_first_and_uncordons_when_the_node_is_back(world: World, 
     world.drain(*drain_moves()[:1], cordon=True, done=done)
     world.step()
     assert world.effects == ["cordon a", "label a draining", "create one"]
-    world.nodes["a"]["spec"]["unschedulable"] = True
+    world.patch()
     finish(world, "one", "c")
     assert world.step() == ["1 succeeded", "a ready"]
     assert world.step() == []
@@ -109,7 +109,7 @@ def test_gitbot_cordons_first_and_uncordons_when_the_node_is_back(world: World, 
         world.ledger = type(world.ledger)(events=(*world.ledger.events, said))
     world.step()
     assert "uncordon a" in world.effects
-    world.nodes["a"]["spec"]["unschedulable"] = False
+    world.patch()
     assert world.step() == ["a returned"]
     assert states(world) == {"a": "returned"}
     world.nodes["a"]["spec"]["unschedulable"] = True  # somebody else's business from now on
@@ -120,12 +120,13 @@ def test_gitbot_cordons_first_and_uncordons_when_the_node_is_back(world: World, 
 def test_a_person_uncordons_where_that_says_that_the_node_is_back(world: World) -> None:
     world.drain(*drain_moves()[:1], cordon=True, done="Uncordoned")
     world.step()
-    world.nodes["a"]["spec"]["unschedulable"] = True
+    world.patch()
     finish(world, "one", "c")
     world.step()
     world.step()
     assert states(world) == {"a": "ready"}
     assert world.effects == ["label a ready"]
+    world.patch()
     world.nodes["a"]["spec"]["unschedulable"] = False
     assert world.step() == ["a returned"]
 
@@ -133,13 +134,133 @@ def test_a_person_uncordons_where_that_says_that_the_node_is_back(world: World) 
 def test_a_node_with_a_failed_move_is_not_ready_and_stays_cordoned(world: World) -> None:
     world.drain(*drain_moves(), cordon=True)
     world.step()
-    world.nodes["a"]["spec"]["unschedulable"] = True
+    world.patch()
     world.run("Running")
     world.set_phase("one", "Failed")
     assert world.step() == ["1 failed"]
     assert states(world) == {"a": "draining"}
     assert "uncordon a" not in world.effects
     assert world.waits == {2: "a must return first (maxNodesAtOnce 1)"}
+
+
+def draining(world: World, *, fails: bool = False, **fields: Any) -> None:
+    """Node a is cordoned by gitbot, and its VM moves, or failed to."""
+    world.drain(*drain_moves(), cordon=True, done="Rebooted", **fields)
+    world.step()
+    world.patch()
+    world.run("Running")
+    if fails:
+        world.set_phase("one", "Failed")
+        assert world.step() == ["1 failed"]
+
+
+def cordons(world: World) -> list[str]:
+    return [item for item in world.effects if "cordon" in item]
+
+
+def again(world: World, looks: int = 4) -> list[str]:
+    """What is done to cordons in some looks."""
+    done = []
+    for _ in range(looks):
+        world.step()
+        done += cordons(world)
+        world.patch()
+    return done
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_cordon_that_a_person_undid_does_not_come_again(world: World, fails: bool) -> None:
+    draining(world, fails=fails)
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    assert world.step()[-1] == "a draining"
+    assert world.event("draining").reason == "somebody uncordoned it"
+    world.patch()
+    assert "placement.gitbot.dev/cordon" not in world.nodes["a"]["metadata"]["labels"]
+    assert again(world) == []
+    assert not world.nodes["a"]["spec"]["unschedulable"]
+
+
+def test_a_cordon_that_was_never_sent_is_sent(world: World) -> None:
+    world.drain(*drain_moves(), cordon=True)
+    world.step()
+    assert cordons(world) == ["cordon a"]
+    world.step()  # the executor died before the patch
+    assert cordons(world) == ["cordon a"]
+
+
+def test_nothing_is_cordoned_while_the_stop_flag_is_set(world: World) -> None:
+    world.drain(*drain_moves(), cordon=True)
+    world.step()
+    world.view["stop"] = "smoke"
+    assert again(world) == []
+
+
+def test_a_cordon_of_somebody_else_is_never_taken_for_gitbots(world: World) -> None:
+    world.drain(*drain_moves()[:1], cordon=True, done="Rebooted")
+    world.step()
+    world.nodes["a"]["spec"]["unschedulable"] = True  # before gitbot's patch
+    world.run("Running")
+    assert world.step() == ["1 running", "a draining"]
+    assert world.event("draining").reason == "somebody else cordoned it"
+    world.land("one", "c")
+    assert world.step() == ["1 succeeded", "a ready"]
+    world.nodes["a"]["status"]["nodeInfo"]["bootID"] = "second"
+    assert again(world) == []
+    assert world.nodes["a"]["spec"]["unschedulable"]
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_cancel_takes_back_gitbots_own_cordon_only(world: World, own: bool) -> None:
+    draining(world)
+    if not own:
+        del world.nodes["a"]["metadata"]["labels"]["placement.gitbot.dev/cordon"]
+        world.step()
+    world.cancel()
+    assert again(world) == [], "its VM still moves"
+    world.set_phase("one", "Failed")
+    assert again(world) == (["uncordon a"] if own else [])
+    assert world.nodes["a"]["spec"]["unschedulable"] is not own
+    assert states(world)["a"] == ("returned" if own else "draining")
+
+
+@pytest.mark.parametrize("removed", [True, False])
+def test_a_removed_window_takes_its_cordon_back_and_a_failed_drain_keeps_it(
+    world: World, removed: bool
+) -> None:
+    draining(world, fails=True)
+    (approved,) = world.approved
+    maintenance = approved.terms.maintenance
+    assert maintenance is not None
+    kept = replace(approved.terms, maintenance=replace(maintenance, removed=removed))
+    if removed:
+        kept = replace(kept, void="its intent was removed")
+    world.approved = [replace(approved, terms=kept)]
+    assert again(world) == (["uncordon a"] if removed else [])
+
+
+def test_a_cordon_that_arrives_after_it_was_given_up_is_taken_back(world: World) -> None:
+    world.drain(*drain_moves(), cordon=True)
+    world.step()
+    late = world.last
+    world.cancel()
+    world.now += 600
+    assert again(world) == []
+    assert states(world)["a"] == "returned"
+    world.last = late
+    world.patch()
+    assert world.nodes["a"]["spec"]["unschedulable"]
+    assert again(world) == ["uncordon a"]
+    assert "placement.gitbot.dev/cordon" not in world.nodes["a"]["metadata"]["labels"]
+
+
+def test_a_node_that_is_deleted_in_its_maintenance_makes_room_for_the_next(world: World) -> None:
+    draining(world)
+    world.land("one", "c")
+    del world.nodes["a"]
+    assert "a closed" in world.step()
+    assert world.event("closed").reason == "the node is gone"
+    world.step()
+    assert states(world) == {"a": "closed", "b": "draining"}
 
 
 def test_labels_that_stand_are_not_written_again(world: World) -> None:

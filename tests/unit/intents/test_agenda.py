@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitbot.calendar import Appointment, appointment_words
 from gitbot.intents.agenda import Agenda
+from gitbot.kubernetes.selectors import LabelMatcher, Scope
 from gitbot.model.instants import parse_instant
 from tests.unit.intents.compile_scene import intents_of
 
@@ -49,13 +50,20 @@ spec: {vms: {names: [other]}, reason: Other}
 """
 
 
-def events(*documents: str, namespace: str = "", cancelled: tuple[str, ...] = ()) -> list[str]:
+def events(
+    *documents: str,
+    namespace: str = "",
+    labels: LabelMatcher | None = None,
+    cancelled: tuple[str, ...] = (),
+    finished: tuple[str, ...] = (),
+) -> list[str]:
     agenda = Agenda(
         intents=intents_of(*documents),
         zone="Europe/Madrid",
         announce=3 * 86_400,
-        namespace=namespace,
+        scope=Scope(namespace=namespace, labels=labels),
         cancelled=cancelled,
+        finished=finished,
     )
     return [said(event) for event in agenda.events(after=AFTER, before=BEFORE)]
 
@@ -120,3 +128,15 @@ def test_the_next_of_each_intent_may_be_beyond_what_is_shown() -> None:
     names = [event.name for event in agenda.upcoming(now=AFTER)]
     assert names == ["a/away", "change", "firmware"]
     assert agenda.upcoming(now=BEFORE)[0].name == "firmware"
+
+
+def test_a_finished_request_never_runs_again() -> None:
+    assert events(FREE, finished=("request/b/free",)) == []
+
+
+def test_labels_choose_intents() -> None:
+    labelled = FREE.replace("{name: free,", "{name: free, labels: {team: db},")
+    team = LabelMatcher.of({"matchLabels": {"team": "db"}})
+    assert [line.split(":")[0] for line in events(labelled, WINDOW, labels=team)] == [
+        "request b/free"
+    ]

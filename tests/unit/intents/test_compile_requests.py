@@ -8,6 +8,7 @@ from gitbot.intents.compile import Past, compile_requests
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.instants import FOREVER, Interval, parse_instant
 from gitbot.model.problem import Pin, Target
+from gitbot.model.request_id import RequestId
 from tests.doubles.problems import NOW, ZONE
 from tests.unit.intents.compile_scene import (
     FILE,
@@ -253,19 +254,25 @@ def test_what_the_ledger_knows() -> None:
     )
     digests = {intent.ref.name: intent.spec_digest for intent in intents.intents}
     past = Past(
-        finished=frozenset({"request/a/done", "request/a/late", "request/a/reused"}),
+        finished=frozenset(
+            {
+                RequestId.read("request/a/done"),
+                RequestId.read("request/a/late"),
+                RequestId.read("request/a/reused"),
+            }
+        ),
         started={
-            "request/a/done": digests["done"],
-            "request/a/late": digests["late"],
-            "request/a/reused": "sha256:of-another",
-            "request/a/edited": "sha256:of-another",
-            "request/a/running": digests["running"],
+            RequestId.read("request/a/done"): digests["done"],
+            RequestId.read("request/a/late"): digests["late"],
+            RequestId.read("request/a/reused"): "sha256:of-another",
+            RequestId.read("request/a/edited"): "sha256:of-another",
+            RequestId.read("request/a/running"): digests["running"],
         },
-        highest_moves={"request/a/running": 4},
+        highest_moves={RequestId.read("request/a/running"): 4},
     )
     goals, findings = compile_requests(intents, snapshot_of(small_cluster()), now=NOW, past=past)
     assert [(goal.request.id, goal.request.first_move) for goal in goals] == [
-        ("request/a/edited", 1),
+        (RequestId.read("request/a/edited"), 1),
         ("request/a/running", 5),
     ]
     assert sorted(finding.code for finding in findings) == [
@@ -279,7 +286,7 @@ def test_only_some() -> None:
         request("one", "{vms: {names: [db-1]}}"), request("two", "{vms: {names: [nobody]}}")
     )
     goals, findings = compile_requests(
-        intents, snapshot_of(small_cluster()), now=NOW, only={"request/a/one"}
+        intents, snapshot_of(small_cluster()), now=NOW, only={RequestId.read("request/a/one")}
     )
     assert [goal.vms for goal in goals] == [(NamespacedName(namespace="a", name="db-1"),)]
     assert findings == ()

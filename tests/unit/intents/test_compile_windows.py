@@ -19,6 +19,7 @@ from gitbot.intents.compile import (
 )
 from gitbot.model.instants import FOREVER, Interval, parse_instant
 from gitbot.model.problem import EmptyNodes, HealRule, Limits, MoveVms
+from gitbot.model.request_id import RequestId
 from tests.doubles.problems import NOW, ZONE, vm
 from tests.unit.intents.compile_scene import (
     DB,
@@ -56,11 +57,11 @@ def test_a_drain_in_full() -> None:
     goal, findings = drained(
         f"nodes: {{names: [n3, n1, n2]}}, {SCHEDULE}, drain: {{lead: PT2H, maxNodesAtOnce: 2, "
         "cordon: Gitbot, notMigratable: LeaveRunning}",
-        past=Past(highest_moves={"drain/w/20261206T210000Z": 7}),
+        past=Past(highest_moves={RequestId.read("drain/w/20261206T210000Z"): 7}),
     )
     assert findings == []
     assert goal is not None
-    assert goal.request.id == "drain/w/20261206T210000Z"
+    assert goal.request.id == RequestId.read("drain/w/20261206T210000Z")
     assert goal.request.allowed == (Interval(start=FIRST - 7_200, end=FIRST + 14_400),)
     assert goal.request.first_move == 8
     assert goal.nodes == ("n1", "n2", "n3")  # zone x, then y
@@ -143,7 +144,7 @@ def test_what_is_done_is_not_drained_again() -> None:
     assert goal is not None
     assert goal.nodes == ("n2",)
     assert drained(fields, done={"n1", "n2"})[0] is None
-    past = Past(finished=frozenset({"drain/w/20261206T210000Z"}))
+    past = Past(finished=frozenset({RequestId.read("drain/w/20261206T210000Z")}))
     assert drained(fields, past=past)[0] is None
 
 

@@ -11,6 +11,7 @@ from gitbot.intents.proposals import Proposal, write_proposal
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, NodeRef, VmRef
 from gitbot.model.problem import Pin
+from gitbot.model.request_id import RequestId
 from gitbot.settings import ClusterSettings, Settings
 
 SETTINGS = Settings(clusters=(ClusterSettings(name="prod"),))
@@ -20,7 +21,7 @@ INTENT = IntentRef(kind="MaintenanceWindow", namespace="", name="scu-firmware")
 def move(number: int, why: str = "") -> Move:
     return Move(
         id=number,
-        request="drain/scu-firmware/20261206T210000Z",
+        request=RequestId.read("drain/scu-firmware/20261206T210000Z"),
         group="node kni-worker",
         intent=INTENT,
         vm=VmRef(namespace="customapp", name=f"db-{number}", uid=f"0{number}"),
@@ -39,7 +40,7 @@ def move(number: int, why: str = "") -> Move:
 PROPOSAL = Proposal(
     concern="drain-scu-firmware-20261206T210000Z",
     intent=INTENT,
-    request="drain/scu-firmware/20261206T210000Z",
+    request=RequestId.read("drain/scu-firmware/20261206T210000Z"),
     occurrence="20261206T210000Z",
     digest="sha256:" + "0" * 64,
     expires_at=1_796_497_200,
@@ -55,7 +56,7 @@ def proposal_of(name: str, spec: PlacementProposalSpec) -> Proposal:
     return Proposal(
         concern=name,
         intent=intent,
-        request=spec.request,
+        request=RequestId.read(spec.request),
         occurrence=spec.occurrence or "",
         digest=spec.digest,
         expires_at=spec.expires_at,
@@ -66,7 +67,7 @@ def proposal_of(name: str, spec: PlacementProposalSpec) -> Proposal:
 def _model_move(move: ProposedMove, intent: IntentRef) -> Move:
     return Move(
         id=move.id,
-        request=move.request,
+        request=RequestId.read(move.request),
         group=move.group,
         intent=intent,
         vm=VmRef(namespace=move.vm.namespace, name=move.vm.name, uid=move.vm.uid),

@@ -28,6 +28,7 @@ NO_IDS = {
     "intents/places.py": "paths of files",
     "kubernetes/labels.py": "label keys",
     "kubernetes/names.py": "namespace/name",
+    "policy/files.py": "paths of files",
     "published/ledger_lines.py": "the path of a ledger file",
     "reports/findings.py": "codes of findings",
     "snapshot/value.py": "apiVersion",

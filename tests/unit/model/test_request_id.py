@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from gitbot.kubernetes.names import NamespacedName
@@ -14,9 +16,7 @@ from gitbot.model.request_id import (
     OccurrenceId,
     RequestId,
     ReturnId,
-    ledger_id,
     parse_request_id,
-    planned_id,
 )
 
 OCCURRENCE = OccurrenceId(window="rack-r03", id="20261201T030000Z")
@@ -35,27 +35,43 @@ CLUSTER_RULE = HealId.of(IntentRef(kind="PlacementRule", namespace="", name="gpu
     ],
 )
 def test_an_id_reads_back_as_it_prints(text: str, value: RequestId) -> None:
-    assert parse_request_id(text) == value
+    read = RequestId.read(text)
+    assert (type(read), read) == (type(value), value)
     assert str(value) == text
-    assert planned_id(text) == text
+    assert type(str(value)) is str
+    assert read.planned == read
+    copied = copy.deepcopy(read)
+    assert (type(copied), copied) == (type(read), read)
 
 
 @pytest.mark.parametrize("text", ["", "request", "request/db", "drain/a/b/c", "evict/db/one"])
 def test_any_other_text_is_not_an_id(text: str) -> None:
     assert parse_request_id(text) is None
-    assert planned_id(text) == text
+    with pytest.raises(ValueError, match="expected an id of a request"):
+        RequestId.read(text)
 
 
 def test_a_healing_gets_the_digits_of_its_digest_when_it_is_approved() -> None:
-    approved = ledger_id("heal/db/PlacementRule/gpu", "sha256:0123456789abcdef")
-    assert approved == "heal/db/PlacementRule/gpu/0123456789ab"
-    assert planned_id(approved) == "heal/db/PlacementRule/gpu"
-    assert ledger_id("request/db/one", "sha256:0123456789abcdef") == "request/db/one"
+    planned = RequestId.read("heal/db/PlacementRule/gpu")
+    approved = planned.approved("sha256:0123456789abcdef")
+    assert approved == RequestId.read("heal/db/PlacementRule/gpu/0123456789ab")
+    assert approved.planned == planned
+    asked = RequestId.read("request/db/one")
+    assert asked.approved("sha256:0123456789abcdef") == asked
 
 
 def test_an_occurrence_names_its_requests() -> None:
     assert OccurrenceId.parse(str(OCCURRENCE)) == OCCURRENCE
-    assert OCCURRENCE.drain == "drain/rack-r03/20261201T030000Z"
-    assert OCCURRENCE.homecoming == "return/rack-r03/20261201T030000Z"
+    assert str(OCCURRENCE.drain) == "drain/rack-r03/20261201T030000Z"
+    assert str(OCCURRENCE.homecoming) == "return/rack-r03/20261201T030000Z"
+    assert OCCURRENCE.drain.occurrence == OCCURRENCE.homecoming.occurrence == OCCURRENCE
     assert not OCCURRENCE.open_ended
     assert OccurrenceId(window="rack-r03", id="0123456789ab").open_ended
+
+
+def test_a_healing_names_its_rule() -> None:
+    match RequestId.read("heal/db/PlacementRule/gpu/0123456789ab"):
+        case HealId(namespace=namespace, kind=kind, name=name):
+            assert (namespace, kind, name) == ("db", "PlacementRule", "gpu")
+        case other:
+            pytest.fail(f"{other!r} is no healing")

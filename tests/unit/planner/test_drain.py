@@ -10,6 +10,7 @@ from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.instants import Interval
 from gitbot.model.plan import Drained
 from gitbot.model.problem import EmptyNodes
+from gitbot.model.request_id import RequestId
 from tests.doubles.problems import NOW, node, problem, request, vm
 from tests.unit.planner.reading import held, moved, planned
 
@@ -79,7 +80,9 @@ def test_a_vm_that_cannot_move(
     plan = planned(case)
     assert moved(plan) == moves
     assert [(hold.vm.name, hold.code, hold.asked) for hold in plan.holds] == holds
-    assert plan.drains == (Drained(request="request/default/drain", emptied=("n2",), kept=("n1",)),)
+    assert plan.drains == (
+        Drained(request=RequestId.read("request/default/drain"), emptied=("n2",), kept=("n1",)),
+    )
 
 
 def test_a_node_for_which_there_is_no_room_is_kept_whole() -> None:
@@ -108,7 +111,9 @@ def test_the_whole_cluster_one_node_after_the_other() -> None:
     assert moved(plan) == [("a", "n1", "n3", 0), ("b", "n2", "n3", 1)]
     assert held(plan) == [(name, "no-feasible-node") for name in ("a", "b", "c")]
     assert plan.drains == (
-        Drained(request="request/default/drain", emptied=("n1", "n2"), kept=("n3",)),
+        Drained(
+            request=RequestId.read("request/default/drain"), emptied=("n1", "n2"), kept=("n3",)
+        ),
     )
     assert plan.holds[0].reason == "no node takes it: 2 nodes are to be emptied"
     assert plan.holds[0].hint.startswith("a node of the drain that is back takes VMs again")
@@ -146,7 +151,9 @@ def test_a_vm_on_its_way_out_blocks_nothing() -> None:
     )
     plan = planned(case)
     assert [item.vm.name for item in plan.moves] == ["b"]
-    assert plan.drains == (Drained(request="request/default/drain", emptied=("n1",), kept=()),)
+    assert plan.drains == (
+        Drained(request=RequestId.read("request/default/drain"), emptied=("n1",), kept=()),
+    )
     assert [(hold.vm.name, hold.code, hold.asked) for hold in plan.holds] == [
         ("a", "in-flight", False)
     ]

@@ -9,6 +9,7 @@ import pytest
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
 from gitbot.model.problem import HealRule, MoveVms, Reservation
+from gitbot.model.request_id import RequestId
 from tests.doubles.problems import ZONE, named, node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, held, move, moved, planned, spread
 
@@ -124,7 +125,7 @@ def test_a_reserved_place_is_taken_and_names_the_pull_request() -> None:
                 vm=named("b"),
                 node="n2",
                 allowed=(),
-                request="request/default/other",
+                request=RequestId.read("request/default/other"),
                 pull_request=7,
             )
         ],

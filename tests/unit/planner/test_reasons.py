@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gitbot.model.problem import HealRule, Reservation
+from gitbot.model.request_id import RequestId
 from tests.doubles.problems import HOSTNAME, ZONE, named, node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, move, planned, spread
 from tests.unit.planner.test_drain import empty
@@ -114,12 +115,18 @@ def test_room_that_is_reserved_names_the_pull_request() -> None:
         ],
         goals=[move("a", to="n2")],
         reservations=[
-            Reservation(vm=named("b"), node="n2", allowed=(), request="other", pull_request=7)
+            Reservation(
+                vm=named("b"),
+                node="n2",
+                allowed=(),
+                request=RequestId.read("request/a/other"),
+                pull_request=7,
+            )
         ],
     )
     (hold,) = planned(case).holds
     assert hold.code == "no-feasible-node"
-    assert hold.hint.endswith("; room there is reserved by other (pull request #7)")
+    assert hold.hint.endswith("; room there is reserved by request/a/other (pull request #7)")
 
 
 def test_more_vms_than_domains_can_hold() -> None:

@@ -119,8 +119,8 @@ def test_shipped_files_match_their_published_schemas() -> None:
             "PlacementPolicy",
             "Policy",
             (
-                'p.yaml:2:7: kind: found "Policy", expected PlacementPolicy; write kind: '
-                "PlacementPolicy"
+                'p.yaml:2:7: kind: found "Policy", expected PlacementPolicy or '
+                "PlacementPolicyExemption; `gitbot schema` lists them"
             ),
         ),
     ],

@@ -23,6 +23,7 @@ from gitbot.model.events import (
     UnknownEvent,
 )
 from gitbot.model.ledger import HOLD_FILE, Ledger
+from gitbot.model.request_id import RequestId
 from gitbot.published.ledger_lines import (
     append_lines,
     chain,
@@ -40,7 +41,7 @@ APPROVED = MoveApproved(
     time=1_765_000_000,
     cluster="prod",
     seq=1,
-    request="request/db/one",
+    request=RequestId.read("request/db/one"),
     vm="db/one",
     vm_uid="u-1",
     move=3,
@@ -59,7 +60,7 @@ APPROVED = MoveApproved(
         wave=0,
         attempts=1,
         intent="MigrationRequest/db/one",
-        planned="request/db/one",
+        planned=RequestId.read("request/db/one"),
         allowed=((0, 60),),
         finish=False,
     ),
@@ -69,7 +70,7 @@ SUCCEEDED = MoveChanged(
     time=1_765_000_060,
     cluster="prod",
     state=MoveState.SUCCEEDED,
-    request="request/db/one",
+    request=RequestId.read("request/db/one"),
     vm="db/one",
     move=3,
     attempt=1,
@@ -186,6 +187,7 @@ def test_a_last_line_that_is_cut_off_is_an_error() -> None:
         (HOLD_FILE, {"state": "set", "until": "2026-10-01T00:00:00Z"}, "set"),
         (HOLD_FILE, {}, "no state"),
         (FILE, {"state": "approved", "request": "r", "vm": "a/b", "move": 1}, "approved"),
+        (FILE, {"state": "cancelled", "request": "evict/db/one"}, "cancelled"),
         ("quotas/prod.jsonl", {"state": "set", "limits": [{"cpu": 4}]}, "set"),
     ],
 )

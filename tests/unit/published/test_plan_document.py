@@ -140,6 +140,11 @@ def edited(*path: str | int, value: Any) -> dict[str, Any]:
             "pin: found 'Rack', expected a word of its schema",
         ),
         (
+            edited("moves", 0, "request", value="evict/db/one"),
+            "request: found 'evict/db/one', expected an id of a request",
+        ),
+        (edited("moves", 0, "request", value=3), "expected an id of a request"),
+        (
             edited("expiresAt", value="soon"),
             "not a plan document: expiresAt: found 'soon', expected a time",
         ),

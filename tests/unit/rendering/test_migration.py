@@ -10,6 +10,7 @@ from gitbot.model.effect import EffectId, label_value
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, NodeRef, VmRef
 from gitbot.model.problem import Pin
+from gitbot.model.request_id import RequestId
 from gitbot.rendering import MigrationContext, migration_manifest
 
 TEMPLATES = {
@@ -24,7 +25,7 @@ CONTEXT = MigrationContext(
 def move(*, selector: dict[str, str] | None = None, vm: str = "db-1") -> Move:
     return Move(
         id=3,
-        request="request/customapp/db-1-to-bcn",
+        request=RequestId.read("request/customapp/db-1-to-bcn"),
         group="db-1-to-bcn",
         intent=IntentRef(
             kind="MigrationRequest",
@@ -68,7 +69,9 @@ def test_without_selector_the_field_is_absent() -> None:
 
 def test_metadata_names_request_intent_and_review() -> None:
     manifest = migration_manifest(move=move(), context=CONTEXT, templates=TEMPLATES)
-    effect = EffectId(request="request/customapp/db-1-to-bcn", vmi_uid="u-1", move=3, attempt=1)
+    effect = EffectId(
+        request=RequestId.read("request/customapp/db-1-to-bcn"), vmi_uid="u-1", move=3, attempt=1
+    )
     assert manifest["metadata"] == {
         "name": effect.migration_name(vm="db-1"),
         "namespace": "customapp",
@@ -122,10 +125,10 @@ def test_bad_templates_are_named(templates: dict[str, str], message: str) -> Non
 
 
 def test_effect_names_differ_by_every_part_and_fit() -> None:
-    first = EffectId(request="request/a/b", vmi_uid="u", move=1)
+    first = EffectId(request=RequestId.read("request/a/b"), vmi_uid="u", move=1)
     effects = [
         first,
-        replace(first, request="request/a/c"),
+        replace(first, request=RequestId.read("request/a/c")),
         replace(first, vmi_uid="v"),
         replace(first, move=2),
         replace(first, attempt=2),

@@ -19,6 +19,7 @@ from gitbot.model.plan import (
     Wave,
 )
 from gitbot.model.problem import Pin
+from gitbot.model.request_id import RequestId
 
 RULE = IntentRef(
     kind="ZoneAntiAffinity",
@@ -51,7 +52,7 @@ def move(
 ) -> Move:
     return Move(
         id=number,
-        request="request/customapp/db-to-scu",
+        request=RequestId.read("request/customapp/db-to-scu"),
         group="db-to-scu",
         intent=REQUEST,
         vm=vm(name),
@@ -72,7 +73,7 @@ def move(
 
 
 HOLD = Hold(
-    request="request/customapp/db-to-scu",
+    request=RequestId.read("request/customapp/db-to-scu"),
     intent=REQUEST,
     vm=vm("mssql-a"),
     code="no-feasible-node",
@@ -113,7 +114,11 @@ PLAN = PlacementPlan(
         )
     ),
     drains=(
-        Drained(request="drain/firmware/2025-12-05T21:00Z", emptied=("n1", "n2"), kept=("n3",)),
+        Drained(
+            request=RequestId.read("drain/firmware/2025-12-05T21:00Z"),
+            emptied=("n1", "n2"),
+            kept=("n3",),
+        ),
     ),
     intents={RULE.id: "sha256:" + "a" * 64, REQUEST.id: "sha256:" + "b" * 64},
     snapshot=SnapshotRef(digest="sha256:" + "c" * 64, taken_at=STARTS - 60),

@@ -194,6 +194,32 @@ def test_a_strange_address_is_no_link(address: str) -> None:
     assert "complete report]" not in markdown(diff(report=address))
 
 
+def test_a_change_that_moves_nothing_yet_says_what_it_leads_to() -> None:
+    outlook = Outlook(conditions=(DRAIN,), zone="Europe/Madrid")
+    window = Preview(title="drain of scu-firmware", plan=PLAN, outlook=outlook)
+    idle = Preview(title="drain of an empty node", plan=PlacementPlan(cluster="iberia"))
+    nothing = PlacementPlan(cluster="iberia")
+    made = diff(nothing, previews=(idle, window))
+    assert made.happens.startswith("Merging moves nothing yet. Planned as of now, it leads to: ")
+    found = dict(made.lines)
+    assert found["window"].startswith("tonight: Fri 2025-12-05 22:00-02:00 Europe/Madrid")
+    assert found["approve before"].endswith("later, tonight closes before the last move ends")
+    assert {"cordon", "home", "estimate", "queue now", "if a move fails"} <= set(found)
+    text = markdown(made)
+    assert f"{made.happens}." in text
+    assert "- **window**: tonight" in text[: text.index("<details>")]
+    assert "16 GiB, about 300 s; " in text
+    both = diff(nothing, previews=(window, replace(window, outlook=Outlook())))
+    assert [label for label, _ in both.lines].count("then") == 2
+    assert (
+        dict(both.lines[8:])["then"]
+        == "Moves customapp/mssql-c, customapp/mssql-d (32 GiB) to sab, scu."
+    )
+    assert "approve before" not in dict(both.lines[8:])  # no time binds, and nothing expires
+    assert diff(nothing, previews=(idle,)).happens == ""
+    assert dict(diff(PLAN, previews=(window,)).lines).get("window") is None  # the plan has its own
+
+
 def test_a_hold_of_a_preview_is_explained_once() -> None:
     finding = Finding(
         code="plan/no-feasible-node",

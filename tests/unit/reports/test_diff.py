@@ -20,6 +20,7 @@ from gitbot.model.plan import (
     VmRef,
 )
 from gitbot.model.problem import Limits
+from gitbot.model.request_id import RequestId
 from gitbot.reports import Diff, Preview, markdown, placement_diff, terminal
 from gitbot.reports.picture import picture
 from gitbot.reports.sentence import sentence
@@ -112,9 +113,9 @@ def test_a_drain_that_falls_short_says_which_nodes_can_be_emptied() -> None:
     line = "window firmware: 2 of 3 nodes can be emptied: n1, n2; not n3"
     assert f"\n{line}\n" in terminal(diff())
     assert f"**{line}**" in markdown(diff())
-    none = Drained(request="d", emptied=(), kept=("n1",))
+    none = Drained(request=RequestId.read("drain/d/1"), emptied=(), kept=("n1",))
     assert "d: 0 of 1 node can be emptied; not n1" in terminal(diff(replace(PLAN, drains=(none,))))
-    whole = Drained(request="d", emptied=("n1",), kept=())
+    whole = Drained(request=RequestId.read("drain/d/1"), emptied=("n1",), kept=())
     assert "emptied" not in terminal(diff(replace(PLAN, drains=(whole,))))
 
 
@@ -191,7 +192,9 @@ def test_comment_starts_with_the_summary_and_ends_with_commands() -> None:
     lines = markdown(diff()).splitlines()
     assert lines[0] == "<!-- gitbot:plan:iberia -->"
     assert lines[3] == "Moves customapp/mssql-c, customapp/mssql-d (32 GiB) to sab, scu."
-    assert lines[9:13] == [
+    assert lines[9].startswith("plan `sha256:dddd")
+    assert "snapshot 2025-12-05T20:59:00Z (1 min before this plan)" in lines[9]
+    assert lines[11:15] == [
         (
             "- **approve before**: Sat 2025-12-06 21:00 UTC: then this plan expires, and a merge "
             "approves nothing"
@@ -209,8 +212,6 @@ def test_comment_starts_with_the_summary_and_ends_with_commands() -> None:
             "withdrawn, and gitbot proposes what is left"
         ),
     ]
-    assert lines[14].startswith("plan `sha256:dddd")
-    assert "snapshot 2025-12-05T20:59:00Z (1 min before this plan)" in lines[14]
     assert "| `customapp/mssql-a` | `no-feasible-node`: no node of zone scu can take it" in (
         "\n".join(lines)
     )
@@ -397,7 +398,7 @@ def test_one_sentence_says_what_happens(request_id: str, kind: str, said: str) -
     plan = diff().plan
     only = replace(
         plan.moves[0],
-        request=request_id,
+        request=RequestId.read(request_id),
         group=f"{request_id}/a",
         intent=IntentRef(kind=kind, namespace="app", name="db", file="f", line=1),
         vm=VmRef(namespace="app", name="db-1", uid="1"),

@@ -14,7 +14,7 @@ from gitbot.errors import GitbotError
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.plan import Move, NodeRef
 from gitbot.reports.board import MoveChart, board
-from gitbot.reports.html import PARTS, html, html_refusal
+from gitbot.reports.html import PARTS, html, html_findings
 from gitbot.reports.lanes import timeline
 from gitbot.reports.picture import MAX_NODES
 from tests.unit.reports.plans import HOLD, PLAN, move, vm
@@ -134,7 +134,9 @@ def test_texts_with_errors_have_a_page_too() -> None:
         code="intents/unknown-field", severity=Severity.ERROR, message="unknown field nodez",
         file="intents/iberia/a.yaml", line=3, column=5,
     )  # fmt: skip
-    made = html_refusal("iberia", (finding,), templates=TEMPLATES)
+    made = html_findings(
+        "iberia", "not planned: the texts have errors", (finding,), templates=TEMPLATES
+    )
     assert 'iberia: <span class="state">not planned: the texts have errors</span>' in made
     assert "intents/iberia/a.yaml:3:5" in made
     assert "unknown field nodez" in made

@@ -9,12 +9,13 @@ import pytest
 
 from gitbot.model.instants import Interval
 from gitbot.model.plan import Move, MoveRef, NodeRef
+from gitbot.model.request_id import RequestId
 from gitbot.reports import Conditions, Diff, Outlook
 from gitbot.reports.lanes import MAX_LANES, WIDTH, Timeline, timeline
 from tests.unit.reports.plans import PLAN, STARTS, move
 from tests.unit.reports.test_diff import diff
 
-DRAIN = "drain/tonight/20251205T210000Z"
+DRAIN = RequestId.read("drain/tonight/20251205T210000Z")
 HOUR = 3600
 
 
@@ -92,13 +93,14 @@ def test_window_freezes_and_now_are_shaded() -> None:
         request=DRAIN,
         open=Interval(start=STARTS, end=STARTS + 48 * HOUR),
         frozen=(Interval(start=STARTS + 600, end=STARTS + 900),),
+        frozen_vms=1,
     )
     outlook = Outlook(conditions=(conditions,), zone="Europe/Madrid")
     made = drawn(drain(3), now=STARTS - 300, outlook=outlook)
     shades = {shade.kind: shade for shade in made.shades}
     assert {kind: shade.title for kind, shade in shades.items()} == {
         "open": "window open until Sun 2025-12-07 22:00",
-        "frozen": "frozen until Fri 2025-12-05 22:15",
+        "frozen": "1 VM frozen until Fri 2025-12-05 22:15",
         "now": "now, Fri 2025-12-05 21:55",
     }
     wide = WIDTH - made.left

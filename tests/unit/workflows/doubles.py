@@ -21,6 +21,7 @@ from gitbot.model.ledger import pull_file
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef, Wave
 from gitbot.model.problem import Limits, Pin, PlacementProblem
+from gitbot.model.request_id import RequestId
 from gitbot.policy import read_policies
 from gitbot.ports.cluster import Gate, open_gate
 from gitbot.ports.forge import MergeMethod
@@ -96,6 +97,7 @@ class TinyCluster:
         self.lands: dict[str, str] = {}
         self.calls: list[tuple[str, str]] = []
         self.flag: str | None = None
+        self.anchor: str | None = None
         self.lost_answers = 0
         self.trouble: Callable[[str, str], None] = no_trouble
         self.nodes: dict[str, dict[str, Any]] = {
@@ -259,6 +261,9 @@ class TinyCluster:
     def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
         self.trouble("label", node)
         self.calls.append(("label", node))
+        self._set_labels(node, labels)
+
+    def _set_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
         known = self.nodes[node]["metadata"]["labels"]
         for key, value in labels.items():
             if value is None:
@@ -266,10 +271,13 @@ class TinyCluster:
             else:
                 known[key] = value
 
-    def set_unschedulable(self, node: str, unschedulable: bool) -> None:
+    def set_unschedulable(
+        self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
+    ) -> None:
         self.trouble("cordon", node)
         self.calls.append(("cordon" if unschedulable else "uncordon", node))
         self.nodes[node]["spec"]["unschedulable"] = unschedulable
+        self._set_labels(node, labels)
 
     def hold_flag(self) -> str | None:
         self.trouble("flag", "")
@@ -277,6 +285,14 @@ class TinyCluster:
 
     def set_hold_flag(self, reason: str | None) -> None:
         self.flag = reason
+
+    def ledger_anchor(self) -> str | None:
+        self.trouble("anchor", "")
+        return self.anchor
+
+    def set_ledger_anchor(self, head: str) -> None:
+        self.trouble("set-anchor", "")
+        self.anchor = head
 
     # for tests
 
@@ -360,7 +376,7 @@ class TinyBase(Engine):
 def a_move(vm: str, source: str, to: str, *, number: int = 1, **fields: Any) -> Move:
     known: dict[str, Any] = {
         "id": number,
-        "request": "request/db/one",
+        "request": RequestId.read("request/db/one"),
         "group": "request/db/one",
         "intent": IntentRef(kind="MigrationRequest", namespace="db", name="one"),
         "vm": VmRef(namespace="db", name=vm, uid=f"uid-{vm}"),

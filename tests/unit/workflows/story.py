@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +11,13 @@ from gitbot.ports.forge import MergeMethod, PullRequest, PullState
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.port import SimulatedPort
 from gitbot.wiring.workspace import base_branch
+from gitbot.workflows.engine import Engine
 from gitbot.workflows.shell import Shell
 from tests.doubles.customapp import customapp
 from tests.doubles.forge import MemoryForge
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.repository import MemoryRepository
+from tests.doubles.timely import TimelyPort
 
 CLUSTER = "iberia"
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\n"
@@ -65,7 +68,7 @@ class Story:
         cluster = customapp(step=step, jumpbox=True)
         cluster.cordon("kni-worker2", unschedulable=False)
         cluster.settle()
-        port = SimulatedPort(cluster)
+        port = TimelyPort(cluster)
         repository = MemoryRepository()
         story = cls(
             cluster=cluster,
@@ -86,6 +89,11 @@ class Story:
 
     @property
     def shell(self) -> Shell:
+        read_base: Callable[[str], Engine]
+        read_base = base_branch(self.repository, name="main", cluster=self.name).at
+        if isinstance(self.port, TimelyPort):
+            self.port.read_ledger = self.store.read
+            read_base = self.port.watched(read_base)
         return Shell(
             cluster_name=self.name,
             base_branch="main",
@@ -94,7 +102,7 @@ class Story:
             ledger_store=self.store,
             cluster=self.port,
             clock=self.port,
-            read_base=base_branch(self.repository, name="main", cluster=self.name).at,
+            read_base=read_base,
             progress=lambda progress: self.lines.append(progress.text),
         )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gitbot.execution.values import Terms
@@ -34,6 +36,39 @@ def test_an_approved_move_ends_succeeded_with_the_ledger_before_and_after(stage:
         "ann",
         1,
     )
+
+
+class Recorder:
+    """An onlooker that keeps what it hears, each stage once."""
+
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+
+    def begins(self, stage: str) -> None:
+        if self.stages[-1:] != [stage]:
+            self.stages.append(stage)
+
+    def planned(self, moves: int) -> None:
+        raise AssertionError(f"apply plans nothing, and {moves} moves were")
+
+    def stopped(self) -> bool:
+        return False
+
+
+def test_an_onlooker_hears_the_wave_and_how_many_migrations_ended(stage: Stage) -> None:
+    moves = (a_move("one", "a", "c"), a_move("two", "a", "b", number=2, wave=1))
+    stage.approve(a_plan(*moves))
+    heard = Recorder()
+    apply(replace(stage.shell, onlooker=heard))
+    assert heard.stages == [
+        "reading the forge and the cluster",
+        f"wave 1/2 [{'.' * 20}] 0 of 2 migrations ended",
+        f"wave 2/2 [{'#' * 10}{'.' * 10}] 1 of 2 migrations ended",
+        f"wave 2/2 [{'#' * 20}] 2 of 2 migrations ended",
+    ]
+    again = Recorder()
+    apply(replace(stage.shell, onlooker=again))
+    assert again.stages == ["reading the forge and the cluster", ""], "nothing is left to show"
 
 
 def test_the_second_pass_does_nothing_and_says_so(stage: Stage) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import pytest
 
 from gitbot.intents.compile import Past
+from gitbot.model.request_id import RequestId
 from gitbot.published import read_plan
 from gitbot.reports import markdown
+from gitbot.reports.html import html
 from gitbot.snapshot import from_objects
 from gitbot.workflows.check import CheckResult, Evidence, check
 from gitbot.workflows.revision import Revision, Shipped, Texts, read_change, read_revision
@@ -227,6 +230,13 @@ def test_the_comment_says_which_openings_a_pull_request_changes() -> None:
     assert same.openings == ()
     assert "<summary>Openings that change in the next 12 months</summary>" in markdown(added)
     assert "Openings that change" not in markdown(same)
+    page = html(moved, templates=SHIPPED.templates)
+    assert ">before firmware<" in page
+    assert ">after firmware<" in page
+    for kind, words in (("gone", opening), ("fresh", other)):
+        assert re.search(rf'<rect class="{kind}" [^>]*><title>{words}</title>', page)
+    assert ">before firmware<" not in html(same, templates=SHIPPED.templates)
+    assert ">firmware<" in html(same, templates=SHIPPED.templates)
 
 
 def test_a_window_that_cannot_be_emptied_fails_the_pull_request_that_adds_it() -> None:
@@ -248,7 +258,7 @@ def test_drains_far_ahead_are_previews_in_the_tree_and_open_ones_are_planned() -
 
 
 def test_finished_requests_are_not_planned_again() -> None:
-    past = Past(finished=frozenset({"request/default/web-to-n3"}))
+    past = Past(finished=frozenset({RequestId.read("request/default/web-to-n3")}))
     assert moves(run({"request": REQUEST}, evidence=evidence(past=past))) == []
 
 
@@ -269,7 +279,7 @@ FREEZE = f"{HEAD}kind: FreezeWindow\nmetadata: {{name: quarter}}\nspec: "
 def test_a_freeze_holds_the_unfinished_requests_that_it_covers(freeze: str, frozen: bool) -> None:
     deadline = '  deadline: "2026-12-07T00:00Z"\n'
     done = REQUEST.replace("web-to-n3", "done") + '  notBefore: "2026-12-05T00:00Z"\n' + deadline
-    past = Past(finished=frozenset({"request/default/done"}))
+    past = Past(finished=frozenset({RequestId.read("request/default/done")}))
     tree = {"request": REQUEST + deadline, "done": done, "freeze": FREEZE + freeze}
     result = run(tree, evidence=evidence(past=past))
     assert {finding.file for finding in result.all_findings} == (

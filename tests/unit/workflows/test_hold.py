@@ -59,7 +59,6 @@ def test_either_flag_alone_suffices(stage: Stage, where: str) -> None:
 
 def test_a_flag_that_cannot_be_read_is_set(stage: Stage) -> None:
     def trouble(verb: str, what: str) -> None:
-        del what
         if verb == "flag":
             raise ClusterError("connection refused")
 
@@ -71,7 +70,6 @@ def test_a_flag_that_cannot_be_read_is_set(stage: Stage) -> None:
 
 def test_the_flag_is_read_before_every_effect(stage: Stage) -> None:
     def trouble(verb: str, what: str) -> None:
-        del what
         if verb == "created":
             stage.cluster.flag = "enough"
 
@@ -121,6 +119,8 @@ def test_cancel_ends_one_request_for_ever(stage: Stage) -> None:
 def test_cancel_names_what_the_ledger_knows(stage: Stage) -> None:
     apply(stage.shell, max_runtime=7)
     with pytest.raises(UsageError, match="unfinished: request/db/one"):
+        cancel(stage.shell, request="drain/rack-7", reason="", by="ann")
+    with pytest.raises(UsageError, match="did you mean request/db/one"):
         cancel(stage.shell, request="request/db/two", reason="", by="ann")
 
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from gitbot.errors import UsageError
 from gitbot.execution.requests import fold_requests
 from gitbot.execution.state import fold_nodes
 from gitbot.kubernetes.objects import labels_of
 from gitbot.model.plan import PlacementPlan
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.request_id import OccurrenceId, RequestId
 from gitbot.ports.forge import CheckState
 from gitbot.published import PlanDocument, PlanInputs
-from gitbot.workflows.apply import apply, hold, resume, returned
+from gitbot.workflows.apply import apply, cancel, hold, resume, returned
 from gitbot.workflows.ask import cluster_checks, status
 from gitbot.workflows.engine import drained_nodes
 from gitbot.workflows.pauses import POLL
 from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import reconcile
 from tests.doubles.trouble import lose_node, return_node
+from tests.unit.policy.test_judging import policy
 from tests.unit.workflows.doubles import a_move
 from tests.unit.workflows.story import HEAD, Story
 from tests.unit.workflows.test_doctor import Answers
@@ -28,7 +31,7 @@ START = 1_764_561_600  # 2025-12-01T04:00:00Z
 LEAD = 3600
 OCCURRENCE = "20251201T040000Z"
 FIRMWARE = OccurrenceId(window="firmware", id=OCCURRENCE)
-DRAIN = f"drain/firmware/{OCCURRENCE}"
+DRAIN = RequestId.read(f"drain/firmware/{OCCURRENCE}")
 RETURN = f"return/firmware/{OCCURRENCE}"
 
 
@@ -48,7 +51,7 @@ def nodes(story: Story) -> dict[str, str]:
 
 
 def state(story: Story, request: str) -> str:
-    return str(fold_requests(story.store.read(), "iberia")[request].state)
+    return str(fold_requests(story.store.read(), "iberia")[RequestId.read(request)].state)
 
 
 def wait_until(story: Story, instant: int) -> None:
@@ -211,6 +214,29 @@ def test_vms_go_home_by_themselves_where_configuration_and_window_say_so() -> No
     settled(story)
 
 
+def test_a_policy_refuses_a_way_home_that_needs_no_review() -> None:
+    story = Story.begin(
+        step=1,
+        window=window(", cordon: Gitbot, done: Rebooted", "  returnHome: Auto\n"),
+        settings="  allowAuto: true\n",
+    )
+    story.commit(**{"policies/p.yaml": policy("Move", "!move.request.startsWith('return/')")})
+    homes = story.where()
+    reconcile(story.shell)
+    story.merge()
+    wait_until(story, START - LEAD)
+    for node in ("kni-worker", "kni-worker2"):
+        reconcile(story.shell)
+        reboot(story, node)
+    away = story.where()
+    reconcile(story.shell)
+    (back,) = [item for item in propose(story.shell).concerns if item.concern.startswith("return")]
+    assert (back.action, story.pulls()) == ("nothing", ())
+    assert back.reason == "the plan is refused: customapp/jumpbox: refused"
+    reconcile(story.shell)
+    assert away == story.where() != homes
+
+
 def test_the_rest_of_a_drain_that_failed_half_way_is_proposed() -> None:
     story = Story.begin(
         step=1, window=window(", cordon: Gitbot, done: Rebooted, maxNodesAtOnce: 2")
@@ -306,6 +332,85 @@ def test_a_window_without_schedule_ends_with_its_file() -> None:
     assert story.where()["jumpbox"] != "kni-worker"
 
 
+def approvers_lose_their_rights(story: Story) -> None:
+    story.forge.readers.add("rita")
+
+
+def more_reviews_are_required(story: Story) -> None:
+    story.forge.require_reviews(2)
+
+
+def the_base_is_rewritten(story: Story) -> None:
+    """Somebody rewrites the base, and a person accepts it."""
+    files = dict(story.repository.read_tree("main"))
+    hold(story.shell, reason="rewritten", by="ann")
+    root = story.repository.add_commit(files, parents=(), message="anew", time=story.port.now())
+    story.repository.branches["main"] = root
+    resume(story.shell, reason="it was me", by="ann")
+
+
+@pytest.mark.parametrize(
+    "lose", [approvers_lose_their_rights, more_reviews_are_required, the_base_is_rewritten]
+)
+def test_what_has_begun_is_brought_to_its_end_without_its_approval(
+    lose: Callable[[Story], None],
+) -> None:
+    story = Story.begin(
+        step=1,
+        window=window(", cordon: Gitbot, done: Rebooted", "  returnHome: Never\n"),
+        reviews_required=1,
+    )
+    reconcile(story.shell)
+    (pull,) = story.pulls()
+    story.forge.approve_pull(pull.number, reviewer="rita")
+    story.merge()
+    wait_until(story, START - LEAD)
+    assert apply(story.shell, max_runtime=1).created == 1
+    lose(story)
+    result = apply(story.shell)
+    assert not result.unfinished
+    assert result.created == 0
+    assert result.states == {"succeeded": 1, "withdrawn": 1}
+    assert nodes(story) == {"kni-worker": "ready"}
+    reboot(story, "kni-worker")
+    apply(story.shell)
+    assert nodes(story) == {"kni-worker": "returned"}
+    node = story.cluster.get("Node", "kni-worker")
+    assert node is not None
+    assert not node["spec"].get("unschedulable")
+    assert labels(story, "kni-worker") == {}
+    assert apply(story.shell).did_nothing
+
+
+def test_a_forge_that_does_not_list_a_merge_pauses_what_began(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = approved(drain=", cordon: Gitbot, done: Rebooted, maxNodesAtOnce: 2")
+    wait_until(story, START - LEAD)
+    apply(story.shell, max_runtime=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(story.forge), "list_pulls", lambda *_, **__: ())
+        result = apply(story.shell)
+    assert not result.unfinished
+    assert "withdrawn" not in result.states
+    apply(story.shell)
+    assert state(story, DRAIN) == "succeeded"
+
+
+def test_a_node_of_a_failed_drain_comes_back_when_a_person_says_so() -> None:
+    story = approved(drain=", cordon: Gitbot")
+    wait_until(story, START - LEAD)
+    apply(story.shell, max_runtime=1)
+    with pytest.raises(UsageError, match="still draining"):
+        returned(story.shell, node="kni-worker", by="ann")
+    cancel(story.shell, request=DRAIN, reason="no", by="ann")
+    apply(story.shell)
+    node = story.cluster.get("Node", "kni-worker")
+    assert node is not None
+    assert not node["spec"].get("unschedulable")
+    assert nodes(story)["kni-worker"] == "returned"
+
+
 def test_hold_stops_node_labels_too() -> None:
     story = approved(drain="")
     wait_until(story, START - LEAD)
@@ -327,7 +432,7 @@ def labels(story: Story, node: str) -> dict[str, str]:
 
 
 def test_a_node_that_a_vm_only_steps_aside_on_is_not_drained() -> None:
-    request = "drain/fw/o1"
+    request = RequestId.read("drain/fw/o1")
     aside = a_move("one", "c", "b", request=request, group=f"{request}/a")
     own = a_move("two", "a", "c", number=2, request=request, group=f"{request}/a")
     nodes = tuple({"kind": "Node", "metadata": {"name": name}} for name in ("a", "empty"))

@@ -172,7 +172,6 @@ def test_a_pass_that_loses_its_last_race_ends_well_and_the_next_one_sees_what_ha
         return append(ledger, events, plans)
 
     def created(verb: str, what: str) -> None:
-        del what
         if verb == "created":
             asked.append(True)
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from gitbot.cli import status as status_command
 from gitbot.cli.schema import schema_of
 from gitbot.cli.status_page import table
-from gitbot.errors import ClusterError
+from gitbot.errors import ClusterError, UsageError
 from gitbot.model.instants import format_instant
 from gitbot.published import json_text
 from gitbot.simulation.kubevirt.new_migration import new_migration
@@ -73,12 +73,13 @@ def test_mode_observe_is_told_wherever_something_waits_for_it() -> None:
     propose(story.shell)
     story.merge()
     story.commit(**{".gitbot.yaml": configuration("  mode: Observe\n")})
-    assert "stopped: mode Observe applies nothing; next: mode: Enforce in .gitbot.yaml" in shown(
-        story
+    assert (
+        "stopped: mode Observe applies nothing; next: set mode: Enforce in .gitbot.yaml"
+        in shown(story)
     )
     story.commit(**{".gitbot.yaml": configuration().replace("  mode: Enforce\n", "")})
     missing = "mode Observe applies nothing (the default: .gitbot.yaml has no mode)"
-    assert f"stopped: {missing}; next: mode: Enforce in .gitbot.yaml" in shown(story)
+    assert f"stopped: {missing}; next: set mode: Enforce in .gitbot.yaml" in shown(story)
     assert apply(story.shell).stop == missing
     assert {status(story.shell).mode, status_document(status(story.shell)).mode} == {"Observe"}
 
@@ -121,11 +122,11 @@ def test_without_the_cluster_the_exit_code_says_so(monkeypatch: pytest.MonkeyPat
     story = Story.begin(db=RULE)
 
     @contextmanager
-    def opened(where: dict[str, str]) -> Iterator[Shell]:
-        del where
-        yield story.shell
+    def opened(where: dict[str, str], *, human: bool) -> Iterator[tuple[Shell, str]]:
+        del where, human
+        yield story.shell, ""
 
-    monkeypatch.setattr(status_command, "running", opened)
+    monkeypatch.setattr(status_command, "looking", opened)
     for code in (0, 2):
         result = CliRunner().invoke(
             status_command.status, [], catch_exceptions=False, standalone_mode=False
@@ -232,10 +233,13 @@ def test_after_returned_the_page_names_apply_and_then_propose() -> None:
     assert "  kni-worker: ready, cordoned by gitbot\n    next: gitbot returned kni-worker" in page
     away = [line for line in page.splitlines() if ", home is kni-worker: " in line]
     assert away
+    with pytest.raises(UsageError, match=r"did you mean kni-worker\?"):
+        returned(story.shell, node="kni-wrker", by="ann")
     assert all(line.endswith("kni-worker is ready, not returned") for line in away)
     returned(story.shell, node="kni-worker", by="ann")
     page = shown(story)
     assert "  kni-worker: returned, cordoned by gitbot\n    next: gitbot apply" in page
+    assert "home is kni-worker: kni-worker does not take it: NodeUnschedulable: " in page
     apply(story.shell)
     page = shown(story)
     assert "  kni-worker: returned, not cordoned\n    next: gitbot propose" in page

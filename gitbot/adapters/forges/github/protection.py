@@ -10,6 +10,7 @@ from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.budget import Priority
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.errors import ForgeError
+from gitbot.model.names import CONFIGURATION_FILE
 
 _WRITERS = frozenset({"admin", "maintain", "write"})
 REMEMBERED = 60  # seconds for which an answer about an account's permission is used
@@ -90,7 +91,7 @@ class Protection:
                 f"{self.branch} has classic branch protection, and how many approvals it asks for "
                 "cannot be read",
                 hint="replace it by a ruleset, give the App Administration: read, or set "
-                "forge.requiredReviews in .gitbot.yaml",
+                f"forge.requiredReviews in {CONFIGURATION_FILE}",
             ) from error
 
     def by_protection(self) -> int:

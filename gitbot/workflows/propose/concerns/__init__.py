@@ -6,8 +6,13 @@ from gitbot.workflows.propose.concerns.drains import drains
 from gitbot.workflows.propose.concerns.healings import breaches_of, heals
 from gitbot.workflows.propose.concerns.requests import meaningless, requests
 from gitbot.workflows.propose.concerns.rests import rests
-from gitbot.workflows.propose.concerns.returns import homes_due, returns, stay_away
-from gitbot.workflows.propose.concerns.value import Concern, ConcernSources, concern_name
+from gitbot.workflows.propose.concerns.returns import home_terms, homes_due, returns, stay_away
+from gitbot.workflows.propose.concerns.value import (
+    Concern,
+    ConcernSources,
+    concern_name,
+    heal_concern,
+)
 
 __all__ = [
     "Concern",
@@ -16,6 +21,8 @@ __all__ = [
     "concern_name",
     "drains",
     "find_concerns",
+    "heal_concern",
+    "home_terms",
     "homes_due",
     "meaningless",
     "requests",

@@ -9,12 +9,11 @@ from gitbot.model.problem import (
     HealRule,
     Request,
 )
-from gitbot.model.request_id import HealId, planned_id
+from gitbot.model.request_id import HealId
 from gitbot.workflows.propose.concerns.value import (
     Concern,
     ConcernSources,
-    concern_name,
-    full_name,
+    heal_concern,
     numbered,
 )
 
@@ -24,14 +23,14 @@ def heals(sources: ConcernSources) -> list[Concern]:
     concerns = []
     for intent, heal, required in sources.base.healing_rules():
         breaches = breaches_of(sources, intent.ref, required=required)
-        planned = str(HealId.of(intent.ref))
+        planned = HealId.of(intent.ref)
         if not breaches or heal == "Report" or _heal_in_flight(sources, planned):
             continue
         request = numbered(sources, Request(id=planned, intent=intent.ref))
         seen = sorted((breach.key, breach.amount) for breach in breaches)
         concerns.append(
             Concern(
-                name=concern_name("heal", intent.ref.kind, full_name(intent.ref)),
+                name=heal_concern(intent.ref),
                 intent=intent.ref,
                 goal=HealRule(request=request, rule=intent.ref),
                 observation=digest([planned, [list(item) for item in seen]]),
@@ -44,9 +43,9 @@ def heals(sources: ConcernSources) -> list[Concern]:
     return concerns
 
 
-def _heal_in_flight(sources: ConcernSources, planned: str) -> bool:
+def _heal_in_flight(sources: ConcernSources, planned: HealId) -> bool:
     """Whether an approved healing of the rule is unfinished and not stale."""
-    mine = [item for item in sources.approved if planned_id(item.id) == planned]
+    mine = [item for item in sources.approved if item.id.planned == planned]
     for item in mine:
         record = sources.records.get(item.id)
         if item.terms.void or (record is not None and record.finished):

@@ -11,6 +11,7 @@ from gitbot.model.findings import Severity
 from gitbot.model.problem import (
     MoveVms,
 )
+from gitbot.model.request_id import RequestId
 from gitbot.workflows.propose.concerns.value import (
     Concern,
     ConcernSources,
@@ -34,12 +35,12 @@ def requests(sources: ConcernSources) -> list[Concern]:
     return [_request(sources, goal, wanted[goal.request.id]) for goal in goals]
 
 
-def meaningless(sources: ConcernSources) -> dict[str, tuple[str, str]]:
+def meaningless(sources: ConcernSources) -> dict[str, tuple[RequestId, str]]:
     """Requests without an approved plan that this cluster cannot carry out.
 
     The ledger id and why (no such node, nothing selected, too late), by the name of the concern.
     """
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[RequestId, str]] = {}
     wanted = _wanted(sources)
     for intent, _ in sources.base.intents.migration_requests:
         planned = request_id(intent)
@@ -59,9 +60,9 @@ def meaningless(sources: ConcernSources) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _wanted(sources: ConcernSources) -> dict[str, list[MoveRecord]]:
+def _wanted(sources: ConcernSources) -> dict[RequestId, list[MoveRecord]]:
     """Ledger ids of requests to plan, with their moves that no longer pass the checks."""
-    wanted: dict[str, list[MoveRecord]] = {}
+    wanted: dict[RequestId, list[MoveRecord]] = {}
     for intent, _ in sources.base.intents.migration_requests:
         planned = request_id(intent)
         record = sources.records.get(planned)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gitbot.execution.accept import SUPERSEDED
 from gitbot.execution.requests import RequestRecord, RequestState
-from gitbot.execution.state import fold_nodes
+from gitbot.execution.state import BUSY, fold_nodes, window_as_merged
 from gitbot.kubernetes.objects import uid_of
 from gitbot.model.canonical import digest, short_digest
 from gitbot.model.events import MoveState, NodeState
@@ -15,12 +15,7 @@ from gitbot.model.problem import (
     MoveVms,
     ReturnHome,
 )
-from gitbot.model.request_id import (
-    DrainId,
-    MigrationRequestId,
-    OccurrenceId,
-    parse_request_id,
-)
+from gitbot.model.request_id import DrainId, MigrationRequestId, OccurrenceId, RequestId
 from gitbot.model.words import first_of
 from gitbot.workflows.propose.concerns.value import Concern, ConcernSources, concern_name, numbered
 
@@ -28,15 +23,40 @@ _Goal = MoveVms | EmptyNodes | ReturnHome
 
 
 def rests(sources: ConcernSources) -> list[Concern]:
-    """One for each request that ended half-way, or with nothing done."""
+    """One for each request that ended half-way, or with nothing done, or can go no further."""
     concerns = []
     for name, record in sources.records.items():
-        if not record.finished or record.cancelled or _is_to_come(sources, record):
+        over = record.finished or _is_stuck(sources, record)
+        if not over or record.cancelled or _is_to_come(sources, record):
             continue
         goal = _rest_goal(sources, name, record)
         if goal is not None:
             concerns.append(_rest(sources, name, goal))
     return concerns
+
+
+def _is_stuck(sources: ConcernSources, record: RequestRecord) -> bool:
+    """Whether all moves of a drain wait for nodes that cannot get empty: a move away failed.
+
+    Such nodes keep their places under maxNodesAtOnce, so that no other node begins.
+    """
+    known = record.id
+    begun = (
+        window_as_merged(sources.ledger, cluster=sources.cluster, occurrence=known.occurrence)
+        if isinstance(known, DrainId)
+        else None
+    )
+    if not isinstance(known, DrainId) or begun is None:
+        return False
+    nodes = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=known.occurrence)
+    busy = {name: node for name, node in nodes.items() if node.state in BUSY}
+    to_come = {move.source for move in record.moves.values() if not move.final}
+    return len(busy) >= begun.max_nodes_at_once and all(
+        node.state is NodeState.DRAINING
+        and name not in to_come
+        and sources.facts.instances_on(name)
+        for name, node in busy.items()
+    )
 
 
 def _is_to_come(sources: ConcernSources, record: RequestRecord) -> bool:
@@ -49,8 +69,7 @@ def _is_to_come(sources: ConcernSources, record: RequestRecord) -> bool:
     )
 
 
-def _rest(sources: ConcernSources, name: str, goal: _Goal) -> Concern:
-    known = parse_request_id(name)
+def _rest(sources: ConcernSources, name: RequestId, goal: _Goal) -> Concern:
     match goal:
         case MoveVms():
             what = [str(vm) for vm in goal.vms]
@@ -58,7 +77,8 @@ def _rest(sources: ConcernSources, name: str, goal: _Goal) -> Concern:
             what = list(goal.nodes)
         case ReturnHome():
             what = [str(vm) for vm in goal.homes]
-    why = f"finish {name}, which ended half-way"
+    over = sources.records[name].finished
+    why = f"finish {name}, which {'ended half-way' if over else 'cannot go on'}"
     if isinstance(goal, ReturnHome):
         why = f"bring the canaries of {name} home: they run on the node that was to be validated"
     return Concern(
@@ -67,16 +87,16 @@ def _rest(sources: ConcernSources, name: str, goal: _Goal) -> Concern:
         goal=replace(goal, request=numbered(sources, goal.request)),
         observation=digest([name, what, sources.records[name].highest_move]),
         why=f"{why}: {first_of(what, 3)}",
-        occurrence=known.occurrence.id if isinstance(known, DrainId) else "",
+        occurrence=name.occurrence.id if isinstance(name, DrainId) else "",
     )
 
 
-def _rest_goal(sources: ConcernSources, name: str, record: RequestRecord) -> _Goal | None:
+def _rest_goal(sources: ConcernSources, name: RequestId, record: RequestRecord) -> _Goal | None:
     """What a finished request has left to do; None for nothing.
 
     A breach that remains, or a VM that is not home, becomes a concern again.
     """
-    match parse_request_id(name):
+    match name:
         case MigrationRequestId():
             return _rest_of_request(sources, name, record)
         case DrainId(occurrence=occurrence):
@@ -86,7 +106,7 @@ def _rest_goal(sources: ConcernSources, name: str, record: RequestRecord) -> _Go
 
 
 def _rest_of_request(
-    sources: ConcernSources, name: str, record: RequestRecord
+    sources: ConcernSources, name: RequestId, record: RequestRecord
 ) -> MoveVms | ReturnHome | None:
     if record.state is RequestState.SUCCEEDED:
         return _canaries(sources, name, record)
@@ -100,7 +120,7 @@ def _rest_of_request(
     return replace(goals[0], vms=left) if goals and left else None
 
 
-def _canaries(sources: ConcernSources, name: str, record: RequestRecord) -> ReturnHome | None:
+def _canaries(sources: ConcernSources, name: RequestId, record: RequestRecord) -> ReturnHome | None:
     """Where the VMs of a NodeValidation came from; None once they are back or somebody moved them.
 
     Only while the request's own time lasts.

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from gitbot.execution.requests import RequestRecord
-from gitbot.execution.state import fold_homes, fold_nodes, occurrences_of
+from gitbot.execution.state import fold_homes, fold_nodes, occurrences_of, window_as_merged
 from gitbot.intents import MaintenanceWindowSpec
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import uid_of
 from gitbot.model.canonical import digest
 from gitbot.model.events import MoveState, NodeState
+from gitbot.model.names import IntentRef
 from gitbot.model.problem import (
     Request,
     ReturnHome,
 )
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.request_id import OccurrenceId, RequestId
 from gitbot.model.words import first_of
 from gitbot.workflows.propose.concerns.value import (
     Concern,
@@ -28,32 +29,39 @@ def returns(sources: ConcernSources) -> list[Concern]:
     """One for each occurrence whose VMs are away from home while their nodes are back."""
     concerns = []
     for occurrence in occurrences_of(sources.ledger, sources.cluster):
-        intent = sources.base.intents.find("MaintenanceWindow", occurrence.window)
-        spec = intent.spec if intent is not None else None
-        if intent is None or not isinstance(spec, MaintenanceWindowSpec):
-            continue
+        ref, return_home = home_terms(sources, occurrence)
         homes = homes_due(sources, occurrence)
         planned = occurrence.homecoming
         record = sources.records.get(planned)
         open_vms = _open_vms(record) | _approved_vms(sources, planned, record)
         stale = {move.vm for move in stale_moves(sources, record)}
         due = {vm: node for vm, node in homes.items() if vm not in open_vms or vm in stale}
-        if spec.return_home == "Never" or not due:
+        if return_home == "Never" or not due:
             continue
-        request = numbered(sources, Request(id=planned, intent=intent.ref))
+        request = numbered(sources, Request(id=planned, intent=ref))
         concerns.append(
             Concern(
                 name=concern_name("return", occurrence.window, occurrence.id),
-                intent=intent.ref,
+                intent=ref,
                 goal=ReturnHome(request=request, homes=due),
                 observation=digest([planned, {str(vm): node for vm, node in due.items()}]),
                 why=f"bring {first_of(list(due), 3)} home after {occurrence.window}"
                 + _staying_words(stay_away(sources, occurrence)),
                 occurrence=occurrence.id,
-                auto=spec.return_home == "Auto" and sources.base.settings.allow_auto,
+                auto=return_home == "Auto" and sources.base.settings.allow_auto,
             )
         )
     return concerns
+
+
+def home_terms(sources: ConcernSources, occurrence: OccurrenceId) -> tuple[IntentRef, str]:
+    """The window of an occurrence and its `returnHome`; if it was removed, as it was merged."""
+    intent = sources.base.intents.find("MaintenanceWindow", occurrence.window)
+    if intent is not None and isinstance(intent.spec, MaintenanceWindowSpec):
+        return intent.ref, intent.spec.return_home
+    begun = window_as_merged(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
+    ref = IntentRef(kind="MaintenanceWindow", namespace="", name=occurrence.window)
+    return ref, begun.return_home if begun is not None else "Never"
 
 
 def _open_vms(record: RequestRecord | None) -> set[NamespacedName]:
@@ -68,7 +76,7 @@ def _open_vms(record: RequestRecord | None) -> set[NamespacedName]:
 
 
 def _approved_vms(
-    sources: ConcernSources, planned: str, record: RequestRecord | None
+    sources: ConcernSources, planned: RequestId, record: RequestRecord | None
 ) -> set[NamespacedName]:
     """VMs of approved plans that the ledger has not accepted yet."""
     known = record.moves if record is not None else {}

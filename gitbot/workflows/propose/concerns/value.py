@@ -17,6 +17,7 @@ from gitbot.model.problem import (
     PlacementProblem,
     Request,
 )
+from gitbot.model.request_id import RequestId
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.look import Look
 
@@ -50,7 +51,7 @@ class ConcernSources:
     approved: tuple[Approved, ...]
     stale: tuple[Stale, ...]
     problem: PlacementProblem
-    records: dict[str, RequestRecord]
+    records: dict[RequestId, RequestRecord]
     now: int
 
     @classmethod
@@ -97,12 +98,17 @@ def full_name(ref: IntentRef) -> str:
     return f"{ref.namespace.replace('-', '--')}-{ref.name}"
 
 
+def heal_concern(ref: IntentRef) -> str:
+    """The name of the concern about a rule that is broken."""
+    return concern_name("heal", ref.kind, full_name(ref))
+
+
 def numbered(sources: ConcernSources, request: Request) -> Request:
     """Let the move numbers continue after the highest in the ledger."""
     return replace(request, first_move=highest_move(sources.records, request.id) + 1)
 
 
-def is_approved(sources: ConcernSources, planned: str) -> bool:
+def is_approved(sources: ConcernSources, planned: RequestId) -> bool:
     """Whether a valid approved plan exists for it, in the ledger or able to enter it."""
     return any(
         _stands(item, sources.records.get(item.id, RequestRecord(id=item.id)))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
 from gitbot.adapters.forges.github.forge import GitHubForge
+from tests.doubles.listener import Listener, RequestHandler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,22 +70,18 @@ class Scripted:
 def serving(script: Script) -> Iterator[Scripted]:
     """Serve until the end of the block."""
     scripted = Scripted(script=script)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(scripted))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    scripted.url = f"http://127.0.0.1:{server.server_address[1]}"
+    server = Listener(_handler(scripted), "scripted")
+    server.start()
+    scripted.url = f"http://{server.address}"
     try:
         yield scripted
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        server.stop()
 
 
-def _handler(scripted: Scripted) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def answer(self) -> None:
+def _handler(scripted: Scripted) -> type[RequestHandler]:
+    class Handler(RequestHandler):
+        def serve(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             data = self.rfile.read(length) if length else b""
             parts = urlsplit(self.path)
@@ -113,11 +108,6 @@ def _handler(scripted: Scripted) -> type[BaseHTTPRequestHandler]:
             if reply.status != 304:
                 self.wfile.write(text)
 
-        def log_message(self, *arguments: object) -> None:
-            del arguments
-
-    for verb in ("GET", "POST", "PATCH", "PUT", "DELETE"):
-        setattr(Handler, f"do_{verb}", Handler.answer)
     return Handler
 
 

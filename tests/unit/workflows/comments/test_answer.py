@@ -11,6 +11,7 @@ from gitbot.execution.requests import fold_requests
 from gitbot.execution.state import stop_flag
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.request_id import RequestId
 from gitbot.published import CommandOutcome, PublishedComment, encoded, published, schema_of
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish
@@ -170,7 +171,7 @@ def test_cancel_ends_a_request_in_the_next_pass() -> None:
     result = told(story, "/gitbot cancel request/customapp/jump")
     assert (result.outcome, result.start_pass) == (CommandOutcome.DONE, True)
     apply(story.shell)
-    record = fold_requests(story.store.read(), CLUSTER)["request/customapp/jump"]
+    record = fold_requests(story.store.read(), CLUSTER)[RequestId.read("request/customapp/jump")]
     assert str(record.state) == "withdrawn"
     assert "not done" in told(story, "/gitbot cancel request/customapp/nobody").text
 

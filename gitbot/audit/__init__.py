@@ -1,0 +1,12 @@
+"""What is broken or will break in a cluster, no matter who declared it. Reads only.
+
+Rules of intents, what VMs and pods require and prefer themselves, labels that nodes lack, pins, VMs
+that differ from Git, and what stands in the way of a drain. The terms are judged by the scheduler's
+filters in `constraints`.
+"""
+
+from gitbot.audit.departures import Departure
+from gitbot.audit.everything import audit_cluster
+from gitbot.audit.value import AuditFinding, of_finding
+
+__all__ = ["AuditFinding", "Departure", "audit_cluster", "of_finding"]

@@ -1,0 +1,84 @@
+"""VM manifests in Git compared with the live VMs: what they say about placement.
+
+Only fields that neither KubeVirt nor the API server writes are compared (`pins.FIELDS`), so what
+they add to a stored VM (firmware, machine type, architecture, defaults) is never a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from gitbot.audit.pins import differences
+from gitbot.audit.value import AuditFinding
+from gitbot.constraints.instances import Instance, Instances
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, labels_of, name_of
+from gitbot.model.findings import Finding, Severity
+from gitbot.model.grouping import grouped
+
+_FLUX = "kustomize.toolkit.fluxcd.io/name"
+_HELM = "helm.toolkit.fluxcd.io/name"
+_ARGO = ("argocd.argoproj.io/instance", "app.kubernetes.io/instance")
+_ARGO_TRACKING = "argocd.argoproj.io/tracking-id"
+
+
+def drifted(
+    instances: Instances, manifests: Iterable[tuple[str, KubernetesObject]]
+) -> Iterator[AuditFinding]:
+    """Live VMs whose template asks for another placement than their manifest.
+
+    A manifest without a namespace is about the one VM of its name; about none if there are several.
+    """
+    by_name = grouped((name.name, name) for name, item in instances.items() if item.vm is not None)
+    for file, manifest in manifests:
+        name = _meant(name_of(manifest), by_name)
+        item = instances.get(name) if name is not None else None
+        if item is None or item.vm is None:
+            continue
+        wanted = at(manifest, "spec", "template", "spec", default={})
+        found = at(item.vm, "spec", "template", "spec", default={})
+        typed = at(item.vm, "spec", "instancetype") is not None
+        fields = differences(wanted, found, typed=typed)
+        if fields:
+            yield _differs(item, file, fields)
+
+
+def _meant(
+    name: NamespacedName, by_name: Mapping[str, tuple[NamespacedName, ...]]
+) -> NamespacedName | None:
+    if name.namespace:
+        return name
+    found = by_name.get(name.name, ())
+    return found[0] if len(found) == 1 else None
+
+
+def _differs(item: Instance, file: str, fields: list[str]) -> AuditFinding:
+    keeper = _keeper(item.vm or {})
+    return AuditFinding(
+        finding=Finding(
+            code="audit/git-differs",
+            severity=Severity.WARNING,
+            message=f"the live VM has {'; '.join(fields)} as its manifest says",
+            file=file,
+            key_path=f"VirtualMachine/{item.name}",
+            hint=f"{keeper} keeps it: see why it is out of sync"
+            if keeper
+            else "apply the manifest, or bring the change into Git",
+        ),
+        kind="VirtualMachine",
+        name=item.name,
+        node=item.node,
+        vms=(item.name,),
+    )
+
+
+def _keeper(machine: KubernetesObject) -> str:
+    """Who applies the VM's manifest, by the marks that Argo CD and Flux leave; "" if unknown."""
+    labels, annotations = labels_of(machine), annotations_of(machine)
+    if _FLUX in labels:
+        return f"Flux (Kustomization {labels[_FLUX]})"
+    if _HELM in labels:
+        return f"Flux (HelmRelease {labels[_HELM]})"
+    tracking = annotations.get(_ARGO_TRACKING, "").partition(":")[0]
+    app = tracking or next((labels[key] for key in _ARGO if key in labels), "")
+    return f"Argo CD (application {app})" if app else ""

@@ -1,0 +1,116 @@
+"""Who else moves VMs here: seen in the snapshot, named with what they do. All are notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from gitbot.audit.value import AuditFinding, about
+from gitbot.constraints.placed import PlacedPod
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, labels_of, name_of
+from gitbot.kubernetes.phases import is_final
+from gitbot.kubevirt.eviction import eviction_strategy
+from gitbot.kubevirt.names import EVACUATION, EVICTION_SOURCE, WORKLOAD_UPDATE
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.findings import Severity
+from gitbot.model.words import counted, first_of
+
+_DRAINERS = {
+    "ToBeDeletedByClusterAutoscaler": "the cluster autoscaler takes it away",
+    "DeletionCandidateOfClusterAutoscaler": "the cluster autoscaler may take it away",
+    "karpenter.sh/disrupted": "Karpenter takes it away",
+    "node.cluster.x-k8s.io/uninitialized": "Cluster API sets it up",
+    "medik8s.io/drain": "NodeMaintenance drains it",
+    "kubevirt.io/drain": "KubeVirt evacuates it",
+    "node.kubernetes.io/unschedulable": "somebody cordoned it",
+}
+"""Taints by key, and who sets them."""
+
+
+def other_movers(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
+    yield from _migrations(snapshot)
+    yield from _updater(snapshot)
+    yield from _descheduler(snapshot, pods)
+    for node in snapshot.of("Node"):
+        keys = [taint.get("key", "") for taint in at(node, "spec", "taints", default=())]
+        said = [_DRAINERS[key] for key in keys if key in _DRAINERS]
+        if said:
+            yield _note("Node", name_of(node), f"{'; '.join(said)}", "no VM is planned onto it")
+
+
+def _migrations(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
+    """Unfinished migrations that gitbot did not make: they take slots, and start first."""
+    for migration in snapshot.of("VirtualMachineInstanceMigration"):
+        if is_final(migration) or labels_of(migration).get(_MANAGED_BY) == "gitbot":
+            continue
+        vmi, phase = at(migration, "spec", "vmiName"), at(migration, "status", "phase")
+        yield _note(
+            "VirtualMachineInstanceMigration",
+            name_of(migration),
+            f"{_who(migration)} migrates {vmi} ({phase or 'new'})",
+            "it takes a slot, and gitbot's migrations queue behind it",
+        )
+
+
+_MANAGED_BY = "app.kubernetes.io/managed-by"
+
+
+def _who(migration: KubernetesObject) -> str:
+    annotations = annotations_of(migration)
+    if annotations.get(EVICTION_SOURCE) == "descheduler":
+        return "the descheduler, by an evacuation,"
+    if EVACUATION in annotations:
+        return "an evacuation"
+    if WORKLOAD_UPDATE in annotations:
+        return "KubeVirt's workload updater"
+    return "a person or another tool"
+
+
+def _updater(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
+    for kubevirt in snapshot.of("KubeVirt"):
+        methods = at(
+            kubevirt, "spec", "workloadUpdateStrategy", "workloadUpdateMethods", default=()
+        )
+        outdated = int(at(kubevirt, "status", "outdatedVirtualMachineInstanceWorkloads", default=0))
+        if methods and outdated:
+            yield _note(
+                "KubeVirt",
+                name_of(kubevirt),
+                f"its workload updater moves {counted(outdated, 'VM')} with an outdated launcher "
+                f"({', '.join(methods)})",
+                "gitbot waits until it is done",
+            )
+
+
+def _descheduler(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
+    """A descheduler that runs here, and what its evictions do to VMs."""
+    found = [
+        placed.pod.name
+        for placed in pods
+        if placed.vm is None
+        and "descheduler" in (placed.pod.labels.get("app"), placed.pod.labels.get(_APP))
+    ]
+    if not found:
+        return
+    kubevirt = next(iter(snapshot.of("KubeVirt")), {})
+    strategies = Counter(
+        eviction_strategy(vmi, kubevirt) for vmi in snapshot.of("VirtualMachineInstance")
+    )
+    listed = first_of([f"{count} {name}" for name, count in sorted(strategies.items())], 4)
+    yield _note(
+        "Pod",
+        found[0],
+        f"a descheduler runs here; by evictionStrategy its evictions meet VMs so: {listed}",
+        "LiveMigrate moves a VM, None stops its guest; gitbot may undo what it does, and it may "
+        "undo what gitbot does",
+    )
+
+
+_APP = "app.kubernetes.io/name"
+
+
+def _note(kind: str, name: NamespacedName, message: str, hint: str) -> AuditFinding:
+    return about(
+        "audit/other-mover", Severity.NOTE, kind=kind, name=name, message=message, hint=hint
+    )

@@ -1,0 +1,157 @@
+"""Pins in VMs' own specs, what a migration left behind, and VMs that differ from their template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gitbot.audit.value import AuditFinding, about_vm
+from gitbot.constraints.instances import Instance, Instances
+from gitbot.constraints.placed import PlacedPod
+from gitbot.constraints.placement_rule import PlacementRule
+from gitbot.constraints.rule_parts import NodePart
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import Json, at
+from gitbot.model.constraint import RuleConstraint
+from gitbot.model.findings import Severity
+from gitbot.model.scheduling import HOSTNAME, Affinity
+from gitbot.model.words import first_of
+
+FIELDS = (
+    "nodeSelector",
+    "affinity",
+    "topologySpreadConstraints",
+    "tolerations",
+    "schedulerName",
+    "evictionStrategy",
+)
+"""What a VM's spec says about its placement; KubeVirt and the API server write none of it."""
+_OF_INSTANCETYPE = ("nodeSelector", "schedulerName")
+
+
+def pins(
+    instances: Instances, rules: Sequence[RuleConstraint], pods: Sequence[PlacedPod]
+) -> Iterator[AuditFinding]:
+    """VMs that one node alone may run by their own spec, with no intent that says so."""
+    for placed in pods:
+        if placed.vm is None:
+            continue
+        vmi = instances[placed.vm].vmi or {}
+        spec: Json = vmi.get("spec") or {}
+        pinned = _pin(spec, placed)
+        if pinned and not _declared(rules, placed.vm):
+            yield about_vm(
+                "audit/pin",
+                Severity.WARNING,
+                placed.vm,
+                node=placed.node,
+                message=f"its own spec keeps it on {placed.node}: {pinned}",
+                hint=f"take that out of the VM's template; `gitbot move vm/{placed.vm.name} -n "
+                f"{placed.vm.namespace} --to {placed.node}` asks for it once, a PlacementRule "
+                f"with nodeAffinity {HOSTNAME} In [{placed.node}] for good",
+            )
+        left = _left_over(placed, spec)
+        if left:
+            yield about_vm(
+                "audit/left-selector",
+                Severity.NOTE,
+                placed.vm,
+                node=placed.node,
+                message=f"its pod still carries the addedNodeSelector of a migration: {left}",
+                hint="it has no effect, and the next migration drops it",
+            )
+
+
+def _pin(spec: Json, placed: PlacedPod) -> str:
+    """The nodeSelector or node affinity by name; "" if there is none."""
+    host = at(spec, "nodeSelector", HOSTNAME)
+    if host is not None:
+        return f"nodeSelector {HOSTNAME}={host}"
+    if at(spec, "affinity", "nodeAffinity") is None:
+        return ""
+    terms = Affinity.of(spec, namespace="", labels=placed.pod.labels).required_nodes or ()
+    for term in terms:
+        named = [
+            item
+            for item in (*term.expressions, *term.fields)
+            if item.key in (HOSTNAME, "metadata.name") and item.operator == "In"
+        ]
+        if len(terms) == 1 and any(len(item.values) == 1 for item in named):
+            return f"node affinity {named[0].words}"
+    return ""
+
+
+def _declared(rules: Sequence[RuleConstraint], vm: NamespacedName) -> bool:
+    """Whether a rule of an intent keeps the VM on one node as well."""
+    return any(
+        isinstance(part, NodePart) and vm in part.subjects and len(part.nodes) == 1
+        for rule in rules
+        if rule.required and isinstance(rule, PlacementRule) and vm in rule.members
+        for part in rule.parts
+    )
+
+
+def _left_over(placed: PlacedPod, spec: Json) -> str:
+    """Labels that the launcher pod demands by name and neither VMI nor KubeVirt does."""
+    held: Json = at(placed.obj, "spec", "nodeSelector", default={})
+    own = spec.get("nodeSelector") or {}
+    extra = {
+        key: value
+        for key, value in held.items()
+        if key not in own and key in (HOSTNAME, "topology.kubernetes.io/zone")
+    }
+    return ", ".join(f"{key}={value}" for key, value in sorted(extra.items()))
+
+
+def differing(instances: Instances) -> Iterator[AuditFinding]:
+    """Running VMs whose placement is not that of the template that they would start from."""
+    for item in instances.values():
+        if item.vmi is None or item.vm is None or not item.node:
+            continue
+        template: Json = at(item.vm, "spec", "template", "spec", default={})
+        typed = at(item.vm, "spec", "instancetype") is not None
+        fields = differences(template, item.vmi.get("spec") or {}, typed=typed)
+        if fields:
+            yield _differs(item, fields)
+
+
+def differences(wanted: Json, found: Json, *, typed: bool = False) -> list[str]:
+    """`nodeSelector {…}, not {…}` for each field of placement that differs.
+
+    A field that the wanted spec leaves out, and that an instancetype or the cluster's default
+    fills, does not differ.
+    """
+    lines = []
+    for field in FIELDS:
+        asked, there = wanted.get(field) or None, found.get(field) or None
+        filled = field == "evictionStrategy" or (typed and field in _OF_INSTANCETYPE)
+        if asked == there or (asked is None and filled):
+            continue
+        lines.append(f"{field} {_words(there)}, not {_words(asked)}")
+    return lines
+
+
+def _words(value: Any) -> str:
+    match value:
+        case None:
+            return "none"
+        case dict() if all(isinstance(item, str) for item in value.values()):
+            return ", ".join(f"{key}={item}" for key, item in sorted(value.items()))
+        case str():
+            return value
+    return f"{len(value)} terms" if not isinstance(value, dict) else _affinity(value)
+
+
+def _affinity(value: dict[str, Any]) -> str:
+    return first_of(sorted(key for key, item in value.items() if item), 3) or "none"
+
+
+def _differs(item: Instance, fields: list[str]) -> AuditFinding:
+    return about_vm(
+        "audit/live-differs",
+        Severity.WARNING,
+        item.name,
+        node=item.node,
+        message=f"it runs with {'; '.join(fields)} as its VM asks",
+        hint="the VM's own takes effect at its next start; correct whichever is wrong",
+    )

@@ -1,0 +1,254 @@
+"""`gitbot audit`: what is broken or will break in the cluster, no matter who declared it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gitbot import __version__
+from gitbot.cli.explain_intents import grounds_of
+from gitbot.cli.options import (
+    LISTED,
+    ClusterAccess,
+    cluster_options,
+    fail_on_option,
+    now_option,
+    output_option,
+    scope_options,
+)
+from gitbot.cli.running import say
+from gitbot.cli.showing import document_text, findings_page, shown_findings
+from gitbot.errors import UsageError
+from gitbot.model.findings import Severity
+from gitbot.model.instants import parse_instant
+from gitbot.model.words import counted
+from gitbot.wiring import find_root
+
+if TYPE_CHECKING:
+    from gitbot.audit import AuditFinding
+    from gitbot.kubernetes.selectors import Scope
+    from gitbot.published import PublishedAudit
+    from gitbot.workflows.audit import AuditResult, Manifests
+    from gitbot.workflows.revision import Revision
+
+_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+FORMATS = (*LISTED, "sarif", "junit", "github", "html")
+
+
+@click.command("audit")
+@click.option("--rule", default="", metavar="NAME", help="Only this intent, or code of findings.")
+@click.option(
+    "--since",
+    default="",
+    metavar="TIME",
+    help="Leave out what is known to be older: a time, or a duration such as P7D.",
+)
+@click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
+@click.option(
+    "--no-intents", is_flag=True, help="Audit the cluster alone, not the rules of the repository."
+)
+@scope_options
+@now_option
+@output_option(FORMATS, "table")
+@fail_on_option
+@cluster_options
+def audit(
+    *,
+    access: ClusterAccess,
+    rule: str,
+    since: str,
+    cluster: str | None,
+    no_intents: bool,
+    scope: Scope,
+    now: int,
+    output: str,
+    fail_on: str,
+) -> int:
+    """Find what is broken or will break in the cluster, no matter who declared it, and since when.
+
+    Judges gitbot's rules, and what VMs and pods require and prefer in their own specs, as if
+    kube-scheduler had to place each running pod now. It only reads.
+
+    Exit code 1 on findings that are errors.
+    """
+    from gitbot.workflows.audit import AuditQuery, run_audit  # noqa: PLC0415 - keeps --help quick
+
+    human = output in ("table", "wide")
+    grounds = grounds_of(
+        access,
+        now=now,
+        cluster=cluster or "",
+        intents=not no_intents,
+        must=not no_intents and in_repository(),
+        human=human,
+    )
+    query = AuditQuery(
+        namespace=scope.namespace,
+        labels=scope.labels,
+        rule=rule,
+        since=_instant(since, now) if since else 0,
+    )
+    result = run_audit(
+        grounds.snapshot,
+        now=now,
+        revision=grounds.revision,
+        ledger=grounds.ledger,
+        manifests=_manifests(grounds.revision) if grounds.revision is not None else None,
+        query=query,
+    )
+    click.echo(_shown(result, output), nl=False)
+    for line in result.unasked:
+        say(f"not audited: {line}", err=True)
+    return _exit_code(result, fail_on)
+
+
+def in_repository() -> bool:
+    try:
+        find_root(Path.cwd())
+    except UsageError:
+        return False
+    return True
+
+
+def _manifests(revision: Revision) -> Manifests:
+    """The manifests of the working tree; those of other repositories are named as not read."""
+    from gitbot.cli.lint_files import read_tree  # noqa: PLC0415 - only where configured
+    from gitbot.cli.machines import read_machines  # noqa: PLC0415
+    from gitbot.workflows.audit import Manifests  # noqa: PLC0415
+    from gitbot.workflows.revision import manifest_folders  # noqa: PLC0415
+
+    configured = revision.settings.manifests
+    if not configured:
+        return Manifests()
+    folders = manifest_folders(revision.settings)
+    files = read_tree(find_root(Path.cwd()), folders)
+    machines, found = read_machines(files.contents, folders)
+    unread = [
+        f"manifests of {item.repository}: gitbot reads those of this repository"
+        for item in configured
+        if item.repository is not None
+    ]
+    unread += [
+        f"{path}: gitbot does not build Kustomizations"
+        for path in sorted(files.contents)
+        if Path(path).name in _KUSTOMIZATIONS
+    ]
+    return Manifests(
+        machines=tuple(machines),
+        findings=(*files.findings, *found),
+        unread=tuple(unread),
+    )
+
+
+def _instant(text: str, now: int) -> int:
+    from gitbot.calendar import duration  # noqa: PLC0415 - keeps --help quick
+
+    try:
+        return parse_instant(text)
+    except ValueError:
+        pass
+    try:
+        return now - duration(text)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"--since: found {text!r}, expected a time such as 2026-12-06T21:00:00Z, or P7D"
+        ) from error
+
+
+def _exit_code(result: AuditResult, fail_on: str) -> int:
+    counts = result.counts()
+    bad = counts[Severity.ERROR] + (counts[Severity.WARNING] if fail_on == "warning" else 0)
+    return int(bad > 0)
+
+
+def _shown(result: AuditResult, output: str) -> str:
+    findings = [item.finding for item in result.findings]
+    if output == "html":
+        return findings_page(result.cluster, f"audit: {_counts(result)}", findings)
+    if output in ("sarif", "junit", "github"):
+        return shown_findings(findings, output, version=__version__)
+    if output in ("json", "yaml"):
+        return document_text(_document(result), output)
+    if output == "name":
+        names = dict.fromkeys(f"{item.kind.lower()}/{item.name.name}" for item in result.findings)
+        return "".join(f"{name}\n" for name in names)
+    return _table(result, wide=output == "wide")
+
+
+def _document(result: AuditResult) -> PublishedAudit:
+    from gitbot.published import PublishedAudit, published  # noqa: PLC0415 - msgspec where used
+
+    counts = result.counts()
+    fields = {
+        "cluster": result.cluster,
+        "time": result.now,
+        "takenAt": result.taken_at,
+        "snapshot": result.snapshot,
+        "errors": counts[Severity.ERROR],
+        "warnings": counts[Severity.WARNING],
+        "notes": counts[Severity.NOTE],
+        "unasked": result.unasked,
+        "items": [_item(item) for item in result.findings],
+    }
+    return published(fields, PublishedAudit)
+
+
+def _item(item: AuditFinding) -> dict[str, object]:
+    found = item.finding
+    subject = {"kind": item.kind, "namespace": item.name.namespace, "name": item.name.name}
+    return {
+        "code": found.code,
+        "severity": found.severity,
+        "subject": subject,
+        "vms": [str(vm) for vm in item.vms],
+        "node": item.node,
+        "rule": item.rule,
+        "message": found.message,
+        "hint": found.hint,
+        "file": found.file,
+        "line": found.line,
+        "since": item.since,
+        "observed": item.observed,
+    }
+
+
+def _counts(result: AuditResult) -> str:
+    counts = result.counts()
+    return ", ".join(counted(counts[severity], str(severity)) for severity in Severity)
+
+
+def _table(result: AuditResult, *, wide: bool) -> str:
+    from gitbot.model.instants import format_instant  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports import columns  # noqa: PLC0415
+    from gitbot.reports.inert import terminal  # noqa: PLC0415
+
+    head = ["SEVERITY", "NAMESPACE", "NAME", "NODE", "AGE", "CODE", "WHAT"]
+    more = ["KIND", "WHERE", "HINT"]
+    rows = [
+        [
+            str(item.finding.severity),
+            item.name.namespace,
+            item.name.name,
+            item.node,
+            _age(item, result.now),
+            item.finding.code,
+            item.finding.message,
+        ]
+        + ([item.kind, item.finding.where, item.finding.hint] if wide else [])
+        for item in result.findings
+    ]
+    state = _counts(result) if result.findings else "nothing found"
+    taken = format_instant(result.taken_at)
+    first = f"{terminal(result.cluster)}: {state}; snapshot {taken}\n"
+    return f"{first}\n{columns(head + more if wide else head, rows)}" if rows else first
+
+
+def _age(item: AuditFinding, now: int) -> str:
+    """`>P3D` where it was seen that long ago, `<P12D` where it cannot be older."""
+    from gitbot.calendar import format_duration  # noqa: PLC0415 - keeps --help quick
+
+    if not item.since:
+        return ""
+    return f"{'>' if item.observed else '<'}{format_duration(max(0, now - item.since))}"

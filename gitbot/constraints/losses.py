@@ -1,0 +1,262 @@
+"""What happens to VMs when nodes are lost: which restart where, which find no place, and why.
+
+The nodes stay in the cluster and take nothing, as unreachable nodes do; their pods are gone. What
+ran there is placed again, one by one by priority and name, where kube-scheduler would place it;
+what finds no place is tried again when others have landed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gitbot.constraints.instances import Instance, Instances
+from gitbot.constraints.kubevirt_target import start_object, target_name
+from gitbot.constraints.world import World
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubevirt.names import CREATED_BY
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.columns import Mask
+from gitbot.model.constraint import Breach, Occupancy, RuleConstraint, worsened
+from gitbot.model.pod import Pod
+
+_RESTARTING = ("Always", "RerunOnFailure")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """A VM that starts again: from its lost node to another, or nowhere (`why`)."""
+
+    vm: NamespacedName
+    source: str
+    to: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeLoss:
+    """What follows from the loss of some nodes.
+
+    `off` are VMs that nobody starts again. `others` counts other pods that find no place. `broken`
+    are breaches that are new or worse.
+    """
+
+    nodes: tuple[str, ...]
+    restarts: tuple[Restart, ...] = ()
+    off: tuple[NamespacedName, ...] = ()
+    others: int = 0
+    broken: tuple[Breach, ...] = ()
+
+    @property
+    def pending(self) -> tuple[Restart, ...]:
+        return tuple(item for item in self.restarts if not item.to)
+
+
+class Losses:
+    """Asks one snapshot what the loss of nodes would do; the questions do not change each other."""
+
+    def __init__(self, snapshot: ClusterSnapshot, rules: Sequence[RuleConstraint] = ()) -> None:
+        self._snapshot, self._rules = snapshot, rules
+        self._instances = Instances.of(snapshot)
+        self._world = World.of(snapshot)
+        self._objects = {name_of(obj): obj for obj in snapshot.of("Pod")}
+
+    def of(self, nodes: Iterable[str]) -> NodeLoss:
+        """What happens if these nodes are lost together. Raises KeyError for an unknown node."""
+        lost = tuple(sorted(set(nodes)))
+        world = self._world.fork()
+        world.cordon(*lost)
+        gone = [pod for node in lost for pod in world.pods_on(node)]
+        for pod in gone:
+            world.remove(pod)
+        closed = self._mask(lost)
+        back, off = self._starting(lost)
+        others = [(None, replace(pod, node="")) for pod in gone if self._is_replaced(pod)]
+        queue = sorted([*back, *others], key=lambda item: (-item[1].priority, item[1].name))
+        ends = _ends(world, [pod for _, pod in queue], closed)
+        restarts = [
+            Restart(
+                vm=item.name,
+                source=item.node,
+                to=ends[pod.name],
+                why="" if ends[pod.name] else _why(world, pod, lost),
+            )
+            for item, pod in queue
+            if item is not None
+        ]
+        unplaced = sum(item is None and not ends[pod.name] for item, pod in queue)
+        restarts.sort(key=lambda item: item.vm)
+        return NodeLoss(
+            nodes=lost,
+            restarts=tuple(restarts),
+            off=off,
+            others=unplaced,
+            broken=self._broken(lost, restarts),
+        )
+
+    def grown(self, vm: NamespacedName, count: int) -> tuple[Restart, ...]:
+        """Where so many more VMs like this one would start, one after the other."""
+        world, item = self._world.fork(), self._instances[vm]
+        pod, nothing = self._new_pod(item), self._mask(())
+        found = []
+        for number in range(1, count + 1):
+            name = NamespacedName(namespace=vm.namespace, name=f"{vm.name}-{number}")
+            like = replace(pod, name=name)
+            node = _placed(world, like, nothing)
+            why = "" if node else _why(world, like, ())
+            found.append(Restart(vm=name, source="", to=node, why=why))
+        return tuple(found)
+
+    def not_survived(self, groups: Iterable[tuple[str, ...]]) -> Iterator[NodeLoss]:
+        """Those of the groups of nodes whose loss leaves a VM without a place."""
+        for nodes in groups:
+            if not self._surely_survived(nodes):
+                loss = self.of(nodes)
+                if loss.pending:
+                    yield loss
+
+    def _surely_survived(self, nodes: Collection[str]) -> bool:
+        """A quick proof: each VM alone has as many nodes as there are VMs to place.
+
+        Holds for VMs without terms about other pods, of which each can close one node to the next.
+        """
+        back, _ = self._starting(nodes)
+        closed = self._mask(nodes)
+        for _, pod in back:
+            affinity = pod.affinity
+            if affinity.required_pods or affinity.required_anti or pod.spread or pod.ports:
+                return False
+            if int((self._world.mask(pod) & ~closed).sum()) < len(back):
+                return False
+        return True
+
+    def _starting(
+        self, nodes: Collection[str]
+    ) -> tuple[list[tuple[Instance, Pod]], tuple[NamespacedName, ...]]:
+        """The VMs of the nodes that start again, with their new pods; the others by name."""
+        back, off = [], []
+        for node in nodes:
+            for name in self._instances.on_node.get(node, ()):
+                item = self._instances[name]
+                if _starts_again(item):
+                    back.append((item, self._new_pod(item)))
+                else:
+                    off.append(name)
+        return back, tuple(sorted(off))
+
+    def _new_pod(self, item: Instance) -> Pod:
+        """The pod of a new start: from the VM's template, with what its running pod asks for."""
+        fresh = (
+            replace(item, vmi=self._replica(item)) if item.vm is None else replace(item, vmi=None)
+        )
+        pod = Pod.from_object(start_object(self._instances, fresh), estimated=True)
+        name = target_name(item.name, 0)
+        if item.source_pod is None:
+            return replace(pod, name=name, node="")
+        held = Pod.from_object(item.source_pod)
+        return replace(pod, name=name, node="", requests=held.requests, priority=held.priority)
+
+    def _replica(self, item: Instance) -> KubernetesObject | None:
+        """The next VMI of a replica set, from its template; else the VMI as it is."""
+        owners = at(item.vmi, "metadata", "ownerReferences", default=())
+        names = {owner.get("name") for owner in owners if owner.get("controller")}
+        for obj in self._snapshot.of("VirtualMachineInstanceReplicaSet"):
+            name = name_of(obj)
+            if name.namespace == item.name.namespace and name.name in names:
+                template = at(obj, "spec", "template", default={})
+                metadata = {
+                    "namespace": name.namespace,
+                    "name": item.name.name,
+                    "labels": at(template, "metadata", "labels", default={}),
+                }
+                return {"metadata": metadata, "spec": template.get("spec") or {}}
+        return item.vmi
+
+    def _is_replaced(self, pod: Pod) -> bool:
+        """Whether a controller makes the pod again on another node."""
+        obj: KubernetesObject = self._objects.get(pod.name, {})
+        if CREATED_BY in pod.labels:
+            return False
+        owners = at(obj, "metadata", "ownerReferences", default=())
+        kinds = [item.get("kind") for item in owners if item.get("controller")]
+        return bool(kinds) and kinds[0] not in ("DaemonSet", "Node")
+
+    def _mask(self, nodes: Iterable[str]) -> Mask:
+        columns = self._world.state.columns
+        mask = columns.nowhere()
+        mask[[columns.index[node] for node in nodes]] = True
+        return mask
+
+    def _broken(self, lost: Sequence[str], restarts: Iterable[Restart]) -> tuple[Breach, ...]:
+        homes = self._instances.homes
+        before: Occupancy = {vm: frozenset({node}) for vm, node in homes.items()}
+        there = {item.vm: item.to for item in restarts if item.to}
+        after: Occupancy = {
+            vm: frozenset({there.get(vm, node)})
+            for vm, node in homes.items()
+            if node not in lost or vm in there
+        }
+        touched = {vm for vm, node in homes.items() if node in lost}
+        return tuple(
+            breach
+            for rule in self._rules
+            if not rule.members.isdisjoint(touched)
+            for breach in worsened(rule.breaches(before), rule.breaches(after))
+        )
+
+
+def _starts_again(item: Instance) -> bool:
+    """KubeVirt starts the VM of a lost node again if its run strategy or a replica set says so."""
+    if item.vm is not None:
+        strategy = at(item.vm, "spec", "runStrategy") or (
+            "Always" if at(item.vm, "spec", "running") else "Halted"
+        )
+        return strategy in _RESTARTING
+    owners = at(item.vmi, "metadata", "ownerReferences", default=())
+    return any(owner.get("controller") for owner in owners)
+
+
+def _ends(world: World, pods: Sequence[Pod], closed: Mask) -> dict[NamespacedName, str]:
+    """Where each pod lands, "" if nowhere. What waits is tried again when others have landed."""
+    ends = {pod.name: "" for pod in pods}
+    waiting = list(pods)
+    while waiting:
+        for pod in waiting:
+            ends[pod.name] = _placed(world, pod, closed)
+        left = [pod for pod in waiting if not ends[pod.name]]
+        if len(left) == len(waiting):
+            break
+        waiting = left
+    return ends
+
+
+def _placed(world: World, pod: Pod, closed: Mask) -> str:
+    """Place a pod where kube-scheduler would, the first by name among equals; "" if nowhere."""
+    numbers = np.flatnonzero(world.mask(pod) & ~closed)
+    if not len(numbers):
+        return ""
+    best = int(numbers[0])
+    if len(numbers) > 1:
+        best = int(numbers[int(np.argmax(world.totals(pod, numbers)))])
+    node = world.state.columns.names[best]
+    world.add(replace(pod, node=node), node)
+    return node
+
+
+def _why(world: World, pod: Pod, lost: Collection[str]) -> str:
+    """`0/3 nodes are available: 2 Insufficient memory, 1 …`, as kube-scheduler says it."""
+    judged = [verdict for verdict in world.judge(pod).nodes if verdict.node not in lost]
+    said = Counter(
+        reason
+        for verdict in judged
+        if verdict.reported is not None
+        for reason in verdict.reported.reasons
+    )
+    listed = ", ".join(
+        f"{count} {reason}" for reason, count in sorted(said.items(), key=lambda i: (-i[1], i[0]))
+    )
+    return f"0/{len(judged)} nodes are available: {listed}" if judged else "no node is left"

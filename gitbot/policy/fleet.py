@@ -1,0 +1,157 @@
+"""What a plan does to the fleet, counted for policies.
+
+How many moves by node, zone, namespace, owner and hour; what moves at once; the memory that is left
+when all has moved.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.world import World
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.instants import format_instant
+from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.problem import PlacementProblem
+
+HOUR = 3600
+_MEMORY = "memory"
+
+
+def fleet_facts(
+    plan: PlacementPlan, problem: PlacementProblem, owner_of: Callable[[str], str]
+) -> dict[str, Any]:
+    """`owner_of` names the owner of a namespace, "" for none."""
+    spans = _spans(plan)
+    return {
+        "counts": _counts(plan, spans, owner_of),
+        "quorums": list(_quorums(plan, problem, spans)),
+        "zonesAtOnce": _zones_at_once(plan, spans),
+        "headroom": _headroom(plan, problem),
+    }
+
+
+def _spans(plan: PlacementPlan) -> list[tuple[int, int]]:
+    """Estimated start and end of each move; a move of an older plan starts with its wave."""
+    waves = {wave.index: wave.starts for wave in plan.waves}
+    starts = (move.starts or waves.get(move.wave, 0) for move in plan.moves)
+    moves = zip(starts, plan.moves, strict=True)
+    return [(start, start + move.estimated_seconds) for start, move in moves]
+
+
+def _counts(
+    plan: PlacementPlan, spans: Sequence[tuple[int, int]], owner_of: Callable[[str], str]
+) -> dict[str, list[dict[str, Any]]]:
+    keys: Mapping[str, Callable[[Move, int], str]] = {
+        "source": lambda move, _: move.source.node,
+        "target": lambda move, _: move.to.node,
+        "zone": lambda move, _: move.source.zone,
+        "namespace": lambda move, _: move.vm.namespace,
+        "owner": lambda move, _: owner_of(move.vm.namespace),
+        "hour": lambda _, start: format_instant(start - start % HOUR),
+    }
+    return {
+        name: [
+            {"name": found, "moves": number}
+            for found, number in sorted(
+                Counter(
+                    key(move, start) for move, (start, _) in zip(plan.moves, spans, strict=True)
+                ).items()
+            )
+            if found
+        ]
+        for name, key in keys.items()
+    }
+
+
+def _together(spans: Iterable[tuple[int, int, str]]) -> Iterator[list[str]]:
+    """What runs at once, by name, at each start."""
+    running: list[tuple[int, str]] = []
+    for start, beginning in groupby(sorted(spans), key=itemgetter(0)):
+        running = [(until, other) for until, other in running if until > start]
+        running += [(end, name) for _, end, name in beginning]
+        yield [other for _, other in running]
+
+
+def _zones_at_once(plan: PlacementPlan, spans: Sequence[tuple[int, int]]) -> list[str]:
+    """The most zones that VMs leave at once, the earliest such moment."""
+    left = [
+        (start, end, move.source.zone)
+        for move, (start, end) in zip(plan.moves, spans, strict=True)
+        if move.source.zone
+    ]
+    return max((sorted(set(zones)) for zones in _together(left)), key=len, default=[])
+
+
+def _quorums(
+    plan: PlacementPlan, problem: PlacementProblem, spans: Sequence[tuple[int, int]]
+) -> Iterator[dict[str, Any]]:
+    """For each rule of an intent with moved members: how many it has, how many move at once."""
+    times: dict[NamespacedName, list[tuple[int, int, str]]] = defaultdict(list)
+    for move, (start, end) in zip(plan.moves, spans, strict=True):
+        times[move.vm.namespaced_name].append((start, end, move.vm.name))
+    for rule in sorted(problem.rules, key=lambda item: item.ref):
+        moved = sorted(times.keys() & rule.members) if not rule.ref.of_vm else []
+        if moved:
+            at_once = max(_together(span for vm in moved for span in times[vm]), key=len)
+            yield {
+                "rule": rule.ref.id,
+                "members": len(rule.members),
+                "together": len(at_once),
+                "vms": sorted(at_once),
+            }
+
+
+def _headroom(plan: PlacementPlan, problem: PlacementProblem) -> dict[str, Any]:
+    if not plan.moves:
+        return {"targets": [], "atRiskBefore": [], "atRiskAfter": []}
+    world = World.of(problem.snapshot)
+    pods = Instances.of(problem.snapshot).source_pods
+    emptied = {node for drain in plan.drains for node in drain.emptied}
+    size = {node.name: node.allocatable.get(_MEMORY, 0) for node in world.nodes}
+    free = {name: world.free(name).get(_MEMORY, 0) for name in size}
+    vms: dict[str, dict[NamespacedName, int]] = {name: {} for name in size}
+    for vm, name in pods.items():
+        pod = world.pod(name)
+        if pod is not None and world.node_of(name) in vms:
+            vms[world.node_of(name)][vm] = world.asks(pod).get(_MEMORY, 0)
+    open_before = [name for name in size if not world.unschedulable(name)]
+    before = _at_risk(free, vms, open_before)
+    for move in plan.moves:
+        amount = vms.get(move.source.node, {}).pop(move.vm.namespaced_name, 0)
+        if amount and move.to.node in vms:
+            vms[move.to.node][move.vm.namespaced_name] = amount
+            free[move.source.node] += amount
+            free[move.to.node] -= amount
+    targets = sorted({move.to.node for move in plan.moves} & size.keys())
+    return {
+        "targets": [
+            {"node": name, "freeBytes": free[name], "allocatableBytes": size[name]}
+            for name in targets
+        ],
+        "atRiskBefore": before,
+        "atRiskAfter": _at_risk(free, vms, [name for name in open_before if name not in emptied]),
+    }
+
+
+def _at_risk(
+    free: Mapping[str, int], vms: Mapping[str, Mapping[NamespacedName, int]], nodes: Sequence[str]
+) -> list[str]:
+    """Nodes whose VMs cannot all start elsewhere if the node fails, by sums of memory alone.
+
+    The sum must fit into what is free on the other nodes, and the largest VM onto one of them.
+    """
+    total = sum(free[name] for name in nodes)
+    most = sorted(((free[name], name) for name in nodes), reverse=True)[:2]
+    found = []
+    for name in nodes:
+        asked = vms[name].values()
+        room = max((amount for amount, other in most if other != name), default=0)
+        if asked and (sum(asked) > total - free[name] or max(asked) > room):
+            found.append(name)
+    return sorted(found)

@@ -1,0 +1,69 @@
+"""What would happen, as `gitbot simulate` prints it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from gitbot.published.document import Count, Document, Part
+
+
+class SimulatedMove(Part, frozen=True):
+    """A live migration of a plan; times in seconds from its start."""
+
+    vm: str
+    source: str
+    to: str
+    estimated_seconds: Count
+
+
+class SimulatedStart(Part, frozen=True):
+    """A VM that starts on another node, or on none: then `why` says so in the scheduler's words."""
+
+    vm: str
+    source: str
+    to: str
+    why: str
+
+
+class SimulatedHold(Part, frozen=True):
+    """A VM that stays although its node is to be emptied."""
+
+    vm: str
+    code: str
+    reason: str
+
+
+class SimulatedLoss(Part, frozen=True):
+    """Nodes whose loss leaves VMs without a place."""
+
+    nodes: list[str]
+    pending: list[SimulatedStart]
+
+
+class SimulatedNode(Part, frozen=True):
+    """How many VMs a node runs before and after."""
+
+    node: str
+    before: Count
+    after: Count
+
+
+class PublishedForecast(Document, frozen=True, kw_only=True):
+    """The answer to one question about a cluster; what does not apply is empty."""
+
+    kind: Literal["Forecast"] = "Forecast"
+    cluster: str
+    question: str
+    moves: list[SimulatedMove]
+    starts: list[SimulatedStart]
+    holds: list[SimulatedHold]
+    off: Annotated[list[str], Meta(description="VMs that nobody starts again.")]
+    others: Annotated[Count, Meta(description="Other pods that find no place.")]
+    broken: Annotated[list[str], Meta(description="What breaks that held before.")]
+    mended: Annotated[list[str], Meta(description="What holds that was broken before.")]
+    asked: Annotated[Count, Meta(description="How many losses were tried.")]
+    unsurvived: list[SimulatedLoss]
+    seconds: Annotated[Count, Meta(description="How long the moves take, estimated.")]
+    nodes: list[SimulatedNode]

@@ -1,0 +1,161 @@
+"""The audit of one snapshot with the intents of a revision, and the part of it that was asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gitbot.audit import AuditFinding, audit_cluster, of_finding
+from gitbot.constraints.instances import Instances
+from gitbot.intents import IntentSet
+from gitbot.intents.compile import compile_rules
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of
+from gitbot.kubernetes.selectors import LabelMatcher
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.events import ConcernState
+from gitbot.model.findings import Finding, Severity
+from gitbot.model.ledger import Ledger, concern_of
+from gitbot.model.names import CONFIGURATION_FILE, IntentRef
+from gitbot.workflows.audit.windows import departures
+from gitbot.workflows.propose import heal_concern
+from gitbot.workflows.revision import Revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditQuery:
+    """What to show of an audit. Empty fields ask for everything.
+
+    `rule` is an intent's id, namespace/name or name, or the code of a finding. `since` leaves out
+    what is known to be older.
+    """
+
+    namespace: str = ""
+    labels: LabelMatcher | None = None
+    rule: str = ""
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifests:
+    """The VirtualMachines of Git with their files; `unread` says which manifests are not there."""
+
+    machines: tuple[tuple[str, KubernetesObject], ...] = ()
+    findings: tuple[Finding, ...] = ()
+    unread: tuple[str, ...] = (
+        f"manifests in Git: not configured (manifests in {CONFIGURATION_FILE})",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditResult:
+    """Sorted findings. `unasked` says in words what was not looked at, so that it is not clean."""
+
+    cluster: str
+    now: int
+    taken_at: int
+    snapshot: str
+    findings: tuple[AuditFinding, ...]
+    unasked: tuple[str, ...] = ()
+
+    def counts(self) -> Mapping[Severity, int]:
+        amounts = dict.fromkeys(Severity, 0)
+        for item in self.findings:
+            amounts[item.finding.severity] += 1
+        return amounts
+
+
+def run_audit(
+    snapshot: ClusterSnapshot,
+    *,
+    now: int,
+    revision: Revision | None = None,
+    ledger: Ledger | None = None,
+    manifests: Manifests | None = None,
+    query: AuditQuery | None = None,
+) -> AuditResult:
+    """Without a revision, what the cluster itself declares."""
+    found: list[AuditFinding] = []
+    unasked: list[str] = []
+    if revision is None:
+        unasked.append("rules of intents, and manifests: there is no repository here")
+        found += audit_cluster(snapshot)
+    else:
+        instances = Instances.of(snapshot)
+        rules, compiled = compile_rules(revision.intents, instances)
+        seen = _observed(revision.intents, ledger or Ledger(), revision.cluster)
+        git = manifests or Manifests()
+        found += audit_cluster(
+            snapshot,
+            rules,
+            observed=seen,
+            departures=departures(revision, instances, ledger or Ledger(), now=now),
+            manifests=git.machines,
+        )
+        unasked += git.unread
+        found += (_of_file(item) for item in git.findings)
+        found += (_of_intent(item, revision.intents) for item in compiled)
+    asked = query or AuditQuery()
+    labels = _labels(snapshot) if asked.labels is not None else {}
+    return AuditResult(
+        cluster=snapshot.cluster,
+        now=now,
+        taken_at=snapshot.taken_at,
+        snapshot=snapshot.digest,
+        findings=tuple(
+            sorted(
+                (item for item in found if _wanted(item, asked, labels)),
+                key=lambda item: item.order,
+            )
+        ),
+        unasked=tuple(unasked),
+    )
+
+
+def _observed(intents: IntentSet, ledger: Ledger, cluster: str) -> dict[str, int]:
+    """Since when the ledger's observations have a rule as broken, by the rule's id."""
+    since: dict[str, int] = {}
+    for event in ledger.concerns(cluster):
+        name = concern_of(event)
+        if event.state is ConcernState.GONE:
+            since.pop(name, None)
+        else:
+            since.setdefault(name, event.time)
+    names = {intent.ref.id: heal_concern(intent.ref) for intent in intents.intents if since}
+    return {rule: since[name] for rule, name in names.items() if name in since}
+
+
+def _of_intent(finding: Finding, intents: IntentSet) -> AuditFinding:
+    """A finding of compiling, with the intent that starts at or before its line."""
+    before = [
+        intent.ref
+        for intent in intents.intents
+        if intent.ref.file == finding.file and intent.ref.line <= finding.line
+    ]
+    unknown = IntentRef(kind="Intent", namespace="", name=finding.file)
+    return of_finding(finding, max(before, key=lambda ref: ref.line, default=unknown))
+
+
+def _of_file(finding: Finding) -> AuditFinding:
+    return of_finding(finding, IntentRef(kind="File", namespace="", name=finding.file))
+
+
+def _labels(snapshot: ClusterSnapshot) -> dict[NamespacedName, Mapping[str, str]]:
+    """The labels of VMs, and of pods under their own names."""
+    pods = {name_of(pod): labels_of(pod) for pod in snapshot.of("Pod")}
+    return {**pods, **{name: item.labels for name, item in Instances.of(snapshot).items()}}
+
+
+def _wanted(
+    item: AuditFinding, query: AuditQuery, labels: Mapping[NamespacedName, Mapping[str, str]]
+) -> bool:
+    names = item.vms or (item.name,)
+    spaces = {item.name.namespace, *(vm.namespace for vm in item.vms)}
+    if query.namespace and query.namespace not in spaces:
+        return False
+    if query.labels and not any(query.labels.matches(labels.get(n, {})) for n in names):
+        return False
+    named = {item.rule, str(item.name), item.name.name, item.finding.code}
+    if query.rule and query.rule not in named:
+        return False
+    return not (query.since and item.observed and item.since < query.since)

@@ -1,0 +1,158 @@
+"""What has begun is brought to an end, whatever becomes of its intent and its approval.
+
+The ledger remembers on which terms a request began. If its approval no longer counts, nothing new
+of it starts; what runs is watched to its end, and its nodes come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from gitbot.execution.approval import NotApproved
+from gitbot.execution.requests import RequestRecord
+from gitbot.execution.state import BUSY, fold_nodes, window_as_merged
+from gitbot.execution.values import Approval, Approved, Maintenance, Terms
+from gitbot.model.events import MoveApproved
+from gitbot.model.instants import Interval
+from gitbot.model.ledger import Ledger
+from gitbot.model.request_id import DrainId, RequestId
+from gitbot.published import PlanDocument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lapsed:
+    """A plan of a request that began and is approved no more.
+
+    `void`: the forge says that the merge approves nothing. `paused`: it says nothing of the merge.
+    """
+
+    request: RequestId
+    approval: Approval
+    void: str = ""
+    paused: str = ""
+
+    def on(self, terms: Terms) -> Terms:
+        return replace(terms, void=self.void or terms.void, paused=self.paused)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """The requests of one cluster that its ledger knows."""
+
+    cluster: str
+    ledger: Ledger
+    records: Mapping[RequestId, RequestRecord]
+
+    def accepted(self, digest: str) -> bool:
+        moves = (move for record in self.records.values() for move in record.moves.values())
+        return any(move.digest == digest for move in moves)
+
+    def started(self, request: RequestId) -> bool:
+        record = self.records.get(request)
+        return record is not None and any(move.effects for move in record.moves.values())
+
+    def terms(
+        self, request: RequestId, document: PlanDocument, now: Terms | None, *, started: bool
+    ) -> Terms:
+        """The terms of a request whose intent is gone (`now` is None) or void, as it began."""
+        removed = "its intent was removed" if now is None else ""
+        entered = self._entered(request) if started else None
+        if entered is None:
+            terms = Terms(void=removed or (now.void if now else ""))
+        else:
+            # as it began; but a window without schedule is open only while its file exists
+            terms = replace(entered[0], void=removed if _is_open_ended(request) else "")
+        return replace(terms, maintenance=self._maintenance(document, request, bool(removed)))
+
+    def lapsed(
+        self, approved: Iterable[Approved], refused: Iterable[NotApproved]
+    ) -> tuple[Lapsed, ...]:
+        counted = {(item.id, item.approval.digest) for item in approved}
+        drained = {item.id for item in approved if item.terms.maintenance is not None}
+        reasons = {item.pull_request: item.reason for item in refused}
+        found = []
+        for name, record in self.records.items():
+            for digest in self._open_plans(record, with_nodes=name not in drained):
+                entered = self._entered(name, digest)
+                if (name, digest) in counted or entered is None:
+                    continue
+                number = entered[1].pull_request
+                known = reasons.get(number, "")
+                void = known and f"its approval no longer counts: {known}"
+                paused = "" if void else f"the forge does not list pull request {number} as merged"
+                found.append(Lapsed(request=name, approval=entered[1], void=void, paused=paused))
+        return tuple(found)
+
+    def _entered(self, request: RequestId, digest: str = "") -> tuple[Terms, Approval] | None:
+        """The terms and the approval with which a request, or one plan of it, was accepted."""
+        for event in reversed(self.ledger.requests(self.cluster)):
+            if not isinstance(event, MoveApproved) or event.request != request:
+                continue
+            if digest in ("", event.digest):
+                return _terms(event), _approval(event)
+        return None
+
+    def _open_plans(self, record: RequestRecord, *, with_nodes: bool) -> tuple[str, ...]:
+        """The digests of a begun request's plans with moves, or nodes, that have not ended."""
+        known = record.id
+        nodes = (
+            fold_nodes(self.ledger, cluster=self.cluster, occurrence=known.occurrence)
+            if isinstance(known, DrainId)
+            else {}
+        )
+        moves = [move for _, move in sorted(record.moves.items())]
+        if not nodes and not self.started(record.id):
+            return ()
+        found = dict.fromkeys(move.digest for move in moves if not move.final)
+        busy = any(node.state in BUSY or node.cordoned_by_gitbot for node in nodes.values())
+        if busy and with_nodes:
+            found |= dict.fromkeys(move.digest for move in moves[-1:])
+        return tuple(found)
+
+    def _maintenance(
+        self, document: PlanDocument, request: RequestId, removed: bool
+    ) -> Maintenance | None:
+        """The window's maintenance settings as they were when the first node began."""
+        if not isinstance(request, DrainId):
+            return None
+        begun = window_as_merged(self.ledger, cluster=self.cluster, occurrence=request.occurrence)
+        if begun is None:
+            return None
+        holds = [hold.vm.namespaced_name for hold in document.plan.holds if hold.request == request]
+        return Maintenance(
+            occurrence=request.occurrence,
+            nodes=begun.nodes,
+            max_nodes_at_once=begun.max_nodes_at_once,
+            cordon=begun.cordon,
+            stays=frozenset(holds) if begun.leave_running else frozenset(),
+            done=begun.done,
+            return_home=begun.return_home,
+            removed=removed,
+        )
+
+
+def _terms(event: MoveApproved) -> Terms:
+    terms = event.terms
+    return Terms(
+        allowed=tuple(Interval(start=start, end=end) for start, end in terms.allowed),
+        attempts=terms.attempts,
+        finish=terms.finish,
+        reason=event.reason,
+    )
+
+
+def _approval(event: MoveApproved) -> Approval:
+    return Approval(
+        digest=event.digest,
+        pull_request=event.pull_request,
+        commit=event.commit,
+        author=event.author,
+        approvers=event.approvers,
+        merger=event.merger,
+    )
+
+
+def _is_open_ended(request: RequestId) -> bool:
+    """Whether it drains a window without schedule."""
+    return isinstance(request, DrainId) and request.occurrence.open_ended

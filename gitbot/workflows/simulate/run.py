@@ -1,0 +1,248 @@
+"""What would happen: one question about a cluster, answered on its snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from gitbot.audit import AuditFinding, audit_cluster
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.losses import Losses, NodeLoss, Restart
+from gitbot.constraints.own_terms import own_rules
+from gitbot.errors import UsageError
+from gitbot.intents.compile import compile_rules, effective_limits
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, with_value
+from gitbot.kubernetes.selectors import LabelMatcher
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.constraint import RuleConstraint
+from gitbot.model.names import IntentRef
+from gitbot.model.plan import Hold, Move, PlacementPlan
+from gitbot.model.problem import EmptyNodes, Limits, PlacementProblem, Request
+from gitbot.model.request_id import OccurrenceId
+from gitbot.model.scheduling import ZONE
+from gitbot.model.words import nearest
+from gitbot.planner import make_plan
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.revision import Revision
+
+_ASKED = OccurrenceId(window="simulated", id="now").drain
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeChange:
+    """How many VMs a node holds before and after."""
+
+    node: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """The answer. What does not apply is empty.
+
+    `moves` are live migrations, `restarts` starts elsewhere or nowhere, `holds` VMs that stay,
+    `off` VMs that nobody starts again, `others` other pods without a place. `broken` are findings
+    that are new, `unsurvived` losses that leave VMs without a place, of `asked` losses.
+    """
+
+    cluster: str
+    question: str
+    moves: tuple[Move, ...] = ()
+    restarts: tuple[Restart, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    off: tuple[NamespacedName, ...] = ()
+    others: int = 0
+    broken: tuple[str, ...] = ()
+    mended: tuple[str, ...] = ()
+    unsurvived: tuple[NodeLoss, ...] = ()
+    asked: int = 0
+    seconds: int = 0
+    nodes: tuple[NodeChange, ...] = ()
+
+    @property
+    def bad(self) -> bool:
+        """Whether something finds no place, stays, or breaks."""
+        pending = any(not item.to for item in self.restarts)
+        return bool(pending or self.holds or self.broken or self.unsurvived)
+
+
+class Simulation:
+    """One snapshot, with the rules of a revision or without."""
+
+    def __init__(
+        self, snapshot: ClusterSnapshot, *, now: int, revision: Revision | None = None
+    ) -> None:
+        self._snapshot, self._now, self._revision = snapshot, now, revision
+        self._instances = Instances.of(snapshot)
+
+    def chosen(
+        self, names: Sequence[str], *, zone: str = "", labels: LabelMatcher | None = None
+    ) -> tuple[str, ...]:
+        """Nodes by name, zone or labels. Raises UsageError for an unknown name, or for none."""
+        known = self._instances.nodes
+        for name in names:
+            if name not in known:
+                near = nearest(name, known)
+                hint = f"did you mean {near}?" if near else ""
+                raise UsageError(f"the cluster has no node {name}", hint=hint)
+        found = list(names)
+        for name, node in sorted(known.items()):
+            own = labels_of(node)
+            if (zone and own.get(ZONE) == zone) or (labels is not None and labels.matches(own)):
+                found.append(name)
+        if not found:
+            raise UsageError("no node is meant", hint="give names, --zone or -l")
+        return tuple(dict.fromkeys(found))
+
+    def lose(self, nodes: Sequence[str]) -> Forecast:
+        loss = Losses(self._snapshot, self._rules(self._snapshot)).of(nodes)
+        ends = {item.vm: item.to for item in loss.restarts} | dict.fromkeys(loss.off, "")
+        return replace(
+            self._forecast(f"lose {', '.join(loss.nodes)}", ends),
+            restarts=loss.restarts,
+            off=loss.off,
+            others=loss.others,
+            broken=tuple(breach.message for breach in loss.broken),
+        )
+
+    def drain(self, nodes: Sequence[str]) -> Forecast:
+        """Empty these nodes in this order; they do not come back."""
+        return self._drained(f"drain {', '.join(nodes)}", nodes, away=None, ordered=True)
+
+    def reboot(self, *, away: int) -> Forecast:
+        """Empty every node with VMs once, one at a time; each is back `away` seconds later."""
+        nodes = tuple(sorted(self._instances.on_node))
+        return self._drained("reboot every node once", nodes, away=away, ordered=False)
+
+    def grow(self, vm: NamespacedName, count: int) -> Forecast:
+        if vm not in self._instances:
+            raise UsageError(f"there is no VM {vm}")
+        restarts = Losses(self._snapshot).grown(vm, count)
+        ends = {item.vm: item.to for item in restarts}
+        return replace(self._forecast(f"{count} more like {vm}", ends), restarts=restarts)
+
+    def label(self, node: str, key: str, value: str | None) -> Forecast:
+        """What breaks and what is mended if a node gets a label, or loses it."""
+        (name,) = self.chosen((node,))
+        objects = tuple(
+            _labelled(obj, key, value) if name_of(obj).name == name else obj
+            for obj in self._snapshot.of("Node")
+        )
+        changed = replace(self._snapshot, objects={**self._snapshot.objects, "Node": objects})
+        before, after = self._audited(self._snapshot), self._audited(changed)
+        words = f"{key}={value}" if value is not None else f"no label {key}"
+        return Forecast(
+            cluster=self._snapshot.cluster,
+            question=f"{name} has {words}",
+            broken=tuple(after[one] for one in after if one not in before),
+            mended=tuple(before[one] for one in before if one not in after),
+        )
+
+    def survive(self, *, zones: bool, nodes: bool) -> Forecast:
+        """Whether every VM finds a place after the loss of any one node, of any one zone."""
+        every = sorted(self._instances.on_node) if nodes else []
+        groups: list[tuple[str, ...]] = [(name,) for name in every]
+        if zones:
+            column = self._instances.domains.column(ZONE)
+            by_zone: dict[str, list[str]] = {}
+            for name, zone in sorted(column.items()):
+                by_zone.setdefault(zone, []).append(name)
+            groups += [tuple(by_zone[zone]) for zone in sorted(by_zone)]
+        levels = " and ".join([*(["node"] if nodes else []), *(["zone"] if zones else [])])
+        return Forecast(
+            cluster=self._snapshot.cluster,
+            question=f"lose any one {levels}",
+            unsurvived=tuple(Losses(self._snapshot).not_survived(groups)),
+            asked=len(groups),
+        )
+
+    def _drained(
+        self, question: str, nodes: Sequence[str], *, away: int | None, ordered: bool
+    ) -> Forecast:
+        intent = IntentRef(kind="MaintenanceWindow", namespace="", name="simulated")
+        goal = EmptyNodes(
+            request=Request(id=_ASKED, intent=intent),
+            nodes=tuple(nodes),
+            block=False,
+            cordoned_by_gitbot=True,
+            away=away,
+            ordered=ordered,
+        )
+        plan = make_plan(self._problem(goal))
+        ends = {move.vm.namespaced_name: move.to.node for move in plan.moves}
+        return replace(
+            self._forecast(question, ends),
+            moves=plan.moves,
+            holds=plan.holds,
+            seconds=_seconds(plan, self._now),
+            broken=tuple(
+                message
+                for rule in plan.rules
+                if rule.after > rule.before
+                for message in rule.after_messages
+                if message not in rule.before_messages
+            ),
+        )
+
+    def _problem(self, goal: EmptyNodes) -> PlacementProblem:
+        if self._revision is not None:
+            engine = Engine(revision=self._revision)
+            return engine.compile(self._snapshot, now=self._now, goals=(goal,))[0]
+        return PlacementProblem(
+            cluster=self._snapshot.cluster,
+            now=self._now,
+            snapshot=self._snapshot,
+            rules=own_rules(self._snapshot),
+            goals=(goal,),
+            limits=effective_limits(Limits(), self._snapshot),
+        )
+
+    def _rules(self, snapshot: ClusterSnapshot) -> tuple[RuleConstraint, ...]:
+        if self._revision is None:
+            return ()
+        return compile_rules(self._revision.intents, Instances.of(snapshot))[0]
+
+    def _audited(self, snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], str]:
+        found = audit_cluster(snapshot, self._rules(snapshot))
+        return {_identity(item): f"{_subject(item)}: {item.finding.message}" for item in found}
+
+    def _forecast(self, question: str, ends: dict[NamespacedName, str]) -> Forecast:
+        homes = self._instances.homes
+        after = {**homes, **ends}
+        touched = {homes.get(vm, "") for vm in ends} | set(ends.values())
+        return Forecast(
+            cluster=self._snapshot.cluster,
+            question=question,
+            nodes=tuple(
+                NodeChange(
+                    node=node, before=_held(homes.values(), node), after=_held(after.values(), node)
+                )
+                for node in sorted(touched - {""})
+            ),
+        )
+
+
+def _held(places: Iterable[str], node: str) -> int:
+    return sum(place == node for place in places)
+
+
+def _seconds(plan: PlacementPlan, now: int) -> int:
+    return max((wave.ends for wave in plan.waves), default=now) - now
+
+
+def _labelled(node: KubernetesObject, key: str, value: str | None) -> KubernetesObject:
+    labels = dict(labels_of(node))
+    labels.pop(key, None)
+    if value is not None:
+        labels[key] = value
+    return with_value(node, labels, "metadata", "labels")
+
+
+def _identity(item: AuditFinding) -> tuple[str, str, str]:
+    return item.finding.code, str(item.name), item.finding.message
+
+
+def _subject(item: AuditFinding) -> str:
+    return f"{item.kind} {item.name}" if item.name.namespace else f"{item.kind} {item.name.name}"

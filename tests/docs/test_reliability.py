@@ -1,0 +1,28 @@
+"""The page of promises has a row for each, and names tests that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reliability.md").read_text("utf-8")
+ROWS = {
+    cells[0]: cells
+    for line in PAGE.splitlines()
+    if len(cells := [cell.strip() for cell in line.strip("|").split("|")]) == 5
+    and re.fullmatch(r"I\d+", cells[0])
+}
+
+
+def test_every_promise_has_one_row() -> None:
+    assert list(ROWS) == [f"I{number}" for number in range(1, 25)]
+
+
+def test_every_row_says_how_far_it_is_shown_and_by_which_tests() -> None:
+    for name, (_, _, _, state, tests) in ROWS.items():
+        assert state.split()[0].strip(",;:") in ("proved", "tested", "partly"), name
+        files = re.findall(r"`(tests/[\w/]+\.py)`", tests)
+        assert files, name
+        for file in files:
+            assert (ROOT / file).is_file(), f"{name}: {file}"

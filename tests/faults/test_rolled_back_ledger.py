@@ -1,0 +1,92 @@
+"""A ledger branch that was rolled back or deleted between two processes: nothing fires again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from gitbot.errors import ClusterError, ClusterForbidden
+from gitbot.model.ledger import Ledger
+from gitbot.workflows.anchor import WITHOUT, anchor_of, older_than
+from gitbot.workflows.apply import apply, resume
+from tests.doubles.ledger import MemoryLedgerStore
+from tests.unit.workflows.doubles import Stage, a_move, a_plan
+
+
+def a_stage() -> Stage:
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    return stage
+
+
+def rolled_back(stage: Stage, kept: int) -> None:
+    """Somebody restores the branch with its first lines, and a new process starts."""
+    ledger = stage.store.read()
+    stage.store = MemoryLedgerStore()
+    stage.store.append(Ledger(), (), ledger.plans)
+    stage.store.append(stage.store.read(), ledger.events[:kept], {})  # type: ignore[arg-type]
+    stage.cluster.instances["one"]["status"] = {"nodeName": "a", "phase": "Running"}
+    stage.cluster.migrations.clear()
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 3])
+def test_a_finished_request_does_not_fire_again(kept: int) -> None:
+    stage = a_stage()
+    assert apply(stage.shell).states == {"succeeded": 1}
+    rolled_back(stage, kept)
+    result = apply(stage.shell)
+    assert "the ledger is not the one that gitbot wrote" in result.stop
+    assert result.unsure, "exit code 2"
+    assert len(stage.cluster.creates()) == 1
+    assert result.did_nothing
+
+
+def test_a_person_accepts_the_ledger_as_it_is() -> None:
+    stage = a_stage()
+    apply(stage.shell)
+    rolled_back(stage, 1)
+    resume(stage.shell, reason="no", by="ann")
+    assert apply(stage.shell).stop, "an ordinary resume does not accept it"
+    resume(stage.shell, reason="restored by hand", by="ann", accept_ledger=True)
+    assert apply(stage.shell).stop == ""
+
+
+def test_a_ledger_that_only_grew_is_the_same() -> None:
+    stage = a_stage()
+    apply(stage.shell)
+    anchor = stage.cluster.anchor
+    assert anchor is not None
+    ledger = stage.store.read()
+    assert older_than(ledger, anchor) == ""
+    assert "it ends at line 0" in older_than(Ledger(), anchor)
+    last = ledger.events[-1]
+    other = replace(ledger, events=(*ledger.events[:-1], msgspec.structs.replace(last, time=1)))
+    assert "it has another line there" in older_than(other, anchor_of(ledger))
+    assert "damaged" in older_than(ledger, "what")
+
+
+def test_without_the_right_there_is_no_anchor_and_apply_says_so() -> None:
+    stage = a_stage()
+
+    def trouble(verb: str, _: str) -> None:
+        if "anchor" in verb:
+            raise ClusterForbidden("no", hint="grant it")
+
+    stage.cluster.trouble = trouble
+    assert apply(stage.shell).states == {"succeeded": 1}
+    assert WITHOUT in stage.lines
+
+
+def test_an_anchor_that_cannot_be_read_stops() -> None:
+    stage = a_stage()
+
+    def trouble(verb: str, _: str) -> None:
+        if verb == "anchor":
+            raise ClusterError("no route")
+
+    stage.cluster.trouble = trouble
+    result = apply(stage.shell)
+    assert result.unsure
+    assert stage.cluster.creates() == []

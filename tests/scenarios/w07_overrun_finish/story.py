@@ -1,0 +1,11 @@
+"""The story of W06 with the other word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.scenarios.w06_overrun_stop_new import story as stop_new
+
+
+def story(folder: Path) -> str:
+    return stop_new.story(folder, overrun="Finish")

@@ -1,0 +1,67 @@
+"""What is predicted of a lost node is what the simulated cluster then does."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.losses import Losses
+from gitbot.simulation.port import SimulatedPort
+from gitbot.snapshot import from_objects
+from tests.doubles.customapp import customapp
+from tests.doubles.problems import named, node, vm
+from tests.doubles.trouble import lose_node, return_node
+from tests.scenarios.small_clusters import Objects, flat, kubevirt, machine
+
+NODES = ("kni-worker", "kni-worker2", "kni-worker3", "kni-worker4", "kni-worker5")
+
+
+@pytest.mark.parametrize("name", NODES)
+@pytest.mark.parametrize("step", [2, 6])
+def test_a_lost_node_in_the_simulated_cluster(name: str, step: int) -> None:
+    """The node is fenced: cordoned, lost, its pods gone. Replica sets make new VMIs elsewhere."""
+    cluster = customapp(step=step)
+    port = SimulatedPort(cluster)
+    before = port.snapshot()
+    there = Instances.of(before)
+    lost = there.on_node.get(name, ())
+    loss = Losses(before).of([name])
+    cluster.cordon(name)
+    lose_node(cluster, name)
+    cluster.advance(400)
+    return_node(cluster, name)
+    cluster.settle()
+    after = Instances.of(port.snapshot())
+    left = {vm: item.node for vm, item in there.items() if vm not in lost}
+    assert {vm: after[vm].node for vm in left} == left  # nothing else moved
+    came = sorted(item.node for vm, item in after.items() if vm not in left and item.node)
+    assert came == sorted(item.to for item in loss.restarts if item.to)
+    assert len(loss.restarts) + len(loss.off) == len(lost)
+
+
+def test_a_quick_proof_never_contradicts_the_search() -> None:
+    """On tight clusters of equal VMs, those that are surely survived are survived."""
+    for size in range(2, 12):
+        vms = [(f"w-{n}", f"n-{n % 3}") for n in range(size)]
+        objects: Objects = [
+            kubevirt(),
+            *(node(f"n-{number}", memory="8Gi") for number in range(3)),
+            *(vm(name, on=on, memory="2Gi") for name, on in vms),
+            *(machine(name) for name, _ in vms),
+        ]
+        losses = Losses(from_objects("test", tuple(flat(objects)), 0))
+        groups = [(f"n-{number}",) for number in range(3)]
+        expected = [group for group in groups if losses.of(group).pending]
+        assert [loss.nodes for loss in losses.not_survived(groups)] == expected, size
+
+
+def test_more_of_one_until_nothing_fits() -> None:
+    objects: Objects = [
+        kubevirt(),
+        node("n-1", memory="4Gi"),
+        vm("w", on="n-1", memory="1Gi"),
+        machine("w"),
+    ]
+    made = Losses(from_objects("test", tuple(flat(objects)), 0)).grown(named("w"), 5)
+    assert [item.to for item in made] == ["n-1", "n-1", "n-1", "", ""]
+    assert made[-1].why == "0/1 nodes are available: 1 Insufficient memory"

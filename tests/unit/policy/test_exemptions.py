@@ -1,0 +1,91 @@
+"""Exemptions: what they cover, how long, and what reports say about them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gitbot.model.findings import Severity
+from gitbot.model.problem import PlacementProblem
+from gitbot.policy import judge, read_policies, unknown_policies
+from tests.unit.policy.test_judging import INTENTS, SNAPSHOT, policy
+from tests.unit.reports.plans import PLAN, STARTS
+
+DAY = "2025-12-06T00:00:00Z"  # the plan starts on 2025-12-05
+
+
+def exemption(more: str = "", *, expires: str = DAY, of: str = "tried") -> str:
+    return f"""\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: PlacementPolicyExemption
+metadata: {{name: batch}}
+spec:
+  policy: {of}
+{more}  reason: the vendor mends it in January
+  owner: acme/platform
+  expires: "{expires}"
+"""
+
+
+def said(text: str, *, over: str = "Move", expression: str = "false") -> list[tuple[str, str]]:
+    files = {"p.yaml": policy(over, expression), "e.yaml": text}
+    policies, findings = read_policies(files)
+    assert findings == ()
+    assert unknown_policies(policies) == ()
+    verdict = judge(
+        plan=replace(PLAN, moves=PLAN.moves[:1]),
+        problem=PlacementProblem(cluster="iberia", now=STARTS, snapshot=SNAPSHOT),
+        intents=INTENTS,
+        policies=policies,
+        now=STARTS,
+    )
+    return [(str(finding.severity), finding.message) for finding in verdict.findings]
+
+
+EXEMPT = f"; exempt until {DAY} by batch of acme/platform: the vendor mends it in January"
+EXPIRED = "; exemption batch of acme/platform expired at 2025-12-05T00:00:00Z and no longer counts"
+
+
+@pytest.mark.parametrize(
+    ("text", "severity", "words"),
+    [
+        pytest.param(exemption(), "note", EXEMPT, id="everything"),
+        pytest.param(exemption("  subjects: [customapp/*]\n"), "note", EXEMPT, id="its subject"),
+        pytest.param(exemption("  subjects: [bank/*]\n"), "error", "", id="another subject"),
+        pytest.param(exemption(expires="2025-12-05T00:00:00Z"), "error", EXPIRED, id="expired"),
+    ],
+)
+def test_a_deny(text: str, severity: str, words: str) -> None:
+    ((found, message),) = said(text)
+    assert found == severity
+    assert message.partition(": ")[2] == f"refused{words}"
+
+
+def test_an_expression_without_an_answer_denies_all_the_same() -> None:
+    ((severity, message),) = said(exemption(), expression="vm.labels['nope'] == 'x'")
+    assert severity == str(Severity.ERROR)
+    assert "exempt" not in message
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (exemption().replace("  owner: acme/platform\n", ""), "policy/missing-field"),
+        (exemption().replace("the vendor mends it in January", "''"), "policy/empty"),
+        (exemption(expires="tomorrow"), "policy/value"),
+        (exemption().replace(f'  expires: "{DAY}"\n', ""), "policy/missing-field"),
+    ],
+)
+def test_reason_owner_and_expiry_are_required(text: str, code: str) -> None:
+    policies, findings = read_policies({"e.yaml": text})
+    assert policies.exemptions == ()
+    assert [finding.code for finding in findings] == [code]
+    assert findings[0].line
+
+
+def test_an_exemption_of_a_policy_that_is_not_in_force() -> None:
+    policies, _ = read_policies({"p.yaml": policy("Plan", "true"), "e.yaml": exemption(of="tired")})
+    (finding,) = unknown_policies(policies)
+    assert (finding.code, finding.file, finding.line) == ("policy/unknown-policy", "e.yaml", 1)
+    assert finding.hint == "did you mean tried?"
