@@ -79,7 +79,7 @@ class Explainer:
         waiting = None if instance.node else self._waiting(instance)
         selector = dict(added or {})
         if instance.node:
-            obj = target_object(self.instances, instance, selector, whole=True)
+            obj = target_object(self.instances, instance, selector)
         else:
             obj = waiting or start_object(self.instances, instance)
         kind = "VirtualMachine" if instance.vmi is None else "VirtualMachineInstance"

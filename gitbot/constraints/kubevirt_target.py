@@ -59,14 +59,11 @@ def pinned(pod: Pod, added_node_selector: Mapping[str, str]) -> Pod:
 
 
 def target_object(
-    instances: Instances, instance: Instance, added: Mapping[str, str], *, whole: bool = False
+    instances: Instances, instance: Instance, added: Mapping[str, str]
 ) -> KubernetesObject:
-    """The target pod as the API server would store it. SnapshotError if the VMI is malformed.
-
-    Unless `whole`, it lacks what only people read.
-    """
+    """The target pod as the API server would store it. SnapshotError if the VMI is malformed."""
     with decoding("VirtualMachineInstance", {"metadata": _metadata(instance)}):
-        return _target_object(instances, instance, added, whole=whole)
+        return _target_object(instances, instance, added)
 
 
 def _metadata(instance: Instance) -> Mapping[str, str]:
@@ -74,11 +71,10 @@ def _metadata(instance: Instance) -> Mapping[str, str]:
 
 
 def _target_object(
-    instances: Instances, instance: Instance, added: Mapping[str, str], *, whole: bool
+    instances: Instances, instance: Instance, added: Mapping[str, str]
 ) -> KubernetesObject:
     vmi = instance.vmi if instance.vmi is not None else _vmi_of(instance)
     namespace = instance.name.namespace
-    real = None if _resized(vmi) else _running(instance, vmi)
     pod = target_pod(
         vmi=vmi,
         source_pod=instance.source_pod,
@@ -89,21 +85,12 @@ def _target_object(
         quotas=instances.quotas.get(namespace, ()),
         claims=instances.claims.get(namespace, {}),
         classes=instances.classes,
-        real=None if whole else real,
     )
     name = target_name(instance.name).name
     pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
-    if real is not None:
-        pod["spec"] = _with_real_requests(pod["spec"], real)
+    if instance.source_pod is not None and not _resized(vmi):
+        pod["spec"] = _with_real_requests(pod["spec"], instance.source_pod.get("spec") or {})
     return pod
-
-
-def _running(instance: Instance, vmi: KubernetesObject) -> Mapping[str, Any] | None:
-    """The spec of the pod in which the VM runs; None without a pod that has containers."""
-    if not isinstance(at(vmi, "spec", "domain", default={}), Mapping):
-        raise ValueError("spec.domain is not a mapping")  # noqa: TRY004 - becomes a SnapshotError
-    spec: Mapping[str, Any] = (instance.source_pod or {}).get("spec") or {}
-    return spec if spec.get("containers") else None
 
 
 def start_object(instances: Instances, instance: Instance) -> KubernetesObject:
@@ -156,7 +143,7 @@ def _with_real_requests(spec: Mapping[str, Any], source: Mapping[str, Any]) -> d
         for item in source.get("initContainers") or ()
         if item.get("name") in rendered or item.get("restartPolicy") == "Always"
     ]
-    result = {**spec, "containers": list(source["containers"])}
+    result = {**spec, "containers": list(source.get("containers") or spec.get("containers") or ())}
     result["initContainers"] = initial
     for key in ("resources", "overhead"):
         if source.get(key) is not None:

@@ -43,22 +43,18 @@ def launcher_pod(
     around: Surroundings,
     claims: Mapping[str, KubernetesObject] | None = None,
     known_images: Collection[str] = (),
-    real: Json | None = None,
 ) -> dict[str, Any]:
     """The launcher pod that virt-controller would create.
 
     `claims` are the namespace's PersistentVolumeClaims by name (only SCSI reservations need them),
-    `known_images` the container disks whose digest a source pod reports. With `real`, the spec of
-    a pod whose requests the caller takes over, containers are left out that give requests only.
+    `known_images` the container disks whose digest a source pod reports.
     """
-    overhead = memory_overhead(vmi, kubevirt) if real is None else None
+    overhead = memory_overhead(vmi, kubevirt)
     reservations = _reservations(vmi, claims or {})
-    spec: dict[str, Any] = {"nodeSelector": launcher_node_selector(vmi, kubevirt)}
-    if overhead is not None:
-        spec["containers"] = _containers(vmi, kubevirt, overhead, around)
-    if real is None or real.get("initContainers"):
-        spec["initContainers"] = init_containers(vmi, kubevirt, known_images)
-    spec |= {
+    spec: dict[str, Any] = {
+        "nodeSelector": launcher_node_selector(vmi, kubevirt),
+        "containers": _containers(vmi, kubevirt, overhead, around),
+        "initContainers": init_containers(vmi, kubevirt, known_images),
         "volumes": _volumes(vmi),
         "hostname": _hostname(vmi),
         "restartPolicy": "Never",
@@ -144,13 +140,13 @@ def _labels(vmi: KubernetesObject) -> dict[str, str]:
 
 
 def _annotations(
-    vmi: KubernetesObject, kubevirt: KubernetesObject, overhead: int | None
+    vmi: KubernetesObject, kubevirt: KubernetesObject, overhead: int
 ) -> dict[str, str]:
     found = {names.DOMAIN: _name(vmi)}
     own = annotations_of(vmi).items()
     found |= {key: value for key, value in own if not key.startswith(_NOT_FOR_PODS)}
     found |= {names.TRANSPORT_UNIX: "true", names.EVICT_ONLY: ""}
-    if overhead is not None and gate(kubevirt, "VmiMemoryOverheadReport"):
+    if gate(kubevirt, "VmiMemoryOverheadReport"):
         found[names.MEMORY_OVERHEAD] = str(overhead)
     return found
 

@@ -31,7 +31,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "plans where room is scarce: VMs step aside": 740,
     "one large VM makes room for several healings": 75,
     "forks share the counts of rules, and copies of pods are quick": 81,
-    "requests that are not used are not worked out; what a node holds is kept": 36,
+    "what a node holds is kept, not asked for again": 22,
     "a plan says how it is known that no plan has fewer moves": 110,
     "status is one page with what to type next, and shows broken intents": 966,
     "get lists what is declared and how it is": 592,
