@@ -66,8 +66,8 @@ class LateCluster:
     def set_hold_flag(self, reason: str | None) -> None:
         self._cluster().set_hold_flag(reason)
 
-    def ledger_anchor(self) -> str | None:
-        return self._cluster().ledger_anchor()
+    def ledger_anchor(self, ledger: str) -> str | None:
+        return self._cluster().ledger_anchor(ledger)
 
-    def set_ledger_anchor(self, head: str) -> None:
-        self._cluster().set_ledger_anchor(head)
+    def set_ledger_anchor(self, ledger: str, head: str) -> None:
+        self._cluster().set_ledger_anchor(ledger, head)

@@ -67,8 +67,8 @@ class PublishedCluster:
     def set_hold_flag(self, reason: str | None) -> None:
         raise ClusterError(_UNREACHED)
 
-    def ledger_anchor(self) -> str | None:
+    def ledger_anchor(self, ledger: str) -> str | None:
         return None
 
-    def set_ledger_anchor(self, head: str) -> None:
+    def set_ledger_anchor(self, ledger: str, head: str) -> None:
         raise ClusterError(_UNREACHED)

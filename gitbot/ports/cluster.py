@@ -74,8 +74,8 @@ class Cluster(Protocol):
     def set_hold_flag(self, reason: str | None) -> None:
         """Create (or update) or remove that ConfigMap."""
 
-    def ledger_anchor(self) -> str | None:
-        """What ConfigMap gitbot/gitbot-ledger says of the ledger; None if absent."""
+    def ledger_anchor(self, ledger: str) -> str | None:
+        """What ConfigMap gitbot/gitbot-ledger says under the name of a ledger; None if absent."""
 
-    def set_ledger_anchor(self, head: str) -> None:
+    def set_ledger_anchor(self, ledger: str, head: str) -> None:
         """Create or update that ConfigMap."""

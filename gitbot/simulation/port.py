@@ -171,21 +171,21 @@ class SimulatedPort:
         self.call("patch", f"{kind} {key[1]}", write)
 
     def hold_flag(self) -> str | None:
-        return self._noted(HOLD)
+        return self._noted(HOLD, "reason", "")
 
     def set_hold_flag(self, reason: str | None) -> None:
         self._note(HOLD, None if reason is None else {"reason": reason})
 
-    def ledger_anchor(self) -> str | None:
-        return self._noted(ANCHOR)
+    def ledger_anchor(self, ledger: str) -> str | None:
+        return self._noted(ANCHOR, ledger, None)
 
-    def set_ledger_anchor(self, head: str) -> None:
-        self._note(ANCHOR, {"reason": head})
+    def set_ledger_anchor(self, ledger: str, head: str) -> None:
+        self._note(ANCHOR, {ledger: head})
 
-    def _noted(self, key: tuple[str, str]) -> str | None:
+    def _noted(self, key: tuple[str, str], name: str, missing: str | None) -> str | None:
         def read() -> str | None:
             found = self.cluster.store.find("ConfigMap", key)
-            return None if found is None else str(at(found, "data", "reason", default=""))
+            return None if found is None else at(found, "data", name, default=missing)
 
         return self.call("get", f"ConfigMap {key[0]}/{key[1]}", read)
 

@@ -177,7 +177,7 @@ EVENT: Fields = {
 
 FIELDS: Mapping[str, Fields] = {
     "CSINode": {"spec": {"drivers": [_DRIVER]}},
-    "ConfigMap": {"data": keep("reason")},
+    "ConfigMap": {"data": TEXTS},
     "KubeVirt": KUBEVIRT,
     "MigrationPolicy": POLICY,
     "Namespace": {"status": keep("phase")},

@@ -18,6 +18,7 @@ from gitbot.adapters.git import (
     GitRepository,
     author_of,
     check_ref,
+    ledger_name,
     no_access,
 )
 from gitbot.adapters.late import LateCluster
@@ -66,6 +67,7 @@ class Workspace:
     context: str = ""
     clusters: dict[str, Cluster] = field(default_factory=dict)
     rehearse_push: Callable[[str], None] = field(default=lambda _branch: None)
+    ledger_name: str
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name in the configuration, connected once, at its first use.
@@ -138,6 +140,7 @@ def open_shell(
         several=len(workspace.settings.clusters) > 1,
         keep_report=report_keeper(cluster),
         executor=token_hex(8),
+        ledger_name=workspace.ledger_name,
         seconds=seconds_counted,
     )
 
@@ -186,10 +189,10 @@ def open_workspace(
 
     `as_person` signs commits, and on a local forge pull requests, with the name that Git has for
     the person; otherwise gitbot acts for itself. `copy` is a repository to look at instead of the
-    forge; it has no pull requests.
+    forge; it has no pull requests. `forgiving` takes the newest configuration without errors, to
+    find the forge. The private mirror is removed at the end.
 
-    The private mirror is removed at the end. `forgiving` takes the newest configuration without
-    errors, to find the forge. Raises UsageError, RepositoryError, InvalidInput (configuration).
+    Raises UsageError, RepositoryError, InvalidInput (configuration).
     """
     clock = clock or SystemClock()
     here = _settings_despite(root) if forgiving else settings_here(root)
@@ -220,6 +223,7 @@ def open_workspace(
             context=context,
             clusters=clusters if clusters is not None else {},
             rehearse_push=repository.rehearse_push,
+            ledger_name=ledger_name(remote),
         )
 
 

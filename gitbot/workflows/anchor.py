@@ -61,7 +61,7 @@ class Anchor:
 
 def read_anchor(shell: Shell) -> Anchor:
     try:
-        return Anchor(head=shell.cluster.ledger_anchor() or "")
+        return Anchor(head=shell.cluster.ledger_anchor(shell.ledger_name) or "")
     except ClusterForbidden:
         shell.say(WITHOUT)
         return Anchor()
@@ -72,7 +72,7 @@ def read_anchor(shell: Shell) -> Anchor:
 def set_anchor(shell: Shell, ledger: Ledger) -> bool:
     """Anchor the ledger as it is; False if that failed."""
     try:
-        shell.cluster.set_ledger_anchor(anchor_of(ledger))
+        shell.cluster.set_ledger_anchor(shell.ledger_name, anchor_of(ledger))
     except GitbotError as error:
         absent = isinstance(error, ClusterRefused) and error.code == NOT_FOUND  # the namespace
         shell.say(WITHOUT if absent else f"the ledger is not anchored in the cluster: {error}")

@@ -34,6 +34,7 @@ class Shell:
     `several` says that the configuration has more clusters, so that statuses must name theirs.
     `interrupted` says that somebody asked the run to end: it records what it began, and begins
     nothing more. `executor` names this process in the ledger, `seconds` never steps back.
+    `ledger_name` tells this repository's ledger from others that act on the same cluster.
     """
 
     cluster_name: str
@@ -50,6 +51,7 @@ class Shell:
     keep_report: Callable[[str, Diff], str] | None = None
     interrupted: Callable[[], bool] = field(default=lambda: False)
     executor: str = ""
+    ledger_name: str = "ledger"
     seconds: Callable[[], float] | None = None
 
     def timer(self) -> float:

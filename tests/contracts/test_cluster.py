@@ -253,10 +253,13 @@ def test_the_hold_flag(scene: Scene) -> None:
 
 def test_the_anchor_of_the_ledger(scene: Scene) -> None:
     anchored = scene.cluster
-    assert anchored.ledger_anchor() is None
-    anchored.set_ledger_anchor("1 sha256:a")
-    anchored.set_ledger_anchor("2 sha256:b")
-    assert anchored.ledger_anchor() == "2 sha256:b"
+    assert anchored.ledger_anchor("east") is None
+    anchored.set_ledger_anchor("east", "1 sha256:a")
+    assert anchored.ledger_anchor("west") is None
+    anchored.set_ledger_anchor("west", "7 sha256:c")
+    anchored.set_ledger_anchor("east", "2 sha256:b")
+    assert anchored.ledger_anchor("east") == "2 sha256:b"
+    assert anchored.ledger_anchor("west") == "7 sha256:c"
     assert anchored.hold_flag() is None
 
 

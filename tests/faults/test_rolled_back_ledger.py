@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import msgspec
 import pytest
 
+from gitbot.adapters.git import ledger_name
 from gitbot.errors import ClusterError, ClusterForbidden
 from gitbot.model.ledger import Ledger
 from gitbot.workflows.anchor import WITHOUT, anchor_of, older_than
@@ -56,8 +58,7 @@ def test_a_person_accepts_the_ledger_as_it_is() -> None:
 def test_a_ledger_that_only_grew_is_the_same() -> None:
     stage = a_stage()
     apply(stage.shell)
-    anchor = stage.cluster.anchor
-    assert anchor is not None
+    (anchor,) = stage.cluster.anchors.values()
     ledger = stage.store.read()
     assert older_than(ledger, anchor) == ""
     assert "it ends at line 0" in older_than(Ledger(), anchor)
@@ -65,6 +66,31 @@ def test_a_ledger_that_only_grew_is_the_same() -> None:
     other = replace(ledger, events=(*ledger.events[:-1], msgspec.structs.replace(last, time=1)))
     assert "it has another line there" in older_than(other, anchor_of(ledger))
     assert "damaged" in older_than(ledger, "what")
+
+
+def test_another_repository_on_the_same_cluster_has_its_own_anchor() -> None:
+    one, two = a_stage(), a_stage()
+    assert apply(replace(one.shell, ledger_name="one")).states == {"succeeded": 1}
+    two.cluster.anchors = one.cluster.anchors
+    assert apply(replace(two.shell, ledger_name="two")).stop == ""
+    assert sorted(two.cluster.anchors) == ["one", "two"]
+    rolled_back(two, 1)
+    assert apply(replace(two.shell, ledger_name="two")).stop
+
+
+def test_a_ledgers_name_is_a_key_of_a_config_map_and_keeps_no_secret() -> None:
+    names = {
+        ledger_name(address)
+        for address in (
+            "https://x:token@github.com/acme/placement.git",
+            "https://github.com/acme/placement.git",
+            "https://github.com/acme/placement",
+        )
+    }
+    (name,) = names
+    assert re.fullmatch(r"placement\.[0-9a-f]{12}", name)
+    assert name != ledger_name("https://github.com/other/placement")
+    assert re.fullmatch("[-._a-zA-Z0-9]{1,253}", ledger_name("/srv/git/" + "ü b" * 200))
 
 
 def test_without_the_right_there_is_no_anchor_and_apply_says_so() -> None:

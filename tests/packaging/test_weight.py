@@ -71,7 +71,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "estimates follow KubeVirt's limits and MigrationPolicies; a missing right is said": 160,
     "nothing is concluded from lists that are old or lack most of the cluster": 125,
     "refusals that may pass are waited for, announced moves are resolved in one pass": 80,
-    "a ledger that went back between two runs stops apply": 110,
+    "a ledger that went back between two runs stops apply": 125,
     "policies and the base of a plan are judged again at apply": 115,
     "a cordon comes back and comes once; what began ends without its approval": 205,
     "apply shows waves, reading shows progress; status on Git alone; more did you mean": 270,

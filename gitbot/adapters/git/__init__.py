@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.adapters.git.ledger import GitLedgerStore, read_ledger
+from gitbot.adapters.git.ledger import GitLedgerStore, ledger_name, read_ledger
 from gitbot.adapters.git.objects import commit_tree
 from gitbot.adapters.git.process import Access, Git, author_of, check_ref, is_commit_id, no_access
 from gitbot.adapters.git.repository import GitRepository
@@ -21,6 +21,7 @@ __all__ = [
     "copy_fetched",
     "fetch_tips",
     "is_commit_id",
+    "ledger_name",
     "move_ref",
     "no_access",
     "read_ledger",

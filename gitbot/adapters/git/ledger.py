@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping
 
 from gitbot.errors import LedgerError
@@ -104,3 +106,10 @@ def _line(event: KnownEvent) -> str:
     line = line_value(event)
     move = f" {line['vm']} {line.get('from', '')} -> {line.get('to', '')}" if "vm" in line else ""
     return f"{event.seq} {event.state} {_subject(event)}{move}"
+
+
+def ledger_name(remote: str) -> str:
+    """The name of a repository's ledger, as a key of a ConfigMap: readable, and without secrets."""
+    address = re.sub("^([a-z+]+://)[^/@]*@", r"\1", remote).removesuffix("/").removesuffix(".git")
+    last = re.sub("[^-._A-Za-z0-9]", "-", address.rpartition("/")[2])[-100:]
+    return f"{last}.{hashlib.sha256(address.encode()).hexdigest()[:12]}"

@@ -79,14 +79,15 @@ class KubernetesCluster:
         return tuple(sorted(found, key=_event_order))
 
     def hold_flag(self) -> str | None:
-        return self._noted(HOLD_NAME)
+        found = self._noted(HOLD_NAME)
+        return None if found is None else found.get("reason", "")
 
-    def ledger_anchor(self) -> str | None:
-        return self._noted(ANCHOR_NAME)
+    def ledger_anchor(self, ledger: str) -> str | None:
+        return (self._noted(ANCHOR_NAME) or {}).get(ledger)
 
-    def _noted(self, name: NamespacedName) -> str | None:
+    def _noted(self, name: NamespacedName) -> dict[str, str] | None:
         found = self._get(_CONFIG_MAPS, name)
-        return None if found is None else str(at(found, "data", "reason", default=""))
+        return None if found is None else dict(at(found, "data", default={}))
 
     def _get(self, resource: Resource, name: NamespacedName) -> KubernetesObject | None:
         path = resource.path(namespace=name.namespace, name=name.name)
@@ -131,15 +132,15 @@ class KubernetesCluster:
         if reason is None:
             self._delete(_CONFIG_MAPS, HOLD_NAME, {})
         else:
-            self._note(HOLD_NAME, reason, "the stop flag")
+            self._note(HOLD_NAME, {"reason": reason}, "the stop flag")
 
-    def set_ledger_anchor(self, head: str) -> None:
-        self._note(ANCHOR_NAME, head, "the ledger's anchor")
+    def set_ledger_anchor(self, ledger: str, head: str) -> None:
+        self._note(ANCHOR_NAME, {ledger: head}, "the ledger's anchor")
 
-    def _note(self, name: NamespacedName, reason: str, what: str) -> None:
+    def _note(self, name: NamespacedName, noted: Mapping[str, str], what: str) -> None:
         """Write a ConfigMap of gitbot's own."""
         path = _CONFIG_MAPS.path(namespace=name.namespace, name=name.name)
-        data: dict[str, Any] = {"data": {"reason": reason}}
+        data: dict[str, Any] = {"data": dict(noted)}
         answer = self._write("PATCH", path, data, _MERGE)
         if answer.status == 404:
             metadata = {"namespace": name.namespace, "name": name.name}

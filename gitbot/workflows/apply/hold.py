@@ -133,7 +133,8 @@ def resume(shell: Shell, *, reason: str, by: str, accept_ledger: bool = False) -
             hint="it keeps everything stopped; run gitbot resume again",
         ) from error
     if accept_ledger:
-        shell.cluster.set_ledger_anchor(anchor_of(shell.ledger_store.read()))
+        ledger = shell.ledger_store.read()
+        shell.cluster.set_ledger_anchor(shell.ledger_name, anchor_of(ledger))
     return HoldResult(in_ledger=False, in_cluster=False, was_set=was_set)
 
 

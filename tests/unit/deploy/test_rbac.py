@@ -111,8 +111,8 @@ def test_the_reader_has_what_reading_asks_for_and_nothing_else(tmp_path: Path) -
         (
             "optional-ledger-anchor.yaml",
             (
-                lambda cluster: cluster.ledger_anchor(),
-                lambda cluster: cluster.set_ledger_anchor("1 x"),
+                lambda cluster: cluster.ledger_anchor("placement"),
+                lambda cluster: cluster.set_ledger_anchor("placement", "1 x"),
             ),
         ),
         ("optional-cordon.yaml", (lambda cluster: cluster.set_unschedulable("n", True, {}),)),

@@ -97,7 +97,7 @@ class TinyCluster:
         self.lands: dict[str, str] = {}
         self.calls: list[tuple[str, str]] = []
         self.flag: str | None = None
-        self.anchor: str | None = None
+        self.anchors: dict[str, str] = {}
         self.lost_answers = 0
         self.trouble: Callable[[str, str], None] = no_trouble
         self.nodes: dict[str, dict[str, Any]] = {
@@ -286,13 +286,13 @@ class TinyCluster:
     def set_hold_flag(self, reason: str | None) -> None:
         self.flag = reason
 
-    def ledger_anchor(self) -> str | None:
+    def ledger_anchor(self, ledger: str) -> str | None:
         self.trouble("anchor", "")
-        return self.anchor
+        return self.anchors.get(ledger)
 
-    def set_ledger_anchor(self, head: str) -> None:
+    def set_ledger_anchor(self, ledger: str, head: str) -> None:
         self.trouble("set-anchor", "")
-        self.anchor = head
+        self.anchors[ledger] = head
 
     # for tests
 
