@@ -24,9 +24,13 @@ def denials(
 ) -> tuple[Stale, ...]:
     """The groups that must not start. A policy over plans judges the whole plan as approved."""
     found = []
+    if not revision.policies.policies:
+        return ()
     for item in approved:
         waiting = [move for move in item.moves if _may_start(records.get(item.id), move)]
         if not waiting or item.plan is None:
+            continue
+        if not _denied(revision, problem, item.plan, waiting, tuple(Over)):
             continue
         whole = _denied(revision, problem, item.plan, (), (Over.PLAN,))
         for group, moves in grouped((move.group, move) for move in waiting).items():
