@@ -26,6 +26,7 @@ from gitbot.documents.fields import (
     DnsLabel,
     Duration,
     DurationOrZero,
+    Metadata,
     Text,
     TimeZone,
     Value,
@@ -239,10 +240,8 @@ class Settings(Value):
         return next((cluster for cluster in self.clusters if cluster.name == name), None)
 
 
-class _ConfigurationMetadata(Value):
+class _ConfigurationMetadata(Metadata):
     name: DnsLabel = Field(default="default", description="A name; nothing depends on it.")
-    labels: dict[str, str] = Field(default_factory=dict, description="Free for your own use.")
-    annotations: dict[str, str] = Field(default_factory=dict, description="Free for your own use.")
 
 
 class _Configuration(Value):

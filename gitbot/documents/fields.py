@@ -112,6 +112,21 @@ DurationOrZero = Annotated[
     BeforeValidator(from_text(calendar.duration_or_zero, *_SECONDS)),
     WithJsonSchema(schemas.DURATION),
 ]
+Instant = Annotated[
+    int,
+    BeforeValidator(
+        from_text(calendar.instant, "a time in quotes", 'write it as "2026-12-06T22:00+01:00"')
+    ),
+    WithJsonSchema(schemas.INSTANT),
+]
 TimeZone = Annotated[str, AfterValidator(calendar.zone), WithJsonSchema(schemas.ZONE)]
 DnsLabel = Annotated[str, AfterValidator(formats.dns_label), WithJsonSchema(schemas.LABEL_NAME)]
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class Metadata(Value):
+    """What a document says of itself."""
+
+    name: DnsLabel = Field(description="Name.")
+    labels: dict[str, str] = Field(default={}, description="Free for your own use.")
+    annotations: dict[str, str] = Field(default={}, description="Free for your own use.")

@@ -7,22 +7,15 @@ a file knows only the names of the reference.
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from gitbot import calendar
 from gitbot.documents import Path, Report, formats, schemas, value_at
-from gitbot.documents.fields import DnsLabel, from_text
+from gitbot.documents.fields import DnsLabel
 from gitbot.model.words import one_of
 
 ZONE_KEY = "topology.kubernetes.io/zone"
 
-_MOMENT = ("a time in quotes", 'write it as "2026-12-06T22:00+01:00"')
-
-Instant = Annotated[
-    int,
-    BeforeValidator(from_text(calendar.instant, *_MOMENT)),
-    WithJsonSchema(schemas.INSTANT),
-]
 LocalTime = Annotated[str, AfterValidator(calendar.local_time), WithJsonSchema(schemas.LOCAL_TIME)]
 LocalDate = Annotated[str, AfterValidator(calendar.local_date), WithJsonSchema(schemas.LOCAL_DATE)]
 Name = Annotated[str, AfterValidator(formats.dns_subdomain), WithJsonSchema(schemas.OBJECT_NAME)]

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field
 
 from gitbot.documents import Report, schemas
-from gitbot.documents.fields import Text, Value, decode
-from gitbot.model.instants import format_instant, parse_instant
+from gitbot.documents.fields import Instant, Metadata, Text, Value, decode
+from gitbot.model.instants import format_instant
+from gitbot.model.names import ApiVersion
 from gitbot.policy.value import Exemption
 
 KIND = "PlacementPolicyExemption"
 DESCRIPTION = (
     "Lets subjects of one policy pass, until a day, for a reason that an owner answers for."
 )
-
-
-def _instant(value: Any) -> Any:
-    return parse_instant(value) if isinstance(value, str) else value
-
-
-Instant = Annotated[
-    int,
-    BeforeValidator(_instant),
-    WithJsonSchema({"type": "string", "format": "date-time", "pattern": "Z$"}),
-]
 
 
 class ExemptionSpec(Value):
@@ -42,17 +32,13 @@ class ExemptionSpec(Value):
     )
     reason: Text = Field(description="Why it may break the policy.")
     owner: Text = Field(description="Who answers for it: an account or a team.")
-    expires: Instant = Field(description="When it ends, RFC 3339 in UTC with Z.")
-
-
-class _Metadata(Value):
-    name: str = Field(pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63, description="Name.")
+    expires: Instant = Field(description="When it ends.")
 
 
 class _ExemptionFile(Value):
-    api_version: Literal["placement.gitbot.dev/v1alpha1"]
+    api_version: ApiVersion
     kind: Literal["PlacementPolicyExemption"]
-    metadata: _Metadata = Field(description="Name.")
+    metadata: Metadata = Field(description="Name, labels, annotations.")
     spec: ExemptionSpec = Field(description="The exemption.")
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from gitbot.documents import Path, Report, envelope_is_known, read_documents, schemas
-from gitbot.documents.fields import Value, decode
+from gitbot.documents.fields import Metadata, Value, decode
 from gitbot.model.findings import Finding, Severity, has_errors, sort_key
 from gitbot.model.names import ApiVersion
 from gitbot.model.words import nearest
@@ -62,20 +62,12 @@ class PolicySpec(Value):
     )
 
 
-class _Metadata(Value):
-    name: str = Field(
-        pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
-        max_length=63,
-        description="Name; findings have the code policy/NAME.",
-    )
-    labels: dict[str, str] = Field(default={}, description="Free for your own use.")
-    annotations: dict[str, str] = Field(default={}, description="Free for your own use.")
-
-
 class _PolicyFile(Value):
     api_version: ApiVersion
     kind: Literal["PlacementPolicy"]
-    metadata: _Metadata = Field(description="Name, labels, annotations.")
+    metadata: Metadata = Field(
+        description="Name, labels, annotations; findings have the code policy/NAME."
+    )
     spec: PolicySpec = Field(description="The policy.")
 
 

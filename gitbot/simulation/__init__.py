@@ -7,7 +7,7 @@ reads no clock, no file and no randomness: the same calls give the same objects.
 
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.dials import Dials
-from gitbot.simulation.http import Face, Runner, serve, write_kubeconfig
+from gitbot.simulation.http import Face, Runner, write_kubeconfig
 from gitbot.simulation.port import SimulatedPort
 from gitbot.simulation.scenes import customapp
 
@@ -18,6 +18,5 @@ __all__ = [
     "SimulatedCluster",
     "SimulatedPort",
     "customapp",
-    "serve",
     "write_kubeconfig",
 ]

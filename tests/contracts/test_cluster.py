@@ -20,7 +20,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import annotations_of, at, labels_of, name_of, uid_of
 from gitbot.ports.cluster import Cluster
 from gitbot.simulation.cluster import SimulatedCluster
-from gitbot.simulation.http import serve, write_kubeconfig
+from gitbot.simulation.http import Face, write_kubeconfig
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import write_snapshot
 from tests.contracts.cluster_scene import migration, on_call, real_cluster, small_cluster
@@ -57,13 +57,10 @@ def double(way: str, simulated: SimulatedCluster, folder: Path) -> Iterator[Scen
         port: Cluster = SimulatedPort(simulated)
         yield Scene(cluster=port, holder=port, namespace="apps", now=simulated.now)
         return
-    face = serve(simulated)
-    try:
+    with Face(simulated) as face:
         file = write_kubeconfig(folder / "kubeconfig", server=face.url, context="prod")
         port = KubernetesCluster(kubeconfig=str(file))
         yield Scene(cluster=port, holder=port, namespace="apps", now=simulated.now)
-    finally:
-        face.stop()
 
 
 @pytest.fixture(params=["adapter", "simulator"])

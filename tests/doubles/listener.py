@@ -7,16 +7,14 @@ import sys
 import threading
 from collections.abc import Callable
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from gitbot.simulation import http as simulated
 
-class Listener(ThreadingHTTPServer):
+
+class Listener(simulated.Listener):
     """Serves in a thread, from `start()` to `stop()`. Port 0 takes a free one."""
-
-    daemon_threads = False
-    block_on_close = True
-    request_queue_size = 64
 
     def __init__(
         self,
@@ -29,8 +27,6 @@ class Listener(ThreadingHTTPServer):
         """`now` gives the Date header, in seconds UTC; without it, this machine's clock does."""
         super().__init__(("127.0.0.1", port), connection)
         self.now = now
-        self._open: set[Any] = set()
-        self._guard = threading.Lock()
         self._thread = threading.Thread(
             target=self.serve_forever, kwargs={"poll_interval": 0.05}, name=name, daemon=True
         )
@@ -47,28 +43,12 @@ class Listener(ThreadingHTTPServer):
         """Accept nothing more, end idle keep-alive connections, and wait for what is running."""
         self.shutdown()
         self._thread.join()
-        with self._guard:
-            sockets = list(self._open)
-        for connection in sockets:
-            try:
-                connection.shutdown(2)
-            except OSError:
-                continue  # the client was faster
+        self.close_connections()
         self.server_close()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        with self._guard:
-            self._open.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        with self._guard:
-            self._open.discard(request)
-        super().shutdown_request(request)
-
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that disconnects is not an error; the base class handles the rest."""
-        if not isinstance(sys.exception(), (ConnectionError, TimeoutError, ssl.SSLError)):
+        """A client that breaks off a TLS handshake is not an error."""
+        if not isinstance(sys.exception(), ssl.SSLError):
             super().handle_error(request, client_address)
 
 

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from gitbot.calendar import instant
 from gitbot.documents import Report, value_at
-from gitbot.documents.fields import Text, Value
-from gitbot.intents.fields import Instant, IntentName, Labels, Name, ZoneName, exactly_one, names
+from gitbot.documents.fields import Instant, Text, Value
+from gitbot.intents.fields import IntentName, Labels, Name, ZoneName, exactly_one, names
 from gitbot.intents.selectors import (
     NOT_EMPTY,
     LabelSelector,

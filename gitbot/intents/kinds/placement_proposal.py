@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gitbot.documents import Report
-from gitbot.documents.fields import Text, Value
-from gitbot.intents.fields import UNIQUE, Digest, Instant, IntentName, Labels, Name, Namespace
+from gitbot.documents.fields import Instant, Text, Value
+from gitbot.intents.fields import UNIQUE, Digest, IntentName, Labels, Name, Namespace
 from gitbot.intents.selectors import check_repetition
 
 Count = Annotated[int, Field(ge=0, le=10**9)]

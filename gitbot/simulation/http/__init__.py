@@ -2,6 +2,6 @@
 
 from gitbot.simulation.http.kubeconfig import kubeconfig_text, write_kubeconfig
 from gitbot.simulation.http.runner import Runner
-from gitbot.simulation.http.server import Face, serve
+from gitbot.simulation.http.server import Face, Listener
 
-__all__ = ["Face", "Runner", "kubeconfig_text", "serve", "write_kubeconfig"]
+__all__ = ["Face", "Listener", "Runner", "kubeconfig_text", "write_kubeconfig"]

@@ -77,17 +77,12 @@ class Face:
             self.lock.notify_all()
 
 
-def serve(cluster: SimulatedCluster, port: int = 0) -> Face:
-    """Start the HTTP face of a cluster; port 0 takes a free one. Stop it with `stop()`."""
-    face = Face(cluster, port)
-    face.start()
-    return face
+class Listener(ThreadingHTTPServer):
+    """Knows its open connections. When it stops, all of them and their threads have ended."""
 
-
-class _Server(ThreadingHTTPServer):
     daemon_threads = False
     block_on_close = True
-    face: Face
+    request_queue_size = 64
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -118,6 +113,10 @@ class _Server(ThreadingHTTPServer):
         """A client that disconnects is not an error; the base class handles the rest."""
         if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
             super().handle_error(request, client_address)
+
+
+class _Server(Listener):
+    face: Face
 
 
 class _Connection(BaseHTTPRequestHandler):

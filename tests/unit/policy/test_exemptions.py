@@ -73,7 +73,7 @@ def test_an_expression_without_an_answer_denies_all_the_same() -> None:
     [
         (exemption().replace("  owner: acme/platform\n", ""), "policy/missing-field"),
         (exemption().replace("the vendor mends it in January", "''"), "policy/empty"),
-        (exemption(expires="tomorrow"), "policy/value"),
+        (exemption(expires="tomorrow"), "policy/time"),
         (exemption().replace(f'  expires: "{DAY}"\n', ""), "policy/missing-field"),
     ],
 )

@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from gitbot.simulation import Face, Runner, SimulatedCluster, serve
+from gitbot.simulation import Face, Runner, SimulatedCluster
 from gitbot.simulation.building import node
 from gitbot.simulation.http.runner import TICK
 from gitbot.simulation.http.watching import Watch
@@ -139,7 +139,8 @@ def test_a_watch_starts_with_what_is_there_and_says_when_that_is_over(
 
 def test_stopping_ends_open_watches_and_idle_connections(cluster: SimulatedCluster) -> None:
     before = threading.active_count()
-    face = serve(cluster)
+    face = Face(cluster)
+    face.start()
     answer = urlopen(f"{face.url}/api/v1/nodes?watch=true", timeout=20)
     answer.readline()
     face.stop()
