@@ -107,7 +107,8 @@ class EmptyNodes:
 
     A node returns `away` seconds after it is empty and then takes VMs of nodes that are emptied
     later; None: it does not return within the plan. Unless `ordered`, the planner may choose
-    another order if not all nodes can be emptied to nodes outside.
+    another order if not all nodes can be emptied to nodes outside. Nodes in `later` are emptied
+    after this plan: they take VMs that fit nowhere else.
     """
 
     request: Request
@@ -117,6 +118,7 @@ class EmptyNodes:
     cordoned_by_gitbot: bool = False
     away: int | None = None
     ordered: bool = False
+    later: tuple[str, ...] = ()
 
     def group_of(self, node: str) -> str:
         return f"{self.request.id}/{node}"

@@ -57,7 +57,7 @@ class _Drain:
 
     def wider(self, node: str) -> Wish:
         """The wish, with the nodes open that are emptied after this node."""
-        later = set(self.goal.nodes[self.goal.nodes.index(node) + 1 :])
+        later = {*self.goal.nodes[self.goal.nodes.index(node) + 1 :], *self.goal.later}
         closed = {name: why for name, why in self.wish.closed.items() if name not in later}
         return replace(self.wish, closed=closed)
 

@@ -138,7 +138,7 @@ def _closed(goals: Sequence[Goal]) -> Mapping[str, str]:
         node: f"{goal.request.intent.kind} {goal.request.intent.name} empties this node"
         for goal in goals
         if isinstance(goal, EmptyNodes)
-        for node in goal.nodes
+        for node in (*goal.nodes, *goal.later)
     }
 
 

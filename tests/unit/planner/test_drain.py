@@ -32,6 +32,15 @@ def test_no_vm_goes_to_a_node_of_the_drain() -> None:
     assert moved(planned(case)) == [("a", "n1", "n3", 0), ("b", "n2", "n3", 1)]
 
 
+@pytest.mark.parametrize(("room", "target"), [("4Gi", "n3"), ("1Mi", "n2")])
+def test_a_node_that_is_emptied_later_is_the_last_choice(room: str, target: str) -> None:
+    case = problem(
+        [*small("n1", "n2"), *small("n3", memory=room), vm("a", on="n1")],
+        goals=[empty("n1", later=("n2",))],
+    )
+    assert moved(planned(case)) == [("a", "n1", target, 0)]
+
+
 def test_groups_are_nodes_and_run_so_many_at_once() -> None:
     vms = [vm(f"{name}{number}", on=name) for name in ("n1", "n2", "n3") for number in range(3)]
     case = problem(

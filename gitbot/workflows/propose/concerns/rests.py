@@ -40,15 +40,13 @@ def _is_stuck(sources: ConcernSources, record: RequestRecord) -> bool:
 
     Such nodes keep their places under maxNodesAtOnce, so that no other node begins.
     """
-    known = record.id
-    begun = (
-        window_as_merged(sources.ledger, cluster=sources.cluster, occurrence=known.occurrence)
-        if isinstance(known, DrainId)
-        else None
-    )
-    if not isinstance(known, DrainId) or begun is None:
+    if not isinstance(record.id, DrainId):
         return False
-    nodes = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=known.occurrence)
+    ledger, cluster, occurrence = sources.ledger, sources.cluster, record.id.occurrence
+    begun = window_as_merged(ledger, cluster=cluster, occurrence=occurrence)
+    if begun is None:
+        return False
+    nodes = fold_nodes(ledger, cluster=cluster, occurrence=occurrence)
     busy = {name: node for name, node in nodes.items() if node.state in BUSY}
     to_come = {move.source for move in record.moves.values() if not move.final}
     return len(busy) >= begun.max_nodes_at_once and all(
@@ -155,4 +153,7 @@ def _rest_of_drain(sources: ConcernSources, occurrence: OccurrenceId) -> EmptyNo
     goal = sources.base.drain_goal(intent, opening, sources.problem.snapshot, now=sources.now)
     if goal is None or not left & set(goal.nodes):
         return None
-    return replace(goal, nodes=tuple(node for node in goal.nodes if node in left))
+    later = tuple(
+        name for name in goal.nodes if name not in nodes or nodes[name].state is NodeState.WAITING
+    )
+    return replace(goal, nodes=tuple(node for node in goal.nodes if node in left), later=later)
