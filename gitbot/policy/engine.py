@@ -60,6 +60,7 @@ class Program:
     """A checked expression."""
 
     text: str
+    checked: bytes
     compiled: Any
 
 
@@ -76,7 +77,7 @@ def compile_expression(text: str, *, names: frozenset[str], returns: str = "") -
     if returns and found != returns:
         hint = " (compare it with a value)" if found == "dyn" else ""
         raise ExpressionError(f"gives {found}, expected {returns}{hint}")
-    return Program(text, compiled)
+    return Program(text, bytes(compiled.serialize()), compiled)
 
 
 def evaluate(program: Program, data: Mapping[str, Any]) -> Any:

@@ -6,29 +6,68 @@ Counts over the fleet are computed here, because an evaluation may loop only 9,9
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, KubernetesObject, annotations_of, at, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.eviction import eviction_strategy
 from gitbot.kubevirt.node_selector import HOST_MODEL
 from gitbot.kubevirt.pods import hotplugged_volumes
 from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.plan import Move, NodeRef, PlacementPlan
 from gitbot.model.problem import PlacementProblem
 from gitbot.model.scheduling import HOSTNAME
 from gitbot.policy.engine import timestamp
-from gitbot.policy.fleet import fleet_facts
+from gitbot.policy.fleet import fleet_makers
 from gitbot.policy.keys import label_keys, topology_keys
-from gitbot.policy.value import Over
-from gitbot.published import move_fields, plan_fields
+from gitbot.policy.value import NAMES, Over
+from gitbot.published import moves_fields, plan_makers
 
-Subject = tuple[str, IntentRef | None, dict[str, Any]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySubject:
+    """What is judged: its name for messages, the intent to point at, its variables."""
+
+    name: str
+    intent: IntentRef | None
+    data: Mapping[str, Any]
+
+
+class Lazy(Mapping[str, Any]):
+    """Values that are made on first use."""
+
+    __slots__ = ("_made", "_make", "_names")
+
+    def __init__(self, names: Collection[str], make: Callable[[str], Any]) -> None:
+        self._names = names
+        self._make = make
+        self._made: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, makers: Mapping[str, Callable[[], Any]]) -> Lazy:
+        return cls(makers, lambda name: makers[name]())
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._names))
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class PlanVariables:
-    """The variables of one plan, computed once.
+    """The variables of one plan, each computed once, and only if something reads it.
 
     `intents` maps IntentRef.id to the intent's spec as written (camelCase). `snapshot_max_age` is
     in seconds. `owner_of` names the owner of a namespace, "" for none.
@@ -47,52 +86,91 @@ class PlanVariables:
         moves: Iterable[Move],
     ) -> None:
         self._moves = tuple(moves)
-        self._problem = problem
         self._intents = {ref.id: (ref, spec) for ref, spec in intents.items()}
-        snapshot = problem.snapshot
-        self._vms = {name_of(item): item for item in snapshot.of("VirtualMachineInstance")}
-        self._nodes = {name_of(item).name: item for item in snapshot.of("Node")}
+        self._snapshot = problem.snapshot
         self._owner_of = owner_of
-        self._kubevirt: KubernetesObject = next(iter(snapshot.of("KubeVirt")), {})
-        self._known: dict[Over, tuple[Subject, ...]] = {}
-        self._common = {
-            "plan": {**plan_facts(plan), **fleet_facts(plan, problem, owner_of)},
-            "cluster": _cluster(problem, clock, snapshot_max_age),
-            "now": timestamp(now),
-        }
+        self._subjects: dict[Over, tuple[PolicySubject, ...]] = {}
+        self._places: dict[NodeRef, Mapping[str, Any]] = {}
+        self._specs: dict[str, Mapping[str, Any]] = {}
+        of_plan = {**_plan(plan), **fleet_makers(plan, problem, owner_of)}
+        self._common = Lazy.of(
+            {
+                "plan": lambda: Lazy.of(of_plan),
+                "cluster": lambda: Lazy.of(_cluster(problem, clock, snapshot_max_age)),
+                "now": lambda: timestamp(now),
+            }
+        )
+        self._plan_moves = plan.moves
 
-    def subjects(self, over: Over) -> Sequence[Subject]:
-        """What to judge: its name for messages, the intent to point at, its variables."""
-        if over not in self._known:
-            self._known[over] = tuple(self._subjects(over))
-        return self._known[over]
+    def subjects(self, over: Over) -> Sequence[PolicySubject]:
+        if over not in self._subjects:
+            self._subjects[over] = tuple(self._made(over))
+        return self._subjects[over]
 
-    def _subjects(self, over: Over) -> Iterator[Subject]:
+    def _made(self, over: Over) -> Iterator[PolicySubject]:
         match over:
             case Over.PLAN:
-                yield "", self._only_intent(), dict(self._common)
+                yield PolicySubject(name="", intent=self._only_intent(), data=self._common)
             case Over.MOVE:
-                for move in self._moves:
-                    yield str(move.vm.namespaced_name), move.intent, self._of_move(move)
+                for index, move in enumerate(self._moves):
+                    name = str(move.vm.namespaced_name)
+                    data = Lazy(NAMES[over], partial(self._of_move, index))
+                    yield PolicySubject(name=name, intent=move.intent, data=data)
             case Over.INTENT:
                 for name in sorted(self._intents):
-                    ref, spec = self._intents[name]
-                    yield name, ref, {**self._common, "intent": _intent(ref, spec)}
+                    ref, _ = self._intents[name]
+                    data = Lazy(NAMES[over], partial(self._of_intent, ref))
+                    yield PolicySubject(name=name, intent=ref, data=data)
 
     def _only_intent(self) -> IntentRef | None:
         refs = {move.intent for move in self._moves}
         return refs.pop() if len(refs) == 1 else None
 
-    def _of_move(self, move: Move) -> dict[str, Any]:
-        ref, spec = self._intents.get(move.intent.id, (move.intent, {}))
-        return {
-            **self._common,
-            "move": move_fields(move),
-            "vm": self._vm(move),
-            "source": _node(move.source.node, move.source.zone, self._nodes.get(move.source.node)),
-            "node": _node(move.to.node, move.to.zone, self._nodes.get(move.to.node)),
-            "intent": _intent(ref, spec),
-        }
+    def _of_move(self, index: int, name: str) -> Any:
+        move = self._moves[index]
+        match name:
+            case "move":
+                return self._move_fields[index]
+            case "vm":
+                return self._vm(move)
+            case "source":
+                return self._node(move.source)
+            case "node":
+                return self._node(move.to)
+        return self._of_intent(move.intent, name)
+
+    def _of_intent(self, ref: IntentRef, name: str) -> Any:
+        return self._intent(ref) if name == "intent" else self._common[name]
+
+    @cached_property
+    def _move_fields(self) -> list[dict[str, Any]]:
+        if self._moves is self._plan_moves:
+            fields: list[dict[str, Any]] = self._common["plan"]["moves"]
+            return fields
+        return moves_fields(self._moves)
+
+    @cached_property
+    def _vms(self) -> Mapping[NamespacedName, KubernetesObject]:
+        return {name_of(item): item for item in self._snapshot.of("VirtualMachineInstance")}
+
+    @cached_property
+    def _nodes(self) -> Mapping[str, KubernetesObject]:
+        return {name_of(item).name: item for item in self._snapshot.of("Node")}
+
+    @cached_property
+    def _kubevirt(self) -> KubernetesObject:
+        return next(iter(self._snapshot.of("KubeVirt")), {})
+
+    def _node(self, place: NodeRef) -> Mapping[str, Any]:
+        if place not in self._places:
+            found = self._nodes.get(place.node)
+            self._places[place] = _node(place.node, place.zone, found)
+        return self._places[place]
+
+    def _intent(self, ref: IntentRef) -> Mapping[str, Any]:
+        if ref.id not in self._specs:
+            self._specs[ref.id] = _intent(*self._intents.get(ref.id, (ref, {})))
+        return self._specs[ref.id]
 
     def _vm(self, move: Move) -> dict[str, Any]:
         ref, found = move.vm, self._vms.get(move.vm.namespaced_name, {})
@@ -112,36 +190,44 @@ class PlanVariables:
         }
 
 
-def plan_facts(plan: PlacementPlan) -> dict[str, Any]:
-    requests = Counter(move.request for move in plan.moves)
+def _plan(plan: PlacementPlan) -> Mapping[str, Callable[[], Any]]:
+    def requests() -> list[dict[str, Any]]:
+        counts = Counter(move.request for move in plan.moves)
+        return [{"id": str(name), "moves": counts[name]} for name in sorted(counts)]
+
+    def seconds() -> int:
+        starts = (wave.starts for wave in plan.waves)
+        return max((wave.ends for wave in plan.waves), default=0) - min(starts, default=0)
+
     waves = Counter(move.wave for move in plan.moves)
-    ends = [wave.ends for wave in plan.waves]
-    starts = [wave.starts for wave in plan.waves]
     return {
-        **plan_fields(plan),
-        "requests": [{"id": str(name), "moves": requests[name]} for name in sorted(requests)],
-        "largestWave": max(waves.values(), default=0),
-        "estimatedSeconds": max(ends, default=0) - min(starts, default=0),
+        **plan_makers(plan),
+        "requests": requests,
+        "largestWave": lambda: max(waves.values(), default=0),
+        "estimatedSeconds": seconds,
     }
 
 
-def _cluster(problem: PlacementProblem, clock: int, snapshot_max_age: int) -> dict[str, Any]:
+def _cluster(
+    problem: PlacementProblem, clock: int, snapshot_max_age: int
+) -> Mapping[str, Callable[[], Any]]:
     snapshot = problem.snapshot
+    vms, nodes = snapshot.of("VirtualMachineInstance"), snapshot.of("Node")
     migrations = snapshot.of("VirtualMachineInstanceMigration")
     return {
-        "name": problem.cluster,
-        "nodes": len(snapshot.of("Node")),
-        "vms": len(snapshot.of("VirtualMachineInstance")),
-        "runningMigrations": sum(not is_final(item) for item in migrations),
-        "nodeLabelKeys": sorted({key for node in snapshot.of("Node") for key in labels_of(node)}),
-        "pinnedVms": sorted(
+        "name": lambda: problem.cluster,
+        "nodes": lambda: len(nodes),
+        "vms": lambda: len(vms),
+        "runningMigrations": lambda: sum(not is_final(item) for item in migrations),
+        "nodeLabelKeys": lambda: sorted({key for node in nodes for key in labels_of(node)}),
+        "pinnedVms": lambda: sorted(
             str(name_of(item))
-            for item in snapshot.of("VirtualMachineInstance")
+            for item in vms
             if HOSTNAME in at(item, "spec", "nodeSelector", default={})
         ),
-        "kubevirt": _kubevirt(next(iter(snapshot.of("KubeVirt")), {})),
-        "snapshotAgeSeconds": max(0, clock - snapshot.taken_at),
-        "snapshotMaxAgeSeconds": snapshot_max_age,
+        "kubevirt": lambda: _kubevirt(next(iter(snapshot.of("KubeVirt")), {})),
+        "snapshotAgeSeconds": lambda: max(0, clock - snapshot.taken_at),
+        "snapshotMaxAgeSeconds": lambda: snapshot_max_age,
     }
 
 
@@ -171,13 +257,15 @@ def _node(name: str, zone: str, node: KubernetesObject | None) -> dict[str, Any]
     }
 
 
-def _intent(ref: IntentRef, spec: Json) -> dict[str, Any]:
-    return {
-        "kind": ref.kind,
-        "namespace": ref.namespace,
-        "name": ref.name,
-        "file": ref.file,
-        "spec": dict(spec),
-        "topologyKeys": topology_keys(spec),
-        "labelKeys": label_keys(spec),
-    }
+def _intent(ref: IntentRef, spec: Json) -> Mapping[str, Any]:
+    return Lazy.of(
+        {
+            "kind": lambda: ref.kind,
+            "namespace": lambda: ref.namespace,
+            "name": lambda: ref.name,
+            "file": lambda: ref.file,
+            "spec": lambda: dict(spec),
+            "topologyKeys": lambda: topology_keys(spec),
+            "labelKeys": lambda: label_keys(spec),
+        }
+    )

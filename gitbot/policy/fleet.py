@@ -23,16 +23,16 @@ HOUR = 3600
 _MEMORY = "memory"
 
 
-def fleet_facts(
+def fleet_makers(
     plan: PlacementPlan, problem: PlacementProblem, owner_of: Callable[[str], str]
-) -> dict[str, Any]:
-    """`owner_of` names the owner of a namespace, "" for none."""
+) -> dict[str, Callable[[], Any]]:
+    """What makes each count. `owner_of` names the owner of a namespace, "" for none."""
     spans = _spans(plan)
     return {
-        "counts": _counts(plan, spans, owner_of),
-        "quorums": list(_quorums(plan, problem, spans)),
-        "zonesAtOnce": _zones_at_once(plan, spans),
-        "headroom": _headroom(plan, problem),
+        "counts": lambda: _counts(plan, spans, owner_of),
+        "quorums": lambda: list(_quorums(plan, problem, spans)),
+        "zonesAtOnce": lambda: _zones_at_once(plan, spans),
+        "headroom": lambda: _headroom(plan, problem),
     }
 
 

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from gitbot.kubernetes.objects import Json
 from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.grouping import grouped
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, PlacementPlan
 from gitbot.model.problem import PlacementProblem
+from gitbot.policy.batch import may_fail
+from gitbot.policy.classes import Classes
 from gitbot.policy.engine import EvaluationError, Program, evaluate
 from gitbot.policy.exemptions import covers, words
-from gitbot.policy.facts import PlanVariables
-from gitbot.policy.value import Action, Policy, PolicySet, Validation, Verdict
+from gitbot.policy.facts import PlanVariables, PolicySubject
+from gitbot.policy.reads import VARIABLES, Reads, project, reads, reads_together
+from gitbot.policy.value import Action, Over, Policy, PolicySet, Validation, Verdict
 
 MAX_AGE = 30 * 60
-_VARIABLE = re.compile(r"\bvariables\.\??([A-Za-z_]\w*)")
+ALIKE = 8  # with fewer subjects alike than this, on average, each is asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +75,60 @@ def judge(
         moves=plan.moves if moves is None else moves,
     )
     findings: set[Finding] = set()
-    for policy in policies.policies:
-        for subject, ref, data in facts.subjects(policy.over):
-            for failure in failures(policy, data):
-                spared = _exempt(policies, policy, subject, failure, present)
-                findings |= set(_findings(policy, subject, ref, failure, spared))
+    for over in Over:
+        chosen = tuple(policy for policy in policies.policies if policy.over is over)
+        for policy, subject, failed in failed_by(chosen, facts.subjects(over)):
+            for failure in failed:
+                spared = _exempt(policies, policy, subject.name, failure, present)
+                findings |= set(_findings(policy, subject.name, subject.intent, failure, spared))
     return Verdict(findings=tuple(sorted(findings, key=sort_key)))
+
+
+def failed_by(
+    policies: tuple[Policy, ...], subjects: Sequence[PolicySubject]
+) -> Iterator[tuple[Policy, PolicySubject, tuple[Failure, ...]]]:
+    """What fails. What messages read counts only for subjects that fail."""
+    found = grouped(_failing(policies, subjects))
+    for policy, failing in found.items():
+        said: dict[Hashable, tuple[Failure, ...]] = {}
+        keys = Classes(failing).keys(policy_reads(policy, messages=True))
+        for subject, key in zip(failing, keys, strict=True):
+            if key not in said:
+                said[key] = failures(policy, subject.data)
+            if said[key]:
+                yield policy, subject, said[key]
+
+
+def _failing(
+    policies: tuple[Policy, ...], subjects: Sequence[PolicySubject]
+) -> Iterator[tuple[Policy, PolicySubject]]:
+    """The subjects that fail or may fail. Those that are alike for a policy are judged once."""
+    classes, unlike = Classes(subjects), []
+    for policy in policies:
+        keys = classes.keys(policy_reads(policy, messages=False))
+        first = dict(zip(reversed(keys), reversed(subjects), strict=True))
+        if len(first) * ALIKE > len(subjects) > ALIKE:
+            unlike.append(policy)
+            continue
+        passes = {key: not failures(policy, subject.data) for key, subject in first.items()}
+        pairs = zip(keys, subjects, strict=True)
+        yield from ((policy, subject) for key, subject in pairs if not passes[key])
+    yield from may_fail(tuple(unlike), subjects)
+
+
+@lru_cache(maxsize=1024)
+def policy_reads(policy: Policy, *, messages: bool) -> Reads:
+    """What a policy reads of a subject, with or without its messages."""
+    expressions = (item.message_expression for item in policy.validations if messages)
+    read = reads_together(
+        (
+            *policy.conditions,
+            *(program for _, program in policy.variables),
+            *(item.expression for item in policy.validations),
+            *(program for program in expressions if program is not None),
+        )
+    )
+    return {name: tree for name, tree in read.items() if name != VARIABLES}
 
 
 def failures(policy: Policy, data: Mapping[str, Any]) -> tuple[Failure, ...]:
@@ -138,15 +190,19 @@ class _Scope:
     """The data of one subject. The policy's variables are evaluated on first use."""
 
     def __init__(self, policy: Policy, data: Mapping[str, Any]) -> None:
-        self._data = {**data, "variables": {}}
+        self._data = data
+        self._variables: dict[str, Any] = {}
         self._open = dict(policy.variables)
 
     def value(self, program: Program) -> Any:
-        for name in _VARIABLE.findall(program.text):
-            if name in self._open:
-                # taken out first: a variable that asks for itself is a missing key, not a loop
-                self._data["variables"][name] = self.value(self._open.pop(name))
-        return evaluate(program, self._data)
+        """The engine copies all that it is given, so it gets only what the program reads."""
+        read = dict(reads(program))
+        named = read.pop(VARIABLES, {})
+        for name in self._open.keys() & (self._open if named is None else named):
+            # taken out first: a variable that asks for itself is a missing key, not a loop
+            self._variables[name] = self.value(self._open.pop(name))
+        data = {name: project(self._data[name], tree) for name, tree in read.items()}
+        return evaluate(program, {**data, VARIABLES: self._variables})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

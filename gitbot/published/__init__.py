@@ -25,11 +25,12 @@ from gitbot.published.plan import PublishedPlan
 from gitbot.published.plan_document import (
     PlanDocument,
     PlanInputs,
-    move_fields,
+    moves_fields,
     plan_bytes,
     plan_digest,
     plan_document,
     plan_fields,
+    plan_makers,
     read_plan,
 )
 from gitbot.published.results import (
@@ -77,11 +78,12 @@ __all__ = [
     "json_schema",
     "json_text",
     "misfit",
-    "move_fields",
+    "moves_fields",
     "plan_bytes",
     "plan_digest",
     "plan_document",
     "plan_fields",
+    "plan_makers",
     "published",
     "read_plan",
     "schema_of",

@@ -7,8 +7,9 @@ execution reads them back.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -112,17 +113,27 @@ def plan_document(
     return document
 
 
-def plan_fields(plan: PlacementPlan) -> dict[str, Any]:
-    """The plan's part of a document, before manifests and findings are known."""
+def plan_makers(plan: PlacementPlan) -> dict[str, Callable[[], Any]]:
+    """What makes each field of the plan's part of a document."""
+
+    def made(name: str, of: Any) -> Any:
+        return encoded(published(getattr(plan, name), of))
+
+    fields = msgspec.structs.fields(PublishedPlan)
     return {
-        field.name: encoded(published(getattr(plan, field.name), field.type))
-        for field in msgspec.structs.fields(PublishedPlan)
+        field.name: partial(made, field.name, field.type)
+        for field in fields
         if field.name in _OF_PLAN
     }
 
 
-def move_fields(move: Move) -> dict[str, Any]:
-    fields: dict[str, Any] = encoded(published(move, PlannedMove))
+def plan_fields(plan: PlacementPlan) -> dict[str, Any]:
+    """The plan's part of a document, before manifests and findings are known."""
+    return {name: make() for name, make in plan_makers(plan).items()}
+
+
+def moves_fields(moves: tuple[Move, ...]) -> list[dict[str, Any]]:
+    fields: list[dict[str, Any]] = encoded(published(moves, tuple[PlannedMove, ...]))
     return fields
 
 

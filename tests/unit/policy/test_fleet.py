@@ -9,7 +9,7 @@ import pytest
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.problem import EmptyNodes
 from gitbot.planner import make_plan
-from gitbot.policy.fleet import fleet_facts
+from gitbot.policy.fleet import fleet_makers
 from gitbot.policy.keys import label_keys, topology_keys
 from tests.doubles.problems import node, problem, request, vm
 from tests.unit.planner.reading import move, spread
@@ -24,7 +24,8 @@ def owner_of(namespace: str) -> str:
 def facts(objects: Objects, goal: Any, *, rule: bool = False) -> dict[str, Any]:
     case = problem(objects, goals=[goal])
     case = spread(case) if rule else case
-    return fleet_facts(make_plan(case), case, owner_of)
+    makers = fleet_makers(make_plan(case), case, owner_of)
+    return {name: make() for name, make in makers.items()}
 
 
 def test_counts_by_place_owner_and_hour() -> None:

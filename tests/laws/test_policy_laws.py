@@ -1,0 +1,127 @@
+"""Policies judged in classes and together say what each policy says about each subject alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitbot.policy import PolicySet, read_policies
+from gitbot.policy.engine import EvaluationError, compile_expression, evaluate
+from gitbot.policy.facts import PolicySubject
+from gitbot.policy.judging import failed_by, failures
+from gitbot.policy.reads import project, reads
+from gitbot.policy.value import NAMES, Over
+
+EXPRESSIONS = (
+    "vm.labels[?'tier'].orValue('') != 'db'",
+    "vm.labels.tier != 'db'",
+    "has(vm.labels.tier) || vm.name == 'a'",
+    "vm.?labels.?tier.hasValue() || size(vm.labels) == 0",
+    "'tier' in vm.labels && vm.labels['tier'] in ['db', 'web']",
+    "vm[move.id] == 1",
+    "move.wave > 1 && 10 / move.wave > 1",
+    "node.taints.all(t, t != vm.name)",
+    "cel.bind(vm, node, vm.taints.exists(t, t == move.id))",
+    "variables.short == 'a' || variables.late > 2",
+    "type(move.wave) == int",
+    "vm != node",
+    "plan.moves.exists(m, m == move.id)",
+    "{'name': move.id}.name == vm.name",
+    "plan.moves == move.wave  // a comment",
+)
+VARIABLES = (
+    "variables:\n  - {name: short, expression: vm.name}\n  - {name: late, expression: move.wave}\n"
+)
+KEYS = st.sampled_from(["name", "tier", "id", "wave", "labels", "taints"])
+VALUES = st.recursive(
+    st.sampled_from(["a", "db", 0, 1, 1.0, True, None]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=2),
+    max_leaves=4,
+)
+VMS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["a", "b"]),
+        "labels": st.dictionaries(st.sampled_from(["tier", "app"]), VALUES, max_size=2) | VALUES,
+    },
+)
+DATA = st.fixed_dictionaries(
+    {
+        "vm": VMS,
+        "move": st.dictionaries(KEYS, VALUES, max_size=3),
+        "node": st.dictionaries(KEYS, VALUES, max_size=2),
+    }
+)
+PLAN = {"plan": {"moves": ["a", "b"]}, "source": {}, "intent": {}, "cluster": {}, "now": 0}
+
+
+def policy(number: int, expression: str, condition: str) -> str:
+    return f"""\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: PlacementPolicy
+metadata: {{name: p{number}}}
+spec:
+  over: Move
+  {VARIABLES}
+  matchConditions:
+  - name: only
+    expression: {condition!r}
+  validations:
+  - expression: {expression!r}
+    messageExpression: "'%s'.format([move.id])"
+  validationActions: [Warn]
+"""
+
+
+def policies() -> PolicySet:
+    texts = {
+        f"{number}-{other}.yaml": policy(number * 100 + other, expression, condition)
+        for number, expression in enumerate(EXPRESSIONS)
+        for other, condition in enumerate(("true", "vm.name != 'b'"))
+    }
+    found, findings = read_policies(texts)
+    assert findings == ()
+    return found
+
+
+POLICIES = policies().policies
+
+
+def answer(text: str, data: dict[str, Any], *, whole: bool) -> Any:
+    program = compile_expression(text, names=NAMES[Over.MOVE])
+    given = (
+        data
+        if whole
+        else {name: project(data[name], tree) for name, tree in reads(program).items()}
+    )
+    try:
+        return evaluate(program, given)
+    except EvaluationError as error:
+        return str(error)
+
+
+@given(st.sampled_from([text for text in EXPRESSIONS if "variables" not in text]), DATA)
+def test_what_an_expression_reads_is_all_that_it_needs(text: str, data: dict[str, Any]) -> None:
+    data = {**data, "plan": PLAN["plan"]}
+    assert repr(answer(text, data, whole=False)) == repr(answer(text, data, whole=True))
+
+
+@given(st.lists(DATA, min_size=1, max_size=24))
+def test_classes_and_batches_say_what_each_alone_says(found: list[dict[str, Any]]) -> None:
+    subjects = [
+        PolicySubject(name=str(number), intent=None, data={**PLAN, **data})
+        for number, data in enumerate(found)
+    ]
+    together = {
+        (policy.name, subject.name): failed
+        for policy, subject, failed in failed_by(POLICIES, subjects)
+    }
+    alone = {
+        (policy.name, subject.name): failed
+        for policy in POLICIES
+        for subject in subjects
+        if (failed := failures(policy, subject.data))
+    }
+    assert together == alone
