@@ -80,6 +80,7 @@ def _ids(result: StatusResult) -> Iterable[str]:
     """Every id on the page, once: what `gitbot cancel` and `gitbot status` take."""
     ids = [
         *(item.record.id for item in result.requests),
+        *(item.request for item in result.owners),
         *(item.request for item in result.not_applied),
         *(item.request for item in result.not_planned),
         *(item.request for item in result.openings),

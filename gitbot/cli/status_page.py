@@ -60,6 +60,7 @@ def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:
     for name in _SECTIONS:
         chosen = [item for item in result.requests if item.section == name]
         yield _titled(name.capitalize(), (line for item in chosen for line in _request(item)))
+    yield _titled("Waiting for owners", _owners(result))
     yield _titled("Merged, not applied yet", _not_applied(result))
     yield _titled("Merged, without a plan", _not_planned(result))
     yield _titled("Merged without effect", result.refused)
@@ -106,6 +107,11 @@ def _request(item: RequestStatus) -> Iterator[str]:
         yield f"{words}: {reason}{until}" if reason else words
     if item.next_command:
         yield f"  next: {item.next_command}"
+
+
+def _owners(result: StatusResult) -> Iterator[str]:
+    for item in result.owners:
+        yield f"{item.request}: {item.waits}; next: approve pull request {item.pull_request}"
 
 
 def _not_applied(result: StatusResult) -> Iterator[str]:

@@ -44,7 +44,7 @@ def may_enter(record: RequestRecord, approved: Approved, new: tuple[Move, ...]) 
     after the highest known number, may add to it (the rest of a request that ended partly done). A
     request that never began may be approved again.
     """
-    if record.cancelled or approved.terms.void or approved.terms.paused:
+    if record.cancelled or approved.terms.void or approved.terms.gate:
         return False
     if any(move.id <= record.highest_move for move in new):
         return False

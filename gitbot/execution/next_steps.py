@@ -93,10 +93,28 @@ def next_steps(view: View) -> Steps:
         events=tuple(turn.events),
         effects=tuple(turn.effects),
         stale=starts.stale,
-        waiting=starts.waiting,
+        waiting=(*starts.waiting, *_unconsented(turn)),
         in_flight=_in_flight(turn),
         absent=tuple(turn.absent),
     )
+
+
+def _unconsented(turn: _Turn) -> list[Waiting]:
+    """Moves that the ledger does not have, because owners have not approved them."""
+    return [
+        Waiting(
+            request=approved.id,
+            move=move.id,
+            vm=str(move.vm.namespaced_name),
+            reason=approved.terms.consent,
+        )
+        for approved in turn.view.approved
+        if approved.terms.consent and not approved.terms.void
+        for move in approved.moves
+        if not is_known(
+            turn.records.get(approved.id, RequestRecord(id=approved.id)), approved, move
+        )
+    ]
 
 
 def _absent(view: View, record: MoveRecord) -> Absent:

@@ -190,7 +190,7 @@ def _begins_without_moves(
 
 def _is_stopped(view: View, approved: Approved, record: RequestRecord) -> bool:
     terms = approved.terms
-    return bool(view.stop or terms.void or terms.paused or record.cancelled)
+    return bool(view.stop or terms.void or terms.gate or record.cancelled)
 
 
 def _next_change(

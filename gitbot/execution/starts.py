@@ -164,7 +164,7 @@ def _refusal(
         return "outside its allowed time", opens, False
     if view.stop:
         return f"stopped: {view.stop}", 0, False
-    gate = approved.terms.paused or _node_gate(look, candidate)
+    gate = approved.terms.gate or _node_gate(look, candidate)
     if gate:
         return gate, 0, False
     pause = record.changed_at + BACK_OFF * 2 ** max(0, record.attempt - 1)

@@ -59,7 +59,7 @@ class Maintenance:
 class Terms:
     """When and how often moves of a request may run. `void`: why they must not run at all.
 
-    `paused`: why nothing new of it starts for now.
+    `paused`: why nothing new of it starts for now. `consent`: which owners have not approved it.
     With `finish`, groups that have begun continue after their time (overrun: Finish).
     """
 
@@ -68,10 +68,16 @@ class Terms:
     finish: bool = False
     void: str = ""
     paused: str = ""
+    consent: str = ""
     reason: str = ""
     note: str = ""
     window: str = ""
     maintenance: Maintenance | None = None
+
+    @property
+    def gate(self) -> str:
+        """Why nothing new of it starts for now, or ""."""
+        return self.paused or self.consent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

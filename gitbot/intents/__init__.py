@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitbot.intents.codeowners import PLACES as CODEOWNERS_PLACES
 from gitbot.intents.conflicts import TOO_SHORT, conflicts, without_clockless
 from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
@@ -12,12 +13,14 @@ from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec
 from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
 from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
 from gitbot.intents.manifests import misleading_labels
+from gitbot.intents.needs import Ownership, needs_of
 from gitbot.intents.openings import stops, without_finished
 from gitbot.intents.places import is_ours, is_read, proposal_file
 from gitbot.intents.reader import read_intents
 from gitbot.intents.schedules import ScheduleSpec
 
 __all__ = [
+    "CODEOWNERS_PLACES",
     "TOO_SHORT",
     "FreezeWindowSpec",
     "Intent",
@@ -25,6 +28,7 @@ __all__ = [
     "MaintenanceWindowSpec",
     "MigrationRequestSpec",
     "NodesSpec",
+    "Ownership",
     "PlacementProposalSpec",
     "PlacementRuleSpec",
     "ScheduleSpec",
@@ -35,6 +39,7 @@ __all__ = [
     "is_ours",
     "is_read",
     "misleading_labels",
+    "needs_of",
     "proposal_file",
     "read_intents",
     "spec_digest",

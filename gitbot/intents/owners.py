@@ -7,7 +7,6 @@ names is an error. So is a kind that acts in the whole cluster in a folder of si
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 from gitbot.documents import TOP, Report, finding_at, shown, value_at
 from gitbot.intents.intent import Intent
@@ -37,13 +36,8 @@ def check_owner(report: Report, settings: Settings, *, namespaced: bool) -> None
 
 def owner_of(file: str, settings: Settings) -> OwnerSettings | None:
     """The last owner with a path that holds the file, as in CODEOWNERS; None if none does."""
-    holding = [item for item in settings.owners if any(_holds(path, file) for path in item.paths)]
+    holding = [item for item in settings.owners if item.holds(file)]
     return holding[-1] if holding else None
-
-
-def _holds(path: str, file: str) -> bool:
-    wanted, steps = path.split("/"), file.split("/")
-    return len(wanted) <= len(steps) and all(map(fnmatchcase, steps, wanted))
 
 
 def _check_namespaces(report: Report, owner: OwnerSettings, *, namespaced: bool) -> None:

@@ -236,6 +236,12 @@ class Forge(Protocol):
     def can_write(self, account: str) -> bool:
         """Whether an account may write to the repository now: write, maintain or admin."""
 
+    def team_members(self, team: str) -> frozenset[str] | None:
+        """The accounts of `@org/team`, its child teams' too; None if the forge shows no such team.
+
+        Raises ForgeError if it cannot be read.
+        """
+
     def set_check(self, commit: str, check: CheckRun) -> bool:
         """Write a check run, or a commit status if check runs are not allowed.
 

@@ -108,6 +108,14 @@ class NotAppliedLine(Part, frozen=True):
     next_command: Next = field(name="next")
 
 
+class OwnersLine(Part, frozen=True):
+    """A merged request that waits for the approval of owners, on that pull request."""
+
+    pull_request: Count
+    request: str
+    waits: Annotated[str, Meta(description="Whose approval is missing, and who can give it.")]
+
+
 class NotPlannedLine(Part, frozen=True):
     """A request of the base branch without an approved plan."""
 
@@ -138,6 +146,7 @@ class PublishedStatus(Document, frozen=True, kw_only=True):
     pulls: list[PullLine] = field(name="pullRequests")
     people: list[PullLine] = field(name="intentPullRequests")
     refused: Annotated[list[str], Meta(description="Merges that approved nothing.")]
+    owners: Annotated[list[OwnersLine], Meta(description="What waits for owners.")]
     not_applied: list[NotAppliedLine]
     not_planned: list[NotPlannedLine]
 

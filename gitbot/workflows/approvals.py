@@ -26,6 +26,7 @@ from gitbot.model.request_id import RequestId
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.published import PlanDocument, read_plan
 from gitbot.workflows.begun import Begun
+from gitbot.workflows.consents import Present, awaiting
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.reapproval import review_fact
 from gitbot.workflows.rewritten import is_part_of
@@ -51,11 +52,15 @@ def read_approvals(shell: Shell, base: Engine, ledger: Ledger) -> Approvals:
     finished = frozenset(name for name, record in records.items() if record.spent)
     begun = Begun(cluster=shell.cluster_name, ledger=ledger, records=records)
     first = first_pull(ledger, shell.cluster_name)
+    present = Present(shell=shell, settings=base.settings)
     pulls = shell.forge.list_pulls(state=PullState.MERGED, first=first)
     for pull in sorted(pulls, key=lambda item: (item.merged_at, item.number)):
         if pull.base_branch != shell.base_branch or not _concerns_us(shell, ledger, pull):
             continue
-        decision = _edited(shell, ledger, pull) or _decide(shell, ledger, pull, finished)
+        facts: MergedPull | None = None
+        decision: Approval | NotApproved | None = _edited(shell, ledger, pull)
+        if decision is None:
+            decision, facts = _decide(shell, ledger, pull, finished)
         if isinstance(decision, NotApproved):
             refused.append(decision)
         elif not is_part_of(shell, decision.commit, base.commit):
@@ -66,7 +71,11 @@ def read_approvals(shell: Shell, base: Engine, ledger: Ledger) -> Approvals:
         elif reason := _base_moved(shell, begun, decision):
             refused.append(NotApproved(pull_request=pull.number, reason=reason, head=pull.head))
         else:
-            approved += _requests(shell, base, begun, decision)
+            requests = _requests(shell, base, begun, decision)
+            document = plan_of(ledger, decision.digest)
+            if facts is not None and document is not None:
+                requests = awaiting(shell, present, requests, document, facts)
+            approved += requests
     for approval in _approved_alone(shell, ledger):
         approved += _requests(shell, base, begun, approval)
     for item in begun.lapsed(approved, refused):
@@ -96,21 +105,21 @@ def first_pull(ledger: Ledger, cluster: str) -> int:
 
 def _decide(
     shell: Shell, ledger: Ledger, pull: PullRequest, finished: frozenset[str]
-) -> Approval | NotApproved:
-    """What a merge approved. Reads reviews and merger only if it can still have an effect.
+) -> tuple[Approval | NotApproved, MergedPull | None]:
+    """What a merge approved, and its facts. Reads reviews only if it can still have an effect.
 
     The history of merges keeps growing; for those whose requests have all ended, the forge is not
-    asked again.
+    asked again, and there are no facts.
     """
     facts = merged_pull(shell, ledger, pull)
     if _is_settled(ledger, facts, finished):
-        return decide(facts)
+        return decide(facts), None
     whole = shell.forge.get_pull(pull.number)
     if (whole.merge_commit, whole.merged_at) != (pull.merge_commit, pull.merged_at):
         reason = "nothing is approved: the forge's answers about the merge do not agree yet"
-        return NotApproved(pull_request=pull.number, reason=reason)
+        return NotApproved(pull_request=pull.number, reason=reason), None
     reviewed = merged_pull(shell, ledger, whole)
-    return decide(replace(reviewed, reviews_required=shell.forge.reviews_required))
+    return decide(replace(reviewed, reviews_required=shell.forge.reviews_required)), reviewed
 
 
 def _is_settled(ledger: Ledger, facts: MergedPull, finished: frozenset[str]) -> bool:

@@ -40,22 +40,31 @@ def write_statuses(
     heads = grouped(
         (item.approval.head, item)
         for item in approved
-        if (record := records.get(item.id)) is not None
-        and (not record.finished or record.changed_at >= since)
+        if _is_told(item, records.get(item.id), since)
     )
     for head, items in sorted(heads.items()):
-        mine = [records[item.id] for item in items]
-        state, words = _verdict(mine, waiting)
+        mine = [record for item in items if (record := records.get(item.id)) is not None]
+        consents = [f"{item.id} {why}" for item in items if (why := item.terms.consent)]
+        state, words = _verdict(mine, waiting, consents)
         name = context_of(shell, CONTEXT)
-        check = CheckRun(name=name, state=state, title=words, summary=_moves(mine, waiting))
+        asked = [f"- {inert.markdown(text)}" for text in consents]
+        text = "\n".join([*asked, "", _moves(mine, waiting)] if asked else [_moves(mine, waiting)])
+        check = CheckRun(name=name, state=state, title=words, summary=text)
         if head and set_check(shell, head, check):
             _label(shell, items[0].approval.pull_request, _labels(mine, waiting, stop))
+
+
+def _is_told(item: Approved, record: RequestRecord | None, since: int) -> bool:
+    """Whether it is unfinished, ended lately, or waits for owners."""
+    if record is None:
+        return bool(item.terms.consent) and not item.terms.void
+    return not record.finished or record.changed_at >= since
 
 
 def _labels(
     records: list[RequestRecord], waiting: tuple[Waiting, ...], stop: str
 ) -> frozenset[str]:
-    if all(record.finished for record in records):
+    if records and all(record.finished for record in records):
         good = {record.state for record in records} <= _GOOD
         return frozenset() if good else frozenset({labels.BLOCKED})
     if stop:
@@ -131,10 +140,12 @@ def _moves(records: list[RequestRecord], waiting: tuple[Waiting, ...]) -> str:
     return "\n".join([*shown, *([f"\n{left} more: `gitbot status`"] if left else [])])
 
 
-def _verdict(records: list[RequestRecord], waiting: tuple[Waiting, ...]) -> tuple[CheckState, str]:
-    words = ", ".join(map(_line, records))
+def _verdict(
+    records: list[RequestRecord], waiting: tuple[Waiting, ...], consents: list[str]
+) -> tuple[CheckState, str]:
+    words = ", ".join([*consents, *map(_line, records)])
     states = {record.state for record in records}
-    if any(not record.finished for record in records):
+    if consents or any(not record.finished for record in records):
         return CheckState.PENDING, shortened(words + _until(records, waiting), MAX_DESCRIPTION)
     good = states <= _GOOD
     return (CheckState.SUCCESS if good else CheckState.FAILURE), shortened(words, MAX_DESCRIPTION)

@@ -60,7 +60,7 @@ def reservations(
     skipped = set(but)
     found = []
     for item in approved:
-        if item.terms.void or skipped & {move.request for move in item.moves}:
+        if item.terms.void or item.terms.consent or skipped & {move.request for move in item.moves}:
             continue
         known = records.get(item.id, RequestRecord(id=item.id)).moves
         found += [

@@ -43,6 +43,7 @@ class MemoryForge:
         self._checks: dict[str, dict[str, CheckRun]] = {}
         self.issues: list[Issue] = []
         self.readers: set[str] = set()
+        self.teams: dict[str, frozenset[str]] = {}
         self.enforced = True  # False: people merge past the approvals, as administrators may
         self.clock_skew = 0
         self.writes = 0
@@ -223,6 +224,10 @@ class MemoryForge:
     def can_write(self, account: str) -> bool:
         """Everybody but the `readers`."""
         return account not in self.readers
+
+    def team_members(self, team: str) -> frozenset[str] | None:
+        """The members of a team of `teams`; None if there is no such team."""
+        return self.teams.get(team)
 
     def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
         """Write the one own issue that holds the marker."""

@@ -26,7 +26,7 @@ ROOMS = {
         "zone_anti_affinity"
     ),
     "documents": "fields formats schemas",
-    "execution": "accept approval facts fence next_steps requests sending state values",
+    "execution": "accept approval consent facts fence next_steps requests sending state values",
     "intents": "agenda compile proposals",
     "kubernetes": "labels names objects phases quantities selectors",
     "kubevirt": (
@@ -35,7 +35,7 @@ ROOMS = {
         "target_refusals webhook_answers"
     ),
     "model": (
-        "canonical cluster columns constraint decoding diagnosis effect events findings "
+        "canonical cluster columns consent constraint decoding diagnosis effect events findings "
         "grouping instants later ledger names node opt_out plan pod problem "
         "request_id requests scheduling watch words"
     ),
@@ -45,6 +45,7 @@ ROOMS = {
     "published": "ledger_lines",
     "rendering": "",
     "reports": "html inert",
+    "settings": "",
     "simulation": "",
     "snapshot": "",
     "wiring": "demo tips workspace",

@@ -8,7 +8,7 @@ merge, statuses, sticky comments) is thus real Git.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -157,16 +157,25 @@ class LocalForge:
 
         self._edit(number, close, "close")
 
-    def approve_pull(self, number: int, *, reviewer: str) -> None:
-        """Record an approving review of the current head, for the people who use this forge."""
+    def approve_pull(self, number: int, *, reviewer: str, head: str = "") -> None:
+        """Record an approving review of a head, by default the current one, by a person."""
         now = self._clock.now()
 
         def approve(pull: PullRequest) -> PullRequest:
-            head = self._with_head(pull).head
-            review = PullReview(reviewer=reviewer, approved=True, commit=head, time=now)
+            seen = head or self._with_head(pull).head
+            review = PullReview(reviewer=reviewer, approved=True, commit=seen, time=now)
             return replace(pull, reviews=(*pull.reviews, review))
 
         self._edit(number, approve, "approve")
+
+    def dismiss_review(self, number: int, *, reviewer: str) -> None:
+        def dismiss(pull: PullRequest) -> PullRequest:
+            kept = (
+                r if r.reviewer != reviewer else replace(r, approved=False) for r in pull.reviews
+            )
+            return replace(pull, reviews=tuple(kept))
+
+        self._edit(number, dismiss, "dismiss a review of")
 
     def set_labels(self, number: int, labels: tuple[str, ...]) -> None:
         self._edit(number, lambda pull: replace(pull, labels=tuple(sorted(set(labels)))), "label")
@@ -235,6 +244,15 @@ class LocalForge:
     def refuse_writing(self, *accounts: str) -> None:
         """Set the accounts that may only read. Earlier ones may write again."""
         self._settings({"readers": sorted(set(accounts))}, "name the readers")
+
+    def team_members(self, team: str) -> frozenset[str] | None:
+        known = self._read_json("settings.json").get("teams", {})
+        return frozenset(known[team]) if team in known else None
+
+    def name_team(self, team: str, members: Iterable[str]) -> None:
+        """Set the accounts of `@org/team`; a team of nobody is removed."""
+        teams = {**self._read_json("settings.json").get("teams", {}), team: sorted(set(members))}
+        self._settings({"teams": {key: teams[key] for key in teams if teams[key]}}, "name a team")
 
     def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
         return self._change(

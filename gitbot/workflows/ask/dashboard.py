@@ -89,6 +89,10 @@ def body(facts: DashboardFacts) -> str:
     timed = [item for item in open_ones if not _runs(item) and _opens(item, waits)]
     parts += _section("Waiting for a window", (_timed(item, waits) for item in timed), 2)
     held = [item for item in open_ones if not _runs(item) and item not in timed]
+    owners = dict.fromkeys(
+        (item.request, item.reason) for item in facts.waiting if item.request not in facts.records
+    )
+    parts += _section("Waiting for owners", (_asked(*item) for item in owners), 3)
     parts += _section("Held", (_held(facts, item, waits) for item in held), 3)
     ended = [item for item in facts.records.values() if item.finished]
     lately = [item for item in ended if facts.now - item.changed_at <= MEMORY]
@@ -152,6 +156,10 @@ def _held(
     known = [move.reason for move in record.moves.values() if move.reason and not move.final]
     why = "; ".join(list(reasons)[:3]) or facts.stop or next(iter(known), "the next pass goes on")
     return f"{inert.code(record.id)}: {inert.markdown(why)}"
+
+
+def _asked(request: RequestId, reason: str) -> str:
+    return f"{inert.code(request)}: {inert.markdown(reason)}"
 
 
 def _failed(record: RequestRecord) -> str:

@@ -135,6 +135,9 @@ class _RowSources:
     def _unplanned(self, request: RequestId) -> tuple[str, str]:
         if any(item.request == request for item in self._page.not_applied):
             return "approved", "no pass has taken it up"
+        for waiting in self._page.owners:
+            if waiting.request == request:
+                return "merged", waiting.waits
         for item in self._page.not_planned:
             if item.request == request:
                 return "not planned", item.reason

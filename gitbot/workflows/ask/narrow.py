@@ -54,6 +54,7 @@ class _Narrowing:
                 for item in page.openings
                 if self._scope.holds(item.intent.ref.namespace, item.intent.labels)
             ),
+            owners=tuple(item for item in page.owners if self._wish(item.request)),
             not_applied=tuple(item for item in page.not_applied if self._wish(item.request)),
             not_planned=tuple(item for item in page.not_planned if self._wish(item.request)),
         )

@@ -40,6 +40,7 @@ def status_document(result: StatusResult) -> PublishedStatus:
         "pullRequests": result.pulls,
         "intentPullRequests": result.people,
         "refused": result.refused,
+        "owners": result.owners,
         "notApplied": result.not_applied,
         "notPlanned": result.not_planned,
     }

@@ -87,6 +87,15 @@ class NotApplied:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unconsented:
+    """A merged request that waits for the approval of owners: whose, and on which pull request."""
+
+    pull_request: int
+    request: RequestId
+    waits: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusResult:
     """Everything that `gitbot status` shows. `refused` are merges that approved nothing.
 
@@ -116,6 +125,7 @@ class StatusResult:
     stops: tuple[StopLine, ...] = ()
     away: tuple[Away, ...] = ()
     openings: tuple[NextOpening, ...] = ()
+    owners: tuple[Unconsented, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()
     not_planned: tuple[NotPlanned, ...] = ()
     not_read: str = ""
@@ -186,6 +196,13 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
             f"{item.reason.removeprefix(NOTHING)}; next: gitbot propose"
             for item in seen.approvals.refused
         ),
+        owners=tuple(
+            Unconsented(
+                pull_request=item.approval.pull_request, request=item.id, waits=item.terms.consent
+            )
+            for item in approved
+            if item.terms.consent and not item.terms.void
+        ),
         not_applied=not_applied(seen, shell.cluster_name),
         not_planned=wishes,
         not_read=seen.unread,
@@ -235,11 +252,20 @@ def _only(
         ),
         people=(),
         refused=(),
+        owners=tuple(item for item in whole.owners if item.request == request),
         not_applied=tuple(item for item in whole.not_applied if item.request == request),
         not_planned=tuple(item for item in whole.not_planned if item.request == request),
     )
     if not any(
-        (one.requests, one.nodes, one.openings, one.pulls, one.not_applied, one.not_planned)
+        (
+            one.requests,
+            one.nodes,
+            one.openings,
+            one.pulls,
+            one.owners,
+            one.not_applied,
+            one.not_planned,
+        )
     ):
         near = nearest(request, list(records))
         hint = f"did you mean {near}?" if near else f"known: {', '.join(records) or 'none'}"

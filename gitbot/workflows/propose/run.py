@@ -7,14 +7,21 @@ from dataclasses import dataclass, replace
 
 from gitbot.execution.requests import RequestRecord, fold_requests, last_moved
 from gitbot.execution.state import concerns_of, fold_concern, not_understood
-from gitbot.intents import Intent, MigrationRequestSpec, PlacementProposalSpec
+from gitbot.intents import Intent, MigrationRequestSpec, PlacementProposalSpec, needs_of
 from gitbot.intents.compile import request_id
 from gitbot.model.canonical import digest
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import ConcernState
-from gitbot.model.request_id import DrainId, MigrationRequestId, RequestId, parse_request_id
+from gitbot.model.request_id import (
+    DrainId,
+    MigrationRequestId,
+    RequestId,
+    ReturnId,
+    parse_request_id,
+)
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approvals import concern_branch
+from gitbot.workflows.consents import Present, owners_at
 from gitbot.workflows.journal import Journal
 from gitbot.workflows.judged_plan import JudgedPlan
 from gitbot.workflows.look import Look, look
@@ -227,7 +234,7 @@ def _handle(run: Run, concern: Concern) -> ConcernReport:
             reason=refusal,
             unplanned=is_unplanned(concern, judged),
         )
-    if concern.auto:
+    if concern.auto and not _owned(run, judged):
         return approve_alone(run, concern, judged)
     if pull is not None:
         return update_proposal(run, concern, judged, pull, record)
@@ -240,6 +247,24 @@ def _handle(run: Run, concern: Concern) -> ConcernReport:
         reason = f"{len(run.open_pulls)} pull requests are open (maxOpen)"
         return ConcernReport(concern=concern.name, action="waiting", reason=reason)
     return open_proposal(run, concern, judged)
+
+
+def _owned(run: Run, judged: JudgedPlan) -> bool:
+    """Whether an owner must approve it first; then even what is Auto becomes a pull request.
+
+    A way home, and what an approved drain needs again, rest on the drain's approval.
+    """
+    owners = owners_at(
+        run.shell, run.base.commit, Present(shell=run.shell, settings=run.base.settings)
+    )
+    if owners is None or not owners.asks:
+        return owners is None
+    requests = {move.request for move in judged.plan.moves}
+    return any(
+        needs_of(owners, run.base.intents, request, judged.plan.moves)
+        for request in requests
+        if not isinstance(request, DrainId | ReturnId)
+    )
 
 
 def _refusal(run: Run, concern: Concern, judged: JudgedPlan) -> str:

@@ -118,6 +118,17 @@ class GitHub(Core):
         self.add_account(login)
         self.repository(full_name).collaborators[login] = role
 
+    def add_team(self, team: str, *members: str) -> None:
+        """Set the members of `org/slug`; their rights come from the repository."""
+        self.add_account(team.partition("/")[0], kind="Organization")
+        for login in members:
+            self.add_account(login)
+        self.state.teams[team.lower()] = members
+
+    def remove_team(self, team: str) -> None:
+        """Delete a team; GitHub answers 404 from then on."""
+        del self.state.teams[team.lower()]
+
     def add_app(
         self, slug: str, *, owner: str, public_key: str, permissions: Mapping[str, str]
     ) -> App:

@@ -345,4 +345,5 @@ class State:
     installations: dict[int, Installation] = field(default_factory=dict)
     tokens: dict[str, Principal] = field(default_factory=dict)
     repositories: dict[str, Repository] = field(default_factory=dict)
+    teams: dict[str, tuple[str, ...]] = field(default_factory=dict)  # org/slug: its members
     last_id: int = 1000

@@ -24,6 +24,7 @@ NO_IDS = {
     "documents/envelope.py": "apiVersion",
     "documents/field_names.py": "references of a schema",
     "documents/formats.py": "label keys",
+    "intents/codeowners.py": "paths of files",
     "intents/owners.py": "paths of files",
     "intents/places.py": "paths of files",
     "kubernetes/labels.py": "label keys",
@@ -31,6 +32,7 @@ NO_IDS = {
     "policy/files.py": "paths of files",
     "published/ledger_lines.py": "the path of a ledger file",
     "reports/findings.py": "codes of findings",
+    "settings/owners.py": "paths of files",
     "snapshot/value.py": "apiVersion",
     "workflows/author/run.py": "the branch of a pull request",
 }

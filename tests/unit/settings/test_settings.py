@@ -84,7 +84,8 @@ def test_read(spec: str, path: str, value: object) -> None:
 
 FIELDS = (
     "expected clusters, forge, mode, approval, allowAuto, publishSnapshot, snapshotMaxAge, "
-    "planExpiry, proposals, breaker, unschedulableTimeout, bandwidth, manifests, packs or owners"
+    "planExpiry, proposals, breaker, unschedulableTimeout, bandwidth, manifests, packs, owners "
+    "or overrides"
 )
 ONE = f"{HEAD}spec: {{clusters: [{{name: a}}]"
 WRONG = [

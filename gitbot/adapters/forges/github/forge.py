@@ -46,6 +46,7 @@ class GitHubForge:
         self._conversation = Conversation(api=api, root=self._root, account=lambda: self.bot)
         # the methods of the port that these implement
         self.can_write = self.protection.can_write
+        self.team_members = self.protection.team_members
         self.set_check = self._checks.set_check
         self.list_checks = self._checks.list_checks
         self.list_statuses = self._checks.list_statuses

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.budget import Priority
+from gitbot.adapters.forges.github.decoding import login
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.errors import ForgeError
 from gitbot.model.names import CONFIGURATION_FILE
@@ -27,6 +28,7 @@ class Protection:
     required: int | None = None
     _rights: dict[str, tuple[int, bool]] = field(default_factory=dict)
     _reviews: tuple[int, int] | None = None
+    _teams: dict[str, tuple[int, frozenset[str] | None]] = field(default_factory=dict)
 
     def can_write(self, account: str) -> bool:
         now = self.api.clock.now()
@@ -47,6 +49,28 @@ class Protection:
                 return "none"
             raise
         return str(answer.body.get("permission") or "none")
+
+    def team_members(self, team: str) -> frozenset[str] | None:
+        """Needs Members: read of the organization, which GITHUB_TOKEN cannot have."""
+        now = self.api.clock.now()
+        known = self._teams.get(team)
+        if known is None or now - known[0] >= REMEMBERED:
+            known = self._teams[team] = (now, self._members(team))
+        return known[1]
+
+    def _members(self, team: str) -> frozenset[str] | None:
+        names = [quote(name, safe="") for name in team.removeprefix("@").split("/", 1)]
+        try:
+            found = self.api.pages(
+                f"read the members of {team}",
+                f"/orgs/{names[0]}/teams/{names[-1]}/members",
+                priority=Priority.SAFETY,
+            )
+            return frozenset(login(member) for member in found)
+        except GitHubRefusal as error:
+            if error.status in (403, 404):  # vanished, hidden, or the right is missing
+                return None
+            raise
 
     def reviews_required(self) -> int:
         """Approvals that a merge into the base branch needs: rulesets and classic protection.

@@ -122,7 +122,8 @@ def _stands(item: Approved, record: RequestRecord) -> bool:
         is_known(record, item, move) and record.moves[move.id].state is not MoveState.WITHDRAWN
         for move in item.moves
     )
-    return not item.terms.void and (known or may_enter(record, item, item.moves))
+    waits = bool(item.terms.consent)  # for people: it is planned, and not proposed again
+    return not item.terms.void and (known or waits or may_enter(record, item, item.moves))
 
 
 def stale_moves(sources: ConcernSources, record: RequestRecord | None) -> list[MoveRecord]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.doubles.github.calls import Answer, Call, route
-from tests.doubles.github.problems import Problem, not_found
+from tests.doubles.github.problems import Problem, no_access, not_found
 from tests.doubles.github.shapes import people as shapes
 from tests.doubles.github.state import JSON, ROLES
 
@@ -101,12 +101,27 @@ def _collaborators(call: Call) -> Any:
     return call.page(found)
 
 
+def _team_members(call: Call) -> Answer:
+    """Members of a team. A job's token can have no right to an organization's teams."""
+    principal = call.principal
+    held = dict(principal.permissions)
+    if principal.kind == "job" or (principal.kind == "installation" and "members" not in held):
+        raise no_access()
+    name = f"{call.parameters['org']}/{call.parameters['team_slug']}".lower()
+    members = call.state.teams.get(name)
+    if members is None:
+        raise not_found()
+    accounts = call.state.accounts
+    return call.page([shapes.user(call.links, accounts[login]) for login in sorted(members)])
+
+
 ROUTES = (
     route("GET", "/", _root),
     route("GET", "/meta", _meta),
     route("GET", "/rate_limit", _rate_limit),
     route("GET", "/user", _user),
     route("GET", "/users/{username}", _named_user),
+    route("GET", "/orgs/{org}/teams/{team_slug}/members", _team_members),
     route("GET", "~", _repository, "metadata:read"),
     route("GET", "~/collaborators", _collaborators, "metadata:read"),
     route("GET", "~/collaborators/{username}", _is_collaborator, "metadata:read"),

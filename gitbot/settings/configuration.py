@@ -5,7 +5,6 @@ snake_case names; a file knows only the names of the reference.
 """
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -32,10 +31,16 @@ from gitbot.documents.fields import (
     Value,
     decode,
 )
-from gitbot.documents.formats import amount, branch_name, is_github_repository, repository_path
+from gitbot.documents.formats import amount, branch_name, is_github_repository
 from gitbot.model.findings import Finding, has_errors, sort_key
 from gitbot.model.names import CONFIGURATION_FILE, ApiVersion
 from gitbot.model.problem import Limits
+from gitbot.settings.owners import (
+    OverrideSettings,
+    OwnerSettings,
+    RepositoryPath,
+    check_owners,
+)
 
 KIND = "Configuration"
 DESCRIPTION = f"The configuration of gitbot: {CONFIGURATION_FILE} at the root of the repository."
@@ -46,10 +51,6 @@ Branch = Annotated[
     Field(min_length=1, max_length=200),
     WithJsonSchema(schemas.BRANCH),
 ]
-RepositoryPath = Annotated[
-    str, AfterValidator(repository_path), Field(min_length=1), WithJsonSchema(schemas.PATH)
-]
-NamespacePattern = Annotated[str, Field(pattern=r"^[a-z0-9*-]{1,63}$")]
 Pack = Literal["default", "hygiene", "kubevirt", "safety", "tenancy"]
 DEFAULT_PACKS: tuple[Pack, ...] = ("default",)
 Share = Annotated[int, Field(ge=1, le=1000)]
@@ -151,24 +152,6 @@ class ManifestSettings(Value):
     ref: Branch | None = Field(default=None, description="Branch or tag there.")
 
 
-class OwnerSettings(Value):
-    """A binding of folders to namespaces. The last one that names a file counts."""
-
-    paths: tuple[RepositoryPath, ...] = Field(
-        strict=False,
-        min_length=1,
-        description="Folders or files of the repository; `*` stands for one step of a path.",
-    )
-    namespaces: tuple[NamespacePattern, ...] = Field(
-        strict=False,
-        min_length=1,
-        description="Namespaces in which files there may act; `*` matches any letters.",
-    )
-
-    def owns(self, namespace: str) -> bool:
-        return any(fnmatchcase(namespace, pattern) for pattern in self.namespaces)
-
-
 class Settings(Value):
     """The configuration; every default is in the reference."""
 
@@ -219,7 +202,11 @@ class Settings(Value):
     owners: tuple[OwnerSettings, ...] = Field(
         default=(),
         strict=False,
-        description="Which folder acts in which namespaces; empty: every folder in all of them.",
+        description="Which folder acts in which namespaces, and who approves what moves there; "
+        "empty: every folder in all of them.",
+    )
+    overrides: tuple[OverrideSettings, ...] = Field(
+        default=(), strict=False, description="Who may override which policy's denials."
     )
 
     @property
@@ -232,9 +219,13 @@ class Settings(Value):
         return "mode" not in self.model_fields_set
 
     def owner_name(self, namespace: str) -> str:
-        """The teams of the last owner of a namespace, else its first path; "" for no owner."""
+        """The first path of the last owner of a namespace; "" for no owner."""
+        owning = self.namespace_owner(namespace)
+        return owning.paths[0] if owning is not None else ""
+
+    def namespace_owner(self, namespace: str) -> OwnerSettings | None:
         owning = [item for item in self.owners if item.owns(namespace)]
-        return owning[-1].paths[0] if owning else ""
+        return owning[-1] if owning else None
 
     def cluster(self, name: str) -> ClusterSettings | None:
         return next((cluster for cluster in self.clusters if cluster.name == name), None)
@@ -285,6 +276,7 @@ def _read_document(document: ParsedDocument, file: str) -> tuple[Settings | None
     _github_repository(report, document.value)
     _clusters_once(report, document.value)
     _no_slot_left(report, document.value)
+    check_owners(report, document.value)
     return made.spec if made is not None else None, report.findings
 
 

@@ -1,0 +1,62 @@
+"""CODEOWNERS as GitHub reads it: the last line whose pattern matches a path names its owners.
+
+Source: GitHub, "About code owners": gitignore's patterns without `!`, `[ ]` and escapes; `docs/*`
+does not match deeper, `docs/` does; a line without owners takes them away; wrong lines are skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
+"""Where the file may lie; the first one counts."""
+MAX_BYTES = 3 * 1024 * 1024  # a larger file counts as absent, on GitHub too
+_OWNER = re.compile(r"@[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?|[^@\s]+@[^@\s]+")
+
+
+def codeowners(text: str, path: str) -> tuple[str, ...]:
+    """The owners of a path: `@user`, `@org/team` or a mail address; empty if nobody owns it."""
+    if len(text.encode()) > MAX_BYTES:
+        return ()
+    found: tuple[str, ...] = ()
+    for pattern, owners in _lines(text):
+        if pattern.fullmatch(path):
+            found = owners
+    return found
+
+
+@lru_cache(maxsize=8)
+def _lines(text: str) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
+    found = []
+    for line in text.splitlines():
+        words = line.partition("#")[0].split()
+        if not words or re.search(r"[!\[\]\\]", words[0]) or words[0].strip("/") == "":
+            continue
+        owners = tuple(words[1:])
+        if all(_OWNER.fullmatch(owner) for owner in owners):
+            found.append((re.compile(_expression(words[0])), owners))
+    return tuple(found)
+
+
+def _expression(pattern: str) -> str:
+    steps = pattern.strip("/").split("/")
+    if not pattern.startswith("/") and len(steps) == 1:
+        steps.insert(0, "**")  # a single step matches at any depth
+    if pattern.endswith("/"):
+        steps.append("**")
+    made = ""
+    for number, step in enumerate(steps):
+        last = number == len(steps) - 1
+        if step == "**":
+            made += ".+" if last else "(?:.+/)?"
+            continue
+        made += "".join(_SIGNS.get(letter, re.escape(letter)) for letter in step)
+        if not last:
+            made += "/"
+        elif step != "*" or (len(steps) == 2 and steps[0] == "**"):
+            made += "(?:/.*)?"  # a folder holds what is below it
+    return made
+
+
+_SIGNS = {"*": "[^/]*", "?": "[^/]"}

@@ -1,0 +1,132 @@
+"""Whose approval a request needs: owners of its namespace, and of the node or zone it names.
+
+A MigrationRequest and a healing need an owner of every namespace whose VMs they move; the request
+also one of the node or zone that it names, and of every node that its nodeSelector allows. A drain
+and the way home need an owner of the nodes that are emptied, not of the VMs on them. What nobody
+owns needs nobody's approval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gitbot.intents.codeowners import codeowners
+from gitbot.intents.intent import IntentSet
+from gitbot.intents.kinds.migration_request import MigrationRequestSpec
+from gitbot.model.consent import Need
+from gitbot.model.grouping import grouped
+from gitbot.model.plan import Move, NodeRef
+from gitbot.model.request_id import DrainId, RequestId, ReturnId
+from gitbot.model.scheduling import ZONE
+from gitbot.model.words import first_of
+from gitbot.settings import OwnerSettings, Settings
+
+_NAMED = 3
+
+Labels = Mapping[str, str]
+
+
+def no_labels(_node: str) -> Labels:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ownership:
+    """Who owns what at one commit. `labels` gives a node's labels; asked only if an owner selects.
+
+    `codeowners` is the text of that file, "" without one.
+    """
+
+    settings: Settings
+    codeowners: str = ""
+    labels: Callable[[str], Labels] = field(default=no_labels)
+
+    @property
+    def asks(self) -> bool:
+        """Whether anybody's approval may be needed."""
+        return any(item.teams for item in self.settings.owners) or bool(
+            self.settings.owners and self.codeowners
+        )
+
+    def of_namespace(self, namespace: str, file: str) -> tuple[str, ...]:
+        """Teams of the namespace's owner; without teams those of CODEOWNERS for the file.
+
+        A file outside of the owner's folders does not choose its owners: then the folder counts.
+        """
+        owner = self.settings.namespace_owner(namespace)
+        if owner is None:
+            return ()
+        return owner.teams or codeowners(
+            self.codeowners, file if owner.holds(file) else f"{owner.paths[0]}/file.yaml"
+        )
+
+    def of_node(self, node: str, zone: str) -> tuple[str, ...]:
+        entries = self.settings.owners
+        asked = any(item.nodes.match_labels or (item.zones and not zone) for item in entries)
+        labels = self.labels(node) if asked else {}
+        where = zone or labels.get(ZONE, "")
+        return self._last(lambda item: item.owns_node(node, where, labels))
+
+    def of_zone(self, zone: str) -> tuple[str, ...]:
+        return self._last(lambda item: item.owns_zone(zone))
+
+    def _last(self, owns: Callable[[OwnerSettings], bool]) -> tuple[str, ...]:
+        found = [item.teams for item in self.settings.owners if owns(item)]
+        return found[-1] if found else ()
+
+
+def needs_of(
+    owners: Ownership,
+    intents: IntentSet,
+    request: RequestId,
+    moves: Iterable[Move],
+    *,
+    drained: Iterable[str] = (),
+) -> tuple[Need, ...]:
+    """What must be approved before the moves of one request run, sorted.
+
+    `drained` are the nodes that a drain empties.
+    """
+    mine = tuple(move for move in moves if move.request == request)
+    nodes = {ref.node: ref.zone for move in mine for ref in (move.source, move.to)}
+    if isinstance(request, DrainId):
+        return _nodes(owners, [NodeRef(node=node, zone=nodes.get(node, "")) for node in drained])
+    if isinstance(request, ReturnId):
+        return _nodes(owners, {move.to for move in mine})
+    spaces = {(move.intent.namespace, move.intent.file) for move in mine if move.intent.namespace}
+    spaces |= {(move.vm.namespace, move.intent.file) for move in mine}
+    found = {
+        Need(subject=f"namespace {space}", owners=owners.of_namespace(space, file))
+        for space, file in spaces
+    }
+    for move in mine:
+        found |= set(_target(owners, intents, move))
+    return tuple(sorted(need for need in found if need.owners))
+
+
+def _target(owners: Ownership, intents: IntentSet, move: Move) -> tuple[Need, ...]:
+    """What a MigrationRequest names: a node, a zone, or every node that its selector allows."""
+    intent = intents.by_id(move.intent.id)
+    spec = intent.spec if intent is not None else None
+    target = spec.target if isinstance(spec, MigrationRequestSpec) else None
+    if target is None:
+        return ()
+    if target.zone:
+        return (Need(subject=f"zone {target.zone}", owners=owners.of_zone(target.zone)),)
+    names = (target.node,) if target.node else move.allowed_nodes
+    known = {ref.node: ref.zone for ref in (move.source, move.to)}
+    return _nodes(owners, [NodeRef(node=node, zone=known.get(node, "")) for node in names])
+
+
+def _nodes(owners: Ownership, nodes: Iterable[NodeRef]) -> tuple[Need, ...]:
+    """One need for all nodes of the same owners."""
+    teams = grouped((owners.of_node(ref.node, ref.zone), ref.node) for ref in sorted(nodes))
+    return tuple(
+        Need(
+            subject=f"{'node' if len(names) == 1 else 'nodes'} {first_of(names, _NAMED)}",
+            owners=who,
+        )
+        for who, names in sorted(teams.items())
+        if who
+    )

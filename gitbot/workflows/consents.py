@@ -1,0 +1,149 @@
+"""Whose approval a plan has and whose it waits for: owners of the protected base, asked now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from gitbot.errors import ClusterError
+from gitbot.execution.approval import MergedPull
+from gitbot.execution.consent import consenting, judge
+from gitbot.execution.values import Approval, Approved
+from gitbot.intents import CODEOWNERS_PLACES, IntentSet, Ownership, needs_of, read_intents
+from gitbot.kubernetes.objects import labels_of, name_of
+from gitbot.model.consent import Consent, missing
+from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.model.request_id import MigrationRequestId
+from gitbot.published import PlanDocument
+from gitbot.settings import Settings, read_settings
+from gitbot.workflows.engine import drained_nodes
+from gitbot.workflows.shell import Shell
+
+
+@dataclass(slots=True, kw_only=True)
+class Present:
+    """The newest settings, and the labels of nodes: read at most once, only if somebody asks."""
+
+    shell: Shell
+    settings: Settings
+    _known: dict[str, Mapping[str, str]] | None = field(default=None)
+
+    def labels(self, node: str) -> Mapping[str, str]:
+        if self._known is None:
+            nodes = self.shell.cluster.snapshot().of("Node")
+            self._known = {name_of(item).name: labels_of(item) for item in nodes}
+        return self._known.get(node, {})
+
+
+def owners_at(shell: Shell, commit: str, present: Present) -> Ownership | None:
+    """Who owns what at a commit of the base branch; None if its configuration has errors.
+
+    A commit without a configuration has the newest one.
+    """
+    data = shell.repository.read_blob(commit, CONFIGURATION_FILE)
+    settings = present.settings if data is None else _read(data)
+    if settings is None:
+        return None
+    if not settings.owners:
+        return Ownership(settings=settings)
+    texts = (shell.repository.read_blob(commit, path) for path in CODEOWNERS_PLACES)
+    found = next((text for text in texts if text is not None), b"")
+    text = found.decode("utf-8", "replace")
+    return Ownership(settings=settings, codeowners=text, labels=present.labels)
+
+
+@lru_cache(maxsize=16)
+def _read(data: bytes) -> Settings | None:
+    return read_settings(data, CONFIGURATION_FILE)[0]
+
+
+def consents(
+    shell: Shell,
+    owners: Ownership,
+    document: PlanDocument,
+    intents: IntentSet,
+    facts: MergedPull,
+) -> tuple[Consent, ...]:
+    """Every consent that a plan needs for its requests, given or not, sorted."""
+    moves = document.plan.moves
+    needs = {
+        need
+        for request in {move.request for move in moves}
+        for need in needs_of(
+            owners, intents, request, moves, drained=drained_nodes(document, request)
+        )
+    }
+    if not needs:
+        return ()
+    forge = shell.forge
+    may_write = facts.author != forge.bot and forge.can_write(facts.author)
+    accounts = consenting(facts, document.digest, bot=forge.bot, author_may_write=may_write)
+    return judge(sorted(needs), accounts, members=forge.team_members, bot=forge.bot)
+
+
+def awaiting(
+    shell: Shell,
+    present: Present,
+    requests: Iterable[Approved],
+    document: PlanDocument,
+    facts: MergedPull,
+) -> list[Approved]:
+    """The requests of a merged plan; those whose owners have not approved say what they wait for.
+
+    Owners are those of the base branch as it was when the plan was shown: a pull request cannot
+    name the owners who approve it.
+    """
+    return [_judged(shell, present, item, document, facts) for item in requests]
+
+
+def _judged(
+    shell: Shell, present: Present, item: Approved, document: PlanDocument, facts: MergedPull
+) -> Approved:
+    commit = _base_of(shell, item.approval, facts)
+    owners = owners_at(shell, commit, present)
+    if owners is None:
+        why = f"its owners are unknown: {CONFIGURATION_FILE} has errors at {commit[:12]}"
+        return replace(item, terms=replace(item.terms, consent=why))
+    if not owners.asks:
+        return item
+    only = replace(document, plan=replace(document.plan, moves=item.moves))
+    try:
+        found = consents(shell, owners, only, _intents(shell, owners, item), facts)
+    except ClusterError as error:
+        why = f"the owners of its nodes are unknown: {error}"
+        return replace(item, terms=replace(item.terms, consent=why))
+    given = {name for consent in found for name in consent.by if name != facts.author}
+    approvers = tuple(sorted({*item.approval.approvers, *given}))
+    return replace(
+        item,
+        approval=replace(item.approval, approvers=approvers),
+        terms=replace(item.terms, consent=missing(found)),
+    )
+
+
+def _base_of(shell: Shell, approval: Approval, facts: MergedPull) -> str:
+    """The commit of the base branch before the merge: that of the plan shown, else its parent."""
+    shown = [
+        record.shown.base
+        for record in facts.records
+        if record.head == facts.head and record.digest == approval.digest and record.shown.base
+    ]
+    if facts.proposal is None and shown:
+        return shown[-1]
+    parents = shell.repository.commit(approval.commit).parents
+    return parents[0] if parents else approval.commit
+
+
+def _intents(shell: Shell, owners: Ownership, item: Approved) -> IntentSet:
+    """The requests as merged. Only their files are read, unless one has moved since."""
+    commit = item.approval.commit
+    wanted = {move.intent for move in item.moves if isinstance(move.request, MigrationRequestId)}
+    if not wanted:
+        return IntentSet(cluster=shell.cluster_name)
+    blobs = {ref.file: shell.repository.read_blob(commit, ref.file) for ref in wanted if ref.file}
+    files = {path: data for path, data in blobs.items() if data is not None}
+    found, _ = read_intents(files, owners.settings, shell.cluster_name)
+    if all(found.by_id(ref.id) is not None for ref in wanted):
+        return found
+    return shell.read_base(commit).intents

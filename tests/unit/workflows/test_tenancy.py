@@ -1,0 +1,139 @@
+"""Only owners make a request run: each case on the local forge and on GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitbot.ports.forge import PullState
+from gitbot.workflows.propose import propose
+from tests.unit.workflows.tenants import AWAY, FILE, KINDS, NAMED, OWNERS, TEAM, Tenants, tenants
+
+
+@pytest.fixture(params=KINDS)
+def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tenants]:
+    with tenants(request.param, tmp_path) as made:
+        yield made
+
+
+def asked(scene: Tenants, author: str, text: str = AWAY) -> int:
+    return scene.open(author, {FILE: text}).number
+
+
+def moved(scene: Tenants) -> bool:
+    return bool(scene.apply().states.get("succeeded"))
+
+
+def test_an_author_who_owns_nothing_waits_for_an_owner(scene: Tenants) -> None:
+    number = asked(scene, "mallory")
+    scene.merge(number)
+    start = scene.where()
+    assert not moved(scene)
+    assert scene.where() == start
+    assert (
+        "waits for the approval of @acme/customapp (ann, dora)"
+        in scene.check(number, "gitbot/apply")[1]
+    )
+    scene.approve(number, "dora")  # later: it runs with the next pass
+    assert moved(scene)
+    assert scene.where() != start
+
+
+def test_an_owner_who_is_the_author_consents(scene: Tenants) -> None:
+    scene.merge(asked(scene, "ann"))
+    assert moved(scene)
+
+
+def test_a_named_node_needs_its_own_owner(scene: Tenants) -> None:
+    number = asked(scene, "ann", NAMED)
+    scene.merge(number)
+    assert not moved(scene)
+    assert "@acme/platform (olga) for node kni-worker5" in scene.check(number, "gitbot/apply")[1]
+    scene.approve(number, "olga")
+    assert moved(scene)
+
+
+def test_an_approval_before_the_merge_suffices(scene: Tenants) -> None:
+    number = asked(scene, "mallory", NAMED)
+    scene.approve(number, "dora")
+    scene.approve(number, "olga")
+    scene.merge(number)
+    assert moved(scene)
+
+
+def test_a_team_that_vanished_approves_nothing_and_is_named(scene: Tenants) -> None:
+    number = asked(scene, "mallory")
+    scene.approve(number, "dora")
+    scene.team(TEAM)
+    scene.merge(number)
+    assert not moved(scene)
+    assert "no such team" in scene.check(number, "gitbot/apply")[1]
+
+
+def test_an_approval_by_gitbot_itself_is_none(scene: Tenants) -> None:
+    number = asked(scene, "mallory")
+    scene.approve(number, "gitbot")
+    scene.merge(number)
+    assert not moved(scene)
+
+
+def test_a_dismissed_review_is_none(scene: Tenants) -> None:
+    number = asked(scene, "mallory")
+    scene.approve(number, "dora")
+    scene.dismiss(number, "dora")
+    scene.merge(number)
+    assert not moved(scene)
+
+
+def test_an_approval_of_an_older_head_is_none(scene: Tenants) -> None:
+    number = asked(scene, "mallory")
+    old = scene.forge.get_pull(number).head
+    scene.approve(number, "dora", head=old)
+    scene.commit("work", {FILE: f"{AWAY}  note: other\n"})
+    scene.publish(number)
+    scene.merge(number)
+    assert not moved(scene)
+
+
+def test_an_approval_of_who_may_only_read_is_none(scene: Tenants) -> None:
+    number = asked(scene, "mallory")
+    scene.demote("dora")
+    scene.approve(number, "dora")
+    scene.merge(number)
+    assert not moved(scene)
+
+
+def test_a_pull_request_cannot_name_its_own_owners(scene: Tenants) -> None:
+    config = scene.repository.read_blob("main", ".gitbot.yaml")
+    assert config is not None
+    mine = config.decode().replace(TEAM, "@mallory")
+    number = scene.open("mallory", {FILE: AWAY, ".gitbot.yaml": mine}).number
+    scene.merge(number)
+    assert not moved(scene)
+    scene.approve(number, "dora")
+    assert moved(scene)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_merging_an_intent_does_not_stand_in_for_its_owner(kind: str, tmp_path: Path) -> None:
+    """With approval: Intent gitbot approves plans by itself, but for those that owners must."""
+    with tenants(kind, tmp_path, owners=f"{OWNERS}  approval: Intent\n") as scene:
+        scene.commit("main", {FILE: AWAY})
+        start = scene.where()
+        propose(scene.shell)
+        assert not moved(scene)
+        (pull,) = scene.forge.list_pulls(state=PullState.OPEN)
+        scene.merge(pull.number)
+        assert not moved(scene)
+        assert scene.where() == start
+        scene.approve(pull.number, "dora")
+        assert moved(scene)
+
+
+def test_what_waits_for_owners_is_not_proposed_again(scene: Tenants) -> None:
+    scene.merge(asked(scene, "mallory"))
+    scene.apply()
+    propose(scene.shell)
+    assert scene.forge.list_pulls(state=PullState.OPEN) == ()
