@@ -9,12 +9,15 @@ import click
 from gitbot.cli.options import output_option
 from gitbot.cli.running import running, running_options, say, stopping
 from gitbot.cli.showing import document_text
+from gitbot.model.grouping import grouped
 from gitbot.model.instants import format_instant
+from gitbot.model.words import first_of
 
 if TYPE_CHECKING:
     from gitbot.workflows.apply import ApplyResult
 
 _NOTHING = "nothing is approved: "
+_NAMED = 8
 
 max_runtime_option = click.option(
     "--max-runtime",
@@ -80,6 +83,8 @@ def show(result: ApplyResult, output: str) -> None:
 
 def _lines(result: ApplyResult) -> list[str]:
     lines = [f"{count} {state}" for state, count in result.states.items()]
+    nodes = grouped((item.did, item.node) for item in result.nodes)
+    lines += [f"{did}: {first_of(names, _NAMED)}" for did, names in nodes.items()]
     for item in result.waiting:
         until = f" until {format_instant(item.until)}" if item.until else ""
         lines.append(f"waits: {item.vm} ({item.request}, move {item.move}): {item.reason}{until}")

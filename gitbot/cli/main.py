@@ -160,6 +160,8 @@ def main(argv: list[str] | None = None) -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+_ALIKE = 0.7  # difflib's ratio of two options, of which one may be meant
+_SHORT = re.compile("-[^-]")
 _FOUND = re.compile(r"'([^']*)' is not one of ")  # click's words for a wrong choice
 
 
@@ -185,9 +187,13 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _unknown(kind: str, word: str, known: list[str], how: str) -> str:
+    """The dashes of options count for nothing: `--time-zone` is not near `--action`."""
     from gitbot.model.words import nearest  # noqa: PLC0415 - only for an error
 
-    near = nearest(word.rsplit(maxsplit=1)[-1], known)
+    bare = {flag.lstrip("-"): flag for flag in reversed(known) if not _SHORT.fullmatch(flag)}
+    asked = word.rsplit(maxsplit=1)[-1].lstrip("-")
+    begun = next((name for name in bare if len(asked) > 1 and name.startswith(asked)), None)
+    near = bare.get(begun or nearest(asked, bare, cutoff=_ALIKE) or "")
     return f"there is no {kind} {word}; {f'did you mean {near}?' if near else how}"
 
 

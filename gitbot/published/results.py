@@ -58,6 +58,13 @@ class StaleGroup(Part, frozen=True):
     reasons: list[str]
 
 
+class NodeStep(Part, frozen=True):
+    """What happened to a node: `cordoned`, `uncordoned`, or its new state in its maintenance."""
+
+    node: str
+    did: str
+
+
 class RefusedMerge(Part, frozen=True):
     """A merge that approved nothing."""
 
@@ -80,6 +87,7 @@ class PublishedApply(Document, frozen=True, kw_only=True):
     stale: list[StaleGroup]
     refused: list[RefusedMerge]
     not_planned: list[NotPlannedLine]
+    nodes: list[NodeStep]
 
 
 class ConcernAction(Part, frozen=True):

@@ -45,6 +45,7 @@ _SIGNS = {
     DiffState.BLOCKED: "❌",
     DiffState.WARNING: "⚠️",
     DiffState.READY: "✅",
+    DiffState.LATER: "✅",
     DiffState.NOTHING: "✅",
 }
 
@@ -119,7 +120,7 @@ def _superseded_item(item: Superseded) -> str:
 
 def _summary(diff: Diff) -> list[str]:
     plan = diff.plan
-    state = f"{_SIGNS[diff.state]} gitbot on {inert.code(plan.cluster)}: **{diff.state}**"
+    state = f"{_SIGNS[diff.state]} gitbot on {inert.code(plan.cluster)}: **{line(diff.verdict)}**"
     taken = f"{format_instant(plan.snapshot.taken_at)} ({diff.snapshot_age})"
     mode = "mode Enforce" if diff.applies else _OBSERVE
     said = "\n".join(f"- **{label}**: {line(text)}" for label, text in diff.lines)

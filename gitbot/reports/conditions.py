@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gitbot.calendar import format_duration, local_text
@@ -11,7 +11,7 @@ from gitbot.model.diagnosis import BANDWIDTH
 from gitbot.model.grouping import grouped
 from gitbot.model.instants import FOREVER, Interval, format_instant, subtract
 from gitbot.model.plan import Move, PlacementPlan
-from gitbot.model.problem import ALWAYS
+from gitbot.model.problem import ALWAYS, Freeze
 from gitbot.model.words import counted, first_of
 
 UTC = "UTC"
@@ -23,9 +23,9 @@ _DAY = 86_400
 class Conditions:
     """Of one request of a plan. Times in seconds UTC, `zone` an IANA name.
 
-    `open` is the opening of its window, None without one; `allowed` is when its moves may run and
-    `frozen` when those of `frozen_vms` VMs may not. `nodes` are emptied; the other fields are those
-    of the window.
+    `open` is the opening of its window, None without one; `allowed` is when its moves may run, and
+    `freezes` when some of its VMs may not move. `nodes` are emptied; the other fields are those of
+    the window.
     """
 
     request: str
@@ -33,8 +33,7 @@ class Conditions:
     zone: str = UTC
     open: Interval | None = None
     allowed: tuple[Interval, ...] = ALWAYS
-    frozen: tuple[Interval, ...] = ()
-    frozen_vms: int = 0
+    freezes: tuple[Freeze, ...] = ()
     nodes: tuple[str, ...] = ()
     cordon: bool = False
     done: str = ""
@@ -101,10 +100,8 @@ def binding(plan: PlacementPlan, outlook: Outlook, *, now: int, expires_at: int)
     found = [Deadline(time=expires_at, zone=outlook.zone)]
     for request, moves in grouped((move.request, move) for move in plan.moves).items():
         conditions = outlook.of(request)
-        begins = [starts_of(plan, move) for move in moves]
-        ends = [start + move.estimated_seconds for start, move in zip(begins, moves, strict=True)]
-        needed = (max(begins) if conditions.finish else max(ends)) - min(begins)
-        last = _last_chance(conditions, needed, now)
+        begins = {move.id: starts_of(plan, move) for move in moves}
+        last = _last_chance(conditions, moves, begins, now)
         if last < FOREVER:
             words = f"later, {_what(conditions)} closes before the last move "
             words += "starts" if conditions.finish else "ends"
@@ -112,11 +109,27 @@ def binding(plan: PlacementPlan, outlook: Outlook, *, now: int, expires_at: int)
     return min(found, key=lambda item: item.time)
 
 
-def _last_chance(conditions: Conditions, needed: int, now: int) -> int:
-    times = subtract(conditions.allowed, conditions.frozen)
-    fits = [item for item in times if item.end - max(item.start, now) >= needed]
-    end = max((item.end for item in fits or times), default=FOREVER)
-    return FOREVER if end == FOREVER else end - needed
+def _last_chance(
+    conditions: Conditions, moves: tuple[Move, ...], begins: Mapping[int, int], now: int
+) -> int:
+    """When the request must begin so that each move still fits the times that its VM has."""
+    first = min(begins.values())
+    latest = FOREVER
+    for times, some in grouped((_times(conditions, move), move) for move in moves).items():
+        starts = [begins[move.id] for move in some]
+        ends = [begins[move.id] + move.estimated_seconds for move in some]
+        needed = (max(starts) if conditions.finish else max(ends)) - min(starts)
+        fits = [item for item in times if item.end - max(item.start, now) >= needed]
+        end = max((item.end for item in fits or times), default=FOREVER)
+        if end < FOREVER:
+            latest = min(latest, end - needed - (min(starts) - first))
+    return latest
+
+
+def _times(conditions: Conditions, move: Move) -> tuple[Interval, ...]:
+    vm = move.vm.namespaced_name
+    frozen = [time for item in conditions.freezes if vm in item.vms for time in item.times]
+    return subtract(conditions.allowed, tuple(frozen))
 
 
 def _what(conditions: Conditions) -> str:
@@ -173,6 +186,14 @@ def _of_request(item: Conditions, moves: tuple[Move, ...]) -> Iterator[tuple[str
     if item.nodes:
         yield "cordon", _cordon_words(item)
         yield "home", _home_words(item, moves)
+
+
+def acts(item: Conditions) -> str:
+    """From when on a window acts, for one line."""
+    forever = item.open is not None and item.open.end == FOREVER
+    first = min(time.start for time in item.allowed)
+    when = "its merge" if forever else f"{local_text(first, item.zone)} {item.zone}"
+    return f"window {item.window} acts from {when} on"
 
 
 def _cordon_words(item: Conditions) -> str:

@@ -17,8 +17,8 @@ from gitbot.model.grouping import grouped
 from gitbot.model.instants import FOREVER, format_instant
 from gitbot.model.plan import Hold, Manifest, PlacementPlan
 from gitbot.model.requests import requests_of
-from gitbot.model.words import counted
-from gitbot.reports.conditions import Deadline, Outlook, binding, lines
+from gitbot.model.words import counted, first_of
+from gitbot.reports.conditions import Deadline, Outlook, acts, binding, lines
 from gitbot.reports.sentence import sentence
 from gitbot.reports.traffic import Traffic, traffic
 from gitbot.reports.year import YearAhead
@@ -39,6 +39,7 @@ class DiffState(StrEnum):
     BLOCKED = "blocked"  # something asked for cannot be done
     WARNING = "ready, with warnings"
     READY = "ready"
+    LATER = "nothing moves yet"  # `Diff.verdict` says what acts, and when
     NOTHING = "nothing to do"
 
 
@@ -68,6 +69,12 @@ class Preview:
         """As `Diff.lines`; its plan is proposed later, so nothing expires but its time."""
         last = binding(self.plan, self.outlook, now=now, expires_at=FOREVER)
         return lines(self.plan, self.outlook, deadline=last, bandwidth=bandwidth)
+
+    @property
+    def acts(self) -> str:
+        """What acts after a merge, and when."""
+        window = next((item for item in self.outlook.conditions if item.open is not None), None)
+        return acts(window) if window is not None else f"{self.title} is proposed after the merge"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +121,14 @@ class Diff:
                 found.append(("then", f"{sentence(preview.plan)}."))
             found += preview.lines(now=self.now, bandwidth=bandwidth)
         return tuple(found)
+
+    @property
+    def verdict(self) -> str:
+        """The state; where nothing moves yet also what acts later, and when."""
+        later = [preview.acts for preview in self.previews]
+        return (
+            f"{self.state}, {first_of(later, 1)}" if self.state is DiffState.LATER else self.state
+        )
 
     @property
     def leads_to(self) -> tuple[Preview, ...]:
@@ -204,8 +219,9 @@ def placement_diff(
 ) -> Diff:
     ordered = tuple(sorted(findings, key=sort_key))
     required = [rule for rule in plan.rules if rule.required]
+    previewed = tuple(previews)
     return Diff(
-        state=_state(plan, ordered),
+        state=_state(plan, ordered, later=bool(previewed)),
         plan=plan,
         digest=digest,
         expires_at=expires_at,
@@ -217,7 +233,7 @@ def placement_diff(
         nodes=_touched(plan, snapshot, zone_key),
         findings=ordered,
         manifests=tuple(manifests),
-        previews=tuple(previews),
+        previews=previewed,
         commands=tuple(commands) or default_commands(plan),
         applies=applies,
         outlook=outlook or Outlook(),
@@ -265,7 +281,7 @@ def default_commands(plan: PlacementPlan) -> tuple[str, ...]:
     return (*explain, *(["gitbot render"] if plan.moves else []), "gitbot status")
 
 
-def _state(plan: PlacementPlan, findings: tuple[Finding, ...]) -> DiffState:
+def _state(plan: PlacementPlan, findings: tuple[Finding, ...], *, later: bool) -> DiffState:
     severities = {finding.severity for finding in findings}
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if any(finding.code.startswith(_JUDGES) for finding in errors):
@@ -273,7 +289,7 @@ def _state(plan: PlacementPlan, findings: tuple[Finding, ...]) -> DiffState:
     if errors or any(hold.asked for hold in plan.holds):
         return DiffState.BLOCKED
     if not plan.moves and not any(rule.after and not rule.intent.of_vm for rule in plan.rules):
-        return DiffState.NOTHING
+        return DiffState.LATER if later else DiffState.NOTHING
     return DiffState.WARNING if Severity.WARNING in severities else DiffState.READY
 
 

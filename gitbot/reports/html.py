@@ -43,6 +43,7 @@ _TONES = {
     DiffState.BLOCKED: "bad",
     DiffState.WARNING: "careful",
     DiffState.READY: "good",
+    DiffState.LATER: "good",
     DiffState.NOTHING: "good",
 }
 
@@ -53,7 +54,7 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
         templates,
         {
             "cluster": plan.cluster,
-            "state": str(diff.state),
+            "state": diff.verdict,
             "tone": _TONES[diff.state],
             "wrong": _TONES[diff.state] != "good" or diff.breaks_after > 0,
             "diff": diff,

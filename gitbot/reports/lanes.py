@@ -6,11 +6,11 @@ each zone that VMs leave is one. Whole pixels; the template draws it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gitbot.calendar import clock_time, local_text
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.grouping import grouped
 from gitbot.model.instants import FOREVER, Interval
 from gitbot.model.plan import Move
@@ -212,16 +212,17 @@ def _bar(diff: Diff, move: Move, waits: Sequence[str], scale: _Scale, *, y: int)
 def _shades(diff: Diff, scale: _Scale) -> Iterator[Shade]:
     zone = diff.outlook.zone
     found: list[tuple[str, str, int, int]] = []
-    spans: Counter[tuple[str, Interval]] = Counter()
+    spans: dict[tuple[str, Interval], set[NamespacedName]] = {}
     for item in diff.outlook.conditions:
         if item.open is not None:
-            spans["open", item.open] += 1
-        for time in item.frozen:
-            spans["frozen", time] += item.frozen_vms
-    for (kind, time), amount in spans.items():
+            spans["open", item.open] = set()
+        for freeze in item.freezes:
+            for time in freeze.times:
+                spans.setdefault(("frozen", time), set()).update(freeze.vms)
+    for (kind, time), vms in spans.items():
         x, end = scale.x(time.start), scale.x(time.end)
         if end > x:
-            word = "window open" if kind == "open" else f"{counted(amount, 'VM')} frozen"
+            word = "window open" if kind == "open" else f"{counted(len(vms), 'VM')} frozen"
             until = "" if time.end == FOREVER else f" until {local_text(time.end, zone)}"
             found.append((kind, f"{word}{until}", x, end - x))
     if scale.start <= diff.now <= scale.end:

@@ -21,6 +21,7 @@ _COLOURS = {
     DiffState.BLOCKED: Style.BAD,
     DiffState.WARNING: Style.CAREFUL,
     DiffState.READY: Style.GOOD,
+    DiffState.LATER: Style.GOOD,
     DiffState.NOTHING: Style.GOOD,
 }
 
@@ -29,7 +30,7 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
     """Verdict and counts first, then moves, holds with their nodes, rules, waves, commands."""
     plan = diff.plan
     paint = Paint(colour=colour)
-    state = paint(diff.state, _COLOURS[diff.state])
+    state = paint(inert.terminal(diff.verdict), _COLOURS[diff.state])
     taken, deadline = format_instant(plan.snapshot.taken_at), diff.deadline
     future = f" ({diff.snapshot_age})" if diff.from_the_future else ""
     blocks = [

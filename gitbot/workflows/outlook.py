@@ -27,7 +27,7 @@ def outlook_of(
         conditions=tuple(
             _conditions(intents, problem, plan, goal, zone)
             for goal in problem.goals
-            if goal.request.id in moved
+            if goal.request.id in moved or not plan.moves
         ),
         ahead=_ahead(problem),
         slots=max(1, problem.limits.parallel),
@@ -45,8 +45,7 @@ def _conditions(
     request = goal.request
     window, spec = _window(intents, request.intent)
     vms = {move.vm.namespaced_name for move in plan.moves if move.request == request.id}
-    freezes = [item for item in problem.freezes if item.vms & vms]
-    frozen = [time for item in freezes for time in item.times]
+    freezes = (replace(item, vms=item.vms & vms) for item in problem.freezes)
     schedule = spec.schedule if spec is not None else None
     known = Conditions(
         request=request.id,
@@ -54,8 +53,7 @@ def _conditions(
         zone=(schedule.time_zone if schedule is not None else None) or zone or "UTC",
         open=_open(intents, problem, goal, window, zone),
         allowed=request.allowed,
-        frozen=tuple(sorted(frozen)),
-        frozen_vms=sum(any(vm in item.vms for item in freezes) for vm in vms),
+        freezes=tuple(item for item in freezes if item.vms),
     )
     if spec is None or not isinstance(goal, EmptyNodes):
         return known

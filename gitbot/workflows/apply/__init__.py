@@ -18,7 +18,7 @@ from gitbot.workflows.apply.hold import (
     resume_ledger,
     returned,
 )
-from gitbot.workflows.apply.result import ApplyResult, with_not_planned
+from gitbot.workflows.apply.result import ApplyResult, NodeDone, with_not_planned
 from gitbot.workflows.apply.run import MAX_RUNTIME, apply
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "MAX_RUNTIME",
     "ApplyResult",
     "HoldResult",
+    "NodeDone",
     "apply",
     "cancel",
     "hold",

@@ -5,13 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from gitbot.execution.approval import NotApproved
-from gitbot.execution.values import Stale, Waiting
-from gitbot.model.events import MoveState
+from gitbot.execution.values import SetUnschedulable, Stale, Waiting
+from gitbot.model.events import MoveState, NodeChanged
 from gitbot.workflows.approvals import Approvals
 from gitbot.workflows.look import look
 from gitbot.workflows.propose import NotPlanned, not_planned
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.stops import UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeDone:
+    """What happened to a node in a pass: `cordoned`, `uncordoned`, or its new state."""
+
+    node: str
+    did: str
+
+    @classmethod
+    def of(cls, done: SetUnschedulable | NodeChanged) -> NodeDone:
+        if isinstance(done, NodeChanged):
+            return cls(node=done.facts.node, did=str(done.state))
+        return cls(node=done.node, did="cordoned" if done.unschedulable else "uncordoned")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +50,7 @@ class ApplyResult:
     interrupted: bool = False
     approvals: Approvals = field(default_factory=lambda: Approvals(approved=(), refused=()))
     not_planned: tuple[NotPlanned, ...] = ()
+    nodes: tuple[NodeDone, ...] = ()
 
     @property
     def refused(self) -> tuple[NotApproved, ...]:
@@ -43,7 +58,7 @@ class ApplyResult:
 
     @property
     def did_nothing(self) -> bool:
-        return not self.created and not self.entries
+        return not self.created and not self.entries and not self.nodes
 
     @property
     def unsure(self) -> bool:

@@ -20,6 +20,7 @@ from gitbot.execution.values import (
     CreateMigration,
     DeleteMigration,
     LabelNode,
+    SetUnschedulable,
     Steps,
     View,
 )
@@ -30,13 +31,14 @@ from gitbot.model.events import (
     ConcernState,
     MoveEvent,
     MoveState,
+    NodeChanged,
 )
 from gitbot.model.ledger import Ledger
 from gitbot.workflows.anchor import read_anchor, set_anchor
 from gitbot.workflows.apply.belief import Belief, confirmed
 from gitbot.workflows.apply.effects import do_effect, left_out, tell_moves, with_warning
 from gitbot.workflows.apply.progress import show_how_far
-from gitbot.workflows.apply.result import ApplyResult
+from gitbot.workflows.apply.result import ApplyResult, NodeDone
 from gitbot.workflows.apply.tickets import Tickets
 from gitbot.workflows.approvals import Approvals, read_approvals
 from gitbot.workflows.ask import write_dashboard
@@ -82,6 +84,7 @@ class _Pass:
     seen: Stages = field(default_factory=dict)  # at the last look
     created: int = 0
     states: Counter[str] = field(default_factory=Counter)
+    nodes: list[NodeDone] = field(default_factory=list)
     steps: Steps = field(default_factory=Steps)
     tickets: Tickets = field(default_factory=Tickets)
     belief: Belief = field(default_factory=Belief)
@@ -140,6 +143,7 @@ def apply(
         unfinished=more,
         interrupted=shell.interrupted(),
         approvals=run.approvals,
+        nodes=tuple(dict.fromkeys(run.nodes)),
     )
 
 
@@ -241,6 +245,7 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
     run.judged = run.judged or all(is_final(item) for item in view.migrations)
     moves = (event for event in steps.events if isinstance(event, MoveEvent))
     run.states.update(str(event.state) for event in moves if event.state in FINAL_STATES)
+    run.nodes += [NodeDone.of(event) for event in steps.events if isinstance(event, NodeChanged)]
     tell_moves(shell, steps.events)
     show_how_far(shell, run.journal.seen, run.approvals.approved, run.requests)
     acted = _act(run, view, steps, began=began)
@@ -334,6 +339,7 @@ def _act(run: _Pass, view: View, steps: Steps, *, began: float) -> bool:
             continue
         outcome = do_effect(run.shell, run.base, effect, run.tickets)
         run.journal.note(*outcome)
+        run.nodes += [NodeDone.of(effect)] if isinstance(effect, SetUnschedulable) else []
         created = [event for event in outcome if event.state is MoveState.CREATED]
         run.created += len(created)
         run.states.update(str(event.state) for event in outcome if event.state in FINAL_STATES)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from gitbot.cli.apply import show
-from gitbot.workflows.apply import ApplyResult
+from gitbot.workflows.apply import ApplyResult, NodeDone
 
 NOTHING = "nothing to do: everything approved is done, or waits"
+
+
+def done(node: str, did: str) -> NodeDone:
+    return NodeDone(node=node, did=did)
 
 
 @pytest.mark.parametrize(
@@ -16,6 +20,14 @@ NOTHING = "nothing to do: everything approved is done, or waits"
         (ApplyResult(), [NOTHING]),
         (ApplyResult(entries=1), [NOTHING]),  # it only wrote down what others did
         (ApplyResult(entries=3, created=1, states={"succeeded": 1}), ["1 succeeded"]),
+        (
+            ApplyResult(entries=1, nodes=(done("n1", "uncordoned"), done("n1", "returned"))),
+            ["uncordoned: n1", "returned: n1"],
+        ),
+        (
+            ApplyResult(nodes=tuple(done(f"n{number}", "draining") for number in range(10))),
+            ["draining: n0, n1, n2, n3, n4, n5, n6, n7 and 2 more"],
+        ),
         (ApplyResult(entries=1, stop="held by hand"), ["stopped: held by hand"]),
         (ApplyResult(stop="held by hand"), [NOTHING, "stopped: held by hand"]),
         (

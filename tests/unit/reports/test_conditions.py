@@ -11,8 +11,9 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import FOREVER, Interval, format_instant
 from gitbot.model.plan import Manifest, PlacementPlan
+from gitbot.model.problem import Freeze
 from gitbot.reports import Ahead, Conditions, Outlook, Preview, markdown, terminal
-from tests.unit.reports.plans import HOLD, PLAN, STARTS, move
+from tests.unit.reports.plans import HOLD, PLAN, RULE, STARTS, move
 from tests.unit.reports.test_diff import diff
 from tests.unit.reports.test_html import moves
 
@@ -31,6 +32,12 @@ DRAIN = Conditions(
     return_home="Propose",
 )
 ALWAYS_OPEN = Interval(start=0, end=FOREVER)
+
+
+def frozen(*names: str) -> Freeze:
+    """From an hour after the start until the window closes."""
+    vms = frozenset(NamespacedName(namespace="customapp", name=name) for name in names)
+    return Freeze(intent=RULE, vms=vms, times=(Interval(start=STARTS + HOUR, end=OPEN.end),))
 
 
 def said(conditions: Conditions = DRAIN, **more: Any) -> dict[str, str]:
@@ -94,8 +101,23 @@ def test_homes_and_their_return(return_home: str, words: str) -> None:
             "later, tonight closes before the last move starts",
         ),
         (
-            replace(DRAIN, frozen=(Interval(start=STARTS + HOUR, end=OPEN.end),)),
+            replace(DRAIN, freezes=(frozen("mssql-c", "mssql-d"),)),
             STARTS + HOUR - 600,
+            "later, tonight closes before the last move ends",
+        ),
+        (  # the first move alone is frozen: it must end before, the other one has the whole night
+            replace(DRAIN, freezes=(frozen("mssql-c"),)),
+            STARTS + HOUR - 300,
+            "later, tonight closes before the last move ends",
+        ),
+        (  # the second one alone: it starts 300 s after the first
+            replace(DRAIN, freezes=(frozen("mssql-d"),)),
+            STARTS + HOUR - 600,
+            "later, tonight closes before the last move ends",
+        ),
+        (
+            replace(DRAIN, freezes=(frozen("somebody-else"),)),
+            OPEN.end - 600,
             "later, tonight closes before the last move ends",
         ),
         (replace(DRAIN, allowed=(ALWAYS_OPEN,)), STARTS + 24 * HOUR, "then this plan expires"),
@@ -218,6 +240,29 @@ def test_a_change_that_moves_nothing_yet_says_what_it_leads_to() -> None:
     assert "approve before" not in dict(both.lines[8:])  # no time binds, and nothing expires
     assert diff(nothing, previews=(idle,)).happens == ""
     assert dict(diff(PLAN, previews=(window,)).lines).get("window") is None  # the plan has its own
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        (DRAIN, "window tonight acts from Fri 2025-12-05 20:00 Europe/Madrid on"),
+        (
+            replace(DRAIN, open=ALWAYS_OPEN, allowed=(ALWAYS_OPEN,)),
+            "window tonight acts from its merge on",
+        ),
+        (Conditions(request=REQUEST), "healing of x is proposed after the merge"),
+    ],
+)
+def test_the_verdict_says_what_acts_later_and_when(conditions: Conditions, words: str) -> None:
+    nothing = PlacementPlan(cluster="iberia")
+    outlook = Outlook(conditions=(conditions,))
+    later = Preview(title="healing of x", plan=nothing, outlook=outlook)
+    made = diff(nothing, previews=(later,))
+    assert terminal(made).startswith(f"iberia: nothing moves yet, {words}: 0 moves, ")
+    assert f"**nothing moves yet, {words}**" in markdown(made)
+    assert diff(nothing, previews=(later, later)).verdict.endswith(f"{words} and 1 more")
+    assert diff(nothing).verdict == "nothing to do"
+    assert diff(PLAN, previews=(later,)).verdict == diff(PLAN).verdict
 
 
 def test_a_hold_of_a_preview_is_explained_once() -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from gitbot.model.instants import Interval
 from gitbot.model.plan import Move, MoveRef, NodeRef
+from gitbot.model.problem import Freeze
 from gitbot.model.request_id import RequestId
 from gitbot.reports import Conditions, Diff, Outlook
 from gitbot.reports.lanes import MAX_LANES, WIDTH, Timeline, timeline
-from tests.unit.reports.plans import PLAN, STARTS, move
+from tests.unit.reports.plans import PLAN, RULE, STARTS, move
 from tests.unit.reports.test_diff import diff
 
 DRAIN = RequestId.read("drain/tonight/20251205T210000Z")
@@ -92,8 +93,13 @@ def test_window_freezes_and_now_are_shaded() -> None:
     conditions = Conditions(
         request=DRAIN,
         open=Interval(start=STARTS, end=STARTS + 48 * HOUR),
-        frozen=(Interval(start=STARTS + 600, end=STARTS + 900),),
-        frozen_vms=1,
+        freezes=(
+            Freeze(
+                intent=RULE,
+                vms=frozenset({move().vm.namespaced_name}),
+                times=(Interval(start=STARTS + 600, end=STARTS + 900),),
+            ),
+        ),
     )
     outlook = Outlook(conditions=(conditions,), zone="Europe/Madrid")
     made = drawn(drain(3), now=STARTS - 300, outlook=outlook)

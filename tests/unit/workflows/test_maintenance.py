@@ -11,6 +11,7 @@ from gitbot.errors import UsageError
 from gitbot.execution.requests import fold_requests
 from gitbot.execution.state import fold_nodes
 from gitbot.kubernetes.objects import labels_of
+from gitbot.model.grouping import grouped
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.request_id import OccurrenceId, RequestId
 from gitbot.ports.forge import CheckState
@@ -20,7 +21,7 @@ from gitbot.workflows.ask import cluster_checks, status
 from gitbot.workflows.engine import drained_nodes
 from gitbot.workflows.pauses import POLL
 from gitbot.workflows.propose import propose
-from gitbot.workflows.watch import reconcile
+from gitbot.workflows.watch import ReconcileResult, reconcile
 from tests.doubles.trouble import lose_node, return_node
 from tests.unit.policy.test_judging import policy
 from tests.unit.workflows.doubles import a_move
@@ -48,6 +49,12 @@ spec:
 def nodes(story: Story) -> dict[str, str]:
     found = fold_nodes(story.store.read(), cluster="iberia", occurrence=FIRMWARE)
     return {name: str(node.state) for name, node in found.items()}
+
+
+def did(result: ReconcileResult) -> dict[str, list[str]]:
+    """What a pass says that happened to each node, sorted."""
+    found = grouped((item.node, item.did) for item in result.applied.nodes)
+    return {node: sorted(done) for node, done in sorted(found.items())}
 
 
 def state(story: Story, request: str) -> str:
@@ -94,12 +101,15 @@ def test_nodes_are_emptied_one_by_one_rebooted_and_filled_again() -> None:
     story = approved(drain=", cordon: Gitbot, done: Rebooted")
     specs, homes = story.specs(), story.where()
     wait_until(story, START - LEAD)
-    reconcile(story.shell)
+    assert did(reconcile(story.shell)) == {"kni-worker": ["cordoned", "draining", "ready"]}
     assert nodes(story) == {"kni-worker": "ready"}
     assert "kni-worker" not in story.where().values()
     settled(story)
     reboot(story, "kni-worker")
-    reconcile(story.shell)
+    assert did(reconcile(story.shell)) == {
+        "kni-worker": ["returned", "uncordoned"],
+        "kni-worker2": ["cordoned", "draining", "ready"],
+    }
     assert nodes(story) == {"kni-worker": "returned", "kni-worker2": "ready"}
     assert state(story, DRAIN) == "succeeded"
     reboot(story, "kni-worker2")
