@@ -77,6 +77,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "50 policies over 5,000 moves in a second: syntax, what is read, classes, batches": 575,
     "a cordon comes back and comes once; what began ends without its approval": 205,
     "apply shows waves, reading shows progress; status on Git alone; more did you mean": 270,
+    "apply says what it did to nodes; what acts later is named with its time": 80,
 }
 SIMULATION = 9_000
 MODULE = 350
