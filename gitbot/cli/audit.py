@@ -18,7 +18,7 @@ from gitbot.cli.options import (
     output_option,
     scope_options,
 )
-from gitbot.cli.running import say
+from gitbot.cli.running import say, stages
 from gitbot.cli.showing import document_text, findings_page, shown_findings
 from gitbot.errors import UsageError
 from gitbot.model.findings import Severity
@@ -76,28 +76,31 @@ def audit(
     from gitbot.workflows.audit import AuditQuery, run_audit  # noqa: PLC0415 - keeps --help quick
 
     human = output in ("table", "wide")
-    grounds = grounds_of(
-        access,
-        now=now,
-        cluster=cluster or "",
-        intents=not no_intents,
-        must=not no_intents and in_repository(),
-        human=human,
-    )
     query = AuditQuery(
         namespace=scope.namespace,
         labels=scope.labels,
         rule=rule,
         since=_instant(since, now) if since else 0,
     )
-    result = run_audit(
-        grounds.snapshot,
-        now=now,
-        revision=grounds.revision,
-        ledger=grounds.ledger,
-        manifests=_manifests(grounds.revision) if grounds.revision is not None else None,
-        query=query,
-    )
+    with stages("reading the repository") as progress:
+        grounds = grounds_of(
+            access,
+            now=now,
+            cluster=cluster or "",
+            intents=not no_intents,
+            must=not no_intents and in_repository(),
+            human=human,
+            onlooker=progress,
+        )
+        progress.begins("judging what runs")
+        result = run_audit(
+            grounds.snapshot,
+            now=now,
+            revision=grounds.revision,
+            ledger=grounds.ledger,
+            manifests=_manifests(grounds.revision) if grounds.revision is not None else None,
+            query=query,
+        )
     click.echo(_shown(result, output), nl=False)
     for line in result.unasked:
         say(f"not audited: {line}", err=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from gitbot.cli.options import ClusterAccess, cluster_options, load_snapshot
-from gitbot.cli.running import colour, pick_cluster, say
+from gitbot.cli.running import colour, pick_cluster, say, stages
 from gitbot.cli.showing import shown
 from gitbot.wiring import find_root
 
@@ -68,16 +68,22 @@ def author_shell(writing: Writing) -> Iterator[tuple[Shell, ClusterSnapshot, str
 
     root = find_root(Path.cwd())
     access = writing.access
-    with open_workspace(
-        root, kubeconfig=access.kubeconfig, context=access.context, as_person=True
-    ) as workspace:
+    with (
+        stages("reading the repository") as progress,
+        open_workspace(
+            root, kubeconfig=access.kubeconfig, context=access.context, as_person=True
+        ) as workspace,
+    ):
         cluster = pick_cluster(workspace.settings, writing.cluster)
         if access.snapshots:
             given = load_snapshot(access.of(name=cluster), now=workspace.clock.now())
             workspace.read_only(cluster, lambda: given)
-        shell = open_shell(workspace, cluster)
+        shell = open_shell(workspace, cluster, onlooker=progress)
         configured = workspace.settings.cluster(cluster)
-        yield shell, shell.cluster.snapshot(), (configured and configured.time_zone) or ""
+        progress.begins("reading the cluster")
+        snapshot = shell.cluster.snapshot()
+        progress.begins("")
+        yield shell, snapshot, (configured and configured.time_zone) or ""
 
 
 def write_intent(shell: Shell, new: NewIntent, writing: Writing) -> int:
@@ -100,6 +106,7 @@ def write_intent(shell: Shell, new: NewIntent, writing: Writing) -> int:
     if not writing.name:
         new = with_free_name(shell, new)
     result = check_new(shell, new)
+    shell.onlooker.begins("")
     if writing.dry_run:
         say(f"# {new.path(shell.cluster_name)}")
         click.echo(new.text, nl=False)

@@ -19,7 +19,7 @@ from gitbot.cli.options import (
     read_instant,
     scope_options,
 )
-from gitbot.cli.running import pick_cluster, say
+from gitbot.cli.running import pick_cluster, say, stages
 from gitbot.cli.showing import document_text
 from gitbot.errors import InvalidInput, UsageError
 from gitbot.model.instants import format_instant
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gitbot.intents import NodesSpec
     from gitbot.intents.agenda import Agenda
     from gitbot.kubernetes.selectors import Scope
+    from gitbot.model.watch import Onlooker
     from gitbot.published import PublishedCalendar
     from gitbot.workflows.revision import Revision
 
@@ -66,6 +67,34 @@ def calendar(
     the table the next of each. Reads no cluster, unless --snapshot, --context or --kubeconfig name
     one: then it counts the nodes that a window's selector selects there.
     """
+    with stages("reading the repository") as progress:
+        text = _calendar(
+            progress,
+            after,
+            until,
+            scope=scope,
+            cluster=cluster,
+            rev=rev,
+            access=access,
+            output=output,
+            now=now,
+        )
+    click.echo(text, nl=False)
+    return 0
+
+
+def _calendar(
+    progress: Onlooker,
+    after: str | None,
+    until: str | None,
+    *,
+    scope: Scope,
+    cluster: str,
+    rev: str,
+    access: ClusterAccess,
+    output: str,
+    now: int,
+) -> str | bytes:
     root = find_root(Path.cwd())
     revision = _revision(root, rev, cluster)
     zone = revision.zone or "UTC"
@@ -75,7 +104,7 @@ def calendar(
     from gitbot.intents.agenda import Agenda  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.past import past_of  # noqa: PLC0415
 
-    ledger = ask_ledger(root, now=now, human=output in ("table", "wide"))
+    ledger = ask_ledger(root, now=now, human=output in ("table", "wide"), onlooker=progress)
     past = past_of(ledger, revision.cluster)
     agenda = Agenda(
         intents=revision.intents,
@@ -84,12 +113,10 @@ def calendar(
         scope=scope,
         cancelled=past.cancelled,
         finished=past.finished,
-        count=_counting(revision, access, now),
+        count=_counting(revision, access, now, progress),
     )
-    click.echo(
-        _shown(agenda, output, cluster=revision.cluster, now=now, span=(begin, end)), nl=False
-    )
-    return 0
+    progress.begins("looking for openings")
+    return _shown(agenda, output, cluster=revision.cluster, now=now, span=(begin, end))
 
 
 def _shown(
@@ -150,7 +177,7 @@ def _revision(root: Path, rev: str, cluster: str) -> Revision:
 
 
 def _counting(
-    revision: Revision, access: ClusterAccess, now: int
+    revision: Revision, access: ClusterAccess, now: int, onlooker: Onlooker
 ) -> Callable[[NodesSpec], int | None]:
     """How many nodes a window has; nobody knows without a snapshot or a cluster that is named."""
     if not (access.snapshots or access.context or access.kubeconfig):
@@ -160,7 +187,7 @@ def _counting(
 
     configured = revision.settings.cluster(revision.cluster)
     named = access.of(name=revision.cluster, context=configured.context if configured else "")
-    instances = Instances.of(load_snapshot(named, now=now))
+    instances = Instances.of(load_snapshot(named, now=now, onlooker=onlooker))
     return lambda nodes: len(nodes_of(nodes, instances))
 
 

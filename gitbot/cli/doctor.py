@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitbot.cli.options import LISTED, output_option
-from gitbot.cli.running import age_of, colour, pick_cluster, running_options, say
+from gitbot.cli.running import age_of, colour, pick_cluster, running_options, say, stages
 from gitbot.cli.showing import document_text
 from gitbot.errors import Bug, ClusterError, ForgeError, GitbotError, RepositoryError
 from gitbot.model.diagnosis import Check, Outcome, asked, failed, fix_of, warned
@@ -38,7 +38,8 @@ def doctor(*, where: dict[str, str], without_cluster: bool, output: str) -> int:
     Everything is checked, even after failures, and nothing is changed. Exit code 1 if something
     does not work; what only may surprise you is a warning.
     """
-    checks = tuple(_checks(where, without_cluster=without_cluster))
+    with stages("looking at repository, forge and cluster"):
+        checks = tuple(_checks(where, without_cluster=without_cluster))
     if output == "name":
         say("\n".join(check.name for check in checks))
     elif output in ("json", "yaml"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,12 +12,15 @@ import click
 
 from gitbot import __version__
 from gitbot.cli.options import FINDING_FORMATS, fail_on_option, output_option
-from gitbot.cli.running import colour
+from gitbot.cli.running import colour, stages
 from gitbot.cli.showing import shown_findings
 from gitbot.errors import RepositoryError, UsageError
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.model.watch import Onlooker
 from gitbot.wiring import SystemClock, find_root
+
+_Finished = Callable[[str], Collection[str]]
 
 
 @click.command("lint")
@@ -33,8 +36,9 @@ def lint(paths: tuple[str, ...], rev: str | None, output: str, fail_on: str) -> 
     """
     root = find_root(_start(paths))
     shown_paths = [_inside(root, path) for path in paths]
-    with _without_collector():
-        findings, files = _of_rev(root, rev) if rev else _of_tree(root)
+    with _without_collector(), stages("reading the repository") as progress:
+        finished = functools.partial(_finished, root, progress)
+        findings, files = _of_rev(root, rev, finished) if rev else _of_tree(root, finished)
     wanted = [finding for finding in findings if _concerns(finding, shown_paths)]
     click.echo(_printed(wanted, output), nl=False)
     click.echo(_summary(wanted, files), err=True)
@@ -81,19 +85,19 @@ def _concerns(finding: Finding, paths: list[str]) -> bool:
     return any(not p or finding.file == p or finding.file.startswith(f"{p}/") for p in paths)
 
 
-def _of_tree(root: Path) -> tuple[tuple[Finding, ...], int]:
+def _of_tree(root: Path, finished: _Finished) -> tuple[tuple[Finding, ...], int]:
     from gitbot.cli.lint_files import FOLDERS, read_tree  # noqa: PLC0415 - keeps --help quick
     from gitbot.cli.linting import MISSING, lint, manifest_folders  # noqa: PLC0415
 
     configuration = read_tree(root, ()).contents.get(CONFIGURATION_FILE, b"")
     files = read_tree(root, (*FOLDERS, *manifest_folders(configuration)))
     refused = {finding.file for finding in files.findings}
-    linted = lint(files.contents, functools.partial(_finished, root))
+    linted = lint(files.contents, finished)
     found = {*files.findings, *(f for f in linted if f.code != MISSING or f.file not in refused)}
     return tuple(sorted(found, key=sort_key)), len(files.contents)
 
 
-def _of_rev(root: Path, rev: str) -> tuple[tuple[Finding, ...], int]:
+def _of_rev(root: Path, rev: str, finished: _Finished) -> tuple[tuple[Finding, ...], int]:
     from gitbot.cli.lint_files import FOLDERS  # noqa: PLC0415
     from gitbot.cli.linting import lint, manifest_folders  # noqa: PLC0415
     from gitbot.documents import TOP, finding_at  # noqa: PLC0415
@@ -114,15 +118,15 @@ def _of_rev(root: Path, rev: str) -> tuple[tuple[Finding, ...], int]:
         except RepositoryError as error:
             # a tree entry that gitbot does not read; the message begins with its path
             found.append(finding_at(prefix, TOP, "files/unreadable", error.message, error.hint))
-    ordered = sorted({*found, *lint(contents, functools.partial(_finished, root))}, key=sort_key)
+    ordered = sorted({*found, *lint(contents, finished)}, key=sort_key)
     return tuple(ordered), len(contents)
 
 
-def _finished(root: Path, cluster: str) -> Collection[str]:
+def _finished(root: Path, onlooker: Onlooker, cluster: str) -> Collection[str]:
     from gitbot.cli.checking import ask_ledger  # noqa: PLC0415 - the ledger only where needed
     from gitbot.workflows.past import past_of  # noqa: PLC0415
 
-    ledger = ask_ledger(root, now=SystemClock().now(), human=False)
+    ledger = ask_ledger(root, now=SystemClock().now(), human=False, onlooker=onlooker)
     return past_of(ledger, cluster).finished
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitbot.cli.options import FINDING_FORMATS, LISTED, output_option
-from gitbot.cli.running import colour
+from gitbot.cli.running import colour, stages
 from gitbot.cli.showing import document_text, shown_findings
 from gitbot.errors import InvalidInput, UsageError
 from gitbot.model.findings import Finding, Severity
@@ -44,10 +44,12 @@ def run(paths: tuple[Path, ...], mutate: bool, output: str) -> None:
     shipped = _shipped()
     texts = _texts(paths) if paths else {**shipped, **_own()}
     policies, errors = read_policies({**shipped, **texts})
-    results, more = run_tests(texts, policies)
-    findings = (*errors, *more, *(_failed(result) for result in results if not result.passed))
-    if mutate:
-        findings += tuple(map(_survivor, survivors(texts, policies)))
+    with stages("testing policies") as progress:
+        results, more = run_tests(texts, policies)
+        findings = (*errors, *more, *(_failed(result) for result in results if not result.passed))
+        if mutate:
+            progress.begins("testing policies without each of their validations")
+            findings += tuple(map(_survivor, survivors(texts, policies)))
     if not results and not findings:
         raise UsageError(
             "there is no policy test here", hint="tests stand beside policies, in *.test.yaml"
@@ -110,7 +112,9 @@ def explain(finding: str) -> None:
         near = nearest(name, [policy.name for policy in policies.policies])
         hint = f"did you mean {near}?" if near else "see gitbot policy list"
         raise UsageError(f"there is no policy {name}", hint=hint)
-    click.echo(page(found, run_tests(texts, policies)[0]), nl=False)
+    with stages("running the cases of policies"):
+        results, _ = run_tests(texts, policies)
+    click.echo(page(found, results), nl=False)
 
 
 def _shipped() -> dict[str, str]:

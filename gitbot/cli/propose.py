@@ -26,6 +26,7 @@ def propose(where: dict[str, str], output: str) -> int:
     from gitbot.workflows.propose import propose  # noqa: PLC0415 - keeps --help quick
 
     with running(where) as shell:
+        shell.onlooker.begins("looking for what to propose")
         result = propose(shell)
     show(result, output)
     return 1 if result.failed else 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gitbot.cli.checking import Asked, published_snapshot
 from gitbot.cli.options import load_snapshot
-from gitbot.cli.running import pick_cluster, say
+from gitbot.cli.running import pick_cluster, say, stages
 from gitbot.errors import UsageError
 from gitbot.wiring import SystemClock, find_root
 
@@ -45,20 +45,24 @@ def run_pulls(asked: Asked, *, what: str, which: str, publish: bool) -> tuple[Ch
             "GitHub shows comments of the present, but --now plans for another time",
             hint="leave out --now, or --publish",
         )
-    with open_workspace(
-        root,
-        kubeconfig=access.kubeconfig,
-        context=access.context,
-        clock=clock_of(asked, publish=publish),
-    ) as workspace:
+    with (
+        stages("reading the repository") as progress,
+        open_workspace(
+            root,
+            kubeconfig=access.kubeconfig,
+            context=access.context,
+            clock=clock_of(asked, publish=publish),
+        ) as workspace,
+    ):
         cluster = pick_cluster(workspace.settings, asked.cluster)
         if asked.published:
             published = published_snapshot(workspace.repository, cluster, now=asked.now)
             workspace.read_only(cluster, lambda: published)
         elif access.snapshots:
-            given = load_snapshot(access.of(name=cluster), now=asked.now)
+            given = load_snapshot(access.of(name=cluster), now=asked.now, onlooker=progress)
             workspace.read_only(cluster, lambda: given)
-        shell = open_shell(workspace, cluster)
+        shell = open_shell(workspace, cluster, onlooker=progress)
+        progress.begins("reading the forge and the cluster")
         if what == "--merge-group":
             return _group(shell, _commit(what, which), publish=publish)
         is_number = what == "--pull-request"
@@ -95,6 +99,7 @@ def _group(shell: Shell, commit: str, *, publish: bool) -> tuple[CheckResult, ..
     from gitbot.workflows import check as pulls  # noqa: PLC0415
 
     if publish and not pulls.on_top(shell, commit):
+        shell.onlooker.begins("")
         say(f"{commit[:12]} is no longer on top of {shell.base_branch}: nothing to do", err=True)
         return ()
     judge = pulls.publish_group if publish else pulls.check_group
@@ -111,5 +116,6 @@ def _at_head(shell: Shell, head: str) -> tuple[int, ...]:
         if pull.head == head and pull.base_branch == shell.base_branch
     )
     if not found:
+        shell.onlooker.begins("")
         say(f"no open pull request has {head[:12]} as its newest commit: nothing to do", err=True)
     return found

@@ -116,6 +116,15 @@ def running(where: dict[str, str], *, copy: str = "") -> Iterator[Shell]:
 
 
 @contextmanager
+def stages(first: str) -> Iterator[StderrProgress]:
+    """Show on stderr which stage a command is in. End it before anything is printed."""
+    progress = StderrProgress(sys.stderr)
+    with progress.shown():
+        progress.begins(first)
+        yield progress
+
+
+@contextmanager
 def looking(where: dict[str, str], *, human: bool) -> Iterator[tuple[Shell, str]]:
     """As `running`, to look only: without the forge, at what Git still has, and why.
 

@@ -17,6 +17,7 @@ from gitbot.cli.options import (
     output_option,
     read_selector,
 )
+from gitbot.cli.running import stages
 from gitbot.cli.showing import document_text
 from gitbot.errors import UsageError
 from gitbot.kubernetes.labels import label_key_problems, label_value_problems
@@ -61,16 +62,19 @@ def _asking(function: F) -> F:
     ) -> int:
         from gitbot.workflows.simulate import Simulation  # noqa: PLC0415 - keeps --help quick
 
-        grounds = grounds_of(
-            access,
-            now=now,
-            cluster=cluster or "",
-            intents=not no_intents,
-            must=not no_intents and in_repository(),
-            human=output in ("table", "wide"),
-        )
-        simulation = Simulation(grounds.snapshot, now=now, revision=grounds.revision)
-        forecast: Forecast = function(simulation=simulation, **kwargs)
+        with stages("reading the repository") as progress:
+            grounds = grounds_of(
+                access,
+                now=now,
+                cluster=cluster or "",
+                intents=not no_intents,
+                must=not no_intents and in_repository(),
+                human=output in ("table", "wide"),
+                onlooker=progress,
+            )
+            progress.begins("simulating")
+            simulation = Simulation(grounds.snapshot, now=now, revision=grounds.revision)
+            forecast: Forecast = function(simulation=simulation, **kwargs)
         click.echo(_shown(forecast, output), nl=False)
         return int(forecast.bad)
 

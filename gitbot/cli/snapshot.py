@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from gitbot.cli.options import ClusterAccess, cluster_options, load_snapshot, now_option
+from gitbot.cli.running import stages
 from gitbot.errors import SnapshotError
 from gitbot.model.cluster import ClusterSnapshot
 
@@ -22,7 +23,8 @@ def snapshot(access: ClusterAccess, output: str, name: str, now: int) -> None:
     """Write the state of a cluster, cut down to what placement needs, into one file."""
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - msgspec only where used
 
-    snapshot = load_snapshot(access.of(name=name), now=now)
+    with stages("reading the cluster"):
+        snapshot = load_snapshot(access.of(name=name), now=now)
     data = write_snapshot(snapshot)
     if output == "-":
         sys.stdout.buffer.write(data)

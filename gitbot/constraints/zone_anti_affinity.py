@@ -83,22 +83,28 @@ class ZoneAntiAffinity:
         return here if here in free else (free[0] if free else "")
 
     def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        """`zone scu already holds mssql2016 on kni-worker2`."""
+        """`zone scu already holds mssql2016 on kni-worker2, and zone sab would hold none`."""
         column = self.domains.column(self.topology_key)
         if vm not in self.members:
             return ""
         if node not in column:
             return f"node {node} has no label {self.topology_key}, so the rule cannot place it"
         value = column[node]
+        others = {
+            other: occupancy[other] for other in sorted(self.members & occupancy.keys() - {vm})
+        }
         places = {
-            other: [place for place in occupancy[other] if column.get(place) == value]
-            for other in sorted(self.members & occupancy.keys())
-            if other != vm
+            other: [place for place in nodes if column.get(place) == value]
+            for other, nodes in others.items()
         }
         there = {other: nodes for other, nodes in places.items() if nodes}
         if len(there) < self.max_per_domain:
             return ""
-        return f"{domain_words(self.topology_key, value)} already holds {people(there, there)}"
+        held = {column[place] for nodes in others.values() for place in nodes if place in column}
+        missing = self._without(held | {value})
+        left = f", and {missing} would hold none" if missing else ""
+        here = domain_words(self.topology_key, value)
+        return f"{here} already holds {people(there, there)}{left}"
 
     def shortage(self) -> str:
         """Why no placement can keep the rule; "" if one can."""
@@ -114,11 +120,15 @@ class ZoneAntiAffinity:
 
     def _empty(self, held: Collection[str]) -> str:
         """`; zone scu holds none`, which shows where a VM is missing; "" if many domains do."""
+        missing = self._without(held)
+        return f"; {missing} {'hold' if ' and ' in missing else 'holds'} none" if missing else ""
+
+    def _without(self, held: Collection[str]) -> str:
+        """`zone scu and zone bcn`: domains that hold none; "" if there is none, or many are."""
         empty = [value for value in self.domains.values(self.topology_key) if value not in held]
-        if not empty or len(empty) > _FEW:
+        if len(empty) > _FEW:
             return ""
-        listed = " and ".join(domain_words(self.topology_key, value) for value in empty)
-        return f"; {listed} {'holds' if len(empty) == 1 else 'hold'} none"
+        return " and ".join(domain_words(self.topology_key, value) for value in empty)
 
     def _crowded(
         self, value: str, vms: set[NamespacedName], occupancy: Occupancy, empty: str

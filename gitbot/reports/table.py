@@ -31,11 +31,13 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
     plan = diff.plan
     paint = Paint(colour=colour)
     state = paint(inert.terminal(diff.verdict), _COLOURS[diff.state])
-    taken, deadline = format_instant(plan.snapshot.taken_at), diff.deadline
+    taken = format_instant(plan.snapshot.taken_at)
     future = f" ({diff.snapshot_age})" if diff.from_the_future else ""
+    until = f", approve before {_until(diff.deadline)}" if plan.moves or not diff.leads_to else ""
     blocks = [
         f"{inert.terminal(plan.cluster)}: {state}: {diff.counts}\n",
-        f"plan {diff.digest}\nsnapshot {taken}{future}, approve before {_until(deadline)}\n",
+        f"plan {diff.digest}\nsnapshot {taken}{future}{until}\n",
+        _lines(diff),
         findings_text(diff.said, paint),
         _moves(plan.moves, wide=wide),
         "".join(f"{inert.terminal(line)}\n" for line in short_drains(plan)),
@@ -46,6 +48,17 @@ def terminal(diff: Diff, *, colour: bool = False, wide: bool = False) -> str:
         "".join(f"  {paint(inert.terminal(command), Style.STRONG)}\n" for command in diff.commands),
     ]
     return "\n".join(block for block in blocks if block)
+
+
+def _lines(diff: Diff) -> str:
+    """What a merge does, when and how; the deadline of moves stands above."""
+    said = [
+        f"{label}: {text.replace('`', '')}"
+        for label, text in diff.lines
+        if not (diff.plan.moves and label == "approve before")
+    ]
+    happens = [f"{diff.happens}."] if diff.happens else []
+    return "".join(f"{inert.terminal(line)}\n" for line in (*happens, *said))
 
 
 def _until(deadline: Deadline) -> str:

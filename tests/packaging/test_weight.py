@@ -78,6 +78,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a cordon comes back and comes once; what began ends without its approval": 205,
     "apply shows waves, reading shows progress; status on Git alone; more did you mean": 270,
     "apply says what it did to nodes; what acts later is named with its time": 80,
+    "terminals say when and how; every slow command says what it does; empty zones named": 110,
 }
 SIMULATION = 9_000
 MODULE = 350

@@ -60,6 +60,7 @@ from gitbot.workflows.stops import UNREADABLE, cluster_stop, forge_skew, observe
 ASK_FORGE = 60  # seconds after which the forge is asked again even if nothing was merged
 MAX_RUNTIME = 3600
 _MOVING = (CreateMigration, DeleteMigration)
+OnLook = Callable[[ClusterSnapshot], None]
 
 
 class _Next(Enum):
@@ -91,7 +92,7 @@ class _Pass:
     stop: str = ""
     lost: int = 0
     requests: set[str] = field(default_factory=set)  # that had moves to come in this pass
-    on_look: Callable[[ClusterSnapshot], None] | None = None
+    on_look: OnLook | None = None
 
 
 def apply(
@@ -100,7 +101,7 @@ def apply(
     max_runtime: int = MAX_RUNTIME,
     start: bool = True,
     wait_for_opening: int = 0,
-    on_look: Callable[[ClusterSnapshot], None] | None = None,
+    on_look: OnLook | None = None,
 ) -> ApplyResult:
     """One pass: until nothing more can start or end, or `max_runtime` seconds are over.
 
@@ -108,8 +109,7 @@ def apply(
     for an opening within `wait_for_opening` seconds, because the next pass may come late. `on_look`
     gets every snapshot that is taken.
     """
-    run = _begin(shell, ends_at=shell.clock.now() + max_runtime, start=start)
-    run.on_look = on_look
+    run = _begin(shell, on_look, ends_at=shell.clock.now() + max_runtime, start=start)
     said = 0
     while True:
         try:
@@ -185,7 +185,7 @@ def opens_soon(run: _Pass, within: int) -> int:
     return min(times) if times and not run.stop else 0
 
 
-def _begin(shell: Shell, *, ends_at: int, start: bool) -> _Pass:
+def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -> _Pass:
     journal = Journal(shell.ledger_store, shell.clock)
     anchor = read_anchor(shell)
     ledger = journal.read()
@@ -201,6 +201,7 @@ def _begin(shell: Shell, *, ends_at: int, start: bool) -> _Pass:
         approvals=Approvals(approved=(), refused=()),
         ends_at=ends_at,
         older=anchor.stop(ledger),
+        on_look=on_look,
     )
     _refresh_approvals(run, ledger)
     return run

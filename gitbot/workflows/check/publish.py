@@ -184,6 +184,7 @@ def check_texts(
         before=protected.intents,
         changed=after.changed_since(before),
         pull_request=pull_request,
+        onlooker=shell.onlooker,
     )
 
 

@@ -108,7 +108,9 @@ def test_a_zone_rule_speaks_of_zones_and_names() -> None:
     )
     assert breach.vms == (vm_name("db-1"), vm_name("db-2"))
     occupancy = places(db_1="a-1", db_2="b-1")
-    assert rule.explain(vm_name("db-2"), "a-2", occupancy) == "zone a already holds db-1 on a-1"
+    assert rule.explain(vm_name("db-2"), "a-2", occupancy) == (
+        "zone a already holds db-1 on a-1, and zone b and zone c would hold none"
+    )
     assert rule.explain(vm_name("db-1"), "a-2", occupancy) == ""
     assert rule.explain(vm_name("web-1"), "a-2", occupancy) == ""
     assert rule.explain(vm_name("db-2"), "bare", occupancy) == (

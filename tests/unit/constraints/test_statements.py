@@ -122,7 +122,10 @@ def test_a_fourth_replica_in_three_zones_is_impossible_and_the_count_says_so() -
         item for item in transit.options(vm_name("mssql-1"), Pin.NODE) if item.node == "scu-2"
     )
     assert option.reasons == (
-        "ZoneAntiAffinity/customapp/apart: zone scu already holds mssql-3 on scu-1",
+        (
+            "ZoneAntiAffinity/customapp/apart: zone scu already holds mssql-3 on scu-1, "
+            "and zone bcn would hold none"
+        ),
     )
     assert transit.allowed(vm_name("mssql-1"), Pin.NODE) == ("bcn-2",)
 

@@ -97,7 +97,12 @@ def test_migrations_of_others_hold_both_places() -> None:
     assert transit.node_of(DB1) == "a-1"
     assert memory(transit, "a-2") == 3
     text = option(transit, "db-2", "a-2").reasons
-    assert text == ("ZoneAntiAffinity/customapp/apart: zone a already holds db-1 on a-1+a-2",)
+    assert text == (
+        (
+            "ZoneAntiAffinity/customapp/apart: zone a already holds db-1 on a-1+a-2, "
+            "and zone b would hold none"
+        ),
+    )
 
 
 def test_a_finished_source_pod_holds_nothing() -> None:

@@ -133,6 +133,7 @@ def test_the_deadline_that_binds(conditions: Conditions, binds: int, why: str) -
     assert (made.deadline.time, made.deadline.why[: len(why)]) == (binds, why)
     assert f": {why}" in dict(made.lines)["approve before"]
     assert f"approve before {format_instant(binds)}" in terminal(made)
+    assert terminal(made).count("approve before") == 1
 
 
 def ahead(name: str, *, runs: bool, ours: bool = False, seconds: int = 100) -> Ahead:
@@ -231,6 +232,14 @@ def test_a_change_that_moves_nothing_yet_says_what_it_leads_to() -> None:
     assert f"{made.happens}." in text
     assert "- **window**: tonight" in text[: text.index("<details>")]
     assert "16 GiB, about 300 s; " in text
+    typed = terminal(made)
+    assert (
+        f"{made.happens}.\nwindow: tonight: Fri 2025-12-05 22:00-02:00 Europe/Madrid (2025" in typed
+    )
+    for label in ("cordon", "home", "approve before", "estimate", "queue now", "if a move fails"):
+        assert f"\n{label}: " in typed
+    assert "`" not in typed
+    assert typed.count("approve before") == 1, "the plan itself has nothing to approve"
     both = diff(nothing, previews=(window, replace(window, outlook=Outlook())))
     assert [label for label, _ in both.lines].count("then") == 2
     assert (

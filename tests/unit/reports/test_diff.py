@@ -359,7 +359,14 @@ def test_preview_is_named_as_outside_the_approval() -> None:
 
 
 def test_terminal_table() -> None:
-    assert terminal(diff(READY)).splitlines()[5:8] == [
+    lines = terminal(diff(READY)).splitlines()
+    assert lines[5] == "Moves customapp/mssql-c, customapp/mssql-d (32 GiB) to sab, scu."
+    assert [line.split(":")[0] for line in lines[6:9]] == [
+        "estimate",
+        "queue now",
+        "if a move fails",
+    ]
+    assert lines[10:13] == [
         (
             "WAVE   NAMESPACE   VM        FROM                TO                  CHECKS         "
             "   WHY"
