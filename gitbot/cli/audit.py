@@ -75,7 +75,6 @@ def audit(
     """
     from gitbot.workflows.audit import AuditQuery, run_audit  # noqa: PLC0415 - keeps --help quick
 
-    human = output in ("table", "wide")
     query = AuditQuery(
         namespace=scope.namespace,
         labels=scope.labels,
@@ -89,7 +88,7 @@ def audit(
             cluster=cluster or "",
             intents=not no_intents,
             must=not no_intents and in_repository(),
-            human=human,
+            human=output in ("table", "wide"),
             onlooker=progress,
         )
         progress.begins("judging what runs")
