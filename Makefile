@@ -5,12 +5,15 @@ SHELL := /bin/sh
 TIERS ?= fast
 REQUIRE ?=
 DATA ?=
+SEEDS ?= 2000000
+START ?= 0
+JOBS ?= 2
 VENV := .venv
 PY := $(VENV)/bin/python
 # pip reads no configuration of the person for what gitbot installs, but keeps the machine's index.
 PIP := $(PY) -m pip --disable-pip-version-check --quiet --no-input
 
-.PHONY: help demo test lint format bench long controlplane controlplane-up controlplane-down wheel clean
+.PHONY: help demo test lint format bench long torture controlplane controlplane-up controlplane-down wheel clean
 
 help: ## Say what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +63,9 @@ bench: $(VENV)/.bench ## Run the benchmarks and print their figures (DATA=DIR: p
 
 long: $(VENV)/.development ## Mutation tests and full-size searches (hours)
 	@$(PY) -m tests.tiers --tiers long
+
+torture: $(VENV)/.development ## Simulate bots, cluster, Git, forge and people under faults (SEEDS=2000000, START=0, JOBS=2)
+	@$(PY) -m tests.torture --seeds "$(SEEDS)" --start "$(START)" --jobs "$(JOBS)"
 
 controlplane: $(VENV)/.development ## Build etcd, kube-apiserver, kube-scheduler, kube-controller-manager (needs Go)
 	@$(PY) -m tests.controlplane.build

@@ -101,7 +101,14 @@ TIERS = (
         missing=npm.missing,
         prepare=((sys.executable, "-m", "tests.forge.npm"),),
     ),
-    Tier(name="long", commands=(pytest("-m", "long"), (sys.executable, "-m", "mutmut", "run"))),
+    Tier(
+        name="long",
+        commands=(
+            pytest("-m", "long"),
+            (sys.executable, "-m", "tests.torture", "--seeds", "2000000", "--jobs", "2"),
+            (sys.executable, "-m", "mutmut", "run"),
+        ),
+    ),
 )  # fmt: skip
 GROUPS = {
     "fast": ("lint", "fast"),

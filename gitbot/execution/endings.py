@@ -5,9 +5,10 @@ from __future__ import annotations
 from gitbot.execution.facts import ClusterFacts
 from gitbot.execution.observe import VANISHED, move_event
 from gitbot.execution.requests import MoveRecord, RequestRecord
+from gitbot.execution.state import fold_nodes
 from gitbot.execution.values import Approved, View
 from gitbot.kubernetes.objects import uid_of
-from gitbot.model.events import MoveChanged, MoveState
+from gitbot.model.events import MoveChanged, MoveState, NodeState
 from gitbot.model.instants import FOREVER, Interval, intersect, subtract
 from gitbot.model.plan import Move
 from gitbot.model.request_id import MigrationRequestId
@@ -53,7 +54,19 @@ def _why(
         return MoveState.WITHDRAWN, f"move {stopped.number} of its group failed: {what}"
     if next_start(view, approved, move, request) is None:
         return MoveState.EXPIRED, "it could not start within its allowed time"
-    return None, ""
+    return _node_is_over(view, approved, move)
+
+
+def _node_is_over(view: View, approved: Approved, move: Move) -> tuple[MoveState | None, str]:
+    """A node leaves service once in an occurrence: what is left of its drain never starts."""
+    maintenance = approved.terms.maintenance
+    if maintenance is None:
+        return None, ""
+    nodes = fold_nodes(view.ledger, cluster=view.cluster, occurrence=maintenance.occurrence)
+    node = nodes.get(move.source.node)
+    if node is None or node.state not in (NodeState.RETURNED, NodeState.CLOSED):
+        return None, ""
+    return MoveState.WITHDRAWN, f"{node.node} is {node.state} already"
 
 
 def _moves_before(approved: Approved, move: Move, request: RequestRecord) -> bool:

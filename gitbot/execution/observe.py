@@ -18,10 +18,13 @@ from gitbot.model.plan import Move
 
 UNEXPECTED = "unexpected-landing"
 VANISHED = "vanished"
+OTHERWISE = "stored-otherwise"
+STORED_OTHERWISE = "the server stored another spec than was sent"
 RECALLED = {
     "withdrawing": MoveState.WITHDRAWN,
     "expiring": MoveState.EXPIRED,
     "overdue": MoveState.FAILED,
+    OTHERWISE: MoveState.FAILED,
 }
 """Outcomes of moves whose VMIM gitbot itself deletes, and the state in which they end."""
 
@@ -122,7 +125,7 @@ def observe(subject: Subject) -> Observation:
         case "Failed":
             return Observation(events=(_failed(subject, migration),))
         case phase:
-            recall = _recall(subject, phase)
+            recall = _recall(subject, migration, phase)
             if recall is not None:
                 return _withdraw(subject, migration, recall)
             return Observation(events=_progress(subject, migration, phase))
@@ -288,7 +291,7 @@ def _withdraw(
     return Observation(events=() if known else (event,), deletions=(deletion,))
 
 
-def _recall(subject: Subject, phase: str) -> tuple[str, str] | None:
+def _recall(subject: Subject, migration: KubernetesObject, phase: str) -> tuple[str, str] | None:
     """Outcome and reason if an own unfinished VMIM must be deleted."""
     if subject.record.outcome in RECALLED:
         return subject.record.outcome, subject.record.reason
@@ -296,6 +299,8 @@ def _recall(subject: Subject, phase: str) -> tuple[str, str] | None:
         return "withdrawing", f"the request was cancelled: {subject.cancelled}"
     if phase not in ("", "Pending"):
         return None
+    if at(migration, "spec", "addedNodeSelector", default={}) != subject.move.added_node_selector:
+        return OTHERWISE, STORED_OTHERWISE
     if _restarted(subject):
         return "withdrawing", "the VM was restarted since the plan was made"
     if subject.approved.terms.void:

@@ -57,12 +57,13 @@ class Begun:
     ) -> Terms:
         """The terms of a request whose intent is gone (`now` is None) or void, as it began."""
         removed = "its intent was removed" if now is None else ""
-        entered = self._entered(request) if started else None
-        if entered is None:
-            terms = Terms(void=removed or (now.void if now else ""))
-        else:
+        entered = self._entered(request)
+        terms = entered[0] if entered is not None else Terms()
+        void = removed or (now.void if now else "")
+        if started and entered is not None:
             # as it began; but a window without schedule is open only while its file exists
-            terms = replace(entered[0], void=removed if _is_open_ended(request) else "")
+            void = removed if _is_open_ended(request) else ""
+        terms = replace(terms, void=void)
         return replace(terms, maintenance=self._maintenance(document, request, bool(removed)))
 
     def lapsed(
@@ -81,6 +82,8 @@ class Begun:
                 known = reasons.get(number, "")
                 void = known and f"its approval no longer counts: {known}"
                 paused = "" if void else f"the forge does not list pull request {number} as merged"
+                if void and not self._has_begun(name):
+                    void, paused = "", void  # it may count again; until then it can only end
                 found.append(Lapsed(request=name, approval=entered[1], void=void, paused=paused))
         return tuple(found)
 
@@ -94,7 +97,7 @@ class Begun:
         return None
 
     def _open_plans(self, record: RequestRecord, *, with_nodes: bool) -> tuple[str, ...]:
-        """The digests of a begun request's plans with moves, or nodes, that have not ended."""
+        """The digests of a request's plans with moves, or nodes, that have not ended."""
         known = record.id
         nodes = (
             fold_nodes(self.ledger, cluster=self.cluster, occurrence=known.occurrence)
@@ -102,13 +105,18 @@ class Begun:
             else {}
         )
         moves = [move for _, move in sorted(record.moves.items())]
-        if not nodes and not self.started(record.id):
-            return ()
         found = dict.fromkeys(move.digest for move in moves if not move.final)
         busy = any(node.state in BUSY or node.cordoned_by_gitbot for node in nodes.values())
         if busy and with_nodes:
             found |= dict.fromkeys(move.digest for move in moves[-1:])
         return tuple(found)
+
+    def _has_begun(self, request: RequestId) -> bool:
+        if not isinstance(request, DrainId):
+            return self.started(request)
+        occurrence = request.occurrence
+        known = window_as_merged(self.ledger, cluster=self.cluster, occurrence=occurrence)
+        return known is not None or self.started(request)
 
     def _maintenance(
         self, document: PlanDocument, request: RequestId, removed: bool

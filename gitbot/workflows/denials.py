@@ -57,6 +57,8 @@ def _denied(
     judged = tuple(moves)
     named = {move.intent for move in judged}
     policies = [policy for policy in revision.policies.policies if policy.over in over]
+    if not policies:
+        return ()
     verdict = judge(
         plan=plan,
         problem=problem,

@@ -45,12 +45,16 @@ class Journal:
     @property
     def seen(self) -> Ledger:
         """The ledger with the events that are not yet written."""
-        pending = tuple(self._pending)
         return Ledger(
-            events=(*self.ledger.events, *pending),
+            events=(*self.ledger.events, *self.unwritten),
             plans=self.ledger.plans,
             head=self.ledger.head,
         )
+
+    @property
+    def unwritten(self) -> tuple[KnownEvent, ...]:
+        """Outcomes that the next commit writes."""
+        return tuple(self._pending)
 
     def read(self) -> Ledger:
         """Read again. Unwritten outcomes stay pending only if nobody else wrote."""

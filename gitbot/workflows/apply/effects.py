@@ -10,6 +10,7 @@ from gitbot.errors import (
     NotSent,
     OutcomeUnknown,
 )
+from gitbot.execution.observe import OTHERWISE, STORED_OTHERWISE
 from gitbot.execution.sending import not_any_more
 from gitbot.execution.values import (
     REFUSED,
@@ -82,10 +83,7 @@ def _create(
         if not isinstance(error, ClusterRefused):
             raise
         return _after_trouble(shell, effect, wanted, error)
-    if at(stored, "spec", default={}) != at(wanted, "spec", default={}):
-        shell.cluster.delete_migration(name_of(stored), uid=uid_of(stored))
-        return (_failed(shell, effect, "the server stored another spec than was sent"),)
-    return (_created(shell, effect, stored),)
+    return (_stored(shell, effect, stored, wanted),)
 
 
 def _after_trouble(
@@ -96,10 +94,8 @@ def _after_trouble(
 ) -> tuple[MoveChanged, ...]:
     """Read first: the effect may exist already, from this run or from another one."""
     found = shell.cluster.get_migration(name_of(wanted))
-    if found is not None and _is_same(found, wanted):
-        return (_created(shell, effect, found),)
     if found is not None and _is_effect(found, wanted):
-        return (_failed(shell, effect, "its migration exists with another spec"),)
+        return (_stored(shell, effect, found, wanted),)
     if found is not None:
         return (_waits(shell, effect, f"a migration named {name_of(wanted)} is not gitbot's"),)
     if isinstance(error, OutcomeUnknown):
@@ -117,11 +113,6 @@ def _is_effect(found: KubernetesObject, wanted: KubernetesObject) -> bool:
     return all(have.get(key) == want.get(key) for key in IDENTITY)
 
 
-def _is_same(found: KubernetesObject, wanted: KubernetesObject) -> bool:
-    spec = at(found, "spec", default={})
-    return _is_effect(found, wanted) and spec == at(wanted, "spec", default={})
-
-
 def _waits(shell: Shell, effect: CreateMigration, reason: str) -> MoveChanged:
     now = _tell(shell, effect, MoveState.WAITING, f"waits: {reason}")
     return effect.event.but(
@@ -129,10 +120,22 @@ def _waits(shell: Shell, effect: CreateMigration, reason: str) -> MoveChanged:
     )
 
 
-def _created(shell: Shell, effect: CreateMigration, stored: KubernetesObject) -> MoveChanged:
-    now = _tell(shell, effect, MoveState.CREATED, "created")
+def _stored(
+    shell: Shell, effect: CreateMigration, stored: KubernetesObject, wanted: KubernetesObject
+) -> MoveChanged:
+    """It exists. With another spec the next step recalls it, after the ledger knows of it.
+
+    If it were deleted first, nothing would show that the effect was used up.
+    """
+    same = at(stored, "spec", default={}) == at(wanted, "spec", default={})
+    now = _tell(shell, effect, MoveState.CREATED, "created" if same else STORED_OTHERWISE)
     return effect.event.but(
-        state=MoveState.CREATED, time=now, migration_uid=uid_of(stored), claim=None
+        state=MoveState.CREATED,
+        time=now,
+        migration_uid=uid_of(stored),
+        outcome="" if same else OTHERWISE,
+        reason="" if same else STORED_OTHERWISE,
+        claim=None,
     )
 
 

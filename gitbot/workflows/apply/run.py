@@ -15,6 +15,7 @@ from enum import Enum, auto
 from gitbot.errors import ClusterError, ConflictError, ForgeError, GitbotError
 from gitbot.execution.fence import FENCE, TOO_LATE, stamped
 from gitbot.execution.next_steps import next_steps
+from gitbot.execution.observe import RECALLED
 from gitbot.execution.state import ledger_stop, not_understood
 from gitbot.execution.values import (
     CreateMigration,
@@ -250,6 +251,8 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
     tell_moves(shell, steps.events)
     show_how_far(shell, run.journal.seen, run.approvals.approved, run.requests)
     acted = _act(run, view, steps, began=began)
+    if any(getattr(event, "outcome", "") in RECALLED for event in run.journal.unwritten):
+        return _Next.LOOK_AT_ONCE  # to delete what the server stored otherwise
     moving = acted and any(isinstance(effect, _MOVING) for effect in steps.effects)
     if moving or steps.in_flight or any(item.retry for item in steps.waiting):
         return _Next.LOOK
@@ -320,7 +323,7 @@ def _may_still(run: _Pass) -> str:
 
 
 def _act(run: _Pass, view: View, steps: Steps, *, began: float) -> bool:
-    acted = False
+    acted, head = False, run.journal.ledger.head
     for effect in steps.effects:
         if run.shell.interrupted():  # the next pass does what the ledger has as intended
             return acted
@@ -333,6 +336,8 @@ def _act(run: _Pass, view: View, steps: Steps, *, began: float) -> bool:
                 run.stop = stop
                 run.shell.say(f"stopped: {stop}")
                 return acted
+            if not isinstance(effect, CreateMigration) and run.journal.ledger.head != head:
+                return True  # what nodes are due was decided on an older ledger: look again
         if isinstance(effect, CreateMigration) and (
             reason := left_out(run.shell, view, run.journal.seen, effect)
         ):

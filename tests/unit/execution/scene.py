@@ -165,7 +165,9 @@ class World:
         for effect in self.last.effects:
             if isinstance(effect, CreateMigration):
                 name = effect.event.migration.partition("/")[2]
-                self.migrations[name] = migration(name, effect.move.vm.name, phase, **status)
+                stored = migration(name, effect.move.vm.name, phase, **status)
+                stored["spec"]["addedNodeSelector"] = dict(effect.move.added_node_selector)
+                self.migrations[name] = stored
 
     def patch(self) -> None:
         """The patches of nodes of the last step happened."""

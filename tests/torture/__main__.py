@@ -1,0 +1,109 @@
+"""Many seeds, or one: `python -m tests.torture --seeds 2000`, `--seed 17 --trace`."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tests.torture.run import play
+from tests.torture.schedule import schedule_of
+from tests.torture.shrink import shrunk
+from tests.torture.table import Cell, missing, table
+
+BATCH = 250
+
+
+@dataclass(slots=True, kw_only=True)
+class Sum:
+    """Of a batch of runs; `seconds` of processor time."""
+
+    seeds: int = 0
+    created: int = 0
+    seconds: float = 0.0
+    broken: list[tuple[int, str]] = field(default_factory=list)
+    met: Counter[Cell] = field(default_factory=Counter)
+    transitions: Counter[Cell] = field(default_factory=Counter)
+
+    def add(self, other: Sum) -> None:
+        self.seeds += other.seeds
+        self.created += other.created
+        self.seconds += other.seconds
+        self.broken += other.broken
+        self.met += other.met
+        self.transitions += other.transitions
+
+
+def batch(bounds: tuple[int, int]) -> Sum:
+    began, found = time.process_time(), Sum()
+    for seed in range(*bounds):
+        outcome = play(schedule_of(seed))
+        found.seeds += 1
+        found.created += outcome.created
+        found.met.update(outcome.hits)
+        found.transitions.update(outcome.transitions)
+        if outcome.broken:
+            found.broken.append((seed, outcome.broken))
+    found.seconds = time.process_time() - began
+    return found
+
+
+def many(seeds: int, *, start: int = 0, jobs: int = 1) -> Iterator[Sum]:
+    """The sums of batches, as they are done."""
+    bounds = [(at, min(at + BATCH, start + seeds)) for at in range(start, start + seeds, BATCH)]
+    if jobs == 1:
+        yield from map(batch, bounds)
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        yield from pool.imap_unordered(batch, bounds)
+
+
+def one(seed: int, *, trace: bool) -> int:
+    schedule = schedule_of(seed)
+    outcome = play(schedule, trace=trace)
+    print(schedule)
+    print("\n".join(outcome.trace))
+    print(outcome.broken or "held")
+    return 1 if outcome.broken else 0
+
+
+def report(total: Sum, most: int) -> None:
+    for seed, broken in total.broken[:most]:
+        print(f"\nseed {seed}: {broken}\nshrunk to:\n{shrunk(schedule_of(seed))}")
+    print(table(total.met))
+    empty = missing(total.met)
+    print(
+        f"\n{total.seeds} runs, {total.created} migrations created, {len(total.broken)} broken, "
+        f"{len(empty)} empty cells, {total.seconds:.1f} s of processor time "
+        f"({total.seeds / total.seconds:.0f} runs a second and core)"
+    )
+    if empty:
+        print("empty: " + ", ".join(" / ".join(cell) for cell in empty))
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=2000, help="how many")
+    parser.add_argument("--start", type=int, default=0, help="the first seed")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--seed", type=int, help="this one alone")
+    parser.add_argument("--trace", action="store_true", help="print what happens, with --seed")
+    parser.add_argument("--until", type=float, default=0.0, help="seconds after which to stop")
+    given = parser.parse_args(arguments)
+    if given.seed is not None:
+        return one(given.seed, trace=given.trace)
+    began, total = time.monotonic(), Sum()
+    for part in many(given.seeds, start=given.start, jobs=given.jobs):
+        total.add(part)
+        if given.until and time.monotonic() - began > given.until:
+            break
+    report(total, most=5)
+    return 1 if total.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,227 @@
+"""What people and the cluster do in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gitbot.errors import GitbotError
+from gitbot.execution.requests import fold_requests
+from gitbot.kubernetes.objects import labels_of
+from gitbot.workflows.apply import apply, cancel, hold, resume, returned
+from gitbot.workflows.shell import Shell
+from tests.torture.scenes import FILE, ONE, TWO, Said, merge, said_by
+from tests.torture.schedule import Deed
+from tests.torture.witness import CORDON
+
+if TYPE_CHECKING:
+    from tests.torture.run import Run
+
+
+def state_of(run: Run) -> str:
+    """How far the moves are: what deeds are counted by."""
+    states = {
+        str(move.state)
+        for request in fold_requests(run.branch.ledger, "prod").values()
+        for move in request.moves.values()
+    }
+    for state in ("intended", "running", "created"):
+        if state in states:
+            return state
+    return "before" if not states & {"succeeded", "failed", "obsolete"} else "after"
+
+
+def do(run: Run, deed: Deed) -> None:
+    run.wire.say(f"DEED {deed.what} {deed.who}")
+    run.wire.hits.add((f"deed {deed.what}", state_of(run)))
+    DOINGS[deed.what](run, "two" if deed.who else "one")
+
+
+def _command(run: Run, name: str, work: Callable[[Shell], object]) -> None:
+    """A person's command, as a process of its own."""
+
+    def whole() -> None:
+        shell = run.shell(f"{name}-{len(run.commands)}", clock=0)
+        run.commands.append(name)
+        try:
+            work(shell)
+        except GitbotError as error:
+            run.wire.say(f"{name}: {error}")
+
+    run.loop.start(name, whole, at=run.loop.now)
+
+
+def _request(run: Run, who: str) -> str:
+    known = sorted(said(run).ends)
+    return {"one": known[0], "two": known[-1]}[who] if known else (TWO if who == "two" else ONE)
+
+
+def said(run: Run) -> Said:
+    return said_by(run.repository.read_blob("main", FILE) or b"")
+
+
+def commit(run: Run, change: Callable[[Said], Said]) -> None:
+    run.repository.write_commit(
+        branch="main",
+        expected=run.repository.resolve("main"),
+        files={FILE: change(said(run)).data()},
+        message="a person's",
+        time=run.world.seconds,
+    )
+
+
+def _cancel(run: Run, who: str) -> None:
+    request = _request(run, who)
+    _command(run, "cancel", lambda shell: cancel(shell, request=request, reason="no", by="ann"))
+
+
+def _cordon(run: Run, who: str) -> None:
+    node = "a" if who == "one" else "c"
+    if node in run.world.nodes:
+        marked = CORDON in labels_of(run.world.nodes[node])
+        stands = run.world.nodes[node]["spec"].get("unschedulable")
+        if not (marked and stands):
+            run.witness.by_person[node] = run.loop.now
+        run.world.patch_node(node, {}, unschedulable=True)
+
+
+def _uncordon(run: Run, who: str) -> None:
+    node = "a" if who == "one" else "c"
+    if node in run.world.nodes:
+        found = run.world.nodes[node]
+        if CORDON in labels_of(found) and found["spec"].get("unschedulable"):
+            run.world.uncordoned[node] = run.loop.now
+        run.witness.by_person.pop(node, None)
+        run.world.patch_node(node, {}, unschedulable=False)
+
+
+def recorded(run: Run, uid: str, *, final: bool) -> bool:
+    """Whether the ledger knows a migration; or even how it ended."""
+    return any(
+        move.migration_uid == uid and (move.final or not final)
+        for request in fold_requests(run.branch.ledger, "prod").values()
+        for move in request.moves.values()
+    )
+
+
+def _delete(run: Run, who: str) -> None:
+    del who
+    for item in run.world.unfinished():
+        if recorded(run, item["metadata"]["uid"], final=False):
+            run.world.delete(item["metadata"]["name"], item["metadata"]["uid"])
+            return
+
+
+def _collect(run: Run, who: str) -> None:
+    """KubeVirt keeps few finished migrations; those that are recorded may go at any time."""
+    del who
+    for name, item in list(run.world.migrations.items()):
+        ended = item["status"]["phase"] in ("Succeeded", "Failed")
+        if ended and recorded(run, item["metadata"]["uid"], final=True):
+            run.world.remove(name)
+
+
+def _remove_intent(run: Run, who: str) -> None:
+    gone = _request(run, who)
+    commit(run, lambda now: replace(now, ends={k: v for k, v in now.ends.items() if k != gone}))
+
+
+def _restore_intent(run: Run, who: str) -> None:
+    del who
+    ends = dict.fromkeys(run.names, run.schedule.window)
+    commit(run, lambda now: replace(now, ends=ends, edited=()))
+
+
+def _edit(run: Run, who: str) -> None:
+    name = _request(run, who)
+    commit(run, lambda now: replace(now, edited=tuple(sorted({*now.edited, name}))))
+
+
+def _close_window(run: Run, who: str) -> None:
+    del who
+    end = run.loop.now // 1000 + 5
+    commit(run, lambda now: replace(now, ends=dict.fromkeys(now.ends, end)))
+
+
+def _remove_node(run: Run, who: str) -> None:
+    node = "a" if who == "one" else "d"
+    if node in run.world.nodes:
+        run.world.changed()
+        del run.world.nodes[node]
+
+
+def _rewrite(run: Run, who: str) -> None:
+    del who
+    head = run.repository.commit("main")
+    if head.parents:
+        run.rewritten = run.rewritten or head.id
+        run.repository.branches["main"] = head.parents[0]
+
+
+def _terminate(run: Run, who: str) -> None:
+    for bot in run.bots[:1] if who == "one" else run.bots[-1:]:
+        bot.told = True
+
+
+def _step_back(run: Run, who: str) -> None:
+    for bot in run.bots[:1] if who == "one" else run.bots[-1:]:
+        bot.clock = max(-28, bot.clock - 20)
+
+
+def _merge(run: Run, who: str) -> None:
+    del who
+    if run.open_pulls and run.forge.reviews_required < 2 and not run.forge.readers:
+        merge(run.forge, run.open_pulls.pop(0))
+
+
+def _flag(run: Run, who: str) -> None:
+    del who
+    run.world.flag = "by hand"
+
+
+def _dismiss(run: Run, who: str) -> None:
+    del who
+    run.forge.readers.add("bob")
+
+
+DOINGS: dict[str, Callable[[Run, str], None]] = {
+    "cancel": _cancel,
+    "hold": lambda run, _: _command(
+        run, "hold", lambda shell: hold(shell, reason="stop", by="ann", cancel_running=False)
+    ),
+    "hold by hand": _flag,
+    "resume": lambda run, _: _command(
+        run, "resume", lambda shell: resume(shell, reason="go", by="ann")
+    ),
+    "returned": lambda run, _: _command(
+        run, "returned", lambda shell: returned(shell, node="a", by="ann")
+    ),
+    "cordon": _cordon,
+    "uncordon": _uncordon,
+    "restart": lambda run, who: run.world.restart(who),
+    "stop": lambda run, who: run.world.stop(who),
+    "delete migration": _delete,
+    "move by hand": lambda run, who: run.world.by_hand(who),
+    "evacuate": lambda run, who: run.world.by_hand(who, evacuation=True),
+    "edit intent": _edit,
+    "remove intent": _remove_intent,
+    "restore intent": _restore_intent,
+    "freeze": lambda run, _: commit(run, lambda now: replace(now, frozen=True)),
+    "thaw": lambda run, _: commit(run, lambda now: replace(now, frozen=False)),
+    "require reviews": lambda run, _: run.forge.require_reviews(2),
+    "dismiss review": _dismiss,
+    "reboot": lambda run, _: run.world.reboot("a"),
+    "remove node": _remove_node,
+    "fail": lambda run, who: run.world.fails.add(who),
+    "stick": lambda run, who: run.world.stuck.add(who),
+    "land elsewhere": lambda run, who: run.world.lands.update({who: "c" if who == "two" else "d"}),
+    "collect": _collect,
+    "terminate": _terminate,
+    "step back": _step_back,
+    "another pass": lambda run, _: _command(run, "pass", apply),
+    "merge": _merge,
+    "rewrite base": _rewrite,
+    "close window": _close_window,
+    "observe": lambda run, _: commit(run, lambda now: replace(now, observe=True)),
+}

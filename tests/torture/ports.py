@@ -1,0 +1,294 @@
+"""The ports of one process: the shared cluster, ledger, repository and forge over its own line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from gitbot.errors import (
+    ClusterForbidden,
+    ConflictError,
+    ForgeError,
+    UnreachableError,
+)
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.objects import KubernetesObject, name_of
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.events import KnownEvent
+from gitbot.model.ledger import Ledger
+from gitbot.ports.cluster import Gate, open_gate
+from gitbot.ports.forge import CheckRun, Issue, PullRequest, PullState
+from tests.doubles.forge import MemoryForge
+from tests.doubles.repository import MemoryRepository
+from tests.torture.loop import Killed
+from tests.torture.wire import Line
+from tests.torture.witness import Witness
+from tests.torture.world import Look, World
+
+OLD = 4  # changes by which an old list is behind
+
+
+@dataclass(eq=False)
+class ClusterPort:
+    line: Line
+    world: World
+    witness: Witness
+    anchored: bool
+    name: str = "prod"
+
+    def _look(self, how: str) -> Look:
+        look = self.world.look()
+        if how == "old" and self.world.history:
+            return self.world.history[-min(OLD, len(self.world.history))]
+        if how == "empty":
+            return replace(look, nodes=(), instances=(), migrations=())
+        if how == "part":
+            return replace(look, nodes=look.nodes[:1], instances=(), migrations=())
+        return look
+
+    def snapshot(self) -> ClusterSnapshot:
+        look = self.line.read("snapshot", self._look)
+        self.witness.looked(self.line.who)
+        return ClusterSnapshot(
+            cluster="prod",
+            taken_at=self.world.seconds,
+            objects={
+                "Node": look.nodes,
+                "VirtualMachineInstance": look.instances,
+                "VirtualMachineInstanceMigration": look.migrations,
+            },
+            digest="",
+            resource_version=str(look.version),
+        )
+
+    def server_time(self) -> int:
+        return self.line.read("server time", lambda _: self.world.seconds)
+
+    def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
+        return self.line.read("migration", lambda _: self.world.migrations.get(name.name))
+
+    def list_migrations(self) -> tuple[KubernetesObject, ...]:
+        return self.line.read("migrations", lambda how: self._look(how).migrations)
+
+    def get_instance(self, name: NamespacedName) -> KubernetesObject | None:
+        found = self.line.read("instance", lambda _: self.world.instances.get(name.name))
+        self.witness.read_instance(self.line.who, name.name)
+        return found
+
+    def list_events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
+        del name
+        return ()
+
+    def create_migration(
+        self, migration: KubernetesObject, *, dry_run: bool = False, gate: Gate = open_gate
+    ) -> KubernetesObject:
+        del dry_run
+        who, name = self.line.who, name_of(migration).name
+
+        def arrives(how: str) -> KubernetesObject:
+            stored = self.world.create(migration, who, otherwise=how == "stored otherwise")
+            self.witness.created(who, migration)
+            return stored
+
+        return self.line.write(
+            "create", arrives, gate=gate, sent=lambda: self.witness.sends(who, "create", name)
+        )
+
+    def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
+        self.witness.deletes(self.line.who, name.name, uid)
+        deleted = self.line.write("delete", lambda _: self.world.delete(name.name, uid))
+        self.line.wire.moment("deleted")
+        return deleted
+
+    def patch_node_labels(self, node: str, labels: Mapping[str, str | None]) -> None:
+        self.line.write(
+            "label",
+            lambda _: self.world.patch_node(node, labels),
+            sent=lambda: self.witness.sends(self.line.who, "label", node),
+        )
+
+    def set_unschedulable(
+        self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
+    ) -> None:
+        who = self.line.who
+
+        def arrives(_: str) -> None:
+            self.witness.cordons(who, node, unschedulable)
+            self.world.patch_node(node, labels, unschedulable=unschedulable)
+
+        call = "cordon" if unschedulable else "uncordon"
+        self.line.write(call, arrives, sent=lambda: self.witness.sends(who, call, node))
+        self.line.wire.moment(f"{call}ed")
+
+    def hold_flag(self) -> str | None:
+        found = self.line.read("flag", lambda _: self.world.flag)
+        self.witness.read_flag(self.line.who, found)
+        return found
+
+    def set_hold_flag(self, reason: str | None) -> None:
+        self.world.flag = reason
+
+    def ledger_anchor(self) -> str | None:
+        if not self.anchored:
+            raise ClusterForbidden("configmaps is forbidden")
+        return self.line.read("read anchor", lambda _: self.world.anchor)
+
+    def set_ledger_anchor(self, head: str) -> None:
+        if not self.anchored:
+            raise ClusterForbidden("configmaps is forbidden")
+        self.line.write("anchor", lambda _: setattr(self.world, "anchor", head))
+
+
+@dataclass(eq=False)
+class Branch:
+    """The ledger's branch, as the remote has it."""
+
+    ledger: Ledger
+
+
+@dataclass(eq=False)
+class LedgerPort:
+    line: Line
+    branch: Branch
+    witness: Witness
+
+    def read(self) -> Ledger:
+        def answer(_: str) -> Ledger:
+            return self.branch.ledger
+
+        ledger = self.line.read("ledger", answer, UnreachableError)
+        self.witness.read_ledger(self.line.who, ledger)
+        return ledger
+
+    def append(
+        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]
+    ) -> Ledger:
+        line = self.line
+        fault = line.enter("push")
+        if fault.how == "error":
+            raise UnreachableError("the push did not leave")
+        line._wait(line._takes())
+        if fault.how == "lost race" or ledger.head != self.branch.ledger.head:
+            raise ConflictError("somebody else moved the branch first")
+        written = self._written(ledger, events, plans)
+        self.branch.ledger = written
+        line.wire.say(f"{line.who} writes {', '.join(map(_words, events))}")
+        self.witness.written(line.who, ledger, written)
+        line.wire.moment("pushed")
+        if fault.how == "answer lost":
+            raise UnreachableError("the answer of the push was lost")
+        if fault.how == "crash done":
+            raise Killed
+        if fault.how in ("slow", "pause after"):
+            line._wait(1000 * fault.seconds)
+        return written
+
+    def _written(
+        self, ledger: Ledger, events: tuple[KnownEvent, ...], plans: Mapping[str, bytes]
+    ) -> Ledger:
+        seq = len(ledger.events)
+        added = tuple(
+            msgspec.structs.replace(event, seq=seq + count, previous=str(seq + count - 1))
+            for count, event in enumerate(events, start=1)
+        )
+        return Ledger(
+            events=(*ledger.events, *added),
+            plans={**ledger.plans, **plans},
+            head=f"{seq + len(added):040x}",
+        )
+
+
+def _words(event: KnownEvent) -> str:
+    what = getattr(event, "vm", "") or getattr(getattr(event, "facts", None), "node", "")
+    move = f" {event.move}" if hasattr(event, "move") else ""
+    why = getattr(event, "reason", "")
+    reason = f" ({why})" if why else ""
+    claim = getattr(event, "claim", None)
+    claimed = f" [{claim.executor} {claim.epoch}]" if claim else ""
+    return f"{what}{move} {event.state if hasattr(event, 'state') else ''}{reason}{claimed}"
+
+
+@dataclass(eq=False)
+class RepositoryPort:
+    """Only what apply asks of Git."""
+
+    line: Line
+    repository: MemoryRepository
+    heads: dict[str, str]  # the base that each process read last
+
+    def resolve(self, rev: str) -> str | None:
+        if rev != "main":
+            return self.repository.resolve(rev)
+        head = self.line.read("base", lambda _: self.repository.resolve(rev), UnreachableError)
+        self.heads[self.line.who] = head or ""
+        return head
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.repository, name)
+
+
+@dataclass(eq=False)
+class ForgePort:
+    line: Line
+    forge: MemoryForge
+    bot: str = "gitbot"
+    clock_skew: int = 0
+
+    @property
+    def reviews_required(self) -> int:
+        return self.forge.reviews_required
+
+    def list_pulls(
+        self, *, state: PullState | None = None, branch: str = "", first: int = 1
+    ) -> tuple[PullRequest, ...]:
+        if state is PullState.OPEN:
+            return ()
+        return self.line.read(
+            "pulls",
+            lambda _: self.forge.list_pulls(state=state, branch=branch, first=first),
+            ForgeError,
+        )
+
+    def get_pull(self, number: int) -> PullRequest:
+        return self.line.read("pull", lambda _: self.forge.get_pull(number), ForgeError)
+
+    def set_check(self, commit: str, check: CheckRun) -> bool:
+        del commit, check
+        return self.line.read("report", lambda _: False, ForgeError)
+
+    def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
+        return self.forge.upsert_issue(marker=marker, title=title, body=body)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.forge, name)
+
+
+@dataclass(eq=False)
+class ClockPort:
+    """A clock that is off by some seconds, and may be set back."""
+
+    line: Line
+    world: World
+    offset: int = 0
+
+    def now(self) -> int:
+        return self.world.seconds + self.offset
+
+    def sleep(self, seconds: int, /) -> None:
+        self.line._wait(1000 * max(0, seconds))
+
+
+@dataclass(frozen=True)
+class ServerClock:
+    """The clock of the API server and of the forge."""
+
+    world: World
+
+    def now(self) -> int:
+        return self.world.seconds
+
+    def sleep(self, seconds: int, /) -> None:
+        raise NotImplementedError

@@ -1,0 +1,286 @@
+"""One run of one schedule: the disturbed time, calm, and the time when all must have ended."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from gitbot.errors import GitbotError
+from gitbot.execution.requests import fold_requests
+from gitbot.execution.state import fold_nodes
+from gitbot.kubernetes.objects import labels_of
+from gitbot.model.events import MoveState
+from gitbot.workflows.apply import apply, resume
+from gitbot.workflows.apply import run as reporting
+from gitbot.workflows.shell import Shell
+from tests.doubles.forge import MemoryForge
+from tests.doubles.repository import MemoryRepository
+from tests.torture import people
+from tests.torture.loop import Killed, Loop, Over
+from tests.torture.ports import (
+    Branch,
+    ClockPort,
+    ClusterPort,
+    ForgePort,
+    LedgerPort,
+    RepositoryPort,
+    ServerClock,
+)
+from tests.torture.scenes import (
+    FREEZES,
+    LATER,
+    OCCURRENCE,
+    TortureBase,
+    merge,
+    opened,
+    said_by,
+)
+from tests.torture.schedule import Schedule
+from tests.torture.wire import Line, Wire
+from tests.torture.witness import CORDON, Violation, Witness
+from tests.torture.world import World
+
+DISTURBED = 420  # seconds in which bots, people and faults do what they do
+PASSES = 14  # in which everything that was announced has come to its end once it is calm
+AFTERWARDS = 100_000  # seconds: every window is over
+
+
+@dataclass(eq=False)
+class BotState:
+    name: str
+    clock: int
+    told: bool = False
+    lives: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What was broken ("" for nothing), and what the run met."""
+
+    broken: str
+    hits: frozenset[tuple[str, str]]
+    transitions: frozenset[tuple[str, str]]
+    created: int
+    trace: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class Run:
+    schedule: Schedule
+    loop: Loop = field(default_factory=Loop)
+    commands: list[str] = field(default_factory=list)
+    rewritten: str = ""
+    world: World = field(init=False)
+    repository: MemoryRepository = field(init=False)
+    forge: MemoryForge = field(init=False)
+    branch: Branch = field(init=False)
+    witness: Witness = field(init=False)
+    wire: Wire = field(init=False)
+    bots: list[BotState] = field(init=False)
+    open_pulls: list[int] = field(init=False)
+    names: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        schedule = self.schedule
+        self.world = World(loop=self.loop, takes=schedule.takes)
+        for node in ("a", "c", "d"):
+            self.world.add_node(node)
+        for vm in ("one", "two"):
+            self.world.add_instance(vm, "a")
+        self.repository = MemoryRepository()
+        self.forge = MemoryForge(self.repository, ServerClock(self.world), reviews_required=1)
+        ledger, self.open_pulls = opened(schedule, self.repository, self.forge)
+        self.names = sorted(people.said(self).ends)
+        self.branch = Branch(ledger=ledger)
+        keep = 1 if schedule.scene in LATER else 0
+        while len(self.open_pulls) > keep:
+            merge(self.forge, self.open_pulls.pop(0))
+        self.heads: dict[str, str] = {}
+        self.base = TortureBase.begin(schedule)
+        self.wire = Wire(loop=self.loop, schedule=schedule)
+        self.wire.do = lambda deed: people.do(self, deed)
+        self.bots = [
+            BotState(name=f"bot{index}", clock=bot.clock) for index, bot in enumerate(schedule.bots)
+        ]
+        self.clocks: dict[str, ClockPort] = {}
+        self.witness = Witness(
+            world=self.world,
+            slots=schedule.slots,
+            ledger=lambda: self.branch.ledger,
+            clock_of=lambda who: self.clocks[who].now(),
+            frozen=self._frozen,
+        )
+
+    def _frozen(self, who: str, now: int) -> bool:
+        head = self.heads.get(who, "")
+        data = self.repository.read_blob(head, "base.json") if head else None
+        return bool(data) and said_by(data or b"").frozen and FREEZES[0].times[0].contains(now)
+
+    def shell(self, who: str, *, clock: int, bot: BotState | None = None) -> Shell:
+        line = Line(wire=self.wire, who=who, chance=random.Random(f"{self.schedule.seed} {who}"))
+        port = self.clocks[who] = ClockPort(line=line, world=self.world, offset=clock)
+        repository = RepositoryPort(line=line, repository=self.repository, heads=self.heads)
+
+        def read_base(commit: str) -> TortureBase:
+            return line.read("revision", lambda _: self.base.read(self.repository, commit))
+
+        say = (lambda progress: self.wire.say(f"{who}: {progress.text}")) if self.traced else None
+        return Shell(
+            cluster_name="prod",
+            base_branch="main",
+            repository=repository,
+            forge=ForgePort(line=line, forge=self.forge),
+            ledger_store=LedgerPort(line=line, branch=self.branch, witness=self.witness),
+            cluster=ClusterPort(
+                line=line, world=self.world, witness=self.witness, anchored=self.schedule.anchored
+            ),
+            clock=port,
+            read_base=read_base,
+            progress=say,
+            interrupted=(lambda: bot.told) if bot is not None else (lambda: False),
+            executor=who,
+            seconds=lambda: self.loop.now / 1000,
+        )
+
+    @property
+    def traced(self) -> bool:
+        return self.wire.trace is not None
+
+    # The disturbed time
+
+    def disturbed(self) -> None:
+        for bot, plan in zip(self.bots, self.schedule.bots, strict=True):
+
+            def live(
+                bot: BotState = bot, runtime: int = plan.runtime, rest: int = plan.rest
+            ) -> None:
+                while self.loop.now < DISTURBED * 1000:
+                    self._one_life(bot, runtime, rest)
+
+            self.loop.start(bot.name, live, at=plan.begins * 1000)
+        for deed in self.schedule.deeds:
+            if not deed.moment:
+                self.loop.at(deed.at * 1000, partial(self.wire.do, deed))
+        self.loop.run(DISTURBED * 1000)
+
+    def _one_life(self, bot: BotState, runtime: int, rest: int) -> None:
+        """A process from its start to its death, pass after pass."""
+        bot.lives += 1
+        bot.told = False
+        shell = self.shell(f"{bot.name}.{bot.lives}", clock=bot.clock, bot=bot)
+        idle = 0
+        while self.loop.now < DISTURBED * 1000:
+            try:
+                idle = idle + 1 if apply(shell, max_runtime=runtime).did_nothing else 0
+            except GitbotError as error:
+                self.wire.say(f"{bot.name} ends its pass: {error}")
+            except Killed:
+                self.wire.say(f"{bot.name} is killed")
+                self.loop.wait(self.loop.now + 1000 * rest)
+                return
+            self.loop.wait(max(self.loop.now + 1000 * rest, self._next_news() if idle > 1 else 0))
+            if bot.told:
+                return
+
+    def _next_news(self) -> int:
+        """When something may happen that no call of a process brings about."""
+        times = [1000 * deed.at for deed in self.schedule.deeds if not deed.moment]
+        return min([time for time in times if time > self.loop.now], default=DISTURBED * 1000)
+
+    # Calm
+
+    def calm(self) -> None:
+        """No faults any more; people put right what only people can."""
+        self.loop.end()
+        self.wire.calm = True
+        self.wire.say("CALM")
+        self.world.flag, self.world.stuck = None, set()
+        self.world.fails, self.world.lands = set(), {}
+        if self.rewritten:
+            self.repository.branches["main"] = self.rewritten
+        self.forge.readers.clear()
+        people.commit(self, lambda now: replace(now, observe=False, frozen=False))
+
+        def work() -> None:
+            resume(self.shell("ann-resumes", clock=0), reason="go on", by="ann")
+            self._passes("after", self._rests)
+            self.loop.wait(self.loop.now + AFTERWARDS * 1000)
+            self._passes("end", self._ended)
+
+        self.loop.start("calm", work, at=self.loop.now)
+        self.loop.run(10**12)
+
+    def _passes(self, name: str, over: Callable[[], str]) -> None:
+        why = ""
+        for number in range(PASSES):
+            shell = self.shell(f"{name}{number}", clock=0)
+            result = apply(shell, max_runtime=600)
+            why = over()
+            if not why and not result.unfinished:
+                return
+            self.loop.wait(self.loop.now + 60_000)
+        self.witness.fail("I19", f"after {PASSES} calm passes {why or 'a pass goes on for ever'}")
+
+    def _rests(self) -> str:
+        """Why it is not at rest, "" if nothing is under way."""
+        for request in fold_requests(self.branch.ledger, "prod").values():
+            for move in request.moves.values():
+                if move.in_flight:
+                    return f"move {move.number} of {request.id} is {move.state}"
+        own = [item for item in self.world.unfinished() if labels_of(item)]
+        return f"{own[0]['metadata']['name']} is unfinished" if own else ""
+
+    def _ended(self) -> str:
+        """Why something has not ended although every window is over."""
+        records = fold_requests(self.branch.ledger, "prod")
+        for request in records.values():
+            for move in request.moves.values():
+                if not move.final and not _tries_again(move.state):
+                    return f"move {move.number} of {request.id} is {move.state}"
+        drain = records.get(OCCURRENCE.drain)
+        nodes = fold_nodes(self.branch.ledger, cluster="prod", occurrence=OCCURRENCE)
+        for name, node in self.world.nodes.items():
+            stands = CORDON in labels_of(node) and node["spec"].get("unschedulable")
+            over = drain is None or drain.cancelled or name not in nodes
+            if stands and over:
+                return f"{name} is cordoned for a drain that is no more"
+        return ""
+
+
+def _tries_again(state: MoveState) -> bool:
+    return state is MoveState.FAILED
+
+
+REPORT = reporting.report
+
+
+def no_report(run: object) -> None:
+    """Reports cost more than the rest of a pass; every tenth run has them."""
+    del run
+
+
+def play(schedule: Schedule, *, trace: bool = False) -> Outcome:
+    """Run a schedule to its end."""
+    run = Run(schedule=schedule)
+    run.wire.trace = [] if trace else None
+    reporting.report = REPORT if schedule.reports else no_report
+    run.disturbed()
+    if run.loop.trouble is None:
+        run.calm()
+    trouble = run.loop.trouble
+    run.loop.end()
+    broken = run.witness.found
+    if not broken and trouble is not None and not isinstance(trouble, Over):
+        broken = f"BUG: {type(trouble).__name__}: {trouble}"
+    if trace and trouble is not None and not isinstance(trouble, Violation):
+        run.wire.say("".join(traceback.format_exception(trouble)))
+    return Outcome(
+        broken=broken,
+        hits=frozenset(run.wire.hits),
+        transitions=frozenset(run.witness.transitions),
+        created=len(run.world.log),
+        trace=tuple(run.wire.trace or ()),
+    )

@@ -1,0 +1,219 @@
+"""What was approved before a run begins, and the base branch as people have it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from gitbot.execution.values import Maintenance, Terms, View
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.events import PlanShown, Shown
+from gitbot.model.findings import Finding
+from gitbot.model.instants import Interval, format_instant
+from gitbot.model.ledger import Ledger, pull_file
+from gitbot.model.names import IntentRef
+from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.problem import Freeze, Limits, PlacementProblem
+from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.ports.forge import MergeMethod
+from gitbot.published import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
+from gitbot.settings import ClusterSettings, Settings
+from tests.doubles.forge import MemoryForge
+from tests.doubles.repository import MemoryRepository
+from tests.torture.schedule import Schedule
+from tests.unit.workflows.doubles import NOW, TinyBase, a_move, a_plan
+
+OCCURRENCE = OccurrenceId(window="rack", id="20270115T080000Z")
+DRAIN = "drain/rack/20270115T080000Z"
+ONE, TWO = "request/db/one", "request/db/two"
+FILE = "base.json"
+ENFORCE = Settings(clusters=(ClusterSettings(name="prod"),), mode="Enforce")
+OBSERVE = Settings(clusters=(ClusterSettings(name="prod"),), mode="Observe")
+
+
+def _move(vm: str, to: str, *, number: int = 1, request: str = ONE, **more: Any) -> Move:
+    return a_move(
+        vm,
+        "a",
+        to,
+        number=number,
+        request=RequestId.read(request),
+        group=more.pop("group", request),
+        estimated_seconds=20,
+        **more,
+    )
+
+
+PLANS: Mapping[str, tuple[PlacementPlan, ...]] = {
+    "one": (a_plan(_move("one", "c")),),
+    "waves": (a_plan(_move("one", "c"), _move("two", "d", number=2, wave=1)),),
+    "two": (a_plan(_move("one", "c")), a_plan(_move("two", "d", request=TWO))),
+    "again": (a_plan(_move("one", "c")), a_plan(_move("one", "d"))),
+    "drain": (
+        a_plan(_move("one", "c", request=DRAIN), _move("two", "d", number=2, request=DRAIN)),
+    ),
+    "drain and one": (
+        a_plan(_move("one", "c", request=DRAIN)),
+        a_plan(_move("two", "d", request=TWO)),
+    ),
+}
+LATER = frozenset({"two", "again"})  # their second pull request is open when the run begins
+
+
+@lru_cache(maxsize=64)
+def _document(scene: str, index: int) -> tuple[str, bytes]:
+    plan = PLANS[scene][index]
+    document = plan_document(plan, manifests=(), expires_at=NOW + 86_400, inputs=PlanInputs())
+    return plan_digest(plan, ()), plan_bytes(document)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """The base at one commit. `ends` of each intent in seconds after the beginning."""
+
+    ends: Mapping[str, int] = field(default_factory=dict)
+    edited: tuple[str, ...] = ()
+    frozen: bool = False
+    observe: bool = False
+
+    def data(self) -> bytes:
+        return json.dumps(
+            {"ends": self.ends, "edited": self.edited, "frozen": self.frozen, "o": self.observe}
+        ).encode()
+
+
+@lru_cache(maxsize=512)
+def said_by(data: bytes) -> Said:
+    found = json.loads(data)
+    return Said(
+        ends=found["ends"],
+        edited=tuple(found["edited"]),
+        frozen=found["frozen"],
+        observe=found["o"],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TortureBase(TinyBase):
+    """Terms, freezes and mode as the base says; two VMs that must not share a zone."""
+
+    said: Said = field(default_factory=Said)
+    schedule: Schedule
+
+    @classmethod
+    def begin(cls, schedule: Schedule) -> TortureBase:
+        limits = Limits(
+            parallel=schedule.slots, per_source_node=9, per_target_node=9, per_zone=9, reserve=0
+        )
+        return cls(revision=_tiny().revision, schedule=schedule, limits=limits, terms_by_request={})
+
+    def read(self, repository: MemoryRepository, commit: str) -> TortureBase:
+        said = said_by(repository.read_blob(commit, FILE) or b"")
+        settings = OBSERVE if said.observe else ENFORCE
+        revision = replace(self.revision, commit=commit, settings=settings)
+        return replace(self, revision=revision, said=said)
+
+    def terms(self, request: str, plan: PlanDocument, *, now: int) -> Terms | None:
+        del plan, now
+        name, schedule = str(request), self.schedule
+        if name not in self.said.ends:
+            return None
+        return Terms(
+            allowed=(Interval(start=NOW - 60, end=NOW + self.said.ends[name]),),
+            attempts=schedule.attempts,
+            finish=schedule.finish,
+            void=f"{name} was edited" if name in self.said.edited else "",
+            maintenance=self._maintenance() if name == DRAIN else None,
+        )
+
+    def _maintenance(self) -> Maintenance:
+        return Maintenance(
+            occurrence=OCCURRENCE, nodes=("a",), cordon=True, done=self.schedule.done
+        )
+
+    def problem(self, snapshot: ClusterSnapshot, now: int) -> PlacementProblem:
+        return PlacementProblem(
+            cluster="prod",
+            now=now,
+            snapshot=snapshot,
+            limits=self.limits,
+            freezes=FREEZES if self.said.frozen else (),
+        )
+
+    def view(self, *args: Any, **named: Any) -> View:
+        return replace(super().view(*args, **named), replay=together)
+
+
+FREEZES = (
+    Freeze(
+        intent=IntentRef(kind="FreezeWindow", namespace="", name="stop"),
+        vms=frozenset({NamespacedName(namespace="db", name=name) for name in ("one", "two")}),
+        times=(Interval(start=NOW - 3600, end=NOW + 86_400),),
+        reason="closed",
+    ),
+)
+
+
+@lru_cache(maxsize=1)
+def _tiny() -> TinyBase:
+    return TinyBase.of(ENFORCE)
+
+
+def together(problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
+    """No rule: what the fence and the ledger promise does not depend on one."""
+    del problem, plan
+    return ()
+
+
+def opened(
+    schedule: Schedule, repository: MemoryRepository, forge: MemoryForge
+) -> tuple[Ledger, list[int]]:
+    """Pull requests with their plans shown, approved by bob; the numbers of those to merge."""
+    names = sorted({str(move.request) for plan in PLANS[schedule.scene] for move in plan.moves})
+    said = Said(ends=dict.fromkeys(names, schedule.window))
+    base = repository.write_commit(
+        branch="main", expected=None, files={FILE: said.data()}, message="start", time=NOW
+    )
+    events, plans, numbers = [], {}, []
+    for index in range(len(PLANS[schedule.scene])):
+        digest, data = _document(schedule.scene, index)
+        plans[digest] = data
+        branch = f"work-{index}"
+        head = repository.write_commit(
+            branch=branch,
+            expected=None,
+            files={FILE: said.data(), f"{branch}.yaml": b""},
+            message=branch,
+            time=NOW,
+            parents=(base,),
+        )
+        forge.account = "ann"
+        pull = forge.open_pull(branch=branch, base_branch="main", title=branch, body="", labels=())
+        forge.account = "gitbot"
+        shown = Shown(head=head, base=base, expires_at=format_instant(NOW + 86_400))
+        events.append(
+            PlanShown(
+                file=pull_file(pull.number),
+                time=NOW - 60,
+                cluster="prod",
+                pull_request=pull.number,
+                digest=digest,
+                shown=shown,
+                seq=index + 1,
+                previous=str(index),
+            )
+        )
+        forge.approve_pull(pull.number, reviewer="bob")
+        numbers.append(pull.number)
+    return Ledger(events=tuple(events), plans=plans, head=f"{len(events):040x}"), numbers
+
+
+def merge(forge: MemoryForge, number: int) -> None:
+    pull = forge.get_pull(number)
+    forge.account = "bob"
+    forge.merge_pull(number, method=MergeMethod.MERGE, expected_head=pull.head)
+    forge.account = "gitbot"

@@ -1,0 +1,99 @@
+"""Thousands of schedules hold, and what schedules once found stays mended."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.torture.run import play
+from tests.torture.schedule import Bot, Deed, Fault, Schedule, schedule_of
+
+ROOT = Path(__file__).resolve().parents[2]
+ONE_BOT = (Bot(runtime=3600, rest=30),)
+TWO_BOTS = (*ONE_BOT, Bot(begins=7, runtime=3600, rest=30))
+
+
+def a_schedule(scene: str, *, bots: tuple[Bot, ...] = ONE_BOT, **more: object) -> Schedule:
+    return Schedule(seed=0, scene=scene, bots=bots, uneven=False, **more)  # type: ignore[arg-type]
+
+
+FOUND = {
+    "stored otherwise, and the race to record it is lost: not created again": a_schedule(
+        "one",
+        faults=(Fault(call="create", number=1, how="stored otherwise"),),
+        deeds=(Deed(what="hold", moment="migrations", number=2),),
+    ),
+    "stored otherwise, and killed before it is recorded: not created again": a_schedule(
+        "one",
+        bots=TWO_BOTS,
+        faults=(
+            Fault(call="create", number=1, how="stored otherwise"),
+            Fault(call="delete", number=1, how="crash done"),
+        ),
+    ),
+    "accepted, not begun, and its approval counts no more: it expires": a_schedule(
+        "one",
+        deeds=(
+            Deed(what="hold by hand", moment="ledger", number=1),
+            Deed(what="require reviews", at=60),
+        ),
+    ),
+    "a node is gone while its drain may finish late: what is left of it ends": a_schedule(
+        "drain",
+        finish=True,
+        deeds=(Deed(what="remove node", moment="stored", number=1),),
+    ),
+    "a person undid the cordon, another executor has seen it: not cordoned again": a_schedule(
+        "drain and one",
+        bots=TWO_BOTS,
+        faults=(
+            Fault(call="pull", number=3, how="pause after", seconds=100),
+            Fault(call="pull", number=4, how="slow", seconds=58),
+        ),
+        deeds=(Deed(what="stick", who="2", at=0), Deed(what="uncordon", at=63)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_stays_mended(name: str) -> None:
+    assert play(FOUND[name]).broken == ""
+
+
+def test_one_seed_is_one_run() -> None:
+    for seed in range(40):
+        first = play(schedule_of(seed), trace=True)
+        assert play(schedule_of(seed), trace=True) == first
+        assert first.broken == ""
+
+
+def torture(*arguments: str) -> str:
+    """In a process of its own, so that it is not traced for coverage."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "tests.torture", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout[-4000:] + finished.stderr[-2000:]
+    return finished.stdout
+
+
+@pytest.mark.timeout(600)
+def test_two_thousand_schedules() -> None:
+    said = torture("--seeds", "2000")
+    assert re.search(r"2000 runs, \d{4} migrations created, 0 broken, 0 empty cells", said), said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_hundred_thousand_schedules() -> None:
+    said = torture("--seeds", "100000", "--jobs", "2", "--start", "2000")
+    assert re.search(r"100000 runs, \d+ migrations created, 0 broken, 0 empty cells", said), said
