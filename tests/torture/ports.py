@@ -131,12 +131,14 @@ class ClusterPort:
     def set_hold_flag(self, reason: str | None) -> None:
         self.world.flag = reason
 
-    def ledger_anchor(self) -> str | None:
+    def ledger_anchor(self, ledger: str) -> str | None:
+        del ledger
         if not self.anchored:
             raise ClusterForbidden("configmaps is forbidden")
         return self.line.read("read anchor", lambda _: self.world.anchor)
 
-    def set_ledger_anchor(self, head: str) -> None:
+    def set_ledger_anchor(self, ledger: str, head: str) -> None:
+        del ledger
         if not self.anchored:
             raise ClusterForbidden("configmaps is forbidden")
         self.line.write("anchor", lambda _: setattr(self.world, "anchor", head))
