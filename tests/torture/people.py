@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gitbot.errors import GitbotError
 from gitbot.execution.requests import fold_requests
@@ -13,13 +12,11 @@ from gitbot.workflows.apply import apply, cancel, hold, resume, returned
 from gitbot.workflows.shell import Shell
 from tests.torture.scenes import FILE, ONE, TWO, Said, merge, said_by
 from tests.torture.schedule import Deed
+from tests.torture.town import Town
 from tests.torture.witness import CORDON
 
-if TYPE_CHECKING:
-    from tests.torture.run import Run
 
-
-def state_of(run: Run) -> str:
+def state_of(run: Town) -> str:
     """How far the moves are: what deeds are counted by."""
     states = {
         str(move.state)
@@ -32,13 +29,13 @@ def state_of(run: Run) -> str:
     return "before" if not states & {"succeeded", "failed", "obsolete"} else "after"
 
 
-def do(run: Run, deed: Deed) -> None:
+def do(run: Town, deed: Deed) -> None:
     run.wire.say(f"DEED {deed.what} {deed.who}")
     run.wire.hits.add((f"deed {deed.what}", state_of(run)))
     DOINGS[deed.what](run, "two" if deed.who else "one")
 
 
-def _command(run: Run, name: str, work: Callable[[Shell], object]) -> None:
+def _command(run: Town, name: str, work: Callable[[Shell], object]) -> None:
     """A person's command, as a process of its own."""
 
     def whole() -> None:
@@ -52,16 +49,16 @@ def _command(run: Run, name: str, work: Callable[[Shell], object]) -> None:
     run.loop.start(name, whole, at=run.loop.now)
 
 
-def _request(run: Run, who: str) -> str:
+def _request(run: Town, who: str) -> str:
     known = sorted(said(run).ends)
     return {"one": known[0], "two": known[-1]}[who] if known else (TWO if who == "two" else ONE)
 
 
-def said(run: Run) -> Said:
+def said(run: Town) -> Said:
     return said_by(run.repository.read_blob("main", FILE) or b"")
 
 
-def commit(run: Run, change: Callable[[Said], Said]) -> None:
+def commit(run: Town, change: Callable[[Said], Said]) -> None:
     run.repository.write_commit(
         branch="main",
         expected=run.repository.resolve("main"),
@@ -71,12 +68,12 @@ def commit(run: Run, change: Callable[[Said], Said]) -> None:
     )
 
 
-def _cancel(run: Run, who: str) -> None:
+def _cancel(run: Town, who: str) -> None:
     request = _request(run, who)
     _command(run, "cancel", lambda shell: cancel(shell, request=request, reason="no", by="ann"))
 
 
-def _cordon(run: Run, who: str) -> None:
+def _cordon(run: Town, who: str) -> None:
     node = "a" if who == "one" else "c"
     if node in run.world.nodes:
         marked = CORDON in labels_of(run.world.nodes[node])
@@ -86,7 +83,7 @@ def _cordon(run: Run, who: str) -> None:
         run.world.patch_node(node, {}, unschedulable=True)
 
 
-def _uncordon(run: Run, who: str) -> None:
+def _uncordon(run: Town, who: str) -> None:
     node = "a" if who == "one" else "c"
     if node in run.world.nodes:
         found = run.world.nodes[node]
@@ -96,7 +93,7 @@ def _uncordon(run: Run, who: str) -> None:
         run.world.patch_node(node, {}, unschedulable=False)
 
 
-def recorded(run: Run, uid: str, *, final: bool) -> bool:
+def recorded(run: Town, uid: str, *, final: bool) -> bool:
     """Whether the ledger knows a migration; or even how it ended."""
     return any(
         move.migration_uid == uid and (move.final or not final)
@@ -105,7 +102,7 @@ def recorded(run: Run, uid: str, *, final: bool) -> bool:
     )
 
 
-def _delete(run: Run, who: str) -> None:
+def _delete(run: Town, who: str) -> None:
     del who
     for item in run.world.unfinished():
         if recorded(run, item["metadata"]["uid"], final=False):
@@ -113,7 +110,7 @@ def _delete(run: Run, who: str) -> None:
             return
 
 
-def _collect(run: Run, who: str) -> None:
+def _collect(run: Town, who: str) -> None:
     """KubeVirt keeps few finished migrations; those that are recorded may go at any time."""
     del who
     for name, item in list(run.world.migrations.items()):
@@ -122,36 +119,36 @@ def _collect(run: Run, who: str) -> None:
             run.world.remove(name)
 
 
-def _remove_intent(run: Run, who: str) -> None:
+def _remove_intent(run: Town, who: str) -> None:
     gone = _request(run, who)
     commit(run, lambda now: replace(now, ends={k: v for k, v in now.ends.items() if k != gone}))
 
 
-def _restore_intent(run: Run, who: str) -> None:
+def _restore_intent(run: Town, who: str) -> None:
     del who
     ends = dict.fromkeys(run.names, run.schedule.window)
     commit(run, lambda now: replace(now, ends=ends, edited=()))
 
 
-def _edit(run: Run, who: str) -> None:
+def _edit(run: Town, who: str) -> None:
     name = _request(run, who)
     commit(run, lambda now: replace(now, edited=tuple(sorted({*now.edited, name}))))
 
 
-def _close_window(run: Run, who: str) -> None:
+def _close_window(run: Town, who: str) -> None:
     del who
     end = run.loop.now // 1000 + 5
     commit(run, lambda now: replace(now, ends=dict.fromkeys(now.ends, end)))
 
 
-def _remove_node(run: Run, who: str) -> None:
+def _remove_node(run: Town, who: str) -> None:
     node = "a" if who == "one" else "d"
     if node in run.world.nodes:
         run.world.changed()
         del run.world.nodes[node]
 
 
-def _rewrite(run: Run, who: str) -> None:
+def _rewrite(run: Town, who: str) -> None:
     del who
     head = run.repository.commit("main")
     if head.parents:
@@ -159,33 +156,33 @@ def _rewrite(run: Run, who: str) -> None:
         run.repository.branches["main"] = head.parents[0]
 
 
-def _terminate(run: Run, who: str) -> None:
+def _terminate(run: Town, who: str) -> None:
     for bot in run.bots[:1] if who == "one" else run.bots[-1:]:
         bot.told = True
 
 
-def _step_back(run: Run, who: str) -> None:
+def _step_back(run: Town, who: str) -> None:
     for bot in run.bots[:1] if who == "one" else run.bots[-1:]:
         bot.clock = max(-28, bot.clock - 20)
 
 
-def _merge(run: Run, who: str) -> None:
+def _merge(run: Town, who: str) -> None:
     del who
     if run.open_pulls and run.forge.reviews_required < 2 and not run.forge.readers:
         merge(run.forge, run.open_pulls.pop(0))
 
 
-def _flag(run: Run, who: str) -> None:
+def _flag(run: Town, who: str) -> None:
     del who
     run.world.flag = "by hand"
 
 
-def _dismiss(run: Run, who: str) -> None:
+def _dismiss(run: Town, who: str) -> None:
     del who
     run.forge.readers.add("bob")
 
 
-DOINGS: dict[str, Callable[[Run, str], None]] = {
+DOINGS: dict[str, Callable[[Town, str], None]] = {
     "cancel": _cancel,
     "hold": lambda run, _: _command(
         run, "hold", lambda shell: hold(shell, reason="stop", by="ann", cancel_running=False)

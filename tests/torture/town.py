@@ -1,0 +1,115 @@
+"""What a run plays on: cluster, branches, forge, clocks, and the shell of each process."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from gitbot.workflows.shell import Shell
+from tests.doubles.forge import MemoryForge
+from tests.doubles.repository import MemoryRepository
+from tests.torture.loop import Loop
+from tests.torture.ports import (
+    Branch,
+    ClockPort,
+    ClusterPort,
+    ForgePort,
+    LedgerPort,
+    RepositoryPort,
+    ServerClock,
+)
+from tests.torture.scenes import FILE, FREEZES, LATER, TortureBase, merge, opened, said_by
+from tests.torture.schedule import Schedule
+from tests.torture.wire import Line, Wire
+from tests.torture.witness import Witness
+from tests.torture.world import World
+
+
+@dataclass(eq=False)
+class BotState:
+    name: str
+    clock: int
+    told: bool = False
+    lives: int = 0
+
+
+@dataclass(eq=False)
+class Town:
+    schedule: Schedule
+    loop: Loop = field(default_factory=Loop)
+    commands: list[str] = field(default_factory=list)
+    rewritten: str = ""
+    world: World = field(init=False)
+    repository: MemoryRepository = field(init=False)
+    forge: MemoryForge = field(init=False)
+    branch: Branch = field(init=False)
+    witness: Witness = field(init=False)
+    wire: Wire = field(init=False)
+    bots: list[BotState] = field(init=False)
+    open_pulls: list[int] = field(init=False)
+    names: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        schedule = self.schedule
+        self.world = World(loop=self.loop, takes=schedule.takes)
+        for node in ("a", "c", "d"):
+            self.world.add_node(node)
+        for vm in ("one", "two"):
+            self.world.add_instance(vm, "a")
+        self.repository = MemoryRepository()
+        self.forge = MemoryForge(self.repository, ServerClock(self.world), reviews_required=1)
+        ledger, self.open_pulls = opened(schedule, self.repository, self.forge)
+        self.names = sorted(said_by(self.repository.read_blob("main", FILE) or b"").ends)
+        self.branch = Branch(ledger=ledger)
+        keep = 1 if schedule.scene in LATER else 0
+        while len(self.open_pulls) > keep:
+            merge(self.forge, self.open_pulls.pop(0))
+        self.heads: dict[str, str] = {}
+        self.base = TortureBase.begin(schedule)
+        self.wire = Wire(loop=self.loop, schedule=schedule)
+        self.bots = [
+            BotState(name=f"bot{index}", clock=bot.clock) for index, bot in enumerate(schedule.bots)
+        ]
+        self.clocks: dict[str, ClockPort] = {}
+        self.witness = Witness(
+            world=self.world,
+            slots=schedule.slots,
+            ledger=lambda: self.branch.ledger,
+            clock_of=lambda who: self.clocks[who].now(),
+            frozen=self._frozen,
+        )
+
+    def _frozen(self, who: str, now: int) -> bool:
+        head = self.heads.get(who, "")
+        data = self.repository.read_blob(head, "base.json") if head else None
+        return bool(data) and said_by(data or b"").frozen and FREEZES[0].times[0].contains(now)
+
+    def shell(self, who: str, *, clock: int, bot: BotState | None = None) -> Shell:
+        line = Line(wire=self.wire, who=who, chance=random.Random(f"{self.schedule.seed} {who}"))
+        port = self.clocks[who] = ClockPort(line=line, world=self.world, offset=clock)
+        repository = RepositoryPort(line=line, repository=self.repository, heads=self.heads)
+
+        def read_base(commit: str) -> TortureBase:
+            return line.read("revision", lambda _: self.base.read(self.repository, commit))
+
+        say = (lambda progress: self.wire.say(f"{who}: {progress.text}")) if self.traced else None
+        return Shell(
+            cluster_name="prod",
+            base_branch="main",
+            repository=repository,
+            forge=ForgePort(line=line, forge=self.forge),
+            ledger_store=LedgerPort(line=line, branch=self.branch, witness=self.witness),
+            cluster=ClusterPort(
+                line=line, world=self.world, witness=self.witness, anchored=self.schedule.anchored
+            ),
+            clock=port,
+            read_base=read_base,
+            progress=say,
+            interrupted=(lambda: bot.told) if bot is not None else (lambda: False),
+            executor=who,
+            seconds=lambda: self.loop.now / 1000,
+        )
+
+    @property
+    def traced(self) -> bool:
+        return self.wire.trace is not None
