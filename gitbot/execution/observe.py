@@ -8,7 +8,13 @@ from typing import Any
 from gitbot.execution.facts import ClusterFacts, is_own, new_breaches
 from gitbot.execution.fence import is_free
 from gitbot.execution.requests import MoveRecord
-from gitbot.execution.values import Approved, DeleteMigration, View
+from gitbot.execution.values import (
+    OTHERWISE,
+    STORED_OTHERWISE,
+    Approved,
+    DeleteMigration,
+    View,
+)
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, uid_of
 from gitbot.kubernetes.phases import phase_of
@@ -18,8 +24,6 @@ from gitbot.model.plan import Move
 
 UNEXPECTED = "unexpected-landing"
 VANISHED = "vanished"
-OTHERWISE = "stored-otherwise"
-STORED_OTHERWISE = "the server stored another spec than was sent"
 RECALLED = {
     "withdrawing": MoveState.WITHDRAWN,
     "expiring": MoveState.EXPIRED,

@@ -18,6 +18,11 @@ from gitbot.model.request_id import OccurrenceId, RequestId
 REFUSED = "Refused"
 """Outcome of a create that the server refused."""
 
+OTHERWISE = "stored-otherwise"
+"""Outcome of a create that the server stored with another spec: it is recalled."""
+
+STORED_OTHERWISE = "the server stored another spec than was sent"
+
 Replay = Callable[[PlacementProblem, PlacementPlan], tuple[Finding, ...]]
 """Judges a plan state by state. An error among the findings means that it must not run now."""
 

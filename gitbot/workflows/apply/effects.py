@@ -10,10 +10,11 @@ from gitbot.errors import (
     NotSent,
     OutcomeUnknown,
 )
-from gitbot.execution.observe import OTHERWISE, STORED_OTHERWISE
 from gitbot.execution.sending import not_any_more
 from gitbot.execution.values import (
+    OTHERWISE,
     REFUSED,
+    STORED_OTHERWISE,
     CreateMigration,
     DeleteMigration,
     Effect,

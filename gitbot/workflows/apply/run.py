@@ -15,9 +15,9 @@ from enum import Enum, auto
 from gitbot.errors import ClusterError, ConflictError, ForgeError, GitbotError
 from gitbot.execution.fence import FENCE, TOO_LATE, stamped
 from gitbot.execution.next_steps import next_steps
-from gitbot.execution.observe import RECALLED
 from gitbot.execution.state import ledger_stop, not_understood
 from gitbot.execution.values import (
+    OTHERWISE,
     CreateMigration,
     DeleteMigration,
     LabelNode,
@@ -251,7 +251,7 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
     tell_moves(shell, steps.events)
     show_how_far(shell, run.journal.seen, run.approvals.approved, run.requests)
     acted = _act(run, view, steps, began=began)
-    if any(getattr(event, "outcome", "") in RECALLED for event in run.journal.unwritten):
+    if any(getattr(event, "outcome", "") == OTHERWISE for event in run.journal.unwritten):
         return _Next.LOOK_AT_ONCE  # to delete what the server stored otherwise
     moving = acted and any(isinstance(effect, _MOVING) for effect in steps.effects)
     if moving or steps.in_flight or any(item.retry for item in steps.waiting):
