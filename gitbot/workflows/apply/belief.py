@@ -90,5 +90,16 @@ def confirmed(cluster: Cluster, view: View, steps: Steps) -> bool:
     )
 
 
+def nobody_sends(cluster: Cluster, steps: Steps) -> bool:
+    """Whether what the steps take as never created is not there, and cannot come any more.
+
+    The time is the server's: our own clock may be ahead of the one that gave the claim its limit.
+    """
+    since = max((item.since for item in steps.absent), default=0)
+    if since and cluster.server_time() < since:
+        return False
+    return not any(cluster.get_migration(item.name) for item in steps.absent)
+
+
 def _place(instance: KubernetesObject) -> tuple[str, str]:
     return uid_of(instance), str(at(instance, "status", "nodeName", default=""))

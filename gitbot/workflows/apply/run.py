@@ -36,7 +36,7 @@ from gitbot.model.events import (
 )
 from gitbot.model.ledger import Ledger
 from gitbot.workflows.anchor import read_anchor, set_anchor
-from gitbot.workflows.apply.belief import Belief, confirmed
+from gitbot.workflows.apply.belief import Belief, confirmed, nobody_sends
 from gitbot.workflows.apply.effects import do_effect, left_out, tell_moves, with_warning
 from gitbot.workflows.apply.progress import show_how_far
 from gitbot.workflows.apply.result import ApplyResult, NodeDone
@@ -231,7 +231,7 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
     steps = next_steps(view)
     if steps.effects and run.journal.wait_for_turn():
         return _Next.LOOK_AT_ONCE  # the look is too old to act on
-    if not (_nobody_sends(run, steps) and confirmed(shell.cluster, view, steps)):
+    if not (nobody_sends(shell.cluster, steps) and confirmed(shell.cluster, view, steps)):
         return _Next.LOOK_SOON
     began, steps = shell.timer(), stamped(steps, shell.clock.now())
     try:
@@ -289,18 +289,6 @@ def _view(run: _Pass) -> View:
         executor=shell.executor,
         unsent=run.tickets.unsent,
     )
-
-
-def _nobody_sends(run: _Pass, steps: Steps) -> bool:
-    """Whether what the steps take as never created is not there, and cannot come any more.
-
-    The time is the server's: our own clock may be ahead of the one that gave the claim its limit.
-    """
-    cluster = run.shell.cluster
-    since = max((item.since for item in steps.absent), default=0)
-    if since and cluster.server_time() < since:
-        return False
-    return not any(cluster.get_migration(item.name) for item in steps.absent)
 
 
 def stop_reason(run: _Pass, *, start: bool = True) -> str:
