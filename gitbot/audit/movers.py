@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from gitbot.audit.value import AuditFinding, about
 from gitbot.constraints.placed import PlacedPod
+from gitbot.kubernetes.labels import APP_NAME, MANAGED_BY
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
@@ -42,7 +43,7 @@ def other_movers(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterat
 def _migrations(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
     """Unfinished migrations that gitbot did not make: they take slots, and start first."""
     for migration in snapshot.of("VirtualMachineInstanceMigration"):
-        if is_final(migration) or labels_of(migration).get(_MANAGED_BY) == "gitbot":
+        if is_final(migration) or labels_of(migration).get(MANAGED_BY) == "gitbot":
             continue
         vmi, phase = at(migration, "spec", "vmiName"), at(migration, "status", "phase")
         yield _note(
@@ -51,9 +52,6 @@ def _migrations(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
             f"{_who(migration)} migrates {vmi} ({phase or 'new'})",
             "it takes a slot, and gitbot's migrations queue behind it",
         )
-
-
-_MANAGED_BY = "app.kubernetes.io/managed-by"
 
 
 def _who(migration: KubernetesObject) -> str:
@@ -89,7 +87,7 @@ def _descheduler(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterat
         placed.pod.name
         for placed in pods
         if placed.vm is None
-        and "descheduler" in (placed.pod.labels.get("app"), placed.pod.labels.get(_APP))
+        and "descheduler" in (placed.pod.labels.get("app"), placed.pod.labels.get(APP_NAME))
     ]
     if not found:
         return
@@ -105,9 +103,6 @@ def _descheduler(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterat
         "LiveMigrate moves a VM, None stops its guest; gitbot may undo what it does, and it may "
         "undo what gitbot does",
     )
-
-
-_APP = "app.kubernetes.io/name"
 
 
 def _note(kind: str, name: NamespacedName, message: str, hint: str) -> AuditFinding:

@@ -25,7 +25,10 @@ FIELDS = (
     "schedulerName",
     "evictionStrategy",
 )
-"""What a VM's spec says about its placement; KubeVirt and the API server write none of it."""
+"""What a VM's spec says about its placement.
+
+KubeVirt fills evictionStrategy from its own default, an instancetype the fields below.
+"""
 _OF_INSTANCETYPE = ("nodeSelector", "schedulerName")
 
 

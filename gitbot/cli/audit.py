@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitbot import __version__
-from gitbot.cli.explain_intents import grounds_of
+from gitbot.cli.explain_intents import grounds_of, in_repository
 from gitbot.cli.options import (
     LISTED,
     ClusterAccess,
@@ -20,7 +20,6 @@ from gitbot.cli.options import (
 )
 from gitbot.cli.running import say, stages
 from gitbot.cli.showing import document_text, findings_page, shown_findings
-from gitbot.errors import UsageError
 from gitbot.model.findings import Severity
 from gitbot.model.instants import parse_instant
 from gitbot.model.words import counted
@@ -104,14 +103,6 @@ def audit(
     for line in result.unasked:
         say(f"not audited: {line}", err=True)
     return _exit_code(result, fail_on)
-
-
-def in_repository() -> bool:
-    try:
-        find_root(Path.cwd())
-    except UsageError:
-        return False
-    return True
 
 
 def _manifests(revision: Revision) -> Manifests:

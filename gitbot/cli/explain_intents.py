@@ -79,6 +79,14 @@ def grounds_of(
     )
 
 
+def in_repository() -> bool:
+    try:
+        find_root(Path.cwd())
+    except UsageError:
+        return False
+    return True
+
+
 def _revision(cluster: str, *, must: bool) -> Revision | None:
     from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
     from gitbot.wiring.workspace import shipped  # noqa: PLC0415

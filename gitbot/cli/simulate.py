@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from gitbot.cli.audit import in_repository
-from gitbot.cli.explain_intents import grounds_of
+from gitbot.cli.explain_intents import grounds_of, in_repository
 from gitbot.cli.options import (
     ClusterAccess,
     cluster_options,

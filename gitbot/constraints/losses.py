@@ -17,8 +17,9 @@ from gitbot.constraints.instances import Instance, Instances
 from gitbot.constraints.kubevirt_target import start_object, target_name
 from gitbot.constraints.world import World
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, at, name_of
+from gitbot.kubernetes.objects import KubernetesObject, at, controller_of, name_of
 from gitbot.kubevirt.names import CREATED_BY
+from gitbot.kubevirt.owners import run_strategy
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.columns import Mask
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint, worsened
@@ -162,11 +163,10 @@ class Losses:
 
     def _replica(self, item: Instance) -> KubernetesObject | None:
         """The next VMI of a replica set, from its template; else the VMI as it is."""
-        owners = at(item.vmi, "metadata", "ownerReferences", default=())
-        names = {owner.get("name") for owner in owners if owner.get("controller")}
+        owner = controller_of(item.vmi) or {}
         for obj in self._snapshot.of("VirtualMachineInstanceReplicaSet"):
             name = name_of(obj)
-            if name.namespace == item.name.namespace and name.name in names:
+            if (name.namespace, name.name) == (item.name.namespace, owner.get("name")):
                 template = at(obj, "spec", "template", default={})
                 metadata = {
                     "namespace": name.namespace,
@@ -178,12 +178,10 @@ class Losses:
 
     def _is_replaced(self, pod: Pod) -> bool:
         """Whether a controller makes the pod again on another node."""
-        obj: KubernetesObject = self._objects.get(pod.name, {})
-        if CREATED_BY in pod.labels:
+        owner = controller_of(self._objects.get(pod.name))
+        if CREATED_BY in pod.labels or owner is None:
             return False
-        owners = at(obj, "metadata", "ownerReferences", default=())
-        kinds = [item.get("kind") for item in owners if item.get("controller")]
-        return bool(kinds) and kinds[0] not in ("DaemonSet", "Node")
+        return owner.get("kind") not in ("DaemonSet", "Node")
 
     def _mask(self, nodes: Iterable[str]) -> Mask:
         columns = self._world.state.columns
@@ -212,12 +210,8 @@ class Losses:
 def _starts_again(item: Instance) -> bool:
     """KubeVirt starts the VM of a lost node again if its run strategy or a replica set says so."""
     if item.vm is not None:
-        strategy = at(item.vm, "spec", "runStrategy") or (
-            "Always" if at(item.vm, "spec", "running") else "Halted"
-        )
-        return strategy in _RESTARTING
-    owners = at(item.vmi, "metadata", "ownerReferences", default=())
-    return any(owner.get("controller") for owner in owners)
+        return run_strategy(item.vm) in _RESTARTING
+    return controller_of(item.vmi) is not None
 
 
 def _ends(world: World, pods: Sequence[Pod], closed: Mask) -> dict[NamespacedName, str]:

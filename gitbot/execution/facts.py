@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gitbot.kubernetes.labels import MANAGED_BY
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
@@ -15,7 +16,6 @@ from gitbot.model.grouping import grouped
 from gitbot.model.plan import Move, NodeRef
 from gitbot.model.problem import Limits, PlacementProblem
 
-MANAGED_BY = "app.kubernetes.io/managed-by"
 JOB_NAME = "kubevirt.io/migrationJobName"
 
 

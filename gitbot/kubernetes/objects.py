@@ -48,6 +48,12 @@ def annotations_of(obj: KubernetesObject) -> Mapping[str, str]:
     return annotations
 
 
+def controller_of(obj: KubernetesObject | None) -> Json | None:
+    """The owner reference with `controller: true`, None if there is none."""
+    owners: list[Json] = at(obj, "metadata", "ownerReferences", default=[])
+    return next((owner for owner in owners if owner.get("controller")), None)
+
+
 def condition_of(obj: KubernetesObject, name: str) -> Json | None:
     """The condition of that type in `status.conditions`, None if it is absent."""
     conditions: list[Json] = at(obj, "status", "conditions", default=[])

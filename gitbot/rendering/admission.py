@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gitbot.kubernetes.labels import MANAGED_BY
 from gitbot.kubernetes.objects import Json, KubernetesObject
 from gitbot.model.canonical import short_digest
 from gitbot.model.effect import NAME_LIMIT, label_value
 from gitbot.model.names import IntentRef
-from gitbot.rendering.migration import MANAGED_BY, PREFIX
+from gitbot.rendering.migration import PREFIX
 from gitbot.rendering.template import as_cel, render_object
 
 POLICY_TEMPLATE = "mutatingadmissionpolicy.json.j2"

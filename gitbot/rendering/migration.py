@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gitbot.kubernetes.labels import MANAGED_BY
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.effect import EffectId, label_value
 from gitbot.model.plan import Move
@@ -17,7 +18,6 @@ from gitbot.rendering.template import render_object
 
 TEMPLATE = "virtualmachineinstancemigration.json.j2"
 PREFIX = "placement.gitbot.dev/"
-MANAGED_BY = "app.kubernetes.io/managed-by"
 TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 
 

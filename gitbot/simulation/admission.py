@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, with_value
+from gitbot.kubernetes.objects import (
+    KubernetesObject,
+    annotations_of,
+    at,
+    controller_of,
+    with_value,
+)
 from gitbot.kubevirt import names
 from gitbot.kubevirt.admission import admit_migration, admit_migration_update, malformed_migration
 from gitbot.kubevirt.eviction import admit_eviction
@@ -15,7 +21,7 @@ from gitbot.simulation.kubevirt.reconcile import MIGRATION, VMI
 from gitbot.simulation.object_checks import check_labels
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError
-from gitbot.simulation.store import Store, controller_of
+from gitbot.simulation.store import Store
 
 
 def the_kubevirt(store: Store) -> KubernetesObject:

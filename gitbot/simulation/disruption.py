@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, controller_of, labels_of
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.simulation.status import ApiError
-from gitbot.simulation.store import Store, controller_of
+from gitbot.simulation.store import Store
 
 _SCALED = ("ReplicaSet", "StatefulSet", "ReplicationController")
 

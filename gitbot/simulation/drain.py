@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.kubernetes.objects import KubernetesObject, controller_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.status import ApiError
-from gitbot.simulation.store import controller_of, key_of
+from gitbot.simulation.store import key_of
 
 RETRY = 5  # seconds between two evictions of one pod (kubectl, pkg/drain)
 

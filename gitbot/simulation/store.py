@@ -334,9 +334,3 @@ class Store:
 def owner_uids(obj: KubernetesObject) -> Iterable[str]:
     owners: list[Mapping[str, Any]] = at(obj, "metadata", "ownerReferences", default=[])
     return [owner["uid"] for owner in owners]
-
-
-def controller_of(obj: KubernetesObject) -> Mapping[str, Any] | None:
-    """The owner reference with `controller: true`, None if there is none."""
-    owners: list[Mapping[str, Any]] = at(obj, "metadata", "ownerReferences", default=[])
-    return next((owner for owner in owners if owner.get("controller")), None)

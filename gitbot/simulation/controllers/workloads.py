@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, labels_of
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, controller_of, labels_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.launcher_pod import owner_reference
 from gitbot.model.canonical import digest
 from gitbot.model.instants import format_instant
 from gitbot.simulation.api import Api
-from gitbot.simulation.store import Change, Key, Store, controller_of, key_of, with_metadata
+from gitbot.simulation.store import Change, Key, Store, key_of, with_metadata
 
 
 def owner_key(change: Change, kind: str) -> list[Key]:

@@ -20,6 +20,7 @@ from gitbot.kubernetes.objects import (
 )
 from gitbot.kubernetes.phases import FINAL_PHASES, is_final, phase_of
 from gitbot.kubevirt.launcher_pod import owner_reference
+from gitbot.kubevirt.owners import run_strategy
 from gitbot.kubevirt.pods import is_deleting
 from gitbot.model.instants import format_instant, parse_instant
 from gitbot.simulation.kubevirt.launchers import created_at
@@ -39,14 +40,6 @@ from gitbot.simulation.kubevirt.reconcile import (
 VM_FINALIZER = "kubevirt.io/virtualMachineControllerFinalize"
 _FIRST_PAUSE = 10  # seconds after a guest that never ran; grows with the square of the failures
 _LONGEST_PAUSE = 300
-
-
-def run_strategy(vm: KubernetesObject) -> str:
-    """The run strategy of a VirtualMachine; the old field `running` counts as Always or Halted."""
-    strategy = at(vm, "spec", "runStrategy")
-    if strategy:
-        return str(strategy)
-    return "Always" if at(vm, "spec", "running") else "Halted"
 
 
 def reconcile_virtual_machine(view: ObjectView, vm: KubernetesObject, now: int) -> Reconciled:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
-from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, controller_of
 from gitbot.kubevirt import names
 from gitbot.kubevirt.admission import admit_migration
 from gitbot.kubevirt.eviction import admit_eviction
@@ -23,7 +23,6 @@ from gitbot.kubevirt.webhook_answers import Admitted, Refused, WebhookAnswer
 from gitbot.simulation.kubevirt.instance_admission import admit_instance_update
 from gitbot.simulation.resources import BY_KIND
 from gitbot.simulation.status import ApiError
-from gitbot.simulation.store import controller_of
 from tests.controlplane.certificates import Authority
 from tests.controlplane.kubevirt.connection import Connection, path_of
 from tests.controlplane.kubevirt.policies import ACCOUNTS, FOREIGN

@@ -1,0 +1,13 @@
+"""Who starts a VM again, and when. Source: KubeVirt 1.9.0, pkg/virt-controller/watch/vm."""
+
+from __future__ import annotations
+
+from gitbot.kubernetes.objects import KubernetesObject, at
+
+
+def run_strategy(vm: KubernetesObject) -> str:
+    """The run strategy of a VirtualMachine; the old field `running` counts as Always or Halted."""
+    strategy = at(vm, "spec", "runStrategy")
+    if strategy:
+        return str(strategy)
+    return "Always" if at(vm, "spec", "running") else "Halted"
