@@ -152,6 +152,11 @@ class Instances(Mapping[NamespacedName, Instance]):
         return {}
 
     @cached_property
+    def starts(self) -> dict[NamespacedName, Pod]:
+        """The pods of new starts that were made so far (`losses.Losses`)."""
+        return {}
+
+    @cached_property
     def by_label(self) -> LabelIndex[NamespacedName]:
         return LabelIndex((name.namespace, item.labels, name) for name, item in self.items())
 

@@ -8,13 +8,14 @@ what finds no place is tried again when others have landed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gitbot.constraints.instances import Instance, Instances
 from gitbot.constraints.kubevirt_target import start_object, target_name
+from gitbot.constraints.sure_places import Newcomers
 from gitbot.constraints.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, controller_of, name_of
@@ -23,9 +24,15 @@ from gitbot.kubevirt.owners import run_strategy
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.columns import Mask
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint, worsened
+from gitbot.model.grouping import grouped
 from gitbot.model.pod import Pod
 
 _RESTARTING = ("Always", "RerunOnFailure")
+VmFilter = Callable[[NamespacedName], bool]
+
+
+def every_vm(_vm: NamespacedName) -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,14 +67,42 @@ class NodeLoss:
 class Losses:
     """Asks one snapshot what the loss of nodes would do; the questions do not change each other."""
 
-    def __init__(self, snapshot: ClusterSnapshot, rules: Sequence[RuleConstraint] = ()) -> None:
+    def __init__(
+        self,
+        snapshot: ClusterSnapshot,
+        rules: Sequence[RuleConstraint] = (),
+        *,
+        places: Mapping[NamespacedName, str] | None = None,
+        closed: Iterable[str] = (),
+    ) -> None:
+        """Asks about VMs at other `places` than now, with nodes that are `closed` to more."""
         self._snapshot, self._rules = snapshot, rules
         self._instances = Instances.of(snapshot)
         self._world = World.of(snapshot)
+        self._on_node = self._instances.on_node
         self._objects = {name_of(obj): obj for obj in snapshot.of("Pod")}
+        self._world.cordon(*closed)
+        if places:
+            self._put(places)
 
-    def of(self, nodes: Iterable[str]) -> NodeLoss:
-        """What happens if these nodes are lost together. Raises KeyError for an unknown node."""
+    def _put(self, places: Mapping[NamespacedName, str]) -> None:
+        homes = {**self._instances.homes, **places}
+        self._on_node = grouped((node, vm) for vm, node in homes.items())
+        for vm, node in places.items():
+            name = self._instances.source_pods.get(vm)
+            if name is not None and self._world.pod(name) is not None:
+                self._world.add(replace(self._world.remove(name), node=node), node)
+
+    @property
+    def occupied(self) -> tuple[str, ...]:
+        """The nodes on which VMs run, sorted."""
+        return tuple(sorted(node for node, vms in self._on_node.items() if vms))
+
+    def of(self, nodes: Iterable[str], *, reasons: bool = True) -> NodeLoss:
+        """What happens if these nodes are lost together. Raises KeyError for an unknown node.
+
+        Without `reasons`, only the first VM without a place says why.
+        """
         lost = tuple(sorted(set(nodes)))
         world = self._world.fork()
         world.cordon(*lost)
@@ -76,19 +111,17 @@ class Losses:
             world.remove(pod)
         closed = self._mask(lost)
         back, off = self._starting(lost)
-        others = [(None, replace(pod, node="")) for pod in gone if self._is_replaced(pod)]
+        others = self._others(gone)
         queue = sorted([*back, *others], key=lambda item: (-item[1].priority, item[1].name))
         ends = _ends(world, [pod for _, pod in queue], closed)
-        restarts = [
-            Restart(
-                vm=item.name,
-                source=item.node,
-                to=ends[pod.name],
-                why="" if ends[pod.name] else _why(world, pod, lost),
-            )
-            for item, pod in queue
-            if item is not None
-        ]
+        restarts: list[Restart] = []
+        told = False
+        for item, pod in queue:
+            if item is not None:
+                to = ends[pod.name]
+                why = "" if to or (told and not reasons) else _why(world, pod, lost)
+                told = told or bool(why)
+                restarts.append(Restart(vm=item.name, source=item.node, to=to, why=why))
         unplaced = sum(item is None and not ends[pod.name] for item, pod in queue)
         restarts.sort(key=lambda item: item.vm)
         return NodeLoss(
@@ -112,28 +145,36 @@ class Losses:
             found.append(Restart(vm=name, source="", to=node, why=why))
         return tuple(found)
 
-    def not_survived(self, groups: Iterable[tuple[str, ...]]) -> Iterator[NodeLoss]:
-        """Those of the groups of nodes whose loss leaves a VM without a place."""
+    def not_survived(
+        self, groups: Iterable[tuple[str, ...]], about: VmFilter = every_vm
+    ) -> Iterator[NodeLoss]:
+        """Those of the groups of nodes whose loss leaves a VM without a place.
+
+        `about` says which VMs count; all of them take room.
+        """
+        world = self._world.fork()
         for nodes in groups:
-            if not self._surely_survived(nodes):
-                loss = self.of(nodes)
-                if loss.pending:
+            if not self._surely_survived(world, nodes, about):
+                loss = self.of(nodes, reasons=False)
+                if any(about(item.vm) for item in loss.pending):
                     yield loss
 
-    def _surely_survived(self, nodes: Collection[str]) -> bool:
-        """A quick proof: each VM alone has as many nodes as there are VMs to place.
-
-        Holds for VMs without terms about other pods, of which each can close one node to the next.
-        """
+    def _surely_survived(self, world: World, nodes: Collection[str], about: VmFilter) -> bool:
+        """A quick proof. The world is left as it was."""
         back, _ = self._starting(nodes)
-        closed = self._mask(nodes)
-        for _, pod in back:
-            affinity = pod.affinity
-            if affinity.required_pods or affinity.required_anti or pod.spread or pod.ports:
-                return False
-            if int((self._world.mask(pod) & ~closed).sum()) < len(back):
-                return False
-        return True
+        if not any(about(item.name) for item, _ in back):
+            return True
+        gone = [pod for node in nodes for pod in world.pods_on(node)]
+        newcomers = Newcomers(world, [pod for _, pod in (*back, *self._others(gone))])
+        wanted, closed = [pod for item, pod in back if about(item.name)], self._mask(nodes)
+        if not any(pod.spread for pod in wanted) and newcomers.surely_fit(wanted, closed):
+            return True  # but for spread, what is still there can only close nodes
+        for pod in gone:
+            world.remove(pod)
+        sure = newcomers.surely_fit(wanted, closed)
+        for pod in gone:
+            world.add(pod, pod.node)
+        return sure
 
     def _starting(
         self, nodes: Collection[str]
@@ -141,7 +182,7 @@ class Losses:
         """The VMs of the nodes that start again, with their new pods; the others by name."""
         back, off = [], []
         for node in nodes:
-            for name in self._instances.on_node.get(node, ()):
+            for name in self._on_node.get(node, ()):
                 item = self._instances[name]
                 if _starts_again(item):
                     back.append((item, self._new_pod(item)))
@@ -149,8 +190,18 @@ class Losses:
                     off.append(name)
         return back, tuple(sorted(off))
 
+    def _others(self, gone: Iterable[Pod]) -> list[tuple[None, Pod]]:
+        """The pods that come back and are not VMs."""
+        return [(None, replace(pod, node="")) for pod in gone if self._is_replaced(pod)]
+
     def _new_pod(self, item: Instance) -> Pod:
         """The pod of a new start: from the VM's template, with what its running pod asks for."""
+        made = self._instances.starts
+        if item.name not in made:
+            made[item.name] = self._made(item)
+        return made[item.name]
+
+    def _made(self, item: Instance) -> Pod:
         fresh = (
             replace(item, vmi=self._replica(item)) if item.vm is None else replace(item, vmi=None)
         )
@@ -190,7 +241,9 @@ class Losses:
         return mask
 
     def _broken(self, lost: Sequence[str], restarts: Iterable[Restart]) -> tuple[Breach, ...]:
-        homes = self._instances.homes
+        if not self._rules:
+            return ()
+        homes = {vm: node for node, vms in self._on_node.items() for vm in vms}
         before: Occupancy = {vm: frozenset({node}) for vm, node in homes.items()}
         there = {item.vm: item.to for item in restarts if item.to}
         after: Occupancy = {

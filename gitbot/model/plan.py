@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
@@ -169,6 +170,35 @@ class Drained:
     request: RequestId
     emptied: tuple[str, ...]
     kept: tuple[str, ...]
+
+
+LossLevel = Literal["Node", "Zone"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Homeless:
+    """The loss of a node or a zone after which VMs find no place: how many, the first, and why."""
+
+    lost: str
+    vms: int
+    first: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resilience:
+    """The single losses that leave VMs without a place, before a plan and after it."""
+
+    level: LossLevel
+    before: tuple[Homeless, ...] = ()
+    after: tuple[Homeless, ...] = ()
+
+    @property
+    def worse(self) -> tuple[tuple[Homeless, int], ...]:
+        """The losses that leave more VMs without a place than before, each with that number."""
+        known = {item.lost: item.vms for item in self.before}
+        counts = ((item, known.get(item.lost, 0)) for item in self.after)
+        return tuple((item, number) for item, number in counts if item.vms > number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,14 +18,14 @@ from gitbot.kubevirt.eviction import eviction_strategy
 from gitbot.kubevirt.node_selector import HOST_MODEL
 from gitbot.kubevirt.pods import hotplugged_volumes
 from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, NodeRef, PlacementPlan
+from gitbot.model.plan import Move, NodeRef, PlacementPlan, Resilience
 from gitbot.model.problem import PlacementProblem
 from gitbot.model.scheduling import HOSTNAME
 from gitbot.policy.engine import timestamp
 from gitbot.policy.fleet import fleet_makers
 from gitbot.policy.keys import label_keys, topology_keys
 from gitbot.policy.value import NAMES, Over
-from gitbot.published import moves_fields, plan_makers
+from gitbot.published import moves_fields, plan_makers, resilience_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,7 @@ class PlanVariables:
         snapshot_max_age: int,
         owner_of: Callable[[str], str],
         moves: Iterable[Move],
+        resilience: Callable[[], Iterable[Resilience]] = tuple,
     ) -> None:
         self._moves = tuple(moves)
         self._intents = {ref.id: (ref, spec) for ref, spec in intents.items()}
@@ -92,7 +93,11 @@ class PlanVariables:
         self._subjects: dict[Over, tuple[PolicySubject, ...]] = {}
         self._places: dict[NodeRef, Mapping[str, Any]] = {}
         self._specs: dict[str, Mapping[str, Any]] = {}
-        of_plan = {**_plan(plan), **fleet_makers(plan, problem, owner_of)}
+        of_plan = {
+            **_plan(plan),
+            **fleet_makers(plan, problem, owner_of),
+            "resilience": lambda: resilience_fields(resilience()),
+        }
         self._common = Lazy.of(
             {
                 "plan": lambda: Lazy.of(of_plan),

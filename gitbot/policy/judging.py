@@ -11,7 +11,7 @@ from gitbot.kubernetes.objects import Json
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.grouping import grouped
 from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.plan import Move, PlacementPlan, Resilience
 from gitbot.model.problem import PlacementProblem
 from gitbot.policy.batch import may_fail
 from gitbot.policy.classes import Classes
@@ -52,6 +52,7 @@ def judge(
     snapshot_max_age: int = MAX_AGE,
     owner_of: Callable[[str], str] = nobody,
     moves: Iterable[Move] | None = None,
+    resilience: Callable[[], Iterable[Resilience]] = tuple,
 ) -> Verdict:
     """The verdict of all policies over a plan.
 
@@ -73,6 +74,7 @@ def judge(
         snapshot_max_age=snapshot_max_age,
         owner_of=owner_of,
         moves=plan.moves if moves is None else moves,
+        resilience=resilience,
     )
     findings: set[Finding] = set()
     for over in Over:

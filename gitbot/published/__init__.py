@@ -32,6 +32,7 @@ from gitbot.published.plan_document import (
     plan_fields,
     plan_makers,
     read_plan,
+    resilience_fields,
 )
 from gitbot.published.results import (
     CommandOutcome,
@@ -86,6 +87,7 @@ __all__ = [
     "plan_makers",
     "published",
     "read_plan",
+    "resilience_fields",
     "schema_of",
     "snapshot_file",
     "sorted_bytes",

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta, field
 
 from gitbot.model.diagnosis import Outcome
+from gitbot.model.plan import LossLevel
 from gitbot.model.problem import Pin
 from gitbot.model.request_id import RequestId
 from gitbot.published.document import Count, Digest, Document, Instant, KnownInstant, Part
@@ -178,6 +179,24 @@ class DrainedNodes(Part, frozen=True):
     kept: list[str]
 
 
+class HomelessAfter(Part, frozen=True):
+    """The loss of a node or a zone that leaves VMs without a place."""
+
+    lost: Annotated[str, Meta(description="The node, or the zone.")]
+    vms: Annotated[Count, Meta(description="How many VMs find no place.")]
+    first: Annotated[list[str], Meta(description="The first of them, at most three.")]
+    why: Annotated[str, Meta(description="Why, in kube-scheduler's words.")]
+
+
+class SingleLosses(Part, frozen=True):
+    """Losses that VMs do not survive, before the plan and after it; `worse` are more VMs."""
+
+    level: LossLevel
+    before: list[HomelessAfter]
+    after: list[HomelessAfter]
+    worse: Annotated[list[str], Meta(description="Losses that leave more VMs than before.")]
+
+
 class PlannedLimits(Part, frozen=True):
     """How many migrations may run at once."""
 
@@ -234,3 +253,6 @@ class PublishedPlan(Document, frozen=True, kw_only=True):
         list[MinimisedAmount], Meta(description="What the planner minimised, first to last.")
     ] = field(default_factory=list)
     drains: list[DrainedNodes] = field(default_factory=list)
+    resilience: Annotated[
+        list[SingleLosses], Meta(description="One for each level of `resilience` that is set.")
+    ] = field(default_factory=list)

@@ -7,7 +7,7 @@ execution reads them back.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,9 +19,9 @@ from gitbot.kubernetes.objects import Json, KubernetesObject
 from gitbot.model.canonical import digest as canonical_digest
 from gitbot.model.findings import Finding
 from gitbot.model.names import API_VERSION
-from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.plan import Move, PlacementPlan, Resilience
 from gitbot.published.document import decoded, encoded, misfit, published
-from gitbot.published.plan import PlannedMove, PublishedPlan, ReviewedMove
+from gitbot.published.plan import PlannedMove, PublishedPlan, ReviewedMove, SingleLosses
 
 KIND = "PlacementPlan"
 _OF_PLAN = (
@@ -94,6 +94,7 @@ def plan_document(
     expires_at: int,
     inputs: PlanInputs,
     findings: Sequence[Finding] = (),
+    resilience: Iterable[Resilience] = (),
 ) -> Json:
     fields = {
         **{name: getattr(plan, name) for name in _OF_PLAN},
@@ -108,9 +109,27 @@ def plan_document(
         },
         "manifests": manifests,
         "findings": findings,
+        "resilience": resilience_fields(resilience),
     }
     document: Json = encoded(published(fields, PublishedPlan))
     return document
+
+
+def resilience_fields(found: Iterable[Resilience]) -> list[dict[str, Any]]:
+    return [
+        encoded(
+            published(
+                {
+                    "level": one.level,
+                    "before": one.before,
+                    "after": one.after,
+                    "worse": [item.lost for item in one.worse],
+                },
+                SingleLosses,
+            )
+        )
+        for one in found
+    ]
 
 
 def plan_makers(plan: PlacementPlan) -> dict[str, Callable[[], Any]]:

@@ -15,7 +15,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.grouping import grouped
 from gitbot.model.instants import FOREVER, format_instant
-from gitbot.model.plan import Hold, Manifest, PlacementPlan
+from gitbot.model.plan import Hold, Manifest, PlacementPlan, Resilience
 from gitbot.model.requests import requests_of
 from gitbot.model.words import counted, first_of
 from gitbot.reports.conditions import Deadline, Outlook, acts, binding, lines
@@ -104,6 +104,7 @@ class Diff:
     year: YearAhead | None = None
     outlook: Outlook = field(default_factory=Outlook)
     report: str = ""  # address of the complete report, "" if it has none
+    resilience: tuple[Resilience, ...] = ()
 
     @property
     def deadline(self) -> Deadline:
@@ -113,14 +114,15 @@ class Diff:
     def lines(self) -> tuple[tuple[str, str], ...]:
         """Label and text: when and how the plan is carried out, or what a merge leads to."""
         plan, deadline, bandwidth = self.plan, self.deadline, self.bandwidth
+        lost = [(f"any one {one.level.lower()} lost", survived(one)) for one in self.resilience]
         if plan.moves:
-            return tuple(lines(plan, self.outlook, deadline=deadline, bandwidth=bandwidth))
+            return (*lines(plan, self.outlook, deadline=deadline, bandwidth=bandwidth), *lost)
         found: list[tuple[str, str]] = []
         for preview in self.leads_to[:_LED]:
             if len(self.leads_to) > 1:
                 found.append(("then", f"{sentence(preview.plan)}."))
             found += preview.lines(now=self.now, bandwidth=bandwidth)
-        return tuple(found)
+        return (*found, *lost)
 
     @property
     def verdict(self) -> str:
@@ -216,6 +218,7 @@ def placement_diff(
     applies: bool = True,
     outlook: Outlook | None = None,
     report: str = "",
+    resilience: Iterable[Resilience] = (),
 ) -> Diff:
     ordered = tuple(sorted(findings, key=sort_key))
     required = [rule for rule in plan.rules if rule.required]
@@ -238,7 +241,24 @@ def placement_diff(
         applies=applies,
         outlook=outlook or Outlook(),
         report=report,
+        resilience=tuple(resilience),
     )
+
+
+def survived(one: Resilience) -> str:
+    """`every VM finds another place, as before`, or the losses that leave VMs without one."""
+    before, after = (
+        ", ".join(f"{item.lost} ({counted(item.vms, 'VM')})" for item in side[:_LED])
+        + (f" and {len(side) - _LED} more" if len(side) > _LED else "")
+        for side in (one.before, one.after)
+    )
+    if before == after:
+        return f"{_without(after)}, as before"
+    return f"{_without(after)}; before: {_without(before)}"
+
+
+def _without(losses: str) -> str:
+    return f"VMs find no place after {losses}" if losses else "every VM finds another place"
 
 
 def is_said(diff: Diff, hold: Hold) -> bool:

@@ -35,6 +35,7 @@ from gitbot.documents.formats import amount, branch_name, is_github_repository
 from gitbot.model.findings import Finding, has_errors, sort_key
 from gitbot.model.names import CONFIGURATION_FILE, ApiVersion
 from gitbot.model.problem import Limits
+from gitbot.settings.resilience import ResilienceSettings
 from gitbot.settings.owners import (
     OverrideSettings,
     OwnerSettings,
@@ -195,6 +196,10 @@ class Settings(Value):
     )
     manifests: tuple[ManifestSettings, ...] = Field(
         default=(), strict=False, description="Where VM manifests live, for drift checks."
+    )
+    resilience: ResilienceSettings = Field(
+        default=ResilienceSettings.model_construct(),
+        description="Losses of nodes and zones that the cluster is to survive.",
     )
     packs: tuple[Pack, ...] = Field(
         default=DEFAULT_PACKS, strict=False, description="The policy packs of gitbot in force."

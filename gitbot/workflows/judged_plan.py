@@ -5,21 +5,23 @@ Commands, pull requests and the bot's proposals show a reviewer what is made her
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gitbot import __version__
 from gitbot.calendar import TZDATA_VERSION
 from gitbot.constraints.replay import replay
+from gitbot.constraints.resilience import resilience
 from gitbot.intents import IntentSet, MigrationRequestSpec
 from gitbot.kubernetes.objects import Json, KubernetesObject, labels_of, name_of
 from gitbot.model.canonical import digest as canonical_digest
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.effect import label_value
 from gitbot.model.findings import Finding, Severity, sort_key
-from gitbot.model.plan import Hold, Manifest, Move, PlacementPlan
+from gitbot.model.plan import Hold, Manifest, Move, PlacementPlan, Resilience
 from gitbot.model.problem import EmptyNodes, PlacementProblem
 from gitbot.model.request_id import DrainId, HealId, ReturnId
+from gitbot.model.words import counted, first_of
 from gitbot.policy import Verdict, judge
 from gitbot.published import PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.rendering import AdmissionRule, MigrationContext, NodeLabels, render_manifests
@@ -72,12 +74,13 @@ def judge_plan(
 ) -> JudgedPlan:
     """`clock` is the present, in seconds UTC, where the plan is judged for another time."""
     clock = problem.now if clock is None else clock
-    verdict = _judged(revision, problem, plan, clock)
+    losses = single_losses(revision.settings, problem, plan)
+    verdict = _judged(revision, problem, plan, losses, clock)
     manifests = _rendered(revision, problem, plan, pull_request)
     objects = [manifest.object for manifest in manifests]
     labels = label_findings(manifests, problem.snapshot, revision.intents)
     everything = (findings, replay(problem, plan), verdict.findings, broken_rules(plan), labels)
-    found = tuple(sorted(set().union(*everything), key=sort_key))
+    found = tuple(sorted(set().union(*everything, worse_losses(losses)), key=sort_key))
     expires_at = clock + revision.settings.plan_expiry
     digest = plan_digest(plan, objects)
     diff = placement_diff(
@@ -93,6 +96,7 @@ def judge_plan(
         zone_key=problem.zone_key,
         applies=revision.settings.applies,
         outlook=outlook_of(revision.intents, problem, plan, zone=revision.zone),
+        resilience=losses,
     )
     inputs = plan_inputs(revision.settings, revision.commit)
     return JudgedPlan(
@@ -101,7 +105,12 @@ def judge_plan(
         digest=digest,
         expires_at=expires_at,
         document=plan_document(
-            plan, manifests=objects, expires_at=expires_at, inputs=inputs, findings=found
+            plan,
+            manifests=objects,
+            expires_at=expires_at,
+            inputs=inputs,
+            findings=found,
+            resilience=losses,
         ),
         manifests=manifests,
         verdict=verdict,
@@ -111,17 +120,53 @@ def judge_plan(
 
 
 def _judged(
-    revision: Revision, problem: PlacementProblem, plan: PlacementPlan, clock: int
+    revision: Revision,
+    problem: PlacementProblem,
+    plan: PlacementPlan,
+    losses: Sequence[Resilience],
+    clock: int,
 ) -> Verdict:
     return judge(
         plan=plan,
         problem=problem,
+        resilience=losses,
         intents={intent.ref: intent.spec.plain() for intent in revision.intents.intents},
         policies=revision.policies,
         now=problem.now,
         clock=clock,
         snapshot_max_age=revision.settings.snapshot_max_age,
         owner_of=revision.settings.owner_name,
+    )
+
+
+def single_losses(
+    settings: Settings, problem: PlacementProblem, plan: PlacementPlan
+) -> tuple[Resilience, ...]:
+    """What the plan does to the losses that the cluster is to survive; empty if none is set."""
+    wanted = settings.resilience
+    if not wanted.survive:
+        return ()
+    return resilience(
+        problem.snapshot,
+        plan,
+        goals=problem.goals,
+        levels=tuple(dict.fromkeys(wanted.survive)),
+        namespaces=wanted.namespaces,
+    )
+
+
+def worse_losses(losses: Iterable[Resilience]) -> tuple[Finding, ...]:
+    return tuple(
+        Finding(
+            code="plan/resilience",
+            severity=Severity.WARNING,
+            message=f"after the plan, the loss of {one.level.lower()} {item.lost} leaves "
+            f"{counted(item.vms, 'VM')} without a place ({first_of(item.first, item.vms)}), "
+            f"{before or 'none'} before: {item.why}",
+            hint="choose another target, or make room first; gitbot simulate survive lists all",
+        )
+        for one in losses
+        for item, before in one.worse
     )
 
 
