@@ -194,11 +194,10 @@ class Resilience:
     after: tuple[Homeless, ...] = ()
 
     @property
-    def worse(self) -> tuple[tuple[Homeless, int], ...]:
-        """The losses that leave more VMs without a place than before, each with that number."""
+    def worse(self) -> tuple[Homeless, ...]:
+        """The losses that leave more VMs without a place than before."""
         known = {item.lost: item.vms for item in self.before}
-        counts = ((item, known.get(item.lost, 0)) for item in self.after)
-        return tuple((item, number) for item, number in counts if item.vms > number)
+        return tuple(item for item in self.after if item.vms > known.get(item.lost, 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,9 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "headroom": "after the plan: `targets` (`node`, memory: `freeBytes`, `allocatableBytes`); "
         "`atRiskBefore`, `atRiskAfter`: nodes whose VMs do not all find memory elsewhere if the "
         "node fails, by sums alone",
+        "resilience": "for each level that the configuration names: `level`, `before`, `after` "
+        "(`lost`, `vms`, `first`, `why`: losses that leave VMs without a place), `worse` (losses); "
+        "empty at apply",
     },
     "move": {
         **dict.fromkeys(

@@ -20,6 +20,7 @@ from gitbot.model.requests import requests_of
 from gitbot.model.words import counted, first_of
 from gitbot.reports.conditions import Deadline, Outlook, acts, binding, lines
 from gitbot.reports.sentence import sentence
+from gitbot.reports.survival import survived
 from gitbot.reports.traffic import Traffic, traffic
 from gitbot.reports.year import YearAhead
 
@@ -114,7 +115,7 @@ class Diff:
     def lines(self) -> tuple[tuple[str, str], ...]:
         """Label and text: when and how the plan is carried out, or what a merge leads to."""
         plan, deadline, bandwidth = self.plan, self.deadline, self.bandwidth
-        lost = [(f"any one {one.level.lower()} lost", survived(one)) for one in self.resilience]
+        lost = [survived(one) for one in self.resilience]
         if plan.moves:
             return (*lines(plan, self.outlook, deadline=deadline, bandwidth=bandwidth), *lost)
         found: list[tuple[str, str]] = []
@@ -243,22 +244,6 @@ def placement_diff(
         report=report,
         resilience=tuple(resilience),
     )
-
-
-def survived(one: Resilience) -> str:
-    """`every VM finds another place, as before`, or the losses that leave VMs without one."""
-    before, after = (
-        ", ".join(f"{item.lost} ({counted(item.vms, 'VM')})" for item in side[:_LED])
-        + (f" and {len(side) - _LED} more" if len(side) > _LED else "")
-        for side in (one.before, one.after)
-    )
-    if before == after:
-        return f"{_without(after)}, as before"
-    return f"{_without(after)}; before: {_without(before)}"
-
-
-def _without(losses: str) -> str:
-    return f"VMs find no place after {losses}" if losses else "every VM finds another place"
 
 
 def is_said(diff: Diff, hold: Hold) -> bool:

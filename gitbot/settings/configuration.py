@@ -35,13 +35,13 @@ from gitbot.documents.formats import amount, branch_name, is_github_repository
 from gitbot.model.findings import Finding, has_errors, sort_key
 from gitbot.model.names import CONFIGURATION_FILE, ApiVersion
 from gitbot.model.problem import Limits
-from gitbot.settings.resilience import ResilienceSettings
 from gitbot.settings.owners import (
     OverrideSettings,
     OwnerSettings,
     RepositoryPath,
     check_owners,
 )
+from gitbot.settings.resilience import ResilienceSettings
 
 KIND = "Configuration"
 DESCRIPTION = f"The configuration of gitbot: {CONFIGURATION_FILE} at the root of the repository."

@@ -21,7 +21,7 @@ from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.plan import Hold, Manifest, Move, PlacementPlan, Resilience
 from gitbot.model.problem import EmptyNodes, PlacementProblem
 from gitbot.model.request_id import DrainId, HealId, ReturnId
-from gitbot.model.words import counted, first_of
+from gitbot.model.words import first_of
 from gitbot.policy import Verdict, judge
 from gitbot.published import PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.rendering import AdmissionRule, MigrationContext, NodeLabels, render_manifests
@@ -77,10 +77,10 @@ def judge_plan(
     losses = single_losses(revision.settings, problem, plan)
     verdict = _judged(revision, problem, plan, losses, clock)
     manifests = _rendered(revision, problem, plan, pull_request)
-    objects = [manifest.object for manifest in manifests]
+    objects = [item.object for item in manifests]
     labels = label_findings(manifests, problem.snapshot, revision.intents)
-    everything = (findings, replay(problem, plan), verdict.findings, broken_rules(plan), labels)
-    found = tuple(sorted(set().union(*everything, worse_losses(losses)), key=sort_key))
+    own = {*replay(problem, plan), *broken_rules(plan), *worse_losses(losses), *labels}
+    found = tuple(sorted({*findings, *verdict.findings, *own}, key=sort_key))
     expires_at = clock + revision.settings.plan_expiry
     digest = plan_digest(plan, objects)
     diff = placement_diff(
@@ -98,24 +98,29 @@ def judge_plan(
         outlook=outlook_of(revision.intents, problem, plan, zone=revision.zone),
         resilience=losses,
     )
-    inputs = plan_inputs(revision.settings, revision.commit)
     return JudgedPlan(
         plan=plan,
         snapshot=problem.snapshot,
         digest=digest,
         expires_at=expires_at,
-        document=plan_document(
-            plan,
-            manifests=objects,
-            expires_at=expires_at,
-            inputs=inputs,
-            findings=found,
-            resilience=losses,
-        ),
+        document=_document(revision, plan, objects, diff),
         manifests=manifests,
         verdict=verdict,
         findings=found,
         diff=diff,
+    )
+
+
+def _document(
+    revision: Revision, plan: PlacementPlan, objects: Sequence[KubernetesObject], diff: Diff
+) -> Json:
+    return plan_document(
+        plan,
+        manifests=objects,
+        expires_at=diff.expires_at,
+        inputs=plan_inputs(revision.settings, revision.commit),
+        findings=diff.findings,
+        resilience=diff.resilience,
     )
 
 
@@ -129,7 +134,7 @@ def _judged(
     return judge(
         plan=plan,
         problem=problem,
-        resilience=losses,
+        resilience=lambda: losses,
         intents={intent.ref: intent.spec.plain() for intent in revision.intents.intents},
         policies=revision.policies,
         now=problem.now,
@@ -160,14 +165,17 @@ def worse_losses(losses: Iterable[Resilience]) -> tuple[Finding, ...]:
         Finding(
             code="plan/resilience",
             severity=Severity.WARNING,
-            message=f"after the plan, the loss of {one.level.lower()} {item.lost} leaves "
-            f"{counted(item.vms, 'VM')} without a place ({first_of(item.first, item.vms)}), "
-            f"{before or 'none'} before: {item.why}",
-            hint="choose another target, or make room first; gitbot simulate survive lists all",
+            message=f"after the plan, more VMs than before find no place if a {one.level.lower()} "
+            f"is lost ({first_of([item.lost for item in one.worse], _NAMED)}), as "
+            f"{one.worse[0].first[0]}: {one.worse[0].why}",
+            hint="choose another target, or make room first",
         )
         for one in losses
-        for item, before in one.worse
+        if one.worse
     )
+
+
+_NAMED = 3  # losses
 
 
 def _rendered(

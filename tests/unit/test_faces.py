@@ -22,8 +22,8 @@ ROOMS = {
     "cli": "main",
     "constraints": (
         "domains explanation facts instances load losses made node_unschedulable own_terms "
-        "placed placement_rule ranking replay rule_check rule_parts transit verdicts world "
-        "zone_anti_affinity"
+        "placed placement_rule ranking replay resilience rule_check rule_parts transit verdicts "
+        "world zone_anti_affinity"
     ),
     "documents": "fields formats schemas",
     "execution": "accept approval consent facts fence next_steps requests sending state values",

@@ -52,6 +52,7 @@ def test_document_has_the_fields_of_the_contract_in_order() -> None:
         "findings",
         "minimised",
         "drains",
+        "resilience",
     ]
     assert document()["minimised"][4:] == [
         {"what": "softBreaches", "amount": 0},

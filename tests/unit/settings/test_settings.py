@@ -84,8 +84,8 @@ def test_read(spec: str, path: str, value: object) -> None:
 
 FIELDS = (
     "expected clusters, forge, mode, approval, allowAuto, publishSnapshot, snapshotMaxAge, "
-    "planExpiry, proposals, breaker, unschedulableTimeout, bandwidth, manifests, packs, owners "
-    "or overrides"
+    "planExpiry, proposals, breaker, unschedulableTimeout, bandwidth, manifests, resilience, "
+    "packs, owners or overrides"
 )
 ONE = f"{HEAD}spec: {{clusters: [{{name: a}}]"
 WRONG = [
