@@ -10,8 +10,12 @@ import pytest
 
 from gitbot.adapters.kubernetes.diagnosis import ClusterQuestions
 from gitbot.adapters.kubernetes.transport import Transport
+from gitbot.errors import ClusterForbidden
 from gitbot.kubernetes.objects import at
+from gitbot.model.diagnosis import Outcome
+from gitbot.settings import ClusterSettings, Settings
 from gitbot.simulation.building import node
+from gitbot.workflows.ask import rights_checks
 from tests.controlplane import account
 from tests.controlplane.waiting import eventually
 
@@ -109,3 +113,57 @@ def test_of_a_node_only_what_a_maintenance_needs_may_change(
     found = admin.request("GET", path)
     assert "team" not in at(found, "metadata", "labels")
     assert at(found, "spec", "unschedulable") is True
+
+
+ENFORCE = Settings(clusters=(ClusterSettings(name="prod"),), mode="Enforce")
+BASIC = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/system:basic-user"
+
+
+def test_a_right_that_rbac_denies_is_named_with_who_gives_it(
+    installed: ControlPlane, admin: Connection, tmp_path: Path
+) -> None:
+    reader = ClusterQuestions(transport(installed, admin, tmp_path, account.READER))
+    checks = {check.name: check for check in rights_checks(reader, ENFORCE)}
+    assert checks["cluster/read"].outcome is Outcome.PASS
+    denied = checks["cluster/move"]
+    assert denied.outcome is Outcome.FAIL
+    assert denied.message == (
+        "not allowed: create virtualmachineinstancemigrations.kubevirt.io, "
+        "delete virtualmachineinstancemigrations.kubevirt.io"
+    )
+    assert denied.fix.startswith("a cluster administrator gives it: kubectl apply -")
+    assert denied.fix.endswith("or binds role gitbot-mover to the account")
+
+
+def test_a_review_that_rbac_denies_names_who_may_give_it(
+    installed: ControlPlane, admin: Connection, tmp_path: Path
+) -> None:
+    """Asking about oneself is a right too: that of system:basic-user, which clusters may narrow."""
+    asker = ClusterQuestions(transport(installed, admin, tmp_path, "default"))
+    eventually(lambda: len(asker.missing("move")) == 2)
+    binding = admin.request("GET", BASIC)
+    admin.request("DELETE", BASIC)
+
+    def denied() -> bool:
+        try:
+            asker.missing("move")
+        except ClusterForbidden:
+            return True
+        return False
+
+    try:
+        eventually(denied)
+        check = rights_checks(asker, ENFORCE)[0]
+    finally:
+        kept = {key: binding[key] for key in ("apiVersion", "kind", "roleRef", "subjects")}
+        metadata = {key: binding["metadata"][key] for key in ("name", "annotations", "labels")}
+        folder = BASIC.rpartition("/")[0]
+        admin.request("POST", folder, {**kept, "metadata": metadata})
+        eventually(lambda: not denied())
+    assert check.outcome is Outcome.FAIL
+    user = account.user_of("default")
+    assert f'User "{user}" cannot create resource "selfsubjectaccessreviews"' in check.message
+    assert check.fix == (
+        "everybody may ask by default: a cluster administrator (who may bind cluster roles) binds "
+        "ClusterRole system:basic-user to group system:authenticated again"
+    )

@@ -198,7 +198,8 @@ def _nodes(shell: Shell, questions: Questions) -> Iterable[Check]:
         yield passed("cluster/nodes", "gitbot may label and cordon nodes")
     elif cordons:
         message = "a window says `cordon: Gitbot`, and gitbot may not patch nodes"
-        yield failed("cluster/nodes", message, f"kubectl apply -f {RBAC}/optional-cordon.yaml")
+        fix = f"a cluster administrator gives it: kubectl apply -f {RBAC}/optional-cordon.yaml"
+        yield failed("cluster/nodes", message, fix)
     else:
         yield passed("cluster/nodes", "nodes in maintenance get no labels: that right is optional")
 
