@@ -29,6 +29,7 @@ from gitbot.workflows.propose.concerns import (
     Concern,
     ConcernSources,
     drains,
+    ended_windows,
     find_concerns,
     meaningless,
     requests,
@@ -80,6 +81,9 @@ def _meaningless(run: Run) -> list[ConcernReport]:
             concern=name, action="nothing", reason=f"there is no plan: {why}", unplanned=True
         )
         for name, (_, why) in sorted(meaningless(run.sources).items())
+    ] + [
+        ConcernReport(concern=name, action="nothing", reason=f"there is no plan: {why}")
+        for name, (_, why) in sorted(ended_windows(run.sources).items())
     ]
 
 
@@ -298,7 +302,7 @@ def not_planned(shell: Shell, seen: Look, pulls: tuple[PullRequest, ...]) -> tup
     sources = ConcernSources.of(seen)
     found = [
         NotPlanned(request=request, reason=f"there is no plan: {why}")
-        for request, why in meaningless(sources).values()
+        for request, why in (meaningless(sources) | ended_windows(sources)).values()
     ]
     branches = {pull.branch for pull in pulls}
     for concern in (*drains(sources), *requests(sources)):

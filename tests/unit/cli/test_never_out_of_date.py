@@ -225,6 +225,13 @@ def test_a_cancelled_occurrence_in_an_edited_window_is_a_finding_on_the_window(d
     assert said.code == 1
     assert words in said.out
     assert "intents/iberia/tonight.yaml:3:" in said.out
+    told = f"there is no plan: {words}"
+    assert f": nothing: {told}" in desk.gitbot("propose").out
+    desk.gitbot("resume", "--by", "ann")
+    assert f"{drain_of(start)}: {told}" in desk.gitbot("apply").out
+    page = desk.gitbot("status")
+    assert page.code == 0
+    assert f"Merged, without a plan:\n{drain_of(start)}: {told}\n" in page.out
     desk.commit(tonight=window(start, hours=5).replace("name: tonight", "name: tomorrow"))
     assert "finished-window" not in desk.gitbot("plan").out
 

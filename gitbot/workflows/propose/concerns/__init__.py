@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.workflows.propose.concerns.drains import drains
+from gitbot.workflows.propose.concerns.drains import drains, ended_windows
 from gitbot.workflows.propose.concerns.healings import breaches_of, heals
 from gitbot.workflows.propose.concerns.requests import meaningless, requests
 from gitbot.workflows.propose.concerns.rests import rests
@@ -20,6 +20,7 @@ __all__ = [
     "breaches_of",
     "concern_name",
     "drains",
+    "ended_windows",
     "find_concerns",
     "heal_concern",
     "home_terms",

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 from gitbot.calendar import local_text
 from gitbot.intents import Intent, MaintenanceWindowSpec
-from gitbot.intents.compile import Opening
+from gitbot.intents.compile import Opening, compile_drain
 from gitbot.model.canonical import digest
+from gitbot.model.findings import Severity
+from gitbot.model.request_id import RequestId
 from gitbot.model.words import first_of
+from gitbot.workflows.past import past_of
 from gitbot.workflows.propose.concerns.value import (
     Concern,
     ConcernSources,
@@ -18,6 +21,8 @@ from gitbot.workflows.propose.concerns.value import (
     stale_moves,
     stale_words,
 )
+
+_ENDED = "intents/finished-window"
 
 
 def drains(sources: ConcernSources) -> list[Concern]:
@@ -31,6 +36,32 @@ def drains(sources: ConcernSources) -> list[Concern]:
         if concern is not None:
             concerns.append(concern)
     return concerns
+
+
+def ended_windows(sources: ConcernSources) -> dict[str, tuple[RequestId, str]]:
+    """Windows that were edited after their only opening ended or was cancelled: they never act.
+
+    The ledger id and why, by the name of the concern.
+    """
+    base, past = sources.base, past_of(sources.ledger, sources.cluster)
+    found: dict[str, tuple[RequestId, str]] = {}
+    for intent, spec in base.intents.maintenance_windows:
+        opening = base.opening(intent, now=sources.now) if spec.nodes is not None else None
+        if opening is None or opening.drain not in past.finished:
+            continue
+        _, findings = compile_drain(
+            base.intents,
+            sources.problem.snapshot,
+            window=intent.ref.name,
+            now=sources.now,
+            zone=base.revision.zone,
+            past=past,
+        )
+        for item in findings:
+            if item.code == _ENDED and item.severity is Severity.ERROR:
+                name = concern_name("drain", intent.ref.name, opening.id)
+                found[name] = (opening.drain, f"{item.message}; {item.hint}")
+    return found
 
 
 def _is_announced(sources: ConcernSources, opening: Opening) -> bool:
