@@ -39,6 +39,13 @@ class Consent:
             parts.append(f"{owner} ({more})" if more else owner)
         return f"{' or '.join(parts)} for {self.need.subject}"
 
+    @property
+    def line(self) -> str:
+        """What a reviewer reads: who approved, or who must."""
+        if self.by:
+            return f"{self.need.subject} by {first_of(self.by, _NAMED)}"
+        return f"missing: {self.words}"
+
 
 def missing(consents: tuple[Consent, ...]) -> str:
     """Whose approval is missing, in words; "" if none is."""

@@ -12,6 +12,7 @@ from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubernetes.quantities import whole
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.consent import Consent
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.grouping import grouped
 from gitbot.model.instants import FOREVER, format_instant
@@ -104,6 +105,7 @@ class Diff:
     openings: tuple[str, ...] = ()  # what a change of windows and freezes does to the year ahead
     year: YearAhead | None = None
     outlook: Outlook = field(default_factory=Outlook)
+    consents: tuple[Consent, ...] | None = None  # of owners; None if no owner is ever asked
     report: str = ""  # address of the complete report, "" if it has none
     resilience: tuple[Resilience, ...] = ()
 
@@ -117,7 +119,9 @@ class Diff:
         plan, deadline, bandwidth = self.plan, self.deadline, self.bandwidth
         lost = [survived(one) for one in self.resilience]
         if plan.moves:
-            return (*lines(plan, self.outlook, deadline=deadline, bandwidth=bandwidth), *lost)
+            asked = (("owner's approval", consent.line) for consent in self.consents or ())
+            conditions = lines(plan, self.outlook, deadline=deadline, bandwidth=bandwidth)
+            return (*asked, *conditions, *lost)
         found: list[tuple[str, str]] = []
         for preview in self.leads_to[:_LED]:
             if len(self.leads_to) > 1:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from gitbot.reports import inert
+from gitbot.reports.diff import Diff
 from gitbot.reports.fit import Section
 
 
@@ -43,6 +44,11 @@ def line(text: str) -> str:
     return "".join(
         inert.code(part) if index % 2 else _spaced(part) for index, part in enumerate(parts)
     )
+
+
+def says_owners(body: str, diff: Diff) -> bool:
+    """Whether a comment says of every owner's approval what it is now."""
+    return all(line(consent.line) in body for consent in diff.consents or ())
 
 
 def _spaced(text: str) -> str:

@@ -7,17 +7,21 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from gitbot.errors import ClusterError
-from gitbot.execution.approval import MergedPull
+from gitbot.execution.approval import MergedPull, ProposalFact
 from gitbot.execution.consent import consenting, judge
 from gitbot.execution.values import Approval, Approved
 from gitbot.intents import CODEOWNERS_PLACES, IntentSet, Ownership, needs_of, read_intents
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.model.consent import Consent, missing
+from gitbot.model.events import PlanShown
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.request_id import MigrationRequestId
-from gitbot.published import PlanDocument
+from gitbot.ports.forge import PullRequest
+from gitbot.published import PlanDocument, read_plan
 from gitbot.settings import Settings, read_settings
-from gitbot.workflows.engine import drained_nodes
+from gitbot.workflows.engine import Engine, drained_nodes
+from gitbot.workflows.judged_plan import JudgedPlan
+from gitbot.workflows.reapproval import review_fact
 from gitbot.workflows.shell import Shell
 
 
@@ -80,6 +84,41 @@ def consents(
     may_write = facts.author != forge.bot and forge.can_write(facts.author)
     accounts = consenting(facts, document.digest, bot=forge.bot, author_may_write=may_write)
     return judge(sorted(needs), accounts, members=forge.team_members, bot=forge.bot)
+
+
+def consented(
+    shell: Shell,
+    judged: JudgedPlan,
+    pull: PullRequest | None,
+    *,
+    base: Engine,
+    intents: IntentSet,
+    records: tuple[PlanShown, ...] = (),
+    proposal: ProposalFact | None = None,
+) -> JudgedPlan:
+    """The plan of an open pull request with who approved what, among the owners of the base.
+
+    `records` are what was shown on it; of gitbot's own, `proposal` is its file. A merge group is no
+    pull request: owners are asked on those in it.
+    """
+    owners = owners_at(shell, base.commit, Present(shell=shell, settings=base.settings))
+    if owners is None or not owners.asks:
+        return judged
+    if pull is None:
+        return replace(judged, diff=replace(judged.diff, consents=()))
+    facts = MergedPull(
+        number=pull.number,
+        author=pull.author,
+        head=pull.head,
+        merge_commit="",
+        merged_by="",
+        merged_at=0,
+        reviews=tuple(review_fact(review) for review in pull.reviews),
+        records=records,
+        proposal=proposal,
+    )
+    found = consents(shell, owners, read_plan(judged.file), intents, facts)
+    return replace(judged, diff=replace(judged.diff, consents=found))
 
 
 def awaiting(

@@ -24,6 +24,7 @@ from gitbot.ports.forge import PullRequest, PullState
 from gitbot.reports import markdown, marker, refusal
 from gitbot.workflows import labels
 from gitbot.workflows.approvals import concern_branch, read_approvals
+from gitbot.workflows.check.owners import is_said, with_owners
 from gitbot.workflows.check.record import (
     NOT_FETCHED,
     record_of,
@@ -35,7 +36,7 @@ from gitbot.workflows.check.record import (
 from gitbot.workflows.check.run import CheckResult, check
 from gitbot.workflows.check.scope import Evidence
 from gitbot.workflows.check.verdicts import checks_of
-from gitbot.workflows.feedback import own_comment, set_check
+from gitbot.workflows.feedback import set_check
 from gitbot.workflows.journal import Journal, retried
 from gitbot.workflows.labels import set_labels
 from gitbot.workflows.past import past_of, reservations
@@ -94,6 +95,8 @@ def publish_group(shell: Shell, *, commit: str) -> CheckResult:
     Approval still comes from the plan shown on each pull request in the group.
     """
     outcome = check_group(shell, commit=commit)
+    tip = shell.repository.commit(shell.base_branch).id
+    outcome = with_owners(shell, None, outcome, tip, ())
     for verdict in checks_of(shell, outcome):
         set_check(shell, commit, verdict)
     return outcome
@@ -237,6 +240,7 @@ def _say_beside(shell: Shell, pull: PullRequest, outcome: CheckResult) -> bool:
     """Write this cluster's checks, which may be required, on another cluster's proposal."""
     if pull.branch.startswith(concern_branch(shell.cluster_name, "")):
         return False
+    outcome = with_owners(shell, pull, outcome, shell.repository.commit(shell.base_branch).id, ())
     wrote = [set_check(shell, pull.head, verdict) for verdict in checks_of(shell, outcome)]
     return any(wrote)
 
@@ -260,8 +264,9 @@ def _say(
     elif fresh:
         write_record(journal, outcome, record)
     shown = (*records, record) if fresh else records
+    outcome = with_owners(shell, pull, outcome, base, shown)
     notice = CHANGED if must_approve_again(shell.forge, pull, shown) else ""
-    wrote = fresh or not _is_said(shell, pull, record.digest, notice)
+    wrote = fresh or not is_said(shell, pull, record.digest, notice, outcome)
     if wrote:
         linked = _kept(shell, pull, outcome)
         body = comment_of(shell, linked, notice=notice, records=records)
@@ -303,11 +308,6 @@ def _must_be_newest(shell: Shell, journal: Journal, pull: PullRequest) -> None:
     ours, now = ([(item.time, item.digest, item.shown) for item in last] for last in shown)
     if now != ours:
         raise ConflictError(f"another run planned pull request {pull.number} at the same time")
-
-
-def _is_said(shell: Shell, pull: PullRequest, digest: str, notice: str) -> bool:
-    body = own_comment(shell.forge, pull.number, marker(shell.cluster_name))
-    return bool(body) and digest in body and (CHANGED in body) == bool(notice)
 
 
 def comment_of(

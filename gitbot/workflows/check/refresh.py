@@ -6,7 +6,7 @@ from gitbot.errors import UnreachableError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import PlanShown
 from gitbot.model.ledger import Ledger
-from gitbot.ports.forge import PullRequest, PullState
+from gitbot.ports.forge import CheckState, PullRequest, PullState
 from gitbot.workflows import labels
 from gitbot.workflows.approvals import concern_branch
 from gitbot.workflows.check.publish import (
@@ -18,7 +18,7 @@ from gitbot.workflows.check.publish import (
 )
 from gitbot.workflows.check.record import is_due, is_not_fetched
 from gitbot.workflows.check.run import CheckResult
-from gitbot.workflows.check.verdicts import PLAN
+from gitbot.workflows.check.verdicts import OWNERS, PLAN
 from gitbot.workflows.feedback import context_of
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.stops import forge_skew
@@ -77,7 +77,7 @@ def _is_wanted(shell: Shell, ledger: Ledger, pull: PullRequest, base: str, *, ev
     if pull.base_branch != shell.base_branch or not _wants_a_plan(shell, pull):
         return False
     stands = bool(records) and _stands(records[-1], pull, base, shell.clock.now())
-    return not (stands and _has_check(shell, pull))
+    return not (stands and _has_check(shell, pull)) or _waits_for_owners(shell, pull, base)
 
 
 def _wants_a_plan(shell: Shell, pull: PullRequest) -> bool:
@@ -87,6 +87,17 @@ def _wants_a_plan(shell: Shell, pull: PullRequest) -> bool:
     if not shell.several or pull.branch.startswith(concern_branch(shell.cluster_name, "")):
         return False
     return not _has_check(shell, pull)
+
+
+def _waits_for_owners(shell: Shell, pull: PullRequest, base: str) -> bool:
+    """Whether an owner's approval was missing: it may have come."""
+    if not shell.read_base(base).settings.owners:
+        return False
+    name = context_of(shell, OWNERS)
+    return any(
+        status.context == name and status.state is CheckState.PENDING
+        for status in shell.forge.list_statuses(pull.head)
+    )
 
 
 def _has_check(shell: Shell, pull: PullRequest) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gitbot.model.consent import Consent, missing
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.words import shortened
 from gitbot.ports.forge import Annotation, AnnotationLevel, CheckRun, CheckState
@@ -14,6 +15,7 @@ from gitbot.workflows.shell import Shell
 
 PLAN = "gitbot/plan"
 POLICY = "gitbot/policy"
+OWNERS = "gitbot/owners"
 MAX_TITLE = 140  # characters that a status keeps
 MAX_TEXT = 65_000  # bytes; GitHub takes 65,535 characters
 _LEVELS = {
@@ -45,7 +47,9 @@ def checks_of(
         text=detail(judged.diff, limit=MAX_TEXT),
         annotations=placed(item for item in outcome.all_findings if item not in denied),
     )
-    return (plan, _policy(shell, denied, plan_id))
+    consents = judged.diff.consents
+    owners = () if consents is None else (_owners(shell, consents),)
+    return (plan, _policy(shell, denied, plan_id), *owners)
 
 
 def _policy(shell: Shell, found: tuple[Finding, ...], plan_id: str) -> CheckRun:
@@ -59,6 +63,18 @@ def _policy(shell: Shell, found: tuple[Finding, ...], plan_id: str) -> CheckRun:
         title=_title("denied" if errors else "allowed", plan_id),
         summary="\n".join(lines)[:MAX_TEXT] or "No policy objects.",
         annotations=placed(found),
+    )
+
+
+def _owners(shell: Shell, consents: tuple[Consent, ...]) -> CheckRun:
+    """Pending while an owner's approval is missing: it waits for people, as for a window."""
+    waits = missing(consents)
+    given = "owners approved" if consents else "no owner's approval is needed"
+    return CheckRun(
+        name=context_of(shell, OWNERS),
+        state=CheckState.PENDING if waits else CheckState.SUCCESS,
+        title=_title(waits or given),
+        summary="\n".join(f"- {inert.markdown(consent.line)}" for consent in consents) or given,
     )
 
 

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gitbot.errors import ConflictError
+from gitbot.execution.approval import ProposalFact
 from gitbot.execution.state import ConcernRecord, fold_concern
 from gitbot.intents import proposal_file
 from gitbot.model.events import ConcernChanged, ConcernState, ProposalFile
 from gitbot.model.ledger import Ledger, concern_file
 from gitbot.ports.forge import PullRequest
-from gitbot.reports import markdown, marker
+from gitbot.reports import markdown, marker, says_owners
 from gitbot.workflows.approvals import (
     concern_branch,
     file_digest,
@@ -22,6 +23,7 @@ from gitbot.workflows.approvals import (
     read_proposal,
 )
 from gitbot.workflows.check import CheckResult, checks_of
+from gitbot.workflows.consents import consented
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.feedback import own_comment, set_check
 from gitbot.workflows.journal import Journal
@@ -185,7 +187,8 @@ def _repair(run: Run, pull: PullRequest, judged: JudgedPlan, record: ConcernReco
     """Complete what an earlier, killed run may have left undone: the number, the comment."""
     if record.pull_request != pull.number:
         run.note(record.concern, ConcernState.OPENED, pull, digest=judged.digest)
-    if is_shown(run.shell, pull):
+    judged = _with_owners(run, pull, judged, record.concern)
+    if is_shown(run.shell, pull, judged):
         show_checks(run.shell, pull.head, judged)
     else:
         _show(run, record.concern, pull, pull.head, judged)
@@ -194,7 +197,23 @@ def _repair(run: Run, pull: PullRequest, judged: JudgedPlan, record: ConcernReco
 
 def _show(run: Run, concern: str, pull: PullRequest, head: str, judged: JudgedPlan) -> None:
     ledger = run.journal.seen
+    judged = _with_owners(run, replace(pull, head=head), judged, concern)
     show_proposal(run.shell, ledger, concern=concern, pull=pull, head=head, judged=judged)
+
+
+def _with_owners(run: Run, pull: PullRequest, judged: JudgedPlan, concern: str) -> JudgedPlan:
+    """With who approved what; reviews are read again, as the list of pull requests lacks them."""
+    if not run.base.settings.owners:
+        return judged
+    reviews = run.shell.forge.get_pull(pull.number).reviews
+    return consented(
+        run.shell,
+        judged,
+        replace(pull, reviews=reviews),
+        base=run.base,
+        intents=run.base.intents,
+        proposal=ProposalFact(concern=concern, digest=judged.digest, expires_at=judged.expires_at),
+    )
 
 
 def is_own_head(shell: Shell, head: str, record: ConcernRecord) -> bool:
@@ -277,6 +296,7 @@ def labels_of(concern: str, *, changed: bool) -> frozenset[str]:
     return frozenset(found | ({RETURN} if concern.startswith("return-") else set()))
 
 
-def is_shown(shell: Shell, pull: PullRequest) -> bool:
+def is_shown(shell: Shell, pull: PullRequest, judged: JudgedPlan) -> bool:
     body = own_comment(shell.forge, pull.number, marker(shell.cluster_name))
-    return bool(body) and STALE not in pull.labels  # a new review may have come in
+    # a new review may have come in
+    return bool(body) and STALE not in pull.labels and says_owners(body, judged.diff)

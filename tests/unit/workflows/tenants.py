@@ -21,7 +21,7 @@ from gitbot.ports.repository import Repository
 from gitbot.simulation.port import SimulatedPort
 from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.apply import ApplyResult, apply
-from gitbot.workflows.check import publish
+from gitbot.workflows.check import publish, refresh_pulls
 from gitbot.workflows.shell import Shell
 from tests.doubles.customapp import customapp
 from tests.doubles.github import GitHub, Server
@@ -107,6 +107,10 @@ class Tenants:
         self.port.sleep(1)
         publish(self.shell, number=number)
         self.port.sleep(1)
+
+    def refresh(self) -> None:
+        self.port.sleep(61)
+        refresh_pulls(self.shell)
 
     def approve(self, number: int, account: str, *, head: str = "") -> None:
         self.port.sleep(1)

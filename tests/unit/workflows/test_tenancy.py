@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gitbot.cli.status_page import table
 from gitbot.ports.forge import PullState
+from gitbot.workflows.ask import status
 from gitbot.workflows.propose import propose
 from tests.unit.workflows.tenants import AWAY, FILE, KINDS, NAMED, OWNERS, TEAM, Tenants, tenants
 
@@ -137,3 +139,49 @@ def test_what_waits_for_owners_is_not_proposed_again(scene: Tenants) -> None:
     scene.apply()
     propose(scene.shell)
     assert scene.forge.list_pulls(state=PullState.OPEN) == ()
+
+
+def test_an_open_pull_request_says_whose_approval_is_missing(scene: Tenants) -> None:
+    number = asked(scene, "mallory", NAMED)
+    state, words = scene.check(number, "gitbot/owners")
+    assert state == "pending"
+    assert words.startswith("waits for the approval of ")
+    for missing in ("(ann, dora) for namespace customapp", "(olga) for node kni-worker5"):
+        assert missing in words
+        assert f"{missing}\n" in scene.comment(number)
+    scene.approve(number, "dora")
+    scene.refresh()  # the next pass sees the review
+    assert "**owner's approval**: namespace customapp by dora\n" in scene.comment(number)
+    assert scene.check(number, "gitbot/owners") == (
+        "pending",
+        "waits for the approval of @acme/platform (olga) for node kni-worker5",
+    )
+    scene.approve(number, "olga")
+    scene.refresh()
+    assert scene.check(number, "gitbot/owners") == ("success", "owners approved")
+    assert "missing" not in scene.comment(number)
+
+
+def test_a_proposal_of_gitbot_says_it_as_well(scene: Tenants) -> None:
+    scene.commit("main", {FILE: AWAY})
+    propose(scene.shell)
+    (pull,) = scene.forge.list_pulls(state=PullState.OPEN)
+    assert scene.check(pull.number, "gitbot/owners")[0] == "pending"
+    assert "missing: " in scene.comment(pull.number)
+    scene.approve(pull.number, "dora")
+    propose(scene.shell)
+    assert scene.check(pull.number, "gitbot/owners") == ("success", "owners approved")
+    assert "namespace customapp by dora" in scene.comment(pull.number)
+    scene.merge(pull.number)
+    assert moved(scene)
+
+
+def test_status_names_who_can_give_what_is_missing(scene: Tenants) -> None:
+    number = asked(scene, "mallory")
+    scene.merge(number)
+    page = table(status(scene.shell))
+    assert (
+        "Waiting for owners:\nrequest/customapp/jump: waits for the approval of @acme/customapp "
+        f"(ann, dora) for namespace customapp; next: approve pull request {number}"
+    ) in page
+    assert "not applied yet" not in page

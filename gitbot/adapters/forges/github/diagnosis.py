@@ -28,7 +28,7 @@ NEEDED = {
     "pull_requests": "write",
     "statuses": "write",
 }
-_HARMLESS = {**NEEDED, "administration": "read", "actions": "read"}
+_HARMLESS = {**NEEDED, "administration": "read", "actions": "read", "members": "read"}
 _NOWHERE = "0" * 40
 _WRITES = {  # what a rehearsal does, where, and what is missing if GitHub forbids it
     "forge/pull-requests": ("open pull requests", "/pulls", "give it Pull requests: write"),

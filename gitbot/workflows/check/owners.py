@@ -1,0 +1,43 @@
+"""The owners' approvals of a pull request, and whether its comment says them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gitbot.model.events import PlanShown
+from gitbot.ports.forge import PullRequest
+from gitbot.reports import marker, says_owners
+from gitbot.workflows.check.run import CheckResult
+from gitbot.workflows.consents import consented
+from gitbot.workflows.feedback import own_comment
+from gitbot.workflows.reapproval import CHANGED
+from gitbot.workflows.shell import Shell
+
+
+def with_owners(
+    shell: Shell,
+    pull: PullRequest | None,
+    outcome: CheckResult,
+    base: str,
+    shown: tuple[PlanShown, ...],
+) -> CheckResult:
+    """With the owners' approvals, of the base that was planned on."""
+    if outcome.judged is None or outcome.revision is None:
+        return outcome
+    judged = consented(
+        shell,
+        outcome.judged,
+        pull,
+        base=shell.read_base(base),
+        intents=outcome.revision.intents,
+        records=shown,
+    )
+    return replace(outcome, judged=judged)
+
+
+def is_said(
+    shell: Shell, pull: PullRequest, digest: str, notice: str, outcome: CheckResult
+) -> bool:
+    body = own_comment(shell.forge, pull.number, marker(shell.cluster_name))
+    owners = outcome.diff is None or says_owners(body, outcome.diff)
+    return bool(body) and digest in body and (CHANGED in body) == bool(notice) and owners
