@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
@@ -96,8 +97,14 @@ def decoded(data: object, form: type[T]) -> T:
     return msgspec.convert(data, form, dec_hook=_decoded)
 
 
+@cache
+def fields_of(form: type[Part]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """The fields of a form. msgspec evaluates all annotations to tell them: three milliseconds."""
+    return msgspec.structs.fields(form)
+
+
 def kind_of(document: type[Part]) -> str:
-    fields = {field.name: field.default for field in msgspec.structs.fields(document)}
+    fields = {field.name: field.default for field in fields_of(document)}
     return str(fields["kind"])
 
 

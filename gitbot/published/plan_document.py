@@ -20,7 +20,7 @@ from gitbot.model.canonical import digest as canonical_digest
 from gitbot.model.findings import Finding
 from gitbot.model.names import API_VERSION
 from gitbot.model.plan import Move, PlacementPlan, Resilience
-from gitbot.published.document import decoded, encoded, misfit, published
+from gitbot.published.document import decoded, encoded, fields_of, misfit, published
 from gitbot.published.plan import PlannedMove, PublishedPlan, ReviewedMove, SingleLosses
 
 KIND = "PlacementPlan"
@@ -138,10 +138,9 @@ def plan_makers(plan: PlacementPlan) -> dict[str, Callable[[], Any]]:
     def made(name: str, of: Any) -> Any:
         return encoded(published(getattr(plan, name), of))
 
-    fields = msgspec.structs.fields(PublishedPlan)
     return {
         field.name: partial(made, field.name, field.type)
-        for field in fields
+        for field in fields_of(PublishedPlan)
         if field.name in _OF_PLAN
     }
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from gitbot.errors import ClusterRefused, NotSent, OutcomeUnknown
 from gitbot.execution.values import CreateMigration, Terms, View
@@ -37,6 +37,15 @@ from tests.doubles.repository import MemoryRepository
 NOW = 1_800_000_000
 HOST = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
+
+
+T = TypeVar("T")
+
+
+def copied(value: T) -> T:
+    """A copy of plain data, as an API server gives one at each look; quicker than deepcopy."""
+    copy: T = pickle.loads(pickle.dumps(value, -1))
+    return copy
 
 
 def no_trouble(verb: str, what: str) -> None:
@@ -181,11 +190,11 @@ class TinyCluster:
 
     def snapshot(self) -> ClusterSnapshot:
         self.trouble("snapshot", "")
-        objects = copy.deepcopy(
+        objects = copied(
             {
                 "Node": tuple(node for _, node in sorted(self.nodes.items())),
                 "VirtualMachineInstance": tuple(vm for _, vm in sorted(self.instances.items())),
-                "VirtualMachineInstanceMigration": self.list_migrations(),
+                "VirtualMachineInstanceMigration": self._listed(),
             }
         )
         return ClusterSnapshot(
@@ -196,13 +205,16 @@ class TinyCluster:
         return self.clock.now()
 
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
-        return copy.deepcopy(self.migrations.get(name.name))
+        return copied(self.migrations.get(name.name))
 
     def list_migrations(self) -> tuple[KubernetesObject, ...]:
-        return tuple(copy.deepcopy(item) for _, item in sorted(self.migrations.items()))
+        return copied(self._listed())
+
+    def _listed(self) -> tuple[KubernetesObject, ...]:
+        return tuple(item for _, item in sorted(self.migrations.items()))
 
     def get_instance(self, name: NamespacedName) -> KubernetesObject | None:
-        return copy.deepcopy(self.instances.get(name.name))
+        return copied(self.instances.get(name.name))
 
     def list_events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
         del name
@@ -230,7 +242,7 @@ class TinyCluster:
             self.lost_answers -= 1
             raise OutcomeUnknown("the answer was lost")
         self.trouble("created", name)
-        return copy.deepcopy(stored)
+        return copied(stored)
 
     def _store(
         self, name: str, vm: str, selector: Mapping[str, str], metadata: Mapping[str, Any]
