@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 from gitbot.adapters.git.objects import commit_tree, write_tree
 from gitbot.adapters.git.process import Git
 
 NOBODY = "0" * 40
+_ID = re.compile("[0-9a-f]{40}")
+_UNKNOWN = 128  # Git's exit code for a rev that is not there (yet)
 _FORMAT = "%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%B"
 
 
@@ -54,6 +61,19 @@ class BareRepository:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.git = Git(directory)
+        self._kept: dict[tuple[str, ...], tuple[int, bytes]] = {}
+
+    def _ask(
+        self, arguments: Iterable[str], *revs: str, accept: tuple[int, ...] = (0,)
+    ) -> tuple[int, bytes]:
+        """Exit code and output of a question. What full ids say never changes: it is kept."""
+        key = tuple(arguments)
+        if key in self._kept:
+            return self._kept[key]
+        code, output = self.git.status(key, accept=accept)
+        if (code == 0 or _UNKNOWN not in accept) and all(map(_ID.match, revs)):
+            self._kept[key] = code, output
+        return code, output
 
     def __deepcopy__(self, memo: object) -> Self:
         """Git's side is on disk: an older view of the service shares it."""
@@ -62,12 +82,12 @@ class BareRepository:
     @classmethod
     def create(cls, directory: Path, *, branch: str) -> Self:
         """An empty bare repository."""
-        directory.mkdir(parents=True)
-        made = cls(directory)
-        made.git.run(["init", "--bare", "--quiet", "--template=", f"--initial-branch={branch}"])
-        made.git.run(["config", "http.receivepack", "true"])
-        made.git.run(["config", "uploadpack.allowAnySHA1InWant", "true"])
-        return made
+        for path, data in _empty(branch).items():
+            if data is None:
+                (directory / path).mkdir(parents=True)
+            else:
+                (directory / path).write_bytes(data)
+        return cls(directory)
 
     def copy_to(self, directory: Path) -> BareRepository:
         """A fork: the same branches."""
@@ -80,36 +100,47 @@ class BareRepository:
         self.git.run(["fetch", "--quiet", str(other.directory), f"+{source}:{target}"])
 
     def refs(self) -> dict[str, str]:
-        """Every ref and what it points to."""
-        listed = self.git.run(["for-each-ref", "--format=%(refname) %(objectname)"])
-        pairs = (line.split(" ") for line in listed.decode().splitlines())
-        return dict((name, sha) for name, sha in pairs)  # noqa: C402 - checks the width
+        """Every ref and what it points to. They are asked for at each call: read from the files."""
+        found: dict[str, str] = {}
+        with suppress(FileNotFoundError):
+            for line in (self.directory / "packed-refs").read_text("utf-8").splitlines():
+                sha, _, name = line.partition(" ")
+                found |= {name: sha} if name.startswith("refs/") else {}
+        for folder, _, names in os.walk(self.directory / "refs"):
+            for path in (Path(folder, name) for name in names if not name.endswith(".lock")):
+                with suppress(FileNotFoundError):
+                    sha = path.read_text("utf-8").strip()
+                    found[path.relative_to(self.directory).as_posix()] = sha
+        return dict(sorted(found.items()))
 
     def resolve(self, rev: str) -> str | None:
         """The commit of a branch, tag, full ref, or (shortened) id."""
-        for name in (f"refs/heads/{rev}", f"refs/tags/{rev}", rev):
-            code, output = self.git.status(
-                ["rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"],
-                accept=(0, 1, 128),
-            )
-            if code == 0:
-                return output.decode().split()[-1]
-        return None
+        refs = self.refs()
+        for name in (f"refs/heads/{rev}", rev):
+            if name.startswith("refs/heads/") and name in refs:
+                return refs[name]
+        name = f"refs/tags/{rev}" if f"refs/tags/{rev}" in refs else rev
+        code, output = self._ask(
+            ["rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"],
+            name,
+            accept=(0, 1, _UNKNOWN),
+        )
+        return output.decode().split()[-1] if code == 0 else None
 
     def exists(self, sha: str) -> bool:
         """Whether there is such an object."""
-        return self.git.status(["cat-file", "-e", sha], accept=(0, 1, 128))[0] == 0
+        return self.kind(sha) is not None
 
     def commit(self, sha: str) -> CommitFacts:
         """One commit."""
-        return self._parse(self.git.run(["log", "-1", f"--format={_FORMAT}", sha]))
+        return self._parse(self._ask(["log", "-1", f"--format={_FORMAT}", sha], sha)[1])
 
     def commits(self, *, include: str, exclude: str = "", path: str = "") -> list[CommitFacts]:
         """Commits reachable from one and not from the other, newest first."""
         arguments = ["log", "-z", f"--format={_FORMAT}%x01", include]
         arguments += [f"^{exclude}"] if exclude else []
         arguments += ["--", path] if path else []
-        parts = self.git.run(arguments).split(b"\x01")
+        parts = self._ask(arguments, include, exclude or include)[1].split(b"\x01")
         return [self._parse(part.strip(b"\x00\n")) for part in parts if part.strip(b"\x00\n")]
 
     def _parse(self, data: bytes) -> CommitFacts:
@@ -126,23 +157,25 @@ class BareRepository:
 
     def merge_base(self, left: str, right: str) -> str | None:
         """The best common ancestor."""
-        code, output = self.git.status(["merge-base", left, right], accept=(0, 1))
+        code, output = self._ask(["merge-base", left, right], left, right, accept=(0, 1))
         return output.decode().strip() if code == 0 else None
 
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
         """Whether a commit is reachable from another."""
         arguments = ["merge-base", "--is-ancestor", ancestor, descendant]
-        return self.git.status(arguments, accept=(0, 1))[0] == 0
+        return self._ask(arguments, ancestor, descendant, accept=(0, 1))[0] == 0
 
     def count(self, *, include: str, exclude: str) -> int:
         """How many commits are reachable from one and not from the other."""
-        return int(self.git.run(["rev-list", "--count", include, f"^{exclude}"]))
+        arguments = ["rev-list", "--count", include, f"^{exclude}"]
+        return int(self._ask(arguments, include, exclude)[1])
 
     def changes(self, old: str, new: str) -> list[FileChange]:
         """The files that differ between two commits."""
-        raw = self.git.run(["diff-tree", "-r", "-z", "--no-renames", old, new]).split(b"\0")
+        arguments = ["diff-tree", "-r", "-z", "--no-renames", old, new]
+        raw = self._ask(arguments, old, new)[1].split(b"\0")
         numbers: dict[str, tuple[int, ...]] = {}
-        listed = self.git.run(["diff-tree", "-r", "-z", "--no-renames", "--numstat", old, new])
+        _, listed = self._ask([*arguments[:-2], "--numstat", old, new], old, new)
         for line in listed.split(b"\0"):
             added, _, rest = line.decode("utf-8", "replace").partition("\t")
             removed, _, path = rest.partition("\t")
@@ -167,7 +200,8 @@ class BareRepository:
 
     def patch(self, old: str, new: str, path: str) -> str:
         """The hunks of one file."""
-        output = self.git.run(["diff-tree", "-p", "--no-renames", old, new, "--", path])
+        arguments = ["diff-tree", "-p", "--no-renames", old, new, "--", path]
+        _, output = self._ask(arguments, old, new)
         text = output.decode("utf-8", "replace")
         start = text.find("@@")
         return text[start:].rstrip("\n") if start >= 0 else ""
@@ -176,7 +210,7 @@ class BareRepository:
         """The entries of a tree, those of its folders too where asked."""
         arguments = ["ls-tree", "-z", "-l", *(["-r", "-t"] if recursive else []), rev]
         entries = []
-        for line in self.git.run(arguments).split(b"\0"):
+        for line in self._ask(arguments, rev)[1].split(b"\0"):
             head, _, path = line.decode("utf-8", "replace").partition("\t")
             if not path:
                 continue
@@ -194,19 +228,19 @@ class BareRepository:
 
     def kind(self, rev: str) -> str | None:
         """`blob`, `tree`, `commit`, `tag`, or None where there is nothing."""
-        code, output = self.git.status(["cat-file", "-t", rev], accept=(0, 1, 128))
+        code, output = self._ask(["cat-file", "-t", rev], rev, accept=(0, 1, _UNKNOWN))
         return output.decode().strip() if code == 0 else None
 
     def object_id(self, rev: str) -> str | None:
         """The id of what `commit:path` names."""
-        code, output = self.git.status(
-            ["rev-parse", "--verify", "--quiet", rev], accept=(0, 1, 128)
+        code, output = self._ask(
+            ["rev-parse", "--verify", "--quiet", rev], rev, accept=(0, 1, _UNKNOWN)
         )
         return output.decode().strip() if code == 0 else None
 
     def blob(self, rev: str) -> bytes:
         """The content of a blob."""
-        return self.git.run(["cat-file", "blob", rev])
+        return self._ask(["cat-file", "blob", rev], rev)[1]
 
     def write_blob(self, data: bytes) -> str:
         """Store a blob."""
@@ -227,7 +261,7 @@ class BareRepository:
     def merged_tree(self, base: str, head: str) -> str | None:
         """The tree of merging in memory, None where the texts conflict."""
         arguments = ["merge-tree", "--write-tree", "--no-messages", base, head]
-        code, output = self.git.status(arguments, accept=(0, 1))
+        code, output = self._ask(arguments, base, head, accept=(0, 1))
         return output.decode().split()[0] if code == 0 else None
 
     def set_ref(self, ref: str, sha: str, *, expected: str | None = None) -> None:
@@ -237,3 +271,18 @@ class BareRepository:
     def delete_ref(self, ref: str) -> None:
         """Remove a ref."""
         self.git.run(["update-ref", "-d", ref])
+
+
+@cache
+def _empty(branch: str) -> Mapping[str, bytes | None]:
+    """What Git writes for an empty bare repository, by path; None for a folder."""
+    with TemporaryDirectory() as folder:
+        git = Git(Path(folder))
+        git.run(["init", "--bare", "--quiet", "--template=", f"--initial-branch={branch}"])
+        git.run(["config", "http.receivepack", "true"])
+        git.run(["config", "uploadpack.allowAnySHA1InWant", "true"])
+        paths = [Path(folder), *sorted(Path(folder).rglob("*"))]
+        return {
+            path.relative_to(folder).as_posix(): None if path.is_dir() else path.read_bytes()
+            for path in paths
+        }
