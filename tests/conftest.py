@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -57,10 +59,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(LongestFirst())
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An empty folder at each look. All are in one: pytest searches where its own folders are."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def _no_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def _no_machine(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """Point home, kubeconfig and Git configuration to an empty folder."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("KUBECONFIG", str(home / "no-kubeconfig"))
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")

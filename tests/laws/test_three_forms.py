@@ -24,7 +24,6 @@ from tests.scheduling.vectors import recorded
 Object = dict[str, Any]
 Moves = list[tuple[int, int]]
 GROUPS = 10
-VECTORS = tuple(recorded())
 
 
 def world_of(objects: list[Object]) -> World:
@@ -85,7 +84,7 @@ def test_on_random_clusters(seed: int, moves: Moves) -> None:
 
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_on_recorded_clusters(group: int) -> None:
-    for number, (found, _) in enumerate(VECTORS[group::GROUPS]):
+    for number, (found, _) in enumerate(recorded()[group::GROUPS]):
         assert_moved_is_built(
             found["objects"], found["judge"][:2], [(number, number + 1), (number + 3, number)]
         )

@@ -139,6 +139,8 @@ class Space:
             here = self.domain[item.beside][target]
             good &= self._domains(self.held, item.beside)[:, friends, here].any(axis=1)
         for (rule, members), before in zip(self.rules, self.still, strict=True):
+            if mover not in members and not (rule.shape in ("near", "apart") and item.app == "y"):
+                continue  # no place that the rule counts changes
             open_ = np.flatnonzero(good)
             during, after = self.held[open_], self._after(mover, target)[open_]
             during[:, mover, target] = True

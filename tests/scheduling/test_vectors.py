@@ -10,7 +10,6 @@ from gitbot.kubernetes.objects import name_of
 from tests.scheduling.comparison import differences, explainer_of
 from tests.scheduling.vectors import recorded
 
-VECTORS = tuple(recorded())
 GROUPS = 20
 
 
@@ -18,7 +17,7 @@ GROUPS = 20
 def test_recorded_verdicts_and_scores_are_equal(group: int) -> None:
     found = [
         line
-        for scenario, result in VECTORS[group::GROUPS]
+        for scenario, result in recorded()[group::GROUPS]
         for line in differences(scenario, result)
     ]
     assert found == []
@@ -26,7 +25,7 @@ def test_recorded_verdicts_and_scores_are_equal(group: int) -> None:
 
 def test_every_rejection_is_said_with_names_and_amounts() -> None:
     """What kube-scheduler's own words leave out stands in the details, unless they name it."""
-    for scenario, _ in VECTORS[::5]:
+    for scenario, _ in recorded()[::5]:
         explainer = explainer_of(scenario["objects"], scenario["judge"])
         for pod in scenario["judge"]:
             for verdict in explainer.pod(name_of(pod)).judgement.nodes:
@@ -38,7 +37,7 @@ def test_every_rejection_is_said_with_names_and_amounts() -> None:
 
 
 def results() -> list[dict[str, Any]]:
-    return [verdict for _, result in VECTORS for verdict in result["results"]]
+    return [verdict for _, result in recorded() for verdict in result["results"]]
 
 
 def test_the_record_holds_at_least_two_thousand_pods() -> None:
@@ -71,7 +70,9 @@ def test_every_filter_and_every_scorer_takes_part_in_the_record() -> None:
 
 
 def test_a_changed_verdict_is_a_difference() -> None:
-    scenario, result = next(pair for pair in VECTORS if len(pair[1]["results"][0]["feasible"]) > 1)
+    scenario, result = next(
+        pair for pair in recorded() if len(pair[1]["results"][0]["feasible"]) > 1
+    )
     verdict = result["results"][0]
     wrong = {**verdict, "feasible": verdict["feasible"][1:]}
     found = list(differences(scenario, {"results": [wrong, *result["results"][1:]]}))

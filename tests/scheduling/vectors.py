@@ -10,8 +10,11 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from gitbot.snapshot.decode import prune
 from tests.scheduling.comparison import stored_cluster
@@ -21,25 +24,29 @@ FILE = Path(__file__).parent / "recorded" / "kube-scheduler-1.36.3.jsonl.gz"
 VERSION = "1.36.3"
 
 
-def recorded() -> Iterator[tuple[Object, Object]]:
-    """Scenarios and results, in the forms that the oracle takes and gives."""
-    with gzip.open(FILE, "rt", encoding="utf-8") as lines:
-        head = json.loads(next(lines))
-        assert head["version"] == VERSION
-        objects = [json.loads(next(lines)) for _ in range(head["objects"])]
-        for line in lines:
-            name, cluster, judged, results = json.loads(line)
-            nodes = sorted(
-                objects[place]["metadata"]["name"]
-                for place in cluster
-                if objects[place]["kind"] == "Node"
-            )
-            scenario = {
-                "name": name,
-                "objects": [objects[place] for place in cluster],
-                "judge": [objects[place] for place in judged],
-            }
-            yield scenario, {"results": [_verdict(item, nodes) for item in results]}
+@cache
+def recorded() -> tuple[tuple[Object, Object], ...]:
+    """Scenarios and results, in the forms that the oracle takes and gives. They are shared."""
+    with gzip.open(FILE, "rb") as lines:
+        return tuple(_recorded(map(msgspec.json.decode, lines)))
+
+
+def _recorded(lines: Iterator[Any]) -> Iterator[tuple[Object, Object]]:
+    head = next(lines)
+    assert head["version"] == VERSION
+    objects = [next(lines) for _ in range(head["objects"])]
+    for name, cluster, judged, results in lines:
+        nodes = sorted(
+            objects[place]["metadata"]["name"]
+            for place in cluster
+            if objects[place]["kind"] == "Node"
+        )
+        scenario = {
+            "name": name,
+            "objects": [objects[place] for place in cluster],
+            "judge": [objects[place] for place in judged],
+        }
+        yield scenario, {"results": [_verdict(item, nodes) for item in results]}
 
 
 def write(answered: Iterable[tuple[Object, Object]]) -> bytes:

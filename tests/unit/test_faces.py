@@ -7,7 +7,8 @@ room. A listed package is a room of its own, also for its neighbours in the room
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -72,25 +73,42 @@ def _listed(tree: ast.Module) -> frozenset[str]:
 
 
 PATHS = {_module(path): path for path in sorted((ROOT / "gitbot").rglob("*.py"))}
-TREES = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in PATHS.items()}
 PACKAGES = frozenset(module for module, path in PATHS.items() if path.name == "__init__.py")
 TOP = frozenset(package for package in PACKAGES if package.count(".") == 1)
 OPEN = TOP | FACES
 ALL_ROOMS = sorted(TOP | FACES & PACKAGES)
 
 
+pytestmark = pytest.mark.xdist_group("faces")  # one process reads the imports, not each
+
+
+@cache
+def _trees() -> Mapping[str, ast.Module]:
+    return {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in PATHS.items()}
+
+
 def _from(package: str, name: str) -> str:
     """What `from package import name` reads: a name in `__all__` is the package's own."""
     inner = f"{package}.{name}"
-    return inner if inner in TREES and name not in _listed(TREES[package]) else package
+    return inner if inner in PATHS and name not in _names(package) else package
 
 
-def _imports() -> Iterator[tuple[str, str]]:
-    for module, tree in TREES.items():
+@cache
+def _names(package: str) -> frozenset[str]:
+    return _listed(_trees()[package])
+
+
+@cache
+def _imports() -> Sequence[tuple[str, str]]:
+    return sorted(set(_read_imports()))
+
+
+def _read_imports() -> Iterator[tuple[str, str]]:
+    for module, tree in _trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
-                yield from ((module, name.name) for name in node.names if name.name in TREES)
-            elif isinstance(node, ast.ImportFrom) and node.module in TREES:
+                yield from ((module, name.name) for name in node.names if name.name in PATHS)
+            elif isinstance(node, ast.ImportFrom) and node.module in PATHS:
                 yield from ((module, _from(node.module, name.name)) for name in node.names)
 
 
@@ -98,19 +116,16 @@ def _is_inside(module: str, room: str) -> bool:
     return f"{module}.".startswith(f"{room}.")
 
 
-IMPORTS = sorted(set(_imports()))
-
-
 def test_the_list_names_every_room() -> None:
     assert {f"gitbot.{room}" for room in ROOMS} == TOP
-    assert set(TREES) >= FACES
+    assert set(PATHS) >= FACES
 
 
 @pytest.mark.parametrize("room", ALL_ROOMS)
 def test_only_the_faces_of_a_room_are_imported_from_outside(room: str) -> None:
     assert not [
         f"{module} imports {imported}"
-        for module, imported in IMPORTS
+        for module, imported in _imports()
         if _is_inside(imported, room) and not _is_inside(module, room) and imported not in OPEN
     ]
 
@@ -119,14 +134,16 @@ def test_only_the_faces_of_a_room_are_imported_from_outside(room: str) -> None:
 def test_a_face_is_imported_from_outside(face: str) -> None:
     room = face if face in PACKAGES else face.rpartition(".")[0]
     assert [
-        module for module, imported in IMPORTS if imported == face and not _is_inside(module, room)
+        module
+        for module, imported in _imports()
+        if imported == face and not _is_inside(module, room)
     ]
 
 
 @pytest.mark.parametrize("face", sorted(FACES & PACKAGES))
 def test_a_package_that_is_a_face_lists_its_names(face: str) -> None:
-    assert ast.get_docstring(TREES[face])
-    assert _listed(TREES[face])
+    assert ast.get_docstring(_trees()[face])
+    assert _names(face)
 
 
 @pytest.mark.parametrize(
@@ -134,4 +151,4 @@ def test_a_package_that_is_a_face_lists_its_names(face: str) -> None:
     sorted(face for face in FACES if face.startswith("gitbot.workflows.") and face in PACKAGES),
 )
 def test_a_room_of_workflows_tells_the_way_through(face: str) -> None:
-    assert len((ast.get_docstring(TREES[face]) or "").splitlines()) > 1
+    assert len((ast.get_docstring(_trees()[face]) or "").splitlines()) > 1
