@@ -53,7 +53,7 @@ def _terms(app: str) -> dict[str, Any]:
     }
 
 
-def _asking(count: int) -> Iterator[dict[str, Any]]:
+def asking(count: int) -> Iterator[dict[str, Any]]:
     """The objects of the large cluster, with terms of their own and the planted breaches."""
     for obj in objects(count):
         kind, labels = obj["kind"], obj["metadata"].get("labels") or {}
@@ -95,7 +95,7 @@ def _others(sizes: Sizes) -> Iterator[dict[str, Any]]:
 
 def _write(folder: Path, sizes: Sizes) -> Path:
     write(folder, 10, rules=sizes.rules)
-    found = [*_asking(sizes.nodes), *_others(sizes)]
+    found = [*asking(sizes.nodes), *_others(sizes)]
     places = [obj for obj in found if obj["kind"] == "Pod" and obj["spec"].get("nodeName")]
     for number in range(0, sizes.nodes * 6, 500):  # onto the node of the next one, of its own app
         _join(found, places[number], places[number + 1]["spec"]["nodeName"])
