@@ -18,7 +18,7 @@ from gitbot.model.grouping import grouped
 
 _FLUX = "kustomize.toolkit.fluxcd.io/name"
 _HELM = "helm.toolkit.fluxcd.io/name"
-_ARGO = ("argocd.argoproj.io/instance", "app.kubernetes.io/instance")
+_ARGO = "argocd.argoproj.io/instance"
 _ARGO_TRACKING = "argocd.argoproj.io/tracking-id"
 
 
@@ -73,12 +73,16 @@ def _differs(item: Instance, file: str, fields: list[str]) -> AuditFinding:
 
 
 def _keeper(machine: KubernetesObject) -> str:
-    """Who applies the VM's manifest, by the marks that Argo CD and Flux leave; "" if unknown."""
+    """Who applies the VM's manifest, by the marks that Argo CD and Flux leave; "" if unknown.
+
+    Argo CD's older default, the label app.kubernetes.io/instance, is set by Helm and people too,
+    and so says nothing.
+    """
     labels, annotations = labels_of(machine), annotations_of(machine)
     if _FLUX in labels:
         return f"Flux (Kustomization {labels[_FLUX]})"
     if _HELM in labels:
         return f"Flux (HelmRelease {labels[_HELM]})"
     tracking = annotations.get(_ARGO_TRACKING, "").partition(":")[0]
-    app = tracking or next((labels[key] for key in _ARGO if key in labels), "")
+    app = tracking or labels.get(_ARGO, "")
     return f"Argo CD (application {app})" if app else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -23,16 +22,13 @@ from gitbot.cli.showing import document_text, findings_page, shown_findings
 from gitbot.model.findings import Severity
 from gitbot.model.instants import parse_instant
 from gitbot.model.words import counted
-from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
     from gitbot.audit import AuditFinding
     from gitbot.kubernetes.selectors import Scope
     from gitbot.published import PublishedAudit
-    from gitbot.workflows.audit import AuditResult, Manifests
-    from gitbot.workflows.revision import Revision
+    from gitbot.workflows.audit import AuditResult
 
-_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 FORMATS = (*LISTED, "sarif", "junit", "github", "html")
 
 
@@ -72,14 +68,11 @@ def audit(
 
     Exit code 1 on findings that are errors.
     """
+    from gitbot.cli.manifests import manifests_of  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.audit import AuditQuery, run_audit  # noqa: PLC0415 - keeps --help quick
 
-    query = AuditQuery(
-        namespace=scope.namespace,
-        labels=scope.labels,
-        rule=rule,
-        since=_instant(since, now) if since else 0,
-    )
+    since_then = _instant(since, now) if since else 0
+    query = AuditQuery(namespace=scope.namespace, labels=scope.labels, rule=rule, since=since_then)
     with stages("reading the repository") as progress:
         grounds = grounds_of(
             access,
@@ -96,43 +89,13 @@ def audit(
             now=now,
             revision=grounds.revision,
             ledger=grounds.ledger,
-            manifests=_manifests(grounds.revision) if grounds.revision is not None else None,
+            manifests=manifests_of(grounds.revision) if grounds.revision is not None else None,
             query=query,
         )
     click.echo(_shown(result, output), nl=False)
     for line in result.unasked:
         say(f"not audited: {line}", err=True)
     return _exit_code(result, fail_on)
-
-
-def _manifests(revision: Revision) -> Manifests:
-    """The manifests of the working tree; those of other repositories are named as not read."""
-    from gitbot.cli.lint_files import read_tree  # noqa: PLC0415 - only where configured
-    from gitbot.cli.machines import read_machines  # noqa: PLC0415
-    from gitbot.workflows.audit import Manifests  # noqa: PLC0415
-    from gitbot.workflows.revision import manifest_folders  # noqa: PLC0415
-
-    configured = revision.settings.manifests
-    if not configured:
-        return Manifests()
-    folders = manifest_folders(revision.settings)
-    files = read_tree(find_root(Path.cwd()), folders)
-    machines, found = read_machines(files.contents, folders)
-    unread = [
-        f"manifests of {item.repository}: gitbot reads those of this repository"
-        for item in configured
-        if item.repository is not None
-    ]
-    unread += [
-        f"{path}: gitbot does not build Kustomizations"
-        for path in sorted(files.contents)
-        if Path(path).name in _KUSTOMIZATIONS
-    ]
-    return Manifests(
-        machines=tuple(machines),
-        findings=(*files.findings, *found),
-        unread=tuple(unread),
-    )
 
 
 def _instant(text: str, now: int) -> int:

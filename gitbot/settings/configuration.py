@@ -150,7 +150,7 @@ class ManifestSettings(Value):
 
     path: RepositoryPath = Field(description="Folder of VM manifests.")
     repository: Text | None = Field(default=None, description="Another repository; default here.")
-    ref: Branch | None = Field(default=None, description="Branch or tag there.")
+    ref: Branch | None = Field(default=None, description="Branch there; default main.")
 
 
 class Settings(Value):

@@ -16,7 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = {
     "adapters": (
-        "clock files forges.github forges.local git kubernetes late progress published signals"
+        "clock files forges.github forges.local git kubernetes kustomize late progress published "
+        "signals"
     ),
     "audit": "",
     "calendar": "",
@@ -49,7 +50,7 @@ ROOMS = {
     "settings": "",
     "simulation": "",
     "snapshot": "",
-    "wiring": "demo tips workspace",
+    "wiring": "demo manifests tips workspace",
     "workflows": (
         "apply ask audit author base_branch check comments judged_plan past propose revision shell "
         "simulate snapshots watch"

@@ -1,0 +1,44 @@
+"""VM manifests outside the working tree's plain files: other repositories, and Kustomize."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from gitbot.adapters.files import temporary_folder
+from gitbot.adapters.git import Git, GitRepository
+from gitbot.adapters.kustomize import build_kustomization, kustomize_program
+from gitbot.errors import InvalidInput, RepositoryError
+
+NO_KUSTOMIZE = "neither kustomize nor kubectl is installed"
+
+
+def files_elsewhere(root: Path, repository: str, ref: str) -> Mapping[str, bytes]:
+    """All files of another repository at a branch, by path. Raises RepositoryError."""
+    remote = _remote(root, repository)
+    with temporary_folder("manifests") as folder:
+        found = GitRepository.clone(remote, folder / "mirror.git", only=(ref,))
+        if found.resolve(ref) is None:
+            raise RepositoryError(f"there is no branch {ref}")
+        return dict(found.read_tree(ref))
+
+
+def _remote(root: Path, repository: str) -> str:
+    """A path, an address, or the address of a remote's name."""
+    if (root / repository).exists():
+        return str((root / repository).resolve())
+    known, address = Git.of_work_tree(root).attempt(["config", "--get", f"remote.{repository}.url"])
+    return repository if known else address
+
+
+def built(files: Mapping[str, bytes], folder: str) -> bytes:
+    """What Kustomize makes of one folder of these files. Raises InvalidInput."""
+    program = kustomize_program()
+    if not program:
+        raise InvalidInput(NO_KUSTOMIZE)
+    with temporary_folder("kustomize") as base:
+        for path, data in files.items():
+            target = base / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        return build_kustomization(program, base / folder)

@@ -1,0 +1,144 @@
+"""Where audit finds the VM manifests: plain files, Kustomize, another repository at a branch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitbot.documents import read_kubernetes_yaml
+from tests.doubles.problems import node, vm
+from tests.scenarios.small_clusters import flat, kubevirt
+from tests.unit.cli.desk import Said, typed
+
+KUBECTL = Path(sys.executable).parent / "kubectl"
+VM = """\
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: web, namespace: default}
+spec:
+  runStrategy: Always
+  template:
+    spec: {domain: {devices: {}}, nodeSelector: {disk: %s}}
+"""
+BASE = "resources: [web.yaml]\n"
+OVERLAY = """\
+resources: [../base]
+patches:
+- target: {kind: VirtualMachine}
+  patch: |-
+    - {op: replace, path: /spec/template/spec/nodeSelector/disk, value: ssd}
+"""
+CONFIGURATION = """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: Configuration
+metadata: {name: default}
+spec:
+  clusters: [{name: prod, timeZone: UTC}]
+  manifests: [{path: vms%s}]
+"""
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository next to a cluster whose VM asks for an SSD."""
+    root = tmp_path / "intents"
+    objects = flat([kubevirt(), node("n-1"), vm("web", on="n-1", node_selector={"disk": "ssd"})])
+    live = {"kind": "List", "items": [*objects, *read_kubernetes_yaml((VM % "ssd").encode(), "")]}
+    write(root, {".gitbot.yaml": CONFIGURATION % "", "cluster.yaml": json.dumps(live)})
+    git(root, "init", "--quiet", "--initial-branch=main")
+    git(root, "remote", "add", "origin", str(root))
+    commit(root)
+    monkeypatch.chdir(root)
+    return root
+
+
+def git(root: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=root, check=True, capture_output=True)
+
+
+def commit(root: Path) -> None:
+    git(root, "add", "--all")
+    git(root, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "-m", "x")
+
+
+def audited() -> Said:
+    return typed("audit", "--snapshot", "cluster.yaml", "-o", "name", "--rule", "audit/git-differs")
+
+
+DRIFT = "virtualmachine/web\n"
+LAYERS = {
+    "vms/base/web.yaml": VM % "hdd",
+    "vms/base/kustomization.yaml": BASE,
+    "vms/prod/kustomization.yaml": OVERLAY,
+}
+
+
+def test_plain_files(tree: Path) -> None:
+    write(tree, {"vms/web.yaml": VM % "hdd"})
+    assert audited().out == DRIFT
+    write(tree, {"vms/web.yaml": VM % "ssd"})
+    said = audited()
+    assert (said.out, said.err) == ("", "")
+
+
+def test_an_overlay_is_built_and_its_base_is_not_a_manifest(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not KUBECTL.exists():
+        pytest.skip("kubectl is not installed")
+    monkeypatch.setenv("PATH", f"{KUBECTL.parent}{os.pathsep}{os.environ['PATH']}")
+    write(tree, LAYERS)
+    said = audited()
+    assert (said.out, said.err) == ("", "")
+    write(tree, {"vms/prod/kustomization.yaml": OVERLAY.replace("ssd", "nvme")})
+    assert audited().out == DRIFT
+    write(tree, {"vms/prod/kustomization.yaml": "resources: [../missing]\n"})
+    assert "not audited: vms/prod/kustomization.yaml: Kustomize: " in audited().err
+
+
+def test_without_kustomize_it_says_so(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gitbot.adapters.kustomize._PROGRAMS", (("no-kustomize", "build"),))
+    write(tree, LAYERS)
+    said = audited()
+    assert said.out == ""
+    line = "vms/prod/kustomization.yaml: Kustomize: neither kustomize nor kubectl is installed"
+    assert line in said.err
+
+
+def test_another_repository_at_a_branch(tree: Path, tmp_path: Path) -> None:
+    other = tmp_path / "machines"
+    write(other, {"vms/web.yaml": VM % "hdd"})
+    git(other, "init", "--quiet", "--initial-branch=main")
+    commit(other)
+    git(other, "checkout", "--quiet", "-b", "ssd")
+    write(other, {"vms/web.yaml": VM % "ssd"})
+    commit(other)
+    for ref, out, err in (
+        ("main", DRIFT, ""),
+        ("ssd", "", ""),
+        ("gone", "", f"not audited: manifests of {other}: there is no branch gone\n"),
+    ):
+        where = f", repository: {other}, ref: {ref}"
+        write(tree, {".gitbot.yaml": CONFIGURATION % where})
+        said = audited()
+        assert (said.out, said.err) == (out, err), ref
+
+
+def test_a_repository_that_cannot_be_read_is_named(tree: Path) -> None:
+    write(tree, {".gitbot.yaml": CONFIGURATION % ", repository: ./none, ref: main"})
+    assert "not audited: manifests of ./none: " in audited().err
+
+
+def test_an_empty_folder_is_named(tree: Path) -> None:
+    assert audited().err == "not audited: manifests vms: found no file there\n"
