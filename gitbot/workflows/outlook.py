@@ -57,9 +57,10 @@ def _conditions(
     )
     if spec is None or not isinstance(goal, EmptyNodes):
         return known
+    kept = {node for item in plan.drains if item.request == request.id for node in item.kept}
     return replace(
         known,
-        nodes=goal.nodes,
+        nodes=tuple(node for node in goal.nodes if node not in kept),
         cordon=goal.cordoned_by_gitbot,
         done=spec.drain.done,
         return_home=spec.return_home,

@@ -90,6 +90,10 @@ class Page:
         features = [{"name": "prefers-color-scheme", "value": name}]
         self.call("Emulation.setEmulatedMedia", features=features)
 
+    def medium(self, name: str) -> None:
+        """`print`, or "" for the screen."""
+        self.call("Emulation.setEmulatedMedia", media=name)
+
     def width(self, pixels: int) -> None:
         """The width of the window."""
         self.call(

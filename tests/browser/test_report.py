@@ -93,6 +93,19 @@ def test_the_page_never_scrolls_sideways(report: Page, width: int) -> None:
     assert report.value("document.documentElement.scrollWidth") <= width
 
 
+def test_nothing_is_cut_off_on_paper(report: Page) -> None:
+    width = 718  # of A4 between margins of 1 cm
+    report.width(width)
+    report.medium("print")
+    try:
+        rights = (
+            "[...document.querySelectorAll('table, svg')].map(e => e.getBoundingClientRect().right)"
+        )
+        assert max(report.value(rights)) <= width
+    finally:
+        report.medium("")
+
+
 def test_nothing_is_loaded_and_nothing_complains(report: Page) -> None:
     assert report.value("performance.getEntriesByType('resource').length") == 0
     assert report.value("document.scripts.length") == 0

@@ -10,6 +10,7 @@ import yaml
 
 from gitbot.ports.forge import PullRequest
 from tests.unit.cli.desk import Desk, at_desk
+from tests.unit.workflows.story import HEAD, RULE
 
 
 @pytest.fixture
@@ -193,3 +194,19 @@ def test_a_person_without_a_name_is_told_how_to_give_one(
     monkeypatch.delenv("GIT_AUTHOR_NAME", raising=False)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "none"))
     assert "git config --global user.name" in desk.gitbot("move", "vm/jumpbox").err
+
+
+def test_a_node_that_is_not_drained_is_not_said_to_be_cordoned(desk: Desk) -> None:
+    window = """\
+kind: MaintenanceWindow
+metadata: {name: firmware}
+spec:
+  nodes: {names: [kni-worker, kni-worker4]}
+  drain: {cordon: Gitbot}
+"""
+    desk.commit(rule=RULE)
+    desk.write(window=HEAD + window)
+    said = desk.gitbot("plan")
+    assert "window firmware: 1 of 2 nodes can be emptied: kni-worker; not kni-worker4\n" in said.out
+    assert "\ncordon: gitbot cordons kni-worker before the first move off it; " in said.out
+    assert "\nhome: kni-worker (1 VM); " in said.out
