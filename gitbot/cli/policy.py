@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitbot.cli.options import FINDING_FORMATS, LISTED, output_option
+from gitbot.cli.policy_eval import evaluate
 from gitbot.cli.running import colour, stages
 from gitbot.cli.showing import document_text, shown_findings
 from gitbot.errors import InvalidInput, UsageError
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 @click.group("policy")
 def policy() -> None:
     """Policies in CEL that plans are judged by."""
+
+
+policy.add_command(evaluate)
 
 
 @policy.command("test")

@@ -38,6 +38,7 @@ SCHEMAS: dict[str, str] = {
     "PlacementPolicyTest": "gitbot.policy.cases:json_schema",
     "PlacementProposal": _INTENTS,
     "PlacementRule": _INTENTS,
+    "PolicyEvaluation": _PUBLISHED,
     "PolicyList": _PUBLISHED,
     "ProposeResult": _PUBLISHED,
     "ReconcileResult": _PUBLISHED,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -36,6 +36,7 @@ EXTENSIONS: Mapping[str, str] = {
     "optional": "`a.?b`, `a[?b]`, `orValue`, `hasValue`, `optMap`",
     "sets": "`sets.contains`, `sets.equivalent`, `sets.intersects`",
     "strings": "`charAt`, `format`, `indexOf`, `join`, `lowerAscii`, `replace`, `split`, `trim`",
+    "two-var-comprehensions": "`all(i, v, ...)`, `exists(i, v, ...)`, `transformList`",
 }
 _PLACE = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,6 +51,11 @@ class ExpressionError(Exception):
         self.line = line
         self.column = column
 
+    def offset(self, text: str) -> int:
+        """Where in the text, in code points."""
+        lines = text.split("\n")[: self.line - 1]
+        return min(sum(len(line) + 1 for line in lines) + self.column - 1, len(text))
+
 
 class EvaluationError(Exception):
     """An expression that compiled but gave no answer: a missing key, a budget, an overflow."""
@@ -57,9 +63,10 @@ class EvaluationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A checked expression."""
+    """A checked expression over these variables."""
 
     text: str
+    names: frozenset[str]
     checked: bytes
     compiled: Any
 
@@ -77,7 +84,13 @@ def compile_expression(text: str, *, names: frozenset[str], returns: str = "") -
     if returns and found != returns:
         hint = " (compare it with a value)" if found == "dyn" else ""
         raise ExpressionError(f"gives {found}, expected {returns}{hint}")
-    return Program(text, bytes(compiled.serialize()), compiled)
+    return Program(text, names, bytes(compiled.serialize()), compiled)
+
+
+def part_of(program: Program, checked: bytes) -> Program:
+    """A part of a program, as its syntax gives it alone."""
+    compiled = _environment(tuple(sorted(program.names))).deserialize(checked)
+    return replace(program, checked=checked, compiled=compiled)
 
 
 def evaluate(program: Program, data: Mapping[str, Any]) -> Any:
@@ -89,6 +102,8 @@ def evaluate(program: Program, data: Mapping[str, Any]) -> Any:
         return value.plain_value()
     except RuntimeError as error:
         raise EvaluationError(_short(str(error))) from error
+    except TypeError as error:
+        raise EvaluationError("an optional value; end it with orValue(...)") from error
 
 
 def timestamp(seconds: int) -> datetime:

@@ -18,13 +18,13 @@ from gitbot.kubevirt.eviction import eviction_strategy
 from gitbot.kubevirt.node_selector import HOST_MODEL
 from gitbot.kubevirt.pods import hotplugged_volumes
 from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, NodeRef, PlacementPlan, Resilience
+from gitbot.model.plan import Move, NodeRef, PlacementPlan, Resilience, VmRef
 from gitbot.model.problem import PlacementProblem
 from gitbot.model.scheduling import HOSTNAME
 from gitbot.policy.engine import timestamp
 from gitbot.policy.fleet import fleet_makers
 from gitbot.policy.keys import label_keys, topology_keys
-from gitbot.policy.value import NAMES, Over
+from gitbot.policy.value import NAMES, OF_VM, Over
 from gitbot.published import moves_fields, plan_makers, resilience_fields
 
 
@@ -89,6 +89,7 @@ class PlanVariables:
         self._moves = tuple(moves)
         self._intents = {ref.id: (ref, spec) for ref, spec in intents.items()}
         self._snapshot = problem.snapshot
+        self._zone_key = problem.zone_key
         self._owner_of = owner_of
         self._subjects: dict[Over, tuple[PolicySubject, ...]] = {}
         self._places: dict[NodeRef, Mapping[str, Any]] = {}
@@ -127,6 +128,25 @@ class PlanVariables:
                     data = Lazy(NAMES[over], partial(self._of_intent, ref))
                     yield PolicySubject(name=name, intent=ref, data=data)
 
+    def machines(self) -> Iterator[PolicySubject]:
+        """Every VM of the cluster, with the node where it runs; no policy is over VMs."""
+        for name, found in sorted(self._vms.items()):
+            uid = str(at(found, "metadata", "uid", default=""))
+            node = str(at(found, "status", "nodeName", default=""))
+            vm = VmRef(namespace=name.namespace, name=name.name, uid=uid)
+            make = partial(self._of_machine, vm, node)
+            yield PolicySubject(name=str(name), intent=None, data=Lazy(OF_VM, make))
+
+    def _of_machine(self, vm: VmRef, node: str, name: str) -> Any:
+        match name:
+            case "vm":
+                return self._vm(vm, node)
+            case "source":
+                found = self._nodes.get(node)
+                zone = labels_of(found).get(self._zone_key, "") if found else ""
+                return self._node(NodeRef(node=node, zone=zone))
+        return self._common[name]
+
     def _only_intent(self) -> IntentRef | None:
         refs = {move.intent for move in self._moves}
         return refs.pop() if len(refs) == 1 else None
@@ -137,7 +157,7 @@ class PlanVariables:
             case "move":
                 return self._move_fields[index]
             case "vm":
-                return self._vm(move)
+                return self._vm(move.vm, move.source.node)
             case "source":
                 return self._node(move.source)
             case "node":
@@ -177,8 +197,8 @@ class PlanVariables:
             self._specs[ref.id] = _intent(*self._intents.get(ref.id, (ref, {})))
         return self._specs[ref.id]
 
-    def _vm(self, move: Move) -> dict[str, Any]:
-        ref, found = move.vm, self._vms.get(move.vm.namespaced_name, {})
+    def _vm(self, ref: VmRef, node: str) -> dict[str, Any]:
+        found = self._vms.get(ref.namespaced_name, {})
         model = at(found, "spec", "domain", "cpu", "model")
         default = at(self._kubevirt, "spec", "configuration", "cpuModel")
         return {
@@ -186,7 +206,7 @@ class PlanVariables:
             "name": ref.name,
             "uid": ref.uid,
             "owner": self._owner_of(ref.namespace),
-            "node": move.source.node,
+            "node": node,
             "labels": dict(sorted(labels_of(found).items())),
             "annotations": dict(sorted(annotations_of(found).items())),
             "cpuModel": str(model or default or HOST_MODEL),

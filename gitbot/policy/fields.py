@@ -6,10 +6,11 @@ fields below are the published ones, so we find a misspelling when we read the f
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from gitbot.model.words import nearest
+from gitbot.policy.engine import Program
+from gitbot.policy.syntax import SyntaxKind, SyntaxNode, read_syntax
 
 _PLACE = {
     "name": "the node's name",
@@ -93,25 +94,40 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
 FIELDS: Mapping[str, frozenset[str]] = {
     name: frozenset(meanings) for name, meanings in MEANINGS.items()
 }
-_TEXTS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
-_ACCESS = re.compile(
-    r"(?<![\w.\])])(plan|move|vm|source|node|intent|cluster)\.\??([A-Za-z_]\w*)(?!\w|\()"
-)
-_BOUND = re.compile(
-    r"\b(?:all|exists|exists_one|existsOne|filter|map|bind|transformList|transformMap)"
-    r"\(\s*([A-Za-z_]\w*)\s*,"
-)
 
 
-def unknown_field(expression: str) -> tuple[int, str, str] | None:
-    """Column (from 1), message and hint of the first unknown field; None if all are known."""
-    masked = _TEXTS.sub(lambda match: " " * len(match.group()), expression)
-    bound = set(_BOUND.findall(masked))
-    for match in _ACCESS.finditer(masked):
-        variable, field = match.groups()
-        if variable not in bound and field not in FIELDS[variable]:
-            near = nearest(field, sorted(FIELDS[variable]))
-            known = ", ".join(sorted(FIELDS[variable]))
-            hint = f"did you mean {variable}.{near}?" if near else f"{variable} has {known}"
-            return match.start(2) + 1, f"{variable} has no field {field}", hint
-    return None
+def unknown_field(program: Program) -> tuple[int, str, str] | None:
+    """Offset, message and hint of the first unknown field; None if all are known."""
+    syntax = read_syntax(program.checked)
+    wrong = [
+        (syntax.offsets.get(node.id, 0), variable, field)
+        for node, variable, field in _fields(syntax.root, frozenset())
+        if field not in FIELDS[variable]
+    ]
+    if not wrong:
+        return None
+    offset, variable, field = min(wrong)
+    text = program.text
+    while offset < len(text) and not (text[offset].isalnum() or text[offset] in "_`"):
+        offset += 1
+    near = nearest(field, sorted(FIELDS[variable]))
+    known = ", ".join(sorted(FIELDS[variable]))
+    hint = f"did you mean {variable}.{near}?" if near else f"{variable} has {known}"
+    return offset, f"{variable} has no field {field}", hint
+
+
+def _fields(node: SyntaxNode, bound: frozenset[str]) -> Iterator[tuple[SyntaxNode, str, str]]:
+    """The fields of variables that an expression names as fields, not as keys."""
+    if node.parts and node.parts[0].kind is SyntaxKind.IDENT:
+        name = node.parts[0].name
+        field = node.name if node.kind is SyntaxKind.SELECT else node.parts[-1].text
+        as_field = node.kind is SyntaxKind.SELECT or node.name == "_?._"
+        if as_field and name in FIELDS and name not in bound and field is not None:
+            yield node, name, field
+    if node.kind is SyntaxKind.COMPREHENSION:
+        bound_inside = bound | {node.name, *node.more}
+        for number, part in enumerate(node.parts):
+            yield from _fields(part, bound if number < 2 else bound_inside)
+        return
+    for part in node.parts:
+        yield from _fields(part, bound)

@@ -7,6 +7,7 @@ validationActions) with `over` in place of matchConstraints.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from gitbot.model.names import ApiVersion
 from gitbot.model.words import nearest
 from gitbot.policy import exemptions
 from gitbot.policy.engine import ExpressionError, Program, compile_expression
+from gitbot.policy.extents import place_in_file
 from gitbot.policy.fields import unknown_field
 from gitbot.policy.value import NAMES, Action, Exemption, Over, Policy, PolicySet, Validation
 
@@ -136,7 +138,7 @@ def _read_file(file: str, text: str) -> tuple[list[Policy | Exemption], list[Fin
     found = [*findings]
     for document in documents:
         report = Report(document=document, file=file, room="policy")
-        item = _read(report)
+        item = _read(report, text)
         if item is not None and any(_id(item) == _id(other) for other in made):
             message = f'found "{item.name}" again, expected every name once in a file'
             report.at_value(("metadata", "name"), "duplicate", message, "rename one of them")
@@ -146,19 +148,19 @@ def _read_file(file: str, text: str) -> tuple[list[Policy | Exemption], list[Fin
     return made, found
 
 
-def _read(report: Report) -> Policy | Exemption | None:
+def _read(report: Report, text: str) -> Policy | Exemption | None:
     if not envelope_is_known(report, (KIND, exemptions.KIND)):
         return None
     if report.document.value["kind"] == exemptions.KIND:
         return exemptions.read_exemption(report)
     made = decode(report, _PolicyFile, json_schema)
-    return _compiled(report, made) if made is not None else None
+    return _compiled(report, made, text) if made is not None else None
 
 
-def _compiled(report: Report, made: _PolicyFile) -> Policy | None:
+def _compiled(report: Report, made: _PolicyFile, text: str) -> Policy | None:
     spec = made.spec
     over = Over(spec.over)
-    compiler = _Compiler(report, over)
+    compiler = _Compiler(report, over, text)
     conditions = [
         compiler.program(("spec", "matchConditions", index, "expression"), item.expression, "bool")
         for index, item in enumerate(spec.match_conditions)
@@ -201,36 +203,29 @@ def _validation(compiler: _Compiler, index: int, spec: ValidationSpec) -> Valida
 
 
 class _Compiler:
-    def __init__(self, report: Report, over: Over) -> None:
+    def __init__(self, report: Report, over: Over, source: str) -> None:
         self.report = report
         self.over = over
+        self.source = source
 
     def program(self, path: Path, text: str, returns: str) -> Program | None:
         try:
             made = compile_expression(text, names=NAMES[self.over], returns=returns)
         except ExpressionError as error:
-            self._refuse(path, text, error)
+            self._refuse(path, text, error.offset(text), error.message)
             return None
-        if wrong := unknown_field(text):
-            column, message, hint = wrong
-            self._refuse(path, text, ExpressionError(message, column=column), hint)
+        if wrong := unknown_field(made):
+            offset, message, hint = wrong
+            self._refuse(path, text, offset, message, hint)
             return None
         return made
 
-    def _refuse(self, path: Path, text: str, error: ExpressionError, hint: str = "") -> None:
-        lines = text.count("\n") + 1
-        where = f" (line {error.line} of the expression)" if lines > 1 else ""
+    def _refuse(self, path: Path, text: str, offset: int, message: str, hint: str = "") -> None:
         known = ", ".join(sorted(NAMES[self.over] - {"variables"}))
         hint = hint or f"over: {self.over} has {known}"
-        message = f"the expression does not compile: {error.message}{where}"
-        self.report.at_value(path, "expression", message, hint)
-        if lines == 1:
-            self._shift(path, error.column - 1)
-
-    def _shift(self, path: Path, columns: int) -> None:
-        """Move the newest finding from the start of a one-line expression to the place inside."""
-        from dataclasses import replace  # noqa: PLC0415
-
-        finding = self.report.findings[-1]
-        quote = 0 if path in self.report.document.positions.plain else 1
-        self.report.findings[-1] = replace(finding, column=finding.column + quote + columns)
+        said = f"the expression does not compile: {message}"
+        self.report.at_value(path, "expression", said, hint)
+        start = self.report.document.positions.values.get(path)
+        if start is not None:
+            line, column = place_in_file(self.source, start, text, offset)
+            self.report.findings[-1] = replace(self.report.findings[-1], line=line, column=column)

@@ -45,7 +45,7 @@ def project(value: Any, tree: Tree | None) -> Any:
 
 
 def _paths(node: SyntaxNode, bound: frozenset[str]) -> Iterator[_Path]:
-    chain = _chain(node)
+    chain = chain_of(node)
     if chain is not None:
         name, *keys = chain
         # `int` and other names of types are identifiers too
@@ -62,7 +62,7 @@ def _paths(node: SyntaxNode, bound: frozenset[str]) -> Iterator[_Path]:
             yield from _paths(part, bound)
 
 
-def _chain(node: SyntaxNode) -> list[str] | None:
+def chain_of(node: SyntaxNode) -> list[str] | None:
     """The variable and constant keys of `a.b['c'].?d`; None for anything else."""
     keys: list[str] = []
     while node.kind is not SyntaxKind.IDENT:

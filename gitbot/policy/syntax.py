@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import lru_cache
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_TYPE_URL, _EXPR, _SOURCE = 1, 4, 5
+_TYPE_URL, _EXPR, _SOURCE, _POSITIONS = 1, 4, 5, 4
 
 
 class SyntaxKind(IntEnum):
@@ -52,19 +52,23 @@ class SyntaxNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Syntax:
-    """`offsets` are where each node stands, in code points; `macros` the calls that were written.
+    """`offsets` are where each node stands, in code points.
 
     `rest` are the bytes of the checked expression without its tree: references and types.
     """
 
     root: SyntaxNode
     offsets: Mapping[int, int]
-    macros: Mapping[int, SyntaxNode]
     rest: bytes
 
     def alone(self, node: SyntaxNode) -> bytes:
         """A checked expression that is this node only."""
         return _any(self.rest + _field(_EXPR, node.raw))
+
+    def or_null(self, node: SyntaxNode) -> bytes:
+        """`NODE.orValue(null)`: an optional value has no form outside an expression."""
+        call = _field(1, node.raw) + _field(2, b"orValue") + _field(3, _field(3, b"\x08\x00"))
+        return _any(self.rest + _field(_EXPR, _field(SyntaxKind.CALL, call)))
 
 
 @lru_cache(maxsize=4096)
@@ -73,7 +77,6 @@ def read_syntax(checked: bytes) -> Syntax:
     (body,) = (value for number, value, _ in _fields(checked) if number == _BYTES)
     root, rest = SyntaxNode(id=0, kind=SyntaxKind.CONSTANT, raw=b""), b""
     offsets: dict[int, int] = {}
-    macros: dict[int, SyntaxNode] = {}
     for number, value, whole in _fields(_bytes(body)):
         if number == _EXPR:
             root = _node(_bytes(value))
@@ -81,14 +84,10 @@ def read_syntax(checked: bytes) -> Syntax:
             rest += whole
         if number == _SOURCE:
             for inner, entry, _ in _fields(_bytes(value)):
-                if inner in (4, 5):
+                if inner == _POSITIONS:
                     pair = {key: held for key, held, _ in _fields(_bytes(entry))}
-                    name = int(pair.get(1, 0))
-                    if inner == 4:
-                        offsets[name] = int(pair.get(2, 0))
-                    else:
-                        macros[name] = _node(_bytes(pair[2]))
-    return Syntax(root=root, offsets=offsets, macros=macros, rest=rest)
+                    offsets[int(pair.get(1, 0))] = int(pair.get(2, 0))
+    return Syntax(root=root, offsets=offsets, rest=rest)
 
 
 def _node(raw: bytes) -> SyntaxNode:
@@ -134,7 +133,7 @@ def _struct(inner: bytes) -> _Read:
 
 def _comprehension(inner: bytes) -> _Read:
     parts = _nodes(inner, 2, 4, 5, 6, 7)
-    return "".join(_names(inner, 1)), None, parts, tuple(_names(inner, 3, 8))
+    return "".join(_names(inner, 1)), None, parts, (*_names(inner, 3), *_names(inner, 8))
 
 
 _KINDS = {

@@ -42,6 +42,7 @@ NAMES = {
     ),
     Over.INTENT: frozenset({"plan", "intent", "cluster", "now", "variables"}),
 }
+OF_VM = frozenset({"plan", "vm", "source", "cluster", "now"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,7 @@ from gitbot.published.results import (
     CommandOutcome,
     FindingList,
     ManifestList,
+    PolicyEvaluation,
     PolicyList,
     PublishedApply,
     PublishedComment,
@@ -59,6 +60,7 @@ __all__ = [
     "Part",
     "PlanDocument",
     "PlanInputs",
+    "PolicyEvaluation",
     "PolicyList",
     "PublishedApply",
     "PublishedAudit",
@@ -96,6 +98,7 @@ __all__ = [
 _DOCUMENTS: tuple[type[Part], ...] = (
     FindingList,
     ManifestList,
+    PolicyEvaluation,
     PolicyList,
     PublishedApply,
     PublishedAudit,

@@ -222,6 +222,38 @@ class PolicyList(Document, frozen=True, kw_only=True):
     items: Sequence[PolicyLine]
 
 
+class EvaluatedPart(Part, frozen=True, omit_defaults=True):
+    """A part of an expression: where it begins, and what it gives or why it gives nothing.
+
+    `given` are the variables of the loops around it. `leftOut` counts rounds that are not shown.
+    """
+
+    line: int
+    column: int
+    expression: str
+    value: bool | int | float | str | list[Any] | dict[str, Any] | None = None
+    error: str = ""
+    given: Mapping[str, Any] = {}
+    parts: Sequence[EvaluatedPart] = ()
+    left_out: int = 0
+
+
+class EvaluatedSubject(Part, frozen=True):
+    """A move, VM or intent, "" for the plan, and what the expression gives for it."""
+
+    subject: str
+    outcome: EvaluatedPart
+
+
+class PolicyEvaluation(Document, frozen=True, kw_only=True):
+    """What `gitbot policy eval` found."""
+
+    kind: Literal["PolicyEvaluation"] = "PolicyEvaluation"
+    expression: str
+    over: Annotated[str, Meta(description="`Plan`, `Move`, `Intent` or `VM`.")]
+    items: Sequence[EvaluatedSubject]
+
+
 class SnapshotName(Part, frozen=True):
     """The name of the cluster."""
 

@@ -11,18 +11,16 @@ from dataclasses import dataclass
 from gitbot import __version__
 from gitbot.calendar import TZDATA_VERSION
 from gitbot.constraints.replay import replay
-from gitbot.constraints.resilience import resilience
 from gitbot.intents import IntentSet, MigrationRequestSpec
 from gitbot.kubernetes.objects import Json, KubernetesObject, labels_of, name_of
 from gitbot.model.canonical import digest as canonical_digest
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.effect import label_value
 from gitbot.model.findings import Finding, Severity, sort_key
-from gitbot.model.plan import Hold, Manifest, Move, PlacementPlan, Resilience
+from gitbot.model.plan import Hold, Manifest, Move, PlacementPlan
 from gitbot.model.problem import EmptyNodes, PlacementProblem
 from gitbot.model.request_id import DrainId, HealId, ReturnId
-from gitbot.model.words import first_of
-from gitbot.policy import Verdict, judge
+from gitbot.policy import Verdict
 from gitbot.published import PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.rendering import AdmissionRule, MigrationContext, NodeLabels, render_manifests
 from gitbot.reports import (
@@ -32,6 +30,7 @@ from gitbot.reports import (
 )
 from gitbot.settings import Settings
 from gitbot.workflows.outlook import outlook_of
+from gitbot.workflows.plan_verdict import judged, single_losses, worse_losses
 from gitbot.workflows.revision import Revision
 
 PREFIX = "placement.gitbot.dev/"
@@ -75,7 +74,7 @@ def judge_plan(
     """`clock` is the present, in seconds UTC, where the plan is judged for another time."""
     clock = problem.now if clock is None else clock
     losses = single_losses(revision.settings, problem, plan)
-    verdict = _judged(revision, problem, plan, losses, clock)
+    verdict = judged(revision, problem, plan, losses, clock)
     manifests = _rendered(revision, problem, plan, pull_request)
     objects = [item.object for item in manifests]
     labels = label_findings(manifests, problem.snapshot, revision.intents)
@@ -122,60 +121,6 @@ def _document(
         findings=diff.findings,
         resilience=diff.resilience,
     )
-
-
-def _judged(
-    revision: Revision,
-    problem: PlacementProblem,
-    plan: PlacementPlan,
-    losses: Sequence[Resilience],
-    clock: int,
-) -> Verdict:
-    return judge(
-        plan=plan,
-        problem=problem,
-        resilience=lambda: losses,
-        intents={intent.ref: intent.spec.plain() for intent in revision.intents.intents},
-        policies=revision.policies,
-        now=problem.now,
-        clock=clock,
-        snapshot_max_age=revision.settings.snapshot_max_age,
-        owner_of=revision.settings.owner_name,
-    )
-
-
-def single_losses(
-    settings: Settings, problem: PlacementProblem, plan: PlacementPlan
-) -> tuple[Resilience, ...]:
-    """What the plan does to the losses that the cluster is to survive; empty if none is set."""
-    wanted = settings.resilience
-    if not wanted.survive:
-        return ()
-    return resilience(
-        problem.snapshot,
-        plan,
-        goals=problem.goals,
-        levels=tuple(dict.fromkeys(wanted.survive)),
-        namespaces=wanted.namespaces,
-    )
-
-
-def worse_losses(losses: Iterable[Resilience]) -> tuple[Finding, ...]:
-    return tuple(
-        Finding(
-            code="plan/resilience",
-            severity=Severity.WARNING,
-            message=f"after the plan, more VMs than before find no place if a {one.level.lower()} "
-            f"is lost ({first_of([item.lost for item in one.worse], _NAMED)}), as "
-            f"{one.worse[0].first[0]}: {one.worse[0].why}",
-            hint="choose another target, or make room first",
-        )
-        for one in losses
-        if one.worse
-    )
-
-
-_NAMED = 3  # losses
 
 
 def _rendered(

@@ -42,7 +42,7 @@ ROOMS = {
         "request_id requests scheduling watch words"
     ),
     "planner": "",
-    "policy": "cases pages",
+    "policy": "cases pages trying",
     "ports": "clock cluster forge ledger repository",
     "published": "ledger_lines",
     "rendering": "",
@@ -52,8 +52,8 @@ ROOMS = {
     "snapshot": "",
     "wiring": "demo manifests tips workspace",
     "workflows": (
-        "apply ask audit author base_branch check comments judged_plan past propose revision shell "
-        "simulate snapshots watch"
+        "apply ask audit author base_branch check comments judged_plan past plan_verdict propose "
+        "revision shell simulate snapshots watch"
     ),
 }
 FACES = frozenset(

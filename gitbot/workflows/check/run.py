@@ -48,6 +48,7 @@ class CheckResult:
     judged: JudgedPlan | None = None
     previews: tuple[Preview, ...] = ()
     revision: Revision | None = None
+    problem: PlacementProblem | None = None
     cluster: str = ""
     final: bool = True
 
@@ -107,7 +108,6 @@ def check(
     work = whole_tree(scope) if before is None else pull_request_scope(scope)
     problem, found = scope.problem(work.goals)
     plan, previews, more = _plan(scope, problem, work, onlooker)
-    onlooker.begins("replaying the plan")
     more = (*more, *_both_touched(changed, settings, cluster))
     made = judge_plan(
         revision,
@@ -123,6 +123,7 @@ def check(
         judged=_with_openings(made, revision, before, evidence.now),
         previews=previews,
         revision=revision,
+        problem=problem,
         cluster=cluster,
         final=_NOT_FINAL not in more,
     )
@@ -170,6 +171,7 @@ def _plan(
     previewed = () if onlooker.stopped() else work.previewed
     previews, found = scope.previews(previewed, plan, onlooker)
     found = (*found, *window_findings(scope, problem, plan))
+    onlooker.begins("replaying the plan")
     return plan, previews, (*found, *((_NOT_FINAL,) if onlooker.stopped() else ()))
 
 

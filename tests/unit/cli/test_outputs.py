@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from gitbot.cli import apply, get, ledger, propose, reconcile, status
 from gitbot.cli.main import COMMANDS, cli
 from gitbot.cli.schema import schema_of
 from gitbot.documents import write_documents
-from gitbot.errors import SnapshotError
+from gitbot.errors import SnapshotError, UsageError
 from gitbot.workflows.shell import Shell
 from tests.unit.workflows.story import REQUEST as JUMP
 from tests.unit.workflows.story import RULE as MSSQL
@@ -118,6 +119,8 @@ ASKING: list[tuple[tuple[str, ...], dict[str, str], str]] = [
     (("simulate", "survive", *SNAPSHOT), {}, "Forecast"),
     (("calendar",), {"window": WINDOW}, "Calendar"),
     (("policy", "list"), {}, "PolicyList"),
+    (("policy", "eval", "size(plan.moves) == 1", *SNAPSHOT), {}, "PolicyEvaluation"),
+    (("policy", "eval", "vm.name == 'web'", *SNAPSHOT), {}, "PolicyEvaluation"),
     (("lint",), {}, "FindingList"),
     (("lint",), {"rule": BROKEN}, "FindingList"),
 ]
@@ -255,3 +258,24 @@ def _with_json() -> Iterator[str]:
             for parameter in item.params:
                 if isinstance(parameter.type, click.Choice) and "json" in parameter.type.choices:
                     yield full
+
+
+def test_an_expression_is_shown_part_by_part(folder: Path) -> None:
+    found = run("policy", "eval", "vm.name == 'web' && 1 < 2", "--of", "web", *SNAPSHOT)
+    assert (found.exit_code, found.stdout) == (
+        0,
+        """\
+PLACE   VALUE   EXPRESSION
+1:1     true    vm.name == 'web' && 1 < 2
+1:1     true      vm.name == 'web'
+1:1     "web"       vm.name
+1:21    true      1 < 2
+""",
+    )
+    names = run("policy", "eval", "vm.name == 'web'", "-o", "name", *SNAPSHOT).stdout
+    assert names == "default/web\n"
+    message = (
+        "line 1, column 4: vm has no field nope; did you mean vm.node?; it stands before `nope"
+    )
+    with pytest.raises(UsageError, match=re.escape(message)):
+        run("policy", "eval", "vm.nope == 'web'", "--over", "vm", *SNAPSHOT)

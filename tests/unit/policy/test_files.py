@@ -85,8 +85,8 @@ def test_shipped_files_match_their_published_schemas() -> None:
             "size(plan.moves) < 3",
             "|\n      true &&\n      nope",
             (
-                "p.yaml:8:17: spec.validations[0].expression: the expression does not compile: "
-                "undeclared reference to 'nope' (line 2 of the expression); "
+                "p.yaml:10:7: spec.validations[0].expression: the expression does not compile: "
+                "undeclared reference to 'nope'; "
                 "over: Plan has cluster, now, plan"
             ),
         ),

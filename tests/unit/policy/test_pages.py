@@ -82,6 +82,8 @@ def test_a_validation_that_no_case_needs_is_named() -> None:
         ("strings", "'ab'.charAt(0) == 'a' && 'ab'.indexOf('b') == 1 && 'AB'.lowerAscii() == 'ab'"),
         ("strings", "'ab'.replace('a', 'c') == 'cb' && 'a b'.split(' ') == ['a', 'b']"),
         ("strings", "' a '.trim() == 'a'"),
+        ("two-var-comprehensions", "[1, 2].exists(i, v, i == 1 && v == 2)"),
+        ("two-var-comprehensions", "{'a': 1}.transformList(k, v, k) == ['a']"),
     ],
 )
 def test_the_listed_functions_exist(extension: str, expression: str) -> None:
