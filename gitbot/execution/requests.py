@@ -192,7 +192,7 @@ class _Folded:
                     cancelled[event.request] = event
                 case MoveApproved() | MoveChanged():
                     known = moves.setdefault(event.request, {})
-                    known[event.move] = _fold_move(known.get(event.move), event)
+                    known[event.move] = fold_move(known.get(event.move), event)
                 case ForeignMove():
                     continue
                 case _:
@@ -215,7 +215,8 @@ class _Folded:
 _fold = _Fold()
 
 
-def _fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
+def fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
+    """The record after one more line."""
     state = event.state
     if record is None:
         record = MoveRecord(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from gitbot.errors import ConflictError
+from gitbot.execution.transitions import check_transitions
 from gitbot.model.events import KnownEvent
 from gitbot.model.ledger import Ledger
 from gitbot.ports.clock import Clock
@@ -75,6 +76,7 @@ class Journal:
         new_plans = {key: data for key, data in (plans or {}).items() if key not in self.seen.plans}
         if not fresh and not new_plans:
             return
+        check_transitions(self.ledger, fresh)
         self.wait_for_turn()
         self._pushed.append(self._clock.now())
         self._pending.clear()  # if the race is lost, the next look at the cluster shows them again

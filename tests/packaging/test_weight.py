@@ -50,6 +50,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a window over a whole pool empties every node once": 400,
     "plan says how far it is, and Ctrl-C prints the best plan so far": 200,
     "what thousands of schedules of faults found is mended": 40,
+    "moves change as one table says, which is checked before anything is written": 80,
     "status and doctor say what releases a cordon; doctor names who grants reviews": 75,
     "calendar: events, words, a month, the command": 590,
     "calendar files: openings out, freezes in": 450,

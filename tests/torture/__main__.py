@@ -71,6 +71,15 @@ def one(seed: int, *, trace: bool) -> int:
     return 1 if outcome.broken else 0
 
 
+def first(start: int, seeds: int) -> int:
+    for seed in range(start, start + seeds):
+        broken = play(schedule_of(seed)).broken
+        if broken:
+            print(f"seed {seed}: {broken}")
+            return 1
+    return 0
+
+
 def report(total: Sum, most: int) -> None:
     for seed, broken in total.broken[:most]:
         print(f"\nseed {seed}: {broken}\nshrunk to:\n{shrunk(schedule_of(seed))}")
@@ -91,11 +100,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--start", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--seed", type=int, help="this one alone")
+    parser.add_argument("--first", action="store_true", help="stop at the first that is broken")
     parser.add_argument("--trace", action="store_true", help="print what happens, with --seed")
     parser.add_argument("--until", type=float, default=0.0, help="seconds after which to stop")
     given = parser.parse_args(arguments)
     if given.seed is not None:
         return one(given.seed, trace=given.trace)
+    if given.first:
+        return first(given.start, given.seeds)
     began, total = time.monotonic(), Sum()
     for part in many(given.seeds, start=given.start, jobs=given.jobs):
         total.add(part)

@@ -220,5 +220,7 @@ DOINGS: dict[str, Callable[[Town, str], None]] = {
     "merge": _merge,
     "rewrite base": _rewrite,
     "close window": _close_window,
+    "break rule": lambda run, who: commit(run, lambda now: replace(now, refused=(who,))),
+    "mend rule": lambda run, _: commit(run, lambda now: replace(now, refused=())),
     "observe": lambda run, _: commit(run, lambda now: replace(now, observe=True)),
 }

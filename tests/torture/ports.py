@@ -88,14 +88,17 @@ class ClusterPort:
         del dry_run
         who, name = self.line.who, name_of(migration).name
 
+        epochs: list[int] = []
+
         def arrives(how: str) -> KubernetesObject:
             stored = self.world.create(migration, who, otherwise=how == "stored otherwise")
-            self.witness.created(who, migration)
+            self.witness.created(who, migration, epochs[0])
             return stored
 
-        return self.line.write(
-            "create", arrives, gate=gate, sent=lambda: self.witness.sends(who, "create", name)
-        )
+        def sent() -> None:
+            epochs.append(self.witness.sends(who, "create", name))
+
+        return self.line.write("create", arrives, gate=gate, sent=sent)
 
     def delete_migration(self, name: NamespacedName, *, uid: str) -> bool:
         self.witness.deletes(self.line.who, name.name, uid)

@@ -9,7 +9,7 @@ from functools import partial
 
 from gitbot.errors import GitbotError
 from gitbot.execution.requests import fold_requests
-from gitbot.execution.state import fold_nodes
+from gitbot.execution.state import fold_nodes, stop_flag
 from gitbot.kubernetes.objects import labels_of
 from gitbot.model.events import MoveState
 from gitbot.workflows.apply import apply, resume
@@ -100,7 +100,7 @@ class Run(Town):
         if self.rewritten:
             self.repository.branches["main"] = self.rewritten
         self.forge.readers.clear()
-        people.commit(self, lambda now: replace(now, observe=False, frozen=False))
+        people.commit(self, lambda now: replace(now, observe=False, frozen=False, refused=()))
 
         def work() -> None:
             resume(self.shell("ann-resumes", clock=0), reason="go on", by="ann")
@@ -115,6 +115,8 @@ class Run(Town):
         why = ""
         for number in range(PASSES):
             shell = self.shell(f"{name}{number}", clock=0)
+            if stop_flag(self.branch.ledger, "prod"):  # the circuit breaker
+                resume(shell, reason="go on", by="ann")
             result = apply(shell, max_runtime=600)
             why = over()
             if not why and not result.unfinished:

@@ -12,7 +12,7 @@ from gitbot.execution.values import Maintenance, Terms, View
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import PlanShown, Shown
-from gitbot.model.findings import Finding
+from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import Interval, format_instant
 from gitbot.model.ledger import Ledger, pull_file
 from gitbot.model.names import IntentRef
@@ -79,11 +79,17 @@ class Said:
     edited: tuple[str, ...] = ()
     frozen: bool = False
     observe: bool = False
+    refused: tuple[str, ...] = ()  # VMs whose moves would break a rule
 
     def data(self) -> bytes:
-        return json.dumps(
-            {"ends": self.ends, "edited": self.edited, "frozen": self.frozen, "o": self.observe}
-        ).encode()
+        said = {
+            "ends": self.ends,
+            "edited": self.edited,
+            "frozen": self.frozen,
+            "o": self.observe,
+            "r": self.refused,
+        }
+        return json.dumps(said).encode()
 
 
 @lru_cache(maxsize=512)
@@ -94,12 +100,13 @@ def said_by(data: bytes) -> Said:
         edited=tuple(found["edited"]),
         frozen=found["frozen"],
         observe=found["o"],
+        refused=tuple(found["r"]),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TortureBase(TinyBase):
-    """Terms, freezes and mode as the base says; two VMs that must not share a zone."""
+    """Terms, freezes, mode and rules as the base says."""
 
     said: Said = field(default_factory=Said)
     schedule: Schedule
@@ -144,8 +151,16 @@ class TortureBase(TinyBase):
             freezes=FREEZES if self.said.frozen else (),
         )
 
+    def replay(self, problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
+        del problem
+        vms = sorted({move.vm.name for move in plan.moves} & set(self.said.refused))
+        return tuple(
+            Finding(code="replay/rule", severity=Severity.ERROR, message=f"{vm} may not move")
+            for vm in vms
+        )
+
     def view(self, *args: Any, **named: Any) -> View:
-        return replace(super().view(*args, **named), replay=together)
+        return replace(super().view(*args, **named), replay=self.replay)
 
 
 FREEZES = (
@@ -161,12 +176,6 @@ FREEZES = (
 @lru_cache(maxsize=1)
 def _tiny() -> TinyBase:
     return TinyBase.of(ENFORCE)
-
-
-def together(problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
-    """No rule: what the fence and the ledger promise does not depend on one."""
-    del problem, plan
-    return ()
 
 
 def opened(

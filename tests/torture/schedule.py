@@ -51,6 +51,7 @@ DEEDS = (
     "restore intent", "freeze", "thaw", "require reviews", "dismiss review", "reboot",
     "remove node", "fail", "stick", "land elsewhere", "collect", "terminate", "step back",
     "another pass", "merge", "rewrite base", "close window", "observe",
+    "break rule", "mend rule",
 )  # fmt: skip
 SCENES = ("one", "waves", "two", "drain", "drain and one", "again")
 
@@ -164,6 +165,10 @@ def _aimed(chance: random.Random, schedule: Schedule, what: str, how: str) -> Sc
     deeds, faults = schedule.deeds, schedule.faults
     if what == "migration":  # read when the answer of a creation was lost
         faults = (Fault(call="create", number=1, how="answer lost"), *faults)
+    elif what == "create" and how in ("late", "crash sent"):  # as late as a claim allows
+        fault = replace(fault, number=1, seconds=chance.choice((58, 20)))
+        pause = Fault(call="instance", number=1, how="pause before", seconds=50)
+        faults = (*faults, *((pause,) if chance.random() < 0.7 else ()))
     elif what == "delete":
         deeds = (Deed(what="cancel", moment="answered", number=1), *deeds)
     elif what == "uncordon":

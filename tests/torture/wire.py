@@ -115,7 +115,7 @@ class Line:
         effect: Callable[[str], T],
         *,
         gate: Gate = open_gate,
-        sent: Callable[[], None] = lambda: None,
+        sent: Callable[[], object] = lambda: None,
     ) -> T:
         """A write to the API server: `effect` happens when the request arrives, or never."""
         fault = self.enter(call)

@@ -70,8 +70,8 @@ class Witness:
 
     # What they send
 
-    def sends(self, who: str, what: str, target: str) -> None:
-        """A request leaves now."""
+    def sends(self, who: str, what: str, target: str) -> int:
+        """A request leaves now; the epoch of its claim, if it needs one."""
         known = self.known[who]
         if not (known.flag_fresh and known.ledger_fresh):
             self.fail("hold", f"{who} sends {what} {target} without reading the stop flag again")
@@ -79,12 +79,11 @@ class Witness:
             self.fail("hold", f"{who} sends {what} {target} although it read that it is stopped")
         known.flag_fresh = known.ledger_fresh = False
         known.look_at_send[target] = known.looked
-        if what == "create":
-            self._may_send(who, target)
+        return self._may_send(who, target) if what == "create" else 0
 
-    def _may_send(self, who: str, name: str) -> None:
+    def _may_send(self, who: str, name: str) -> int:
         _, move = self._record(name)
-        self._claimed(who, name, move, "sends")
+        epoch = self._claimed(who, name, move, "sends")
         ledger, now = self.ledger(), self.clock_of(who)
         terms = next(
             event.terms
@@ -97,6 +96,7 @@ class Witness:
             self.fail("I5", f"{who} sends {name} at {now}, allowed is {terms.allowed}")
         if self.frozen(who, now):
             self.fail("I5", f"{who} sends {name} in a freeze that it has read")
+        return epoch
 
     def _record(self, name: str) -> tuple[RequestRecord, MoveRecord]:
         full = str(NamespacedName(namespace="db", name=name))
@@ -106,21 +106,23 @@ class Witness:
                     return request, move
         return self.fail("I8", f"{name} is created and the ledger does not announce it")
 
-    def _claimed(self, who: str, name: str, move: MoveRecord, does: str) -> None:
+    def _claimed(self, who: str, name: str, move: MoveRecord, does: str) -> int:
         if move.state is not MoveState.INTENDED or not move.migration.endswith("/" + name):
             self.fail("I3", f"{who} {does} {name}, and the ledger says the move is {move.state}")
         if move.claim is None or move.claim.executor != who:
             owner = move.claim.executor if move.claim else "nobody"
             self.fail("I20", f"{who} {does} {name}, which is claimed by {owner}")
+        return move.claim.epoch
 
-    def created(self, who: str, migration: KubernetesObject) -> None:
+    def created(self, who: str, migration: KubernetesObject, epoch: int) -> None:
         """The server has accepted a creation."""
         name, vm = name_of(migration).name, str(migration["spec"]["vmiName"])
         times = sum(item.name == name for item in self.world.log)
         if times > 1:
             self.fail("I2", f"{name} was created {times} times")
         _, move = self._record(name)
-        self._claimed(who, name, move, "created")
+        if self._claimed(who, name, move, "created") != epoch:
+            self.fail("I20", f"{who} created {name} with a claim that is over")
         if len(move.effects) > move.attempts:
             self.fail("I2", f"{len(move.effects)} attempts of {move.attempts} for {move.vm}")
         instance = self.world.instances[vm]

@@ -177,7 +177,9 @@ class World:
         running = sum(item["status"]["phase"] == "Running" for item in self.unfinished())
         if vm in self.stuck or running >= 5 or not self._target(migration):
             if self.loop.now - self._starts[name] > PATIENCE and running < 5:
-                self._end(name, migration, "Failed", failureReason="target unschedulable")
+                self._end(
+                    name, migration, "Failed", failed=True, failureReason="target unschedulable"
+                )
             else:
                 self.loop.at(self.loop.now + 11_000, lambda: self._begin(name, uid))
             return

@@ -28,7 +28,9 @@ ROOMS = {
         "world zone_anti_affinity"
     ),
     "documents": "fields formats schemas",
-    "execution": "accept approval consent facts fence next_steps requests sending state values",
+    "execution": (
+        "accept approval consent facts fence next_steps requests sending state transitions values"
+    ),
     "intents": "agenda compile proposals",
     "kubernetes": "labels names objects phases quantities selectors",
     "kubevirt": (

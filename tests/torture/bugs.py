@@ -1,0 +1,240 @@
+"""The bugs that are planted, by promise. See `seeded`."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.torture.seeded import Bug, report
+
+SENDING, FENCE = "execution/sending.py", "execution/fence.py"
+OBSERVE, ENDINGS = "execution/observe.py", "execution/endings.py"
+STARTS, NODES, ACCEPT = "execution/starts.py", "execution/nodes.py", "execution/accept.py"
+REQUESTS, STEPS = "execution/requests.py", "execution/next_steps.py"
+RUN, EFFECTS = "workflows/apply/run.py", "workflows/apply/effects.py"
+TICKETS, BELIEF = "workflows/apply/tickets.py", "workflows/apply/belief.py"
+HOLD, BEGUN, JOURNAL = "workflows/apply/hold.py", "workflows/begun.py", "workflows/journal.py"
+APPROVALS, STOPS = "workflows/approvals.py", "workflows/stops.py"
+FOUND = "tests/torture/test_torture.py::test_what_was_found_stays_mended"
+LATE = "tests/faults/test_late_effects.py"
+FENCED = "tests/faults/test_fence.py"
+STEP_TESTS, NODE_TESTS = (
+    "tests/unit/execution/test_next_steps.py",
+    "tests/unit/execution/test_nodes.py",
+)
+
+
+def bug(promise: str, name: str, *edits: str) -> Bug:
+    """`edits` are file, old text, new text, again and again; and at last the tests, if any."""
+    tests = edits[-1] if len(edits) % 3 else ""
+    changes = tuple(zip(edits[0::3], edits[1::3], edits[2::3], strict=False))
+    return Bug(promise=promise, name=name, changes=changes, tests=tests)
+
+
+BUGS = (
+    # I2: at most one VMIM for each effect
+    bug("I2", "a claim is over when it may be sent no more", FENCE,
+        "return until + self.delivery + self.skew", "return until"),
+    bug("I2", "nobody waits for late requests", FENCE,
+        "return until + self.delivery + self.skew", "return until + self.skew"),
+    bug("I2", "every announced effect is free at once", FENCE,
+        "return is_unsent(view, record) or view.now >= settles_at(record)", "return True",
+        STEPS, "    since = 0 if settled else settles_at(record)\n", "    since = 0\n"),
+    bug("I2", "a claim of one's own counts as unsent", FENCE,
+        "return record.claim is not None and (record.migration, record.claim.epoch) in view.unsent",
+        "return record.claim is not None and record.claim.executor == view.executor"),
+    bug("I2", "what was sent is forgotten", TICKETS,
+        '        self.sent = not self.late()\n        return "" if self.sent else TOO_LATE',
+        '        return "" if not self.late() else TOO_LATE'),
+    bug("I2", "a lost answer counts as a refusal", EFFECTS,
+        "    except OutcomeUnknown as error:\n",
+        "    except OutcomeUnknown as error:\n        ticket.refused()\n"),
+    bug("I2", "claims are given back although they were sent", TICKETS,
+        " or ticket.sent:", ":"),
+    bug("I2", "deleted before it is recorded", EFFECTS,
+        '    same = at(stored, "spec", default={}) == at(wanted, "spec", default={})\n',
+        '    same = at(stored, "spec", default={}) == at(wanted, "spec", default={})\n'
+        "    if not same:\n"
+        "        shell.cluster.delete_migration(name_of(stored), uid=uid_of(stored))\n"),
+    bug("I2", "one attempt more than was approved", REQUESTS,
+        "return self.attempt >= self.attempts", "return self.attempt > self.attempts"),
+    bug("I2", "what was put off uses up its attempt", REQUESTS,
+        "attempt=record.attempt - 1 if unsent else event.attempt or record.attempt",
+        "attempt=event.attempt or record.attempt"),
+    bug("I2", "the claim is not looked at again", SENDING,
+        "record.claim != event.claim or event.claim is None", "event.claim is None"),
+    # I3: a finished request never fires again
+    bug("I3", "the state is not looked at again", SENDING,
+        "record.state is not MoveState.INTENDED or record.migration != event.migration",
+        "record.migration != event.migration", LATE),
+    bug("I3", "a cancel in the last moment is not seen", SENDING,
+        "request is None or record is None or request.cancelled",
+        "request is None or record is None", LATE),
+    bug("I3", "what may still come is taken for never created", OBSERVE,
+        "    if _may_come(subject, migration):\n", "    if False:\n"),
+    bug("I3", "nobody asks by name before an end", BELIEF,
+        "    return not any(cluster.get_migration(item.name) for item in steps.absent)",
+        "    return True"),
+    bug("I3", "the server's clock is not asked", BELIEF,
+        "    if since and cluster.server_time() < since:\n        return False\n", "", FENCED),
+    bug("I3", "numbers of moves are used again", ACCEPT,
+        "    if any(move.id <= record.highest_move for move in new):\n        return False\n", ""),
+    bug("I3", "what ended may be approved again", ACCEPT,
+        "fresh = not record.spent and not began", "fresh = True", STEP_TESTS),
+    bug("I3", "a cancelled request accepts plans", ACCEPT,
+        "if record.cancelled or approved.terms.void or approved.terms.gate:",
+        "if approved.terms.void or approved.terms.gate:", "tests/unit/workflows/test_hold.py"),
+    bug("I3", "a rolled back ledger is believed", "workflows/anchor.py",
+        "    if anchor == anchor_of(Ledger(events=there)):\n", "    if True:\n",
+        "tests/faults/test_rolled_back_ledger.py"),
+    # I4, I6: rules and limits
+    bug("I4", "groups are not judged again", "execution/groups.py",
+        "    if not refusals(view, moves_of.values()):\n", "    if True:\n", STEP_TESTS),
+    bug("I6", "one slot too many", "execution/facts.py",
+        "if self.running >= limits.slots:", "if self.running > limits.slots:"),
+    bug("I6", "what may still come takes no slot", STARTS,
+        "        if candidate.claimed:\n            _take(facts, look, candidate)\n",
+        "        if candidate.claimed:\n"),
+    bug("I6", "others' migrations take no slot", "execution/facts.py",
+        "        for migration in facts.unfinished:\n            state",
+        "        for migration in filter(is_own, facts.unfinished):\n            state",
+        STEP_TESTS),
+    # I5: allowed time
+    bug("I5", "freezes are not seen", ENDINGS,
+        "        if move.vm.namespaced_name in freeze.vms\n", "        if False\n"),
+    bug("I5", "windows are not seen", ENDINGS,
+        "spans = intersect(approved.terms.allowed, future)", "spans = future"),
+    bug("I5", "the estimate need not fit", ENDINGS,
+        "if span.start + move.estimated_seconds <= span.end:", "if span.start < span.end:",
+        STEP_TESTS),
+    bug("I5", "a claim is good beyond the window", FENCE,
+        "good_until(min(now + FENCE.send, effect.ends))", "good_until(now + FENCE.send)", LATE),
+    bug("I5", "Pending migrations stay in a freeze", OBSERVE,
+        "        if record.vm in freeze.vms and any(", "        if False and any(",
+        "tests/faults/test_refused_creates.py"),
+    # I7: only what was reviewed
+    bug("I7", "reviews are not counted", "execution/approval.py",
+        "    if len({review.reviewer for review in qualifying}) < pull.reviews_required:\n",
+        "    if False:\n", "tests/unit/execution/test_approval.py"),
+    bug("I7", "approvals of an older head count", "execution/approval.py",
+        "        and review.commit == pull.head\n", "", "tests/unit/execution/test_approval.py"),
+    bug("I7", "the base may have moved", APPROVALS,
+        "        if found is None or found.spec_digest != reviewed:\n", "        if False:\n",
+        "tests/faults/test_judged_again.py"),
+    bug("I7", "policies are judged once", "workflows/denials.py",
+        "        if not waiting or item.plan is None:", "        if True:",
+        "tests/faults/test_judged_again.py"),
+    bug("I7", "a rewritten base is believed", "workflows/rewritten.py",
+        "        if not is_part_of(shell, commit, base):\n", "        if False:\n",
+        "tests/faults/test_histories.py"),
+    bug("I7", "an edited proposal file counts", APPROVALS,
+        "    return data is None or file_digest(data) in record.files", "    return True",
+        "tests/faults/test_histories.py"),
+    # I8: the ledger first
+    bug("I8", "announced after the effect", JOURNAL,
+        "        self.ledger = self._store.append(self.ledger, fresh, new_plans)\n",
+        '        if any(getattr(item, "claim", None) for item in fresh):\n'
+        "            self._pending += fresh\n            return\n"
+        "        self.ledger = self._store.append(self.ledger, fresh, new_plans)\n"),
+    # I12, I13: crashes, and what is unknown
+    bug("I12", "outcomes stay pending after a lost race", JOURNAL,
+        "            self._pending.clear()  # the next look", "            pass  # the next look",
+        "tests/faults/test_refused_creates.py"),
+    bug("I13", "an unknown outcome is a failure", EFFECTS,
+        "        return ()  # the next look decides",
+        "        return (_failed(shell, effect, error.message),)"),
+    bug("I13", "an old list ends moves", RUN,
+        "and confirmed(shell.cluster, view, steps)", "and True"),
+    bug("I13", "lists are never doubted", BELIEF,
+        "        if not (lasting or passing):\n", "        if True:\n",
+        "tests/faults/test_old_reads.py"),
+    bug("I13", "an unreadable stop flag is not set", STOPS,
+        '        return f"{UNREADABLE}: {error}"\n    return "" if reason is None',
+        '        return ""\n    return "" if reason is None'),
+    bug("I13", "clocks that disagree do not matter", STOPS,
+        'if skew > MAX_SKEW else ""', 'if False else ""',
+        "tests/faults/test_cluster_trouble.py tests/unit/workflows/test_apply.py"),
+    bug("I13", "succeeded without its own UID", OBSERVE,
+        '    remembered = bool(record.migration_uid) and at(moved, "migrationUid") == '
+        "record.migration_uid\n",
+        "    remembered = True\n", "tests/faults/test_refused_creates.py"),
+    # hold
+    bug("hold", "the stop flag is read once", RUN,
+        "            stop = _may_still(run)\n", '            stop = ""\n'),
+    bug("hold", "only the ledger's flag is read again", RUN,
+        "    return ledger_stop(run.journal.ledger, run.shell.cluster_name) or "
+        "cluster_stop(run.shell)",
+        "    return ledger_stop(run.journal.ledger, run.shell.cluster_name)"),
+    bug("hold", "only the cluster's flag is read again", RUN,
+        "    return ledger_stop(run.journal.ledger, run.shell.cluster_name) or "
+        "cluster_stop(run.shell)",
+        "    return cluster_stop(run.shell)"),
+    bug("hold", "labels are written all the same", RUN,
+        "if not isinstance(effect, DeleteMigration):",
+        "if not isinstance(effect, DeleteMigration | LabelNode):"),
+    # I14: own migrations and cordons
+    bug("I14", "any cordon is gitbot's", NODES,
+        "    return labels_of(node).get(CORDON_LABEL) == maintenance.occurrence.id",
+        "    return True"),
+    bug("I14", "a cordon that a person undid comes again", NODES,
+        "    if marked is stands:\n        return None\n", "    if True:\n        return None\n"),
+    bug("I14", "cordoned on an older ledger", RUN,
+        "            if not isinstance(effect, CreateMigration) and run.journal.ledger.head != "
+        "head:\n",
+        "            if False:\n", FOUND),
+    bug("I14", "a foreign migration under our name is ours", OBSERVE,
+        "    return is_own(migration) and subject", "    return subject",
+        "tests/faults/test_refused_creates.py"),
+    bug("I14", "cordons stay after a cancel", NODES,
+        "    return bool(record.cancelled) or (_must(approved).removed and record.finished)",
+        "    return False"),
+    bug("I14", "a failed drain gives its node back", NODES,
+        "    if not node.cordoned_by_gitbot:  # it came", "    if True:  # it came", NODE_TESTS),
+    # I19: everything ends
+    bug("I19", "lapsed approvals are forgotten", BEGUN,
+        "        return tuple(found)\n\n    def _entered", "        return ()\n\n    def _entered"),
+    bug("I19", "nothing expires", ENDINGS,
+        "    if next_start(view, approved, move, request) is None:\n", "    if False:\n"),
+    bug("I19", "a cancel ends nothing", ENDINGS,
+        "    if request.cancelled:\n", "    if False:\n"),
+    bug("I19", "a node that is gone keeps its moves", ENDINGS,
+        "    if node is None or node.state not in (NodeState.RETURNED, NodeState.CLOSED):\n",
+        "    if True:\n"),
+    bug("I19", "Pending for good", OBSERVE,
+        "    if since and view.now - since > view.pending_timeout:\n", "    if False:\n",
+        STEP_TESTS),
+    # I20: former executors
+    bug("I20", "a claim has no limit", TICKETS,
+        "        return self.shell.clock.now() >= self.claim.until or counted >= FENCE.send",
+        "        return False"),
+    bug("I20", "a clock that steps back makes a claim longer", TICKETS,
+        "self.shell.clock.now() >= self.claim.until or counted >= FENCE.send",
+        "self.shell.clock.now() >= self.claim.until", FENCED),
+    # I21 to I24
+    bug("I21", "the chain is not checked", "published/ledger_lines.py",
+        "        elif event.previous != previous:\n", "        elif False:\n",
+        "tests/faults/test_histories.py"),
+    bug("I22", "the VM may have restarted", SENDING,
+        "if instance is None or uid_of(instance) != effect.move.vm.uid:", "if instance is None:"),
+    bug("I22", "the VM may have left its node", SENDING,
+        "    if node != event.source:\n", "    if False:\n", LATE),
+    bug("I22", "another VM of that name is moved", ENDINGS,
+        "    if uid_of(instance) != move.vm.uid:\n", "    if False:\n", STEP_TESTS),
+    bug("I23", "the circuit never opens", "execution/breaker.py",
+        "        if limit and count >= limit:\n", "        if False:\n", STEP_TESTS),
+    bug("I24", "folders own every namespace", "intents/owners.py",
+        "    if not settings.owners:\n", "    if True:\n", "tests/unit/intents/test_owners.py"),
+    # what is read and shown
+    bug("I11", "the second of two equal keys wins", "documents/build.py",
+        "                self._repeated(event, below)\n", "                pass\n",
+        "tests/unit/documents/test_reader.py"),
+    bug("I16", "mentions are not split", "reports/inert.py",
+        '    return _MARKUP.sub(_entity, marked).replace("\\0", _ZERO_WIDTH_SPACE)',
+        '    return _MARKUP.sub(_entity, marked).replace("\\0", "")',
+        "tests/laws/test_inert_text.py"),
+    bug("I18", "nesting has no bound", "documents/build.py",
+        "        if depth > budget.depth:\n", "        if False:\n",
+        "tests/unit/documents/test_reader.py"),
+)  # fmt: skip
+
+if __name__ == "__main__":
+    sys.exit(report(BUGS, sys.argv[1:]))
