@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from gitbot.constraints.domains import domain_words
@@ -47,10 +47,12 @@ def places_of(term: AffinityTerm, state: State) -> _Places:
 
 
 def _each_with_places(
-    terms: Iterable[AffinityTerm], state: State
+    terms: Sequence[AffinityTerm], state: State
 ) -> list[tuple[AffinityTerm, _Places]]:
     """Each term with its places. Usually the terms of a pod differ only in their domain."""
     found: list[tuple[AffinityTerm, _Places]] = []
+    if len(terms) == 1:  # KubeVirt's own, about the VM's other pod
+        return [(terms[0], places_of(terms[0], state))]
     for term in terms:
         same = (places for other, places in found if _same_pods(term, other))
         places = next(same, None)

@@ -76,3 +76,14 @@ SCORERS: tuple[Scorer, ...] = (
     ),
     Scorer(plugin="ImageLocality", weight=1, score=image_locality.score),
 )
+
+TOTALS: tuple[Scorer, ...] = (
+    *(
+        scorer
+        for scorer in SCORERS
+        if scorer.plugin not in ("NodeResourcesFit", "NodeResourcesBalancedAllocation")
+        and scorer.score is not no_preference
+    ),
+    Scorer(plugin="NodeResources", weight=1, score=resource_scores.allocated),
+)
+"""The same in total, with the two scores that each pod changes worked out in one go."""

@@ -17,7 +17,7 @@ from gitbot.constraints.replay_limits import foreign_moves, limit_findings, time
 from gitbot.constraints.replay_moves import finding, move_findings, pin_findings
 from gitbot.constraints.replay_order import Order
 from gitbot.constraints.replay_rules import RuleWatch
-from gitbot.constraints.rule_check import choices, rules_by_vm
+from gitbot.constraints.rule_check import choices
 from gitbot.constraints.stages import Stages
 from gitbot.constraints.world import World
 from gitbot.kubernetes.names import NamespacedName
@@ -75,7 +75,10 @@ class _Player:
                 self.playback.place(item.vm, item.node)
                 occupancy[item.vm] = held | {item.node}
         self._occupancy = occupancy
-        self._rules = rules_by_vm(problem.rules)
+        moved = {move.vm.namespaced_name for move in order.moves}
+        self._rules = grouped(
+            (vm, number) for number, rule in enumerate(problem.rules) for vm in rule.members & moved
+        )
         self._watches: dict[int, RuleWatch] = {}  # made with the first move of a member
         self._of_vm: dict[VmRef, list[int]] = defaultdict(list)
         self._cordons = _cordons(problem, order)

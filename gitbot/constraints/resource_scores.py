@@ -28,9 +28,8 @@ def most_allocated(state: State, pod: Pod, numbers: Numbers) -> Numbers:
 
 def _mean_share(state: State, pod: Pod, numbers: Numbers, *, free: bool) -> Numbers:
     asked = (pod.requests.scored_cpu, pod.requests.scored_memory)
-    every = state.fits.kept(
-        ("share", free, asked), lambda some: _share(state, pod, some, free=free)
-    )
+    key = ("share", free, *asked)
+    every = state.fits.kept(key, lambda some: _share(state, pod, some, free=free))
     result: Numbers = every[numbers]
     return result
 
@@ -58,14 +57,29 @@ def balanced_allocation(state: State, pod: Pod, numbers: Numbers) -> Numbers | N
     if not any(asked.values()):
         return None
 
-    without = state.fits.kept("balance", lambda some: _balance(state, {}, some))
+    result: Numbers = state.fits.kept(
+        ("balance", *asked.values()), lambda some: _balanced(state, asked, some)
+    )[numbers]
+    return result
 
-    def balanced(some: Any) -> Numbers:
-        change = _balance(state, asked, some) - without[some] + 50
-        half: Numbers = np.where(change >= 0, change // 2, -(-change // 2))  # Go: towards zero
-        return 50 + half
 
-    result: Numbers = state.fits.kept(("balance", *asked.values()), balanced)[numbers]
+def _balanced(state: State, asked: dict[str, int], numbers: Any) -> Numbers:
+    change = _balance(state, asked, numbers) - _balance(state, {}, numbers) + 50
+    half: Numbers = np.where(change >= 0, change // 2, -(-change // 2))  # Go: towards zero
+    return 50 + half
+
+
+def allocated(state: State, pod: Pod, numbers: Numbers) -> Numbers:
+    """`least_allocated` and `balanced_allocation` together, each with weight 1."""
+    held = pod.requests
+    asked = {name: held.filtered.get(name, 0) for name in ("cpu", "memory")}
+
+    def both(some: Any) -> Numbers:
+        share = _share(state, pod, some, free=True)
+        return share + _balanced(state, asked, some) if any(asked.values()) else share
+
+    key = ("allocated", held.scored_cpu, held.scored_memory, *asked.values())
+    result: Numbers = state.fits.kept(key, both)[numbers]
     return result
 
 

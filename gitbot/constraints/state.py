@@ -14,6 +14,7 @@ from gitbot.errors import Bug
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
 from gitbot.kubernetes.selectors import LabelMatcher
+from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.columns import Mask, NodeColumns, Numbers
 from gitbot.model.node import Node
 from gitbot.model.pod import Pod
@@ -47,6 +48,7 @@ class State:
         self.placed: dict[NamespacedName, tuple[Pod, int]] = {}
         self.by_node: Buckets[int, NamespacedName] = Buckets()
         self.by_label: Buckets[tuple[str, str], NamespacedName] = Buckets()
+        self._keys = frozenset({CREATED_BY})  # the labels that `by_label` has
         self.ports: Buckets[int, HostPort] = Buckets()
         self.claims: Buckets[tuple[str, str], NamespacedName] = Buckets()
         self.csi: Buckets[tuple[int, str], str] = Buckets()
@@ -73,6 +75,7 @@ class State:
         copy.unschedulable = self.unschedulable.copy()
         copy.placed = dict(self.placed)
         copy.by_node, copy.by_label = self.by_node.fork(), self.by_label.fork()
+        copy._keys = self._keys
         copy.ports, copy.claims = self.ports.fork(), self.claims.fork()
         copy.csi, copy.disks = self.csi.fork(), self.disks.fork()
         copy.fits = self.fits.fork()
@@ -117,8 +120,10 @@ class State:
         self.column(MEMORY_SCORED)[number] += sign * held.held_memory
         shift = Buckets.add if sign > 0 else Buckets.remove
         shift(self.by_node, number, pod.name)
-        for label in pod.labels.items():
-            shift(self.by_label, label, pod.name)
+        labels = pod.labels
+        for known in self._keys:
+            if known in labels:
+                shift(self.by_label, (known, labels[known]), pod.name)
         for buckets, key, item in self._attached(pod, number):
             shift(buckets, key, item)
             if buckets is self.csi:
@@ -154,33 +159,37 @@ class State:
     def select(self, selector: LabelMatcher) -> tuple[tuple[Pod, int], ...]:
         if selector.nothing:
             return ()
+        label = selector.one_label
+        if label is not None:  # exactly the pods that the index has
+            return tuple(map(self.placed.__getitem__, self._labelled(*label)))
         found = self._selected.get(selector)
         if found is None:
-            placed = map(self.placed.__getitem__, self._candidates(selector))
-            if selector.one_label is not None:  # the candidates are those that have it
-                found = tuple(placed)
-            else:
-                found = tuple(
-                    (pod, number)
-                    for pod, number in placed
-                    if number != _ABSENT and selector.matches(pod.labels)
-                )
-            self._selected[selector] = found
+            found = self._selected[selector] = tuple(
+                (pod, number)
+                for pod, number in map(self.placed.__getitem__, self._candidates(selector))
+                if number != _ABSENT and selector.matches(pod.labels)
+            )
         return found
+
+    def _labelled(self, key: str, value: str) -> Mapping[NamespacedName, int]:
+        """The pods on known nodes with a label. A key is indexed when it is first asked for."""
+        if key not in self._keys:
+            self._keys = self._keys | {key}
+            for name, (pod, number) in self.placed.items():
+                if number != _ABSENT and key in pod.labels:
+                    self.by_label.add((key, pod.labels[key]), name)
+        return self.by_label.get((key, value))
 
     def _candidates(self, selector: LabelMatcher) -> Iterable[NamespacedName]:
         """The smallest indexed set of pods that one demanded label value can find, else all.
 
         Pods on nodes outside the snapshot are included only if the selector demands nothing.
         """
-        label = selector.one_label
-        if label is not None:
-            return self.by_label.get(label)
         best: list[Mapping[NamespacedName, int]] | None = None
         size = len(self.placed)
         for item in selector.requirements:
             if item.operator == "In":
-                found = [self.by_label.get((item.key, value)) for value in item.values]
+                found = [self._labelled(item.key, value) for value in item.values]
                 total = sum(map(len, found))
                 if best is None or total < size:
                     best, size = found, total

@@ -22,7 +22,7 @@ class VolumeRestrictions:
 
     def __init__(self, state: State, pod: Pod) -> None:
         self._state, self._pod = state, pod
-        self._disks = [volume for volume in pod.volumes if _inline(volume)]
+        self.inline = [volume for volume in pod.volumes if _inline(volume)]
 
     def whole(self) -> Rejection | None:
         for name in self._pod.direct_claims:
@@ -34,7 +34,7 @@ class VolumeRestrictions:
     @property
     def idle(self) -> bool:
         """Whether kube-scheduler skips the plugin: no inline disk and no claim in use."""
-        return not self._disks and not self._taken
+        return not self.inline and not self._taken
 
     @cached_property
     def _taken(self) -> tuple[str, ...]:
@@ -52,13 +52,13 @@ class VolumeRestrictions:
         if self._taken:
             return self._state.columns.nowhere()
         mask = self._state.columns.everywhere()
-        if self._disks:
+        if self.inline:
             for number in self._state.disks:
                 mask[number] = not self._clash(number)
         return mask
 
     def reject(self, node: int) -> Rejection | None:
-        clash = self._clash(node) if self._disks else ""
+        clash = self._clash(node) if self.inline else ""
         if clash:
             return Rejection(
                 plugin=_PLUGIN,
@@ -75,7 +75,7 @@ class VolumeRestrictions:
     def _clash(self, node: int) -> str:
         for name in sorted(self._state.disks.get(node)):
             other = self._state.placed[name][0]
-            for mine in self._disks:
+            for mine in self.inline:
                 if any(_conflict(mine, theirs) for theirs in other.volumes):
                     return f"volume {mine.get('name', '')} is a disk that {name} uses there"
         return ""

@@ -7,12 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from gitbot.constraints import node_unschedulable, resources
+from gitbot.constraints import node_unschedulable, resources, volume_limits, volume_restrictions
 from gitbot.constraints.facts import FACT_KINDS, StandingFacts
 from gitbot.constraints.fit_masks import PODS
 from gitbot.constraints.inter_pod_affinity import InterPodAffinity, at_odds
 from gitbot.constraints.made import LastMade, Made
-from gitbot.constraints.registry import BY_CLAIMS, BY_NODES, FILTERS, MOVING, PLUGINS, SCORERS
+from gitbot.constraints.registry import (
+    BY_CLAIMS,
+    BY_NODES,
+    FILTERS,
+    MOVING,
+    PLUGINS,
+    SCORERS,
+    TOTALS,
+)
 from gitbot.constraints.scorer import Filter, Scorer, total_scores, totals
 from gitbot.constraints.standing import conjunction
 from gitbot.constraints.state import State
@@ -159,6 +167,21 @@ class World:
                     result[number] = False
         return result
 
+    def room(self, pod: Pod) -> Mask:
+        """The nodes that NodeResourcesFit accepts. Read-only."""
+        return resources.prepare(self._state, pod).mask()
+
+    def needs_only_room(self, pod: Pod) -> bool:
+        """Whether moves of VMs change nothing but room for it, if no terms select pods of others.
+
+        A claim in use stays in use while its VM moves.
+        """
+        state = self._state
+        if pod.ports or pod.spread or state.nominated:
+            return False
+        disks = volume_restrictions.prepare(state, pod)
+        return volume_limits.prepare(state, pod) is None and not (disks and disks.inline)
+
     def large_enough(self, pod: Pod) -> Mask:
         """The nodes that would take a pod if they were empty, as far as we know."""
         result = self._stands(pod).copy()
@@ -234,7 +257,7 @@ class World:
 
     def totals(self, pod: Pod, numbers: Numbers) -> Numbers:
         """The totals of `scores` for nodes by number, as an array in the same order."""
-        return totals(SCORERS, self._state, pod, numbers)
+        return totals(TOTALS, self._state, pod, numbers)
 
     def predicted(self, scores: Iterable[NodeScore]) -> tuple[str, ...]:
         """The nodes with the highest total, sorted. The scheduler takes one of them."""

@@ -20,8 +20,8 @@ _new = tuple.__new__
 def at(value: Any, *path: str, default: Any = None) -> Any:
     """The value under a path of keys; `default` if any step is missing or null."""
     for key in path:
-        if type(value) is not dict and not isinstance(value, Mapping):  # the first is the fast way
-            return default
+        if type(value) is not dict and (value is None or not isinstance(value, Mapping)):
+            return default  # the first two are the fast way
         value = value.get(key)
     return default if value is None else value
 

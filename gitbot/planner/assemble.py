@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from gitbot.constraints.zone_anti_affinity import all_apart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Occupancy
 from gitbot.model.plan import (
@@ -126,7 +127,8 @@ def _sorted_holds(holds: Iterable[Hold]) -> tuple[Hold, ...]:
 def _rules(board: Board, steps: Sequence[Step]) -> tuple[RuleState, ...]:
     rules = board.facts.rules
     begin = board.occupancy
-    first = [rule.breaches(begin) for rule in rules]
+    quiet = all_apart(rules, begin)
+    first = [() if number in quiet else rule.breaches(begin) for number, rule in enumerate(rules)]
     touched = {number for step in steps for number in board.transit.rules_over(step.vm)}
     end = {**begin, **_ends(begin, steps)}
     last = [

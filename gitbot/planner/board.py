@@ -16,17 +16,18 @@ from gitbot.constraints.rule_check import signature
 from gitbot.constraints.transit import Transit
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.columns import Mask, Numbers
-from gitbot.model.constraint import Breach, Occupancy, RuleConstraint, worsened
+from gitbot.model.constraint import Occupancy, RuleConstraint
 from gitbot.model.plan import NodeReasons
 from gitbot.model.problem import Pin
 from gitbot.model.scheduling import HOSTNAME
 from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.planner.facts import ProblemIndex
-from gitbot.planner.step import Step, Wish
+from gitbot.planner.step import Step, Wish, worsens
 
 Mark = tuple[int, Occupancy]
 _MOST_SCORE = 1_000_000  # above every sum of scores
 _MOST_CLOSED = 32
+_LAST = np.iinfo(np.int64).max
 
 
 class Board:
@@ -241,20 +242,28 @@ class Board:
             and not self._against(step)
         )
 
-    def best(self, vm: NamespacedName, wish: Wish, among: Mask | None = None) -> Step | None:
-        """The first of `steps` to a node of the mask, if one is given."""
+    def best(
+        self,
+        vm: NamespacedName,
+        wish: Wish,
+        among: Mask | None = None,
+        *,
+        asked: Mask | None = None,
+    ) -> Step | None:
+        """The first of `steps`, `among` these nodes; `asked` if that is known already."""
         if wish.pin is not Pin.NODE:
             found = self.steps(vm, wish)
             return next((s for s in found if among is None or among[self.number[s.node]]), None)
-        asked = self.asked(vm, wish)
+        asked = self.asked(vm, wish) if asked is None else asked
         ok = self._pinnable(vm, wish, asked)
         if among is not None:
             ok &= among
         numbers = np.flatnonzero(asked)
-        order = self._order(vm, wish, numbers)[ok[numbers]]
-        if not len(order):
+        chosen = ok[numbers]
+        if not chosen.any():
             return None
-        return self.step(vm, self.nodes[numbers[ok[numbers]][order.argmin()]], wish)
+        order = np.where(chosen, self._order(vm, wish, numbers), _LAST)
+        return self.step(vm, self.nodes[numbers[order.argmin()]], wish)
 
     def collision(self, vm: NamespacedName, selector: Mapping[str, str]) -> str:
         """Keys that the pin and the VM's own nodeSelector set to different values; in words.
@@ -313,7 +322,7 @@ class Board:
             f"{rule.ref.id}: {breach.message} (as an earlier move is not pinned to a node)"
             for rule in self.facts.rules_over(step.vm)
             if rule.required and not rule.members.isdisjoint(others)
-            for breach in _worsens(rule, self._scattered(rule, others), step)
+            for breach in worsens(rule, self._scattered(rule, others), step)
         )
 
     def _scattered(self, rule: RuleConstraint, others: Occupancy) -> Occupancy:
@@ -337,14 +346,3 @@ class Board:
 
 def total(rule: RuleConstraint, occupancy: Occupancy) -> int:
     return sum(breach.amount for breach in rule.breaches(occupancy))
-
-
-def _worsens(rule: RuleConstraint, occupancy: Occupancy, step: Step) -> tuple[Breach, ...]:
-    """The breaches of a rule that a step would add or make worse, in flight or after landing."""
-    before = rule.breaches(occupancy)
-    for node in step.landings:
-        for places in ({step.source, node}, {node}):
-            worse = worsened(before, rule.breaches({**occupancy, step.vm: frozenset(places)}))
-            if worse:
-                return worse
-    return ()

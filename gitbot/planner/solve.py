@@ -19,6 +19,7 @@ from gitbot.model.problem import Pin
 from gitbot.planner.aside import explained, trimmed
 from gitbot.planner.board import Board
 from gitbot.planner.chains import Chains
+from gitbot.planner.choices import Choices
 from gitbot.planner.proofs import left_by_task
 from gitbot.planner.search import Cost, Leg, shortest
 from gitbot.planner.step import Step, Task, Wish, nobody
@@ -165,11 +166,12 @@ def _offers(board: Board, vm: NamespacedName, task: Task) -> Iterator[Step]:
 def quick(board: Board, task: Task, *, keep: bool = False) -> Solved:
     """Each VM once, to the best node. With `keep`, the steps stay taken if no VM is left."""
     best: Solved | None = None
-    order = _by_choice(board, task)
+    choices = Choices(board, task, _left(board.occupancy, task))
+    order = _by_choice(board, choices)
     shunned = np.zeros(len(board.nodes), dtype=np.int64)
     mark = board.mark()
     for _ in range(ROUNDS):
-        solved = _one_round(board, task, order, shunned)
+        solved = _one_round(board, task, order, shunned, choices)
         if keep and not solved.left:
             return solved
         board.back(mark)
@@ -184,29 +186,31 @@ def quick(board: Board, task: Task, *, keep: bool = False) -> Solved:
     return best
 
 
-def _by_choice(board: Board, task: Task) -> list[NamespacedName]:
+def _by_choice(board: Board, choices: Choices) -> list[NamespacedName]:
     """VMs with the fewest choices first, then the largest, then by name."""
-    facts = board.facts
-    left = _left(board.occupancy, task)
-    ranks = [
-        (np.count_nonzero(board.asked(vm, task.wishes[vm])), -facts.memory(vm), vm) for vm in left
-    ]
+    ranks = [(np.count_nonzero(mask), -board.memory(vm), vm) for vm, mask in choices.first.items()]
     return [vm for _, _, vm in sorted(ranks)]
 
 
 def _one_round(
-    board: Board, task: Task, order: Sequence[NamespacedName], shunned: Numbers
+    board: Board,
+    task: Task,
+    order: Sequence[NamespacedName],
+    shunned: Numbers,
+    choices: Choices,
 ) -> Solved:
     """Take steps as long as there is one."""
     steps: list[Step] = []
     waiting = list(order)
     progress = True
+    choices.begin()
     while waiting and progress:
         progress = False
         for vm in list(waiting):
-            step = _best(board, vm, task.wishes[vm], shunned)
+            step = _best(board, vm, task.wishes[vm], shunned, choices)
             if step is not None:
                 board.take(step)
+                choices.took(step)
                 steps.append(step)
                 board.onlooker.planned(len(steps))
                 waiting.remove(vm)
@@ -214,10 +218,12 @@ def _one_round(
     return Solved(steps=tuple(steps), left=tuple(sorted(waiting)))
 
 
-def _best(board: Board, vm: NamespacedName, wish: Wish, shunned: Numbers) -> Step | None:
+def _best(
+    board: Board, vm: NamespacedName, wish: Wish, shunned: Numbers, choices: Choices
+) -> Step | None:
     """The best step. Among nodes that VMs with less choice need, it takes the least wanted one."""
     if not shunned.any():
-        return board.best(vm, wish)
+        return board.best(vm, wish, asked=choices.now(vm) if wish.pin is Pin.NODE else None)
     if wish.pin is not Pin.NODE:
         steps = board.steps(vm, wish)
         return min(steps, key=lambda step: shunned[board.number[step.node]], default=None)

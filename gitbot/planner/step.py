@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.constraint import Breach, Occupancy, RuleConstraint, worsened
 from gitbot.model.plan import Certificate, Drained, Hold
 from gitbot.model.problem import Pin, Request, Target
 
@@ -106,3 +107,14 @@ class Obstacle:
     code: str
     reason: str
     hint: str = ""
+
+
+def worsens(rule: RuleConstraint, occupancy: Occupancy, step: Step) -> tuple[Breach, ...]:
+    """The breaches of a rule that a step would add or make worse, in flight or after landing."""
+    before = rule.breaches(occupancy)
+    for node in step.landings:
+        for places in ({step.source, node}, {node}):
+            worse = worsened(before, rule.breaches({**occupancy, step.vm: frozenset(places)}))
+            if worse:
+                return worse
+    return ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -36,6 +37,9 @@ def assert_one_answer(world: World, asked: Pod) -> None:
     feasible = world.feasible(asked)
     judgement = world.judge(asked)
     assert judgement.feasible == feasible
+    scores = [score.total for score in world.scores(asked, feasible)]
+    numbers = np.array([world.state.columns.index[node] for node in feasible], dtype=np.int64)
+    assert world.totals(asked, numbers).tolist() == scores
     for verdict in judgement.nodes:
         rejections = world.check(asked, verdict.node)
         assert rejections == verdict.rejections
