@@ -194,7 +194,8 @@ def _snapshot(
         return _published(root, repository or repository_here(root), cluster, now=asked.now)
     configured = revision.settings.cluster(cluster)
     context = configured.context if configured else ""
-    access = asked.access.of(name=cluster, context=context)
+    load = configured.load if configured else None
+    access = asked.access.of(name=cluster, context=context, load=load)
     snapshot = load_snapshot(access, now=asked.now, onlooker=onlooker)
     if not asked.cluster:
         same_cluster(snapshot, cluster, context)

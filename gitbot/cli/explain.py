@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +16,6 @@ from gitbot.cli.options import (
     cluster_options,
     now_option,
     output_option,
-    read_file,
     scope_options,
 )
 from gitbot.cli.running import colour
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from gitbot.constraints.ranking import Ranking
     from gitbot.kubernetes.selectors import Scope
     from gitbot.model.cluster import ClusterSnapshot
+    from gitbot.model.load import ClusterLoad
     from gitbot.workflows.check import VmVerdict
 
 SCORERS = (
@@ -66,11 +65,6 @@ _KINDS = {
     type=click.Choice(SCORERS),
     help="Rank as a profile with this scorer would; may be given several times.",
 )
-@click.option(
-    "--metrics",
-    type=click.Path(dir_okay=False),
-    help="Measured load of the nodes, as load-watcher serves it (JSON).",
-)
 @click.option("--request", metavar="NAMESPACE/NAME", help="The plan of one MigrationRequest alone.")
 @click.option("--window", metavar="NAME", help="The plan of one window's next drain alone.")
 @click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
@@ -89,7 +83,6 @@ def explain(
     all_pending: bool,
     added: dict[str, str],
     scorers: tuple[str, ...],
-    metrics: str | None,
     request: str | None,
     window: str | None,
     cluster: str | None,
@@ -124,11 +117,12 @@ def explain(
         if request or window:
             return explain_one(grounds, request, window, output=output, onlooker=progress)
         progress.begins("explaining")
-        explainer = _explainer(grounds.snapshot, _ranking(scorers, metrics))
+        explainer = _explainer(grounds.snapshot, _ranking(scorers, load := grounds.load(now)))
         wanted = _wanted(grounds.snapshot, explainer, scope, subjects, all_pending=all_pending)
         found = [_explain(explainer, kind, name, added) for kind, name in wanted]
         verdicts = judged(grounds, found, explainer, added)
-    click.echo(_printed(found, grounds.snapshot.cluster, output, explainer, verdicts), nl=False)
+    shown = _printed(found, grounds.snapshot.cluster, output, explainer, verdicts, load=load)
+    click.echo(shown + (_measured(load, now) if output in ("table", "wide") else ""), nl=False)
     if not found:
         click.echo("no pod waits for a node" if all_pending else "no VM has these labels", err=True)
     return 0
@@ -163,26 +157,15 @@ def _explainer(snapshot: ClusterSnapshot, ranking: Ranking) -> Explainer:
     return Explainer(snapshot, ranking)
 
 
-def _ranking(scorers: tuple[str, ...], metrics: str | None) -> Ranking:
-    from gitbot.constraints.load import read_loads  # noqa: PLC0415 - numpy only where used
+def _ranking(scorers: tuple[str, ...], load: ClusterLoad) -> Ranking:
+    from gitbot.constraints.load import loads_of  # noqa: PLC0415 - numpy only where used
     from gitbot.constraints.ranking import Ranking  # noqa: PLC0415
 
-    ranking = Ranking(names=frozenset(scorers))
-    if metrics is None:
-        if ranking.load_aware:
-            names = ", ".join(ranking.load_aware)
-            raise UsageError(f"{names} looks at measured load", hint="give --metrics FILE")
-        return ranking
-    if not ranking.load_aware:
-        raise UsageError("--metrics alone changes nothing", hint="choose a --scorer that reads it")
-    from gitbot.snapshot import plain_json  # noqa: PLC0415 - msgspec only where used
-
-    data = read_file(metrics)
-    try:
-        document = plain_json(data)
-    except SnapshotError as error:
-        raise SnapshotError(f"--metrics {metrics}: {error.message}") from error
-    return replace(ranking, loads=read_loads(document, metrics))
+    ranking = Ranking(names=frozenset(scorers), loads=loads_of(load))
+    if ranking.load_aware and not (load.values or load.missing):
+        names = ", ".join(ranking.load_aware)
+        raise UsageError(f"{names} looks at measured load", hint="give --metrics FILE")
+    return ranking
 
 
 def _selector(added: Sequence[str]) -> dict[str, str]:
@@ -256,6 +239,8 @@ def _printed(
     output: str,
     explainer: Explainer,
     verdicts: Mapping[NamespacedName, VmVerdict],
+    *,
+    load: ClusterLoad,
 ) -> str:
     if output == "name":
         nodes = dict.fromkeys(node for item in found for node in item.judgement.feasible)
@@ -274,7 +259,7 @@ def _printed(
 
     by_subject = {item.name: _of(item, verdicts) for item in found}
     value: dict[str, Any] = encoded(
-        explanation_document(found, cluster, runs_on=here, intents=by_subject)
+        explanation_document(found, cluster, runs_on=here, intents=by_subject, load=load)
     )
     if output == "json":
         from gitbot.snapshot import indented_json  # noqa: PLC0415 - msgspec where used
@@ -283,6 +268,12 @@ def _printed(
     from gitbot.documents import write_shown  # noqa: PLC0415 - yaml only where used
 
     return write_shown(value)
+
+
+def _measured(load: ClusterLoad, now: int) -> str:
+    from gitbot.reports import load_table  # noqa: PLC0415 - keeps --help quick
+
+    return load_table(load, now)
 
 
 def _of(item: Explanation, verdicts: Mapping[NamespacedName, VmVerdict]) -> VmVerdict | None:

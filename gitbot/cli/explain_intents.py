@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gitbot.kubernetes.names import NamespacedName
     from gitbot.model.cluster import ClusterSnapshot
     from gitbot.model.ledger import Ledger
+    from gitbot.model.load import ClusterLoad
     from gitbot.workflows.check import Evidence, VmVerdict
     from gitbot.workflows.revision import Revision
 
@@ -34,6 +35,14 @@ class Grounds:
     revision: Revision | None = None
     evidence: Evidence | None = None
     ledger: Ledger | None = None
+
+    def load(self, now: int) -> ClusterLoad:
+        """The load that is not stale."""
+        from gitbot.intents.compile import load_now  # noqa: PLC0415 - numpy only where used
+
+        if self.revision is None:
+            return load_now(self.snapshot, None, "", now=now)
+        return load_now(self.snapshot, self.revision.settings, self.revision.cluster, now=now)
 
 
 def grounds_of(
@@ -62,7 +71,8 @@ def grounds_of(
     context = configured.context if configured else ""
     onlooker.begins("reading the repository")
     ledger = ask_ledger(find_root(Path.cwd()), now=now, human=human, onlooker=onlooker)
-    named = access.of(name=revision.cluster, context=context)
+    load = configured.load if configured else None
+    named = access.of(name=revision.cluster, context=context, load=load)
     snapshot = load_snapshot(named, now=now, onlooker=onlooker)
     onlooker.begins("")
     if not cluster:

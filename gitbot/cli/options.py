@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gitbot.kubernetes.selectors import LabelMatcher
     from gitbot.model.cluster import ClusterSnapshot
     from gitbot.ports.cluster import Cluster
+    from gitbot.settings import LoadSettings
 
 _EARLIEST, _LATEST = 946_684_800, 7_258_118_400  # the years that schedules may name, in UTC
 STDIN = "standard input"
@@ -38,17 +39,22 @@ class ClusterAccess:
     """Where the state of a cluster comes from: snapshot files, or a cluster of a kubeconfig.
 
     `kubeconfig` and `context` are "" for kubectl's defaults. `name` is the cluster's name in the
-    configuration; "" if there is none, then the context's name counts.
+    configuration; "" if there is none, then the context's name counts. `metrics` is a file with
+    measured load, which wins over `load` of the configuration.
     """
 
     kubeconfig: str = ""
     context: str = ""
     snapshots: tuple[str, ...] = ()
     name: str = ""
+    metrics: str = ""
+    load: LoadSettings | None = None
 
-    def of(self, *, name: str, context: str = "") -> ClusterAccess:
+    def of(
+        self, *, name: str, context: str = "", load: LoadSettings | None = None
+    ) -> ClusterAccess:
         """The same for a cluster of the configuration; an option given by hand wins."""
-        return replace(self, name=name, context=self.context or context)
+        return replace(self, name=name, context=self.context or context, load=load)
 
 
 def cluster_options(function: F) -> F:
@@ -61,12 +67,18 @@ def cluster_options(function: F) -> F:
         help="Work on this snapshot file, or on plain Kubernetes objects, instead of a "
         "cluster; may be given several times; - is standard input.",
     )
+    @click.option(
+        "--metrics",
+        metavar="FILE",
+        help="Measured load of the nodes (JSON): a ClusterLoad, or what load-watcher serves.",
+    )
     @functools.wraps(function)
     def gather(**kwargs: Any) -> Any:
         access = ClusterAccess(
             kubeconfig=kwargs.pop("kubeconfig") or "",
             context=kwargs.pop("context") or "",
             snapshots=tuple(kwargs.pop("snapshot")),
+            metrics=kwargs.pop("metrics") or "",
         )
         return function(access=access, **kwargs)
 
@@ -178,6 +190,15 @@ def load_snapshot(
     Reports on stderr what it did not take from the files. Raises UsageError, SnapshotError (file
     unreadable or damaged) and ClusterError.
     """
+    snapshot = _load_state(access, now=now, onlooker=onlooker)
+    if access.metrics:
+        from gitbot.snapshot import read_load  # noqa: PLC0415 - msgspec only where used
+
+        return snapshot.with_load(read_load(access.metrics, read_file(access.metrics)))
+    return snapshot
+
+
+def _load_state(access: ClusterAccess, *, now: int, onlooker: Onlooker) -> ClusterSnapshot:
     onlooker.begins("reading the cluster")
     if not access.snapshots:
         return _open_cluster(access).snapshot()
@@ -209,10 +230,15 @@ def _kept() -> Iterator[None]:
 
 
 def _open_cluster(access: ClusterAccess) -> Cluster:
-    from gitbot.wiring.workspace import open_cluster  # noqa: PLC0415 - the client is heavy
+    from gitbot.wiring.clusters import open_cluster  # noqa: PLC0415 - the client is heavy
 
     try:
-        return open_cluster(name=access.name, kubeconfig=access.kubeconfig, context=access.context)
+        return open_cluster(
+            name=access.name,
+            kubeconfig=access.kubeconfig,
+            context=access.context,
+            load=None if access.metrics else access.load,
+        )
     except ClusterError as error:  # every command that calls this takes files as well
         hint = f"{error.hint}{', or ' if error.hint else ''}{_WITHOUT}"
         raise ClusterError(error.message, hint=hint) from error

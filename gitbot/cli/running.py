@@ -210,7 +210,8 @@ def cluster_alone(where: dict[str, str]) -> Cluster:
     If the work tree does not name it, the one that --kubeconfig or --context name. Raises
     UsageError, InvalidInput and ClusterError.
     """
-    from gitbot.wiring.workspace import open_cluster, settings_here  # noqa: PLC0415
+    from gitbot.wiring.clusters import open_cluster  # noqa: PLC0415 - the client is heavy
+    from gitbot.wiring.workspace import settings_here  # noqa: PLC0415
 
     kubeconfig, context = where["kubeconfig"], where["context"]
     try:

@@ -19,6 +19,7 @@ SCHEMAS: dict[str, str] = {
     "ApplyResult": _PUBLISHED,
     "Audit": _PUBLISHED,
     "Calendar": _PUBLISHED,
+    "ClusterLoad": _PUBLISHED,
     "ClusterSnapshot": _PUBLISHED,
     "CommentResult": _PUBLISHED,
     "Configuration": "gitbot.settings:json_schema",

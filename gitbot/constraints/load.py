@@ -1,17 +1,15 @@
-"""Measured load of nodes, as load-watcher reports it: the input of load-aware scorers.
-
-Source: paypal/load-watcher, pkg/watcher (WatcherMetrics). Values are percent of a node's capacity.
-"""
+"""Measured load as load-aware scorers and checks of targets see it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from gitbot.errors import SnapshotError
+from gitbot.kubernetes.objects import KubernetesObject, at
+from gitbot.kubernetes.quantities import milli
+from gitbot.model.load import PERCENT, PRESSURES, ClusterLoad, LoadValue
 
-_RESOURCES = {"CPU": "cpu", "Memory": "memory"}
+_CONDITIONS = ("DiskPressure", "MemoryPressure", "PIDPressure")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,39 +25,41 @@ NodeLoad = Mapping[str, Measure]
 """`cpu` and `memory` to their load; a resource that was not measured is absent."""
 
 
-def read_loads(document: Any, file: str) -> Mapping[str, NodeLoad]:
-    """Node name to its load. Raises SnapshotError for anything but a load-watcher report."""
-    try:
-        nodes = document["data"]["NodeMetricsMap"]
-        return {str(name): _node(entry.get("metrics") or ()) for name, entry in nodes.items()}
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise SnapshotError(
-            f"{file}: no metrics: {error!r}",
-            hint="expected what load-watcher serves at /watcher: data.NodeMetricsMap.NODE.metrics",
-        ) from error
+def loads_of(load: ClusterLoad) -> Mapping[str, NodeLoad]:
+    """Node name to its load. The value that was read stands for mean and last value."""
+    return {
+        node: {
+            metric: Measure(
+                average=value.amount / PERCENT,
+                deviation=value.deviation / PERCENT,
+                current=value.amount / PERCENT,
+            )
+            for metric, value in values.items()
+            if metric in ("cpu", "memory")
+        }
+        for node, values in load.by_node.items()
+    }
 
 
-def _node(metrics: Any) -> NodeLoad:
-    found: dict[str, Measure] = {}
-    for kind, resource in _RESOURCES.items():
-        entries = [
-            (str(item.get("operator") or ""), float(item["value"]))
-            for item in metrics
-            if item.get("type") == kind
-        ]
-        if entries:
-            found[resource] = _measure(entries)
-    return found
+def strained(
+    node: KubernetesObject, values: Mapping[str, LoadValue], *, now: int, limit: int
+) -> Iterator[str]:
+    """What speaks against a node as a target, though the scheduler takes it.
 
-
-def _measure(entries: list[tuple[str, float]]) -> Measure:
-    """An average wins over a value without operator or with Latest, in any order."""
-    averages = [value for operator, value in entries if operator == "AVG"]
-    others = [value for operator, value in entries if operator in ("", "Latest")]
-    deviations = [value for operator, value in entries if operator == "STD"]
-    current = [value for operator, value in entries if operator in ("AVG", "Latest")]
-    return Measure(
-        average=(averages or others or [0.0])[-1],
-        deviation=(deviations or [0.0])[-1],
-        current=current[-1] if current else None,
-    )
+    Its pressure conditions, PSI above `limit` (hundredths of a percent), and CPU used outside pods
+    above what is kept back from them (capacity - allocatable): then requests are not guaranteed.
+    """
+    for condition in at(node, "status", "conditions", default=()):
+        if condition.get("type") in _CONDITIONS and condition.get("status") == "True":
+            yield f"has {condition['type']}"
+    for metric in PRESSURES:
+        if metric in values and values[metric].amount > limit:
+            yield f"{values[metric].words(now)} is above {limit / PERCENT:g} %"
+    system = values.get("system")
+    capacity = milli(at(node, "status", "capacity", "cpu") or 0)
+    if system is not None and capacity:
+        used = capacity * system.amount // (100 * PERCENT)
+        kept = capacity - milli(at(node, "status", "allocatable", "cpu") or 0)
+        if used > kept:
+            where = system.words(now)
+            yield f"uses {used}m CPU outside pods, {kept}m is reserved for that: {where}"

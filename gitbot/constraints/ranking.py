@@ -73,6 +73,11 @@ class Ranked:
             self._with_load(score, self._place(score.node, name), pod, names) for score in scores
         )
 
+    def load_score(self, pod: KubernetesObject, name: NamespacedName, node: str) -> int:
+        """The sum of the load-aware scores of one node; more is better."""
+        place = self._place(node, name)
+        return sum(LOAD_SCORERS[found](pod, place) for found in self.ranking.load_aware)
+
     def _place(self, node: str, name: NamespacedName) -> Place:
         pods = self._pods.get(node, ())
         return Place(

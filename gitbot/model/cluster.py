@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, name_of
-from gitbot.model.later import Later
+from gitbot.model.later import Later, with_later
+from gitbot.model.load import ClusterLoad
 
 KINDS = (
     "CSINode",
@@ -48,7 +49,8 @@ class ClusterSnapshot(Later):
     `taken_at` is in seconds UTC. `objects` maps a kind of `KINDS` to its objects, sorted by
     (namespace, name) in code points. `digest` covers cluster, kinds and objects, not the time.
     `absent_kinds` are optional kinds that the cluster does not serve: they count as "none". So do
-    `denied_kinds`, which the account may not list.
+    `denied_kinds`, which the account may not list. `load` is what was measured, None if nobody
+    asked; the digest does not cover it.
     """
 
     cluster: str
@@ -59,6 +61,7 @@ class ClusterSnapshot(Later):
     resource_version: str = ""
     absent_kinds: tuple[str, ...] = ()
     denied_kinds: tuple[str, ...] = ()
+    load: ClusterLoad | None = None
 
     def of(self, kind: str) -> Sequence[KubernetesObject]:
         return self.objects.get(kind, ())
@@ -66,3 +69,17 @@ class ClusterSnapshot(Later):
     def find(self, kind: str, name: NamespacedName) -> KubernetesObject | None:
         """One object by kind and name. Linear; build an index for frequent use."""
         return next((obj for obj in self.of(kind) if name_of(obj) == name), None)
+
+    def with_load(self, load: ClusterLoad) -> ClusterSnapshot:
+        """The same state with what was measured."""
+        made = ClusterSnapshot(
+            cluster=self.cluster,
+            taken_at=self.taken_at,
+            objects=self.objects,
+            kubernetes_version=self.kubernetes_version,
+            resource_version=self.resource_version,
+            absent_kinds=self.absent_kinds,
+            denied_kinds=self.denied_kinds,
+            load=load,
+        )
+        return with_later(made, digest=lambda: self.digest)

@@ -13,6 +13,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.instants import FOREVER, Interval
+from gitbot.model.load import NO_LOAD, PRESSURE_LIMIT, ClusterLoad
 from gitbot.model.names import IntentRef
 from gitbot.model.request_id import RequestId
 
@@ -173,7 +174,8 @@ class PlacementProblem:
     """The whole problem. `now` is in seconds UTC, `bandwidth` in bytes a second.
 
     `goals` are in the order in which their moves are numbered and started. Intents' digests are
-    those of their specs, by IntentRef.id.
+    those of their specs, by IntentRef.id. `load` has no stale value; `ranking` names the load-aware
+    scores that choose between targets of equal breaches. `pressure_limit`: hundredths of a percent.
     """
 
     cluster: str
@@ -187,3 +189,6 @@ class PlacementProblem:
     bandwidth: int = 64 * 1024 * 1024
     zone_key: str = "topology.kubernetes.io/zone"
     intents: Mapping[str, str] = field(default_factory=dict)
+    load: ClusterLoad = NO_LOAD
+    ranking: tuple[str, ...] = ()
+    pressure_limit: int = PRESSURE_LIMIT

@@ -41,8 +41,7 @@ class Board:
         self._loose: dict[NamespacedName, frozenset[str]] = dict(loose or {})
         self.onlooker: Onlooker = NOBODY  # once asked to end, no node takes a VM
         columns = transit.world.state.columns
-        self.nodes = columns.names
-        self.number: Mapping[str, int] = columns.index
+        self.nodes, self.number = columns.names, columns.index
         self._numbers = Made(self._numbers_of, most=_MOST_CLOSED)
         self.open_nodes = Made(self._open_nodes, most=_MOST_CLOSED)
 
@@ -296,6 +295,7 @@ class Board:
         order = -self.transit.totals(vm, numbers)
         if wish.pin is not Pin.NODE:
             return order
+        order -= self.facts.load_aware.scores(vm, self.nodes)[numbers]
         for rule in self.facts.rules_over(vm):
             if not rule.required:
                 order += _MOST_SCORE * self._soft(rule, vm, numbers)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from gitbot.constraints.load import strained
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import condition_of
 from gitbot.kubevirt.preflight import preflight, selector_checks
@@ -85,8 +86,22 @@ def checks_of(board: Board, step: Step) -> tuple[Check, ...]:
         *_predicted(board, step.vm),
         passed("scheduling", f"the scheduler takes the target pod on {where}, source pod counted"),
         passed("rules", rules),
+        *_strained(board, step),
         *facts.copy(step.vm).checks(),
     )
+
+
+def _strained(board: Board, step: Step) -> Iterator[Check]:
+    """Load and pressure of nodes where the move may land. The scheduler looks at none of it."""
+    problem = board.facts.problem
+    for name in step.landings:
+        node, values = board.facts.nodes.get(name, {}), problem.load.of(name)
+        said = strained(node, values, now=problem.now, limit=problem.pressure_limit)
+        if words := "; ".join(said):
+            yield warned("pressure", f"{name} {words}")
+        if values:
+            measured = ", ".join(values[metric].words(problem.now) for metric in values)
+            yield passed("load", f"{name}: {measured}")
 
 
 def _quota(board: Board, vm: NamespacedName) -> tuple[Check, ...]:

@@ -17,6 +17,7 @@ from gitbot.model.grouping import grouped
 from gitbot.model.plan import NodeRef, VmRef
 from gitbot.model.problem import PlacementProblem, Target
 from gitbot.model.scheduling import HOSTNAME
+from gitbot.planner.load_aware import LoadAware
 from gitbot.planner.timing import Copies, Copy, memory_of
 
 Held = Mapping[NamespacedName, Mapping[str, int]]
@@ -35,6 +36,7 @@ class ProblemIndex:
     moving: Mapping[NamespacedName, tuple[str, str]]
     migrations: Mapping[NamespacedName, tuple[KubernetesObject, ...]]
     copies: Copies
+    load_aware: LoadAware
     checked: dict[NamespacedName, tuple[Check, ...]] = field(default_factory=dict)
     """KubeVirt's checks of each VM that was asked about, wherever it is sent."""
     held: dict[str, tuple[tuple[NamespacedName, ...], Held]] = field(default_factory=dict)
@@ -55,6 +57,7 @@ class ProblemIndex:
             moving=_under_way(vmis, migrations),
             migrations=migrations,
             copies=Copies(problem),
+            load_aware=LoadAware(problem),
         )
 
     def rules_over(self, vm: NamespacedName) -> tuple[RuleConstraint, ...]:

@@ -17,6 +17,7 @@ from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.eviction import eviction_strategy
 from gitbot.kubevirt.node_selector import HOST_MODEL
 from gitbot.kubevirt.pods import hotplugged_volumes
+from gitbot.model.load import PERCENT
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, NodeRef, PlacementPlan, Resilience, VmRef
 from gitbot.model.problem import PlacementProblem
@@ -90,6 +91,7 @@ class PlanVariables:
         self._intents = {ref.id: (ref, spec) for ref, spec in intents.items()}
         self._snapshot = problem.snapshot
         self._zone_key = problem.zone_key
+        self._load = problem.load
         self._owner_of = owner_of
         self._subjects: dict[Over, tuple[PolicySubject, ...]] = {}
         self._places: dict[NodeRef, Mapping[str, Any]] = {}
@@ -189,7 +191,9 @@ class PlanVariables:
     def _node(self, place: NodeRef) -> Mapping[str, Any]:
         if place not in self._places:
             found = self._nodes.get(place.node)
-            self._places[place] = _node(place.node, place.zone, found)
+            load = self._load.of(place.node)
+            values = {metric: -(-value.amount // PERCENT) for metric, value in load.items()}
+            self._places[place] = {**_node(place.node, place.zone, found), "load": values}
         return self._places[place]
 
     def _intent(self, ref: IntentRef) -> Mapping[str, Any]:

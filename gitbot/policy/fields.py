@@ -19,6 +19,7 @@ _PLACE = {
     "conditions": "types of its conditions with status True, sorted",
     "taints": "its taints",
     "unschedulable": "whether it is cordoned",
+    "load": 'what was measured, by metric in whole percent (`"cpuPressure" in node.load`)',
 }
 MEANINGS: Mapping[str, Mapping[str, str]] = {
     "plan": {

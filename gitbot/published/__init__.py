@@ -21,6 +21,7 @@ from gitbot.published.document import (
 )
 from gitbot.published.explanation import PublishedExplanation, explanation_document
 from gitbot.published.forecast import PublishedForecast
+from gitbot.published.load import PublishedLoad
 from gitbot.published.plan import PublishedPlan
 from gitbot.published.plan_document import (
     PlanDocument,
@@ -70,6 +71,7 @@ __all__ = [
     "PublishedFinding",
     "PublishedForecast",
     "PublishedListing",
+    "PublishedLoad",
     "PublishedPropose",
     "PublishedReconcile",
     "PublishedSnapshot",
@@ -108,6 +110,7 @@ _DOCUMENTS: tuple[type[Part], ...] = (
     PublishedExplanation,
     PublishedForecast,
     PublishedListing,
+    PublishedLoad,
     PublishedPlan,
     PublishedPropose,
     PublishedReconcile,

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.load import NO_LOAD, ClusterLoad
 from gitbot.published.document import Count, Document, Part, published
+from gitbot.published.load import PublishedLoad, load_file
 from gitbot.published.plan import PlannedCheck
 
 if TYPE_CHECKING:  # constraints load numpy
@@ -88,6 +90,7 @@ class PublishedExplanation(Document, frozen=True, kw_only=True):
     kind: Literal["Explanation"] = "Explanation"
     cluster: str
     subjects: list[ExplainedSubject]
+    load: PublishedLoad | UnsetType = UNSET
 
 
 def explanation_document(
@@ -96,6 +99,7 @@ def explanation_document(
     *,
     runs_on: Mapping[NamespacedName, str] = MappingProxyType({}),
     intents: Mapping[NamespacedName, object] = MappingProxyType({}),
+    load: ClusterLoad = NO_LOAD,
 ) -> PublishedExplanation:
     subjects = [
         {
@@ -105,7 +109,10 @@ def explanation_document(
         }
         for item in explanations
     ]
-    return published({"cluster": cluster, "subjects": subjects}, PublishedExplanation)
+    fields: dict[str, Any] = {"cluster": cluster, "subjects": subjects}
+    if load.values or load.missing:
+        fields["load"] = load_file(load)
+    return published(fields, PublishedExplanation)
 
 
 def _subject(explanation: Explanation) -> dict[str, Any]:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import KINDS, ClusterSnapshot
 from gitbot.model.diagnosis import Outcome
 from gitbot.model.findings import Severity
 from gitbot.published.document import Count, Digest, Document, Instant, KnownInstant, Part
+from gitbot.published.load import PublishedLoad, load_file
 from gitbot.published.status import NotPlannedLine
 
 
@@ -281,6 +282,7 @@ class PublishedSnapshot(Document, frozen=True, kw_only=True):
         Mapping[str, Sequence[HeldObject]],
         Meta(extra_json_schema={"propertyNames": {"enum": sorted(KINDS)}}),
     ]
+    load: PublishedLoad | UnsetType = UNSET
 
 
 def snapshot_file(snapshot: ClusterSnapshot) -> PublishedSnapshot:
@@ -293,4 +295,5 @@ def snapshot_file(snapshot: ClusterSnapshot) -> PublishedSnapshot:
         absent_kinds=snapshot.absent_kinds,
         denied_kinds=snapshot.denied_kinds,
         objects={kind: tuple(items) for kind, items in snapshot.objects.items()},
+        load=UNSET if snapshot.load is None else load_file(snapshot.load),
     )

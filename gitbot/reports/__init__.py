@@ -5,6 +5,7 @@ from gitbot.reports.conditions import Ahead, Conditions, Outlook
 from gitbot.reports.diff import Diff, DiffState, Preview, placement_diff
 from gitbot.reports.findings import github, json_findings, junit, sarif, text
 from gitbot.reports.fit import Section, cut_markdown, fit
+from gitbot.reports.load import load_table
 from gitbot.reports.parts import says_owners
 from gitbot.reports.sentence import where_to
 from gitbot.reports.style import Paint, Style
@@ -30,6 +31,7 @@ __all__ = [
     "github",
     "json_findings",
     "junit",
+    "load_table",
     "markdown",
     "marker",
     "placement_diff",

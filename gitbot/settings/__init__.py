@@ -14,6 +14,7 @@ from gitbot.settings.configuration import (
     json_schema,
     read_settings,
 )
+from gitbot.settings.load import LoadSettings
 from gitbot.settings.owners import NodeSettings, OverrideSettings, OwnerSettings
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ClusterSettings",
     "ForgeSettings",
     "LimitSettings",
+    "LoadSettings",
     "ManifestSettings",
     "NodeSettings",
     "OverrideSettings",

@@ -35,6 +35,7 @@ from gitbot.documents.formats import amount, branch_name, is_github_repository
 from gitbot.model.findings import Finding, has_errors, sort_key
 from gitbot.model.names import CONFIGURATION_FILE, ApiVersion
 from gitbot.model.problem import Limits
+from gitbot.settings.load import LoadScorer, LoadSettings, sources_complete
 from gitbot.settings.owners import (
     OverrideSettings,
     OwnerSettings,
@@ -95,6 +96,9 @@ class ClusterSettings(Value):
     )
     limits: LimitSettings = Field(
         default=LimitSettings.model_construct(), description="How many migrations may run at once."
+    )
+    load: LoadSettings | None = Field(
+        default=None, description="Where measured load comes from; default: it is not read."
     )
     one_zone_at_a_time: bool = Field(
         default=False, description="Windows of two zones that are open together are errors."
@@ -204,6 +208,11 @@ class Settings(Value):
     packs: tuple[Pack, ...] = Field(
         default=DEFAULT_PACKS, strict=False, description="The policy packs of gitbot in force."
     )
+    ranking: tuple[LoadScorer, ...] = Field(
+        default=(),
+        strict=False,
+        description="Load-aware scores that choose between targets of equal breaches; needs load.",
+    )
     owners: tuple[OwnerSettings, ...] = Field(
         default=(),
         strict=False,
@@ -281,6 +290,7 @@ def _read_document(document: ParsedDocument, file: str) -> tuple[Settings | None
     _github_repository(report, document.value)
     _clusters_once(report, document.value)
     _no_slot_left(report, document.value)
+    sources_complete(report, document.value)
     check_owners(report, document.value)
     return made.spec if made is not None else None, report.findings
 

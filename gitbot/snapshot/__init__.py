@@ -2,6 +2,7 @@
 
 from gitbot.snapshot.decode import decode_object, indented_json, plain_json, prune
 from gitbot.snapshot.files import ReadFiles, read_files, read_snapshot
+from gitbot.snapshot.load_file import load_of, read_load
 from gitbot.snapshot.pages import KindReader, PageEnd
 from gitbot.snapshot.resources import EVENTS, LISTED, RESOURCES, Resource
 from gitbot.snapshot.rows import Rows
@@ -23,9 +24,11 @@ __all__ = [
     "from_objects",
     "from_sorted",
     "indented_json",
+    "load_of",
     "plain_json",
     "prune",
     "read_files",
+    "read_load",
     "read_snapshot",
     "write_snapshot",
 ]

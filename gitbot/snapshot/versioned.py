@@ -15,6 +15,7 @@ from gitbot.model.instants import parse_instant
 from gitbot.model.names import API_VERSION
 from gitbot.published import snapshot_file, sorted_bytes
 from gitbot.snapshot.decode import prune_all
+from gitbot.snapshot.load_file import load_of
 from gitbot.snapshot.plain_objects import word_of
 from gitbot.snapshot.resources import RESOURCES
 from gitbot.snapshot.value import digest_of, from_objects, from_sorted, in_order
@@ -44,6 +45,7 @@ class _Written(msgspec.Struct, rename="camel"):
     resource_version: str = ""
     absent_kinds: list[str] = []
     denied_kinds: list[str] = []
+    load: dict[str, Any] | None = None
 
 
 _written = msgspec.json.Decoder(_Written)
@@ -71,6 +73,8 @@ def read_written(text: bytes) -> ClusterSnapshot | None:
             absent_kinds=found.absent_kinds,
             denied_kinds=found.denied_kinds,
         )
+        if found.load is not None:
+            snapshot = snapshot.with_load(load_of("load", found.load))
     except (msgspec.MsgspecError, SnapshotError, ValueError, KeyError, RecursionError, Bug):
         return None
     return snapshot if snapshot.cluster and snapshot.digest == found.digest else None
@@ -106,6 +110,8 @@ def read_versioned(file: str, value: Mapping[str, Any]) -> ClusterSnapshot:
             f"{file}: digest: found {declared}, the content has {snapshot.digest}",
             hint="the file was changed after it was written; " + TAKE_ANEW,
         )
+    if value.get("load") is not None:
+        return snapshot.with_load(load_of(f"{file}: load", value["load"]))
     return snapshot
 
 

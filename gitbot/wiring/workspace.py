@@ -35,6 +35,7 @@ from gitbot.ports.forge import Forge
 from gitbot.ports.ledger import LedgerStore
 from gitbot.ports.repository import Repository
 from gitbot.settings import ForgeSettings, Settings, read_settings
+from gitbot.wiring.clusters import open_cluster
 from gitbot.wiring.kept import report_keeper
 
 if TYPE_CHECKING:
@@ -83,7 +84,9 @@ class Workspace:
             context = self.context or settings.context
             self.clusters[name] = LateCluster(
                 name,
-                lambda: open_cluster(name=name, kubeconfig=self.kubeconfig, context=context),
+                lambda: open_cluster(
+                    name=name, kubeconfig=self.kubeconfig, context=context, load=settings.load
+                ),
             )
         return self.clusters[name]
 
@@ -143,13 +146,6 @@ def open_shell(
         ledger_name=workspace.ledger_name,
         seconds=seconds_counted,
     )
-
-
-def open_cluster(*, name: str, kubeconfig: str = "", context: str = "") -> Cluster:
-    """A cluster of a kubeconfig ("" for kubectl's defaults)."""
-    from gitbot.adapters.kubernetes import KubernetesCluster  # noqa: PLC0415 - heavy client
-
-    return KubernetesCluster(context=context, kubeconfig=kubeconfig, name=name)
 
 
 def cluster_questions(

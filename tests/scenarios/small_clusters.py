@@ -51,6 +51,19 @@ def three_zones() -> Objects:
     return [kubevirt(), *(node(f"node-{zone}", zone=zone) for zone in ("a", "b", "c"))]
 
 
+def loaded() -> Objects:
+    """node-a with a VM that can move, one that cannot, and a pod that is bound to it."""
+    nodes = [node(name, cpu="16", memory="64Gi") for name in ("node-a", "node-b", "node-c")]
+    stress = changed(pod("stress", on="node-a"), "spec", "nodeSelector", value={HOSTNAME: "node-a"})
+    return [
+        kubevirt(),
+        *nodes,
+        vm("web", on="node-a", cpu="1", memory="2Gi"),
+        vm("db", on="node-a", cpu="1", memory="2Gi", migratable=False),
+        stress,
+    ]
+
+
 def requests_only(busy: KubernetesObject) -> Objects:
     """A VM on node-a beside a busy node-b and an idle node-c."""
     small = {"cpu": "4", "memory": "16Gi"}
@@ -540,6 +553,7 @@ SMALL: Mapping[str, Callable[[], Objects]] = {
     "b34_preflight/cluster.yaml": preflight,
     "b43_eviction_strategies/cluster.yaml": strategies,
     "b49_source_does_not_answer/cluster.yaml": silent,
+    "b45_measured_load/cluster.yaml": loaded,
     "b46_cpu_and_memory_weigh_the_same/equal.yaml": lambda: shares(20, 20, 20, 20),
     "b46_cpu_and_memory_weigh_the_same/less-memory.yaml": lambda: shares(20, 10, 20, 20),
     "b46_cpu_and_memory_weigh_the_same/crossed.yaml": lambda: shares(20, 10, 10, 20),

@@ -16,8 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = {
     "adapters": (
-        "clock files forges.github forges.local git kubernetes kustomize late progress published "
-        "signals"
+        "clock files forges.github forges.local git kubernetes kustomize late load_file progress "
+        "prometheus published signals"
     ),
     "audit": "",
     "calendar": "",
@@ -40,19 +40,19 @@ ROOMS = {
     ),
     "model": (
         "canonical cluster columns consent constraint decoding diagnosis effect events findings "
-        "grouping instants later ledger names node opt_out plan pod problem "
+        "grouping instants later ledger load names node opt_out plan pod problem "
         "request_id requests scheduling watch words"
     ),
     "planner": "",
     "policy": "cases pages trying",
-    "ports": "clock cluster forge ledger repository",
+    "ports": "clock cluster forge ledger load repository",
     "published": "ledger_lines",
     "rendering": "",
     "reports": "html inert",
     "settings": "",
     "simulation": "",
     "snapshot": "",
-    "wiring": "demo manifests tips workspace",
+    "wiring": "clusters demo manifests tips workspace",
     "workflows": (
         "apply ask audit author base_branch check comments judged_plan past plan_verdict propose "
         "revision shell simulate snapshots watch"

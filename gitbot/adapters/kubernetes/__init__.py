@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from gitbot.adapters.kubernetes.cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.diagnosis import ClusterQuestions
+from gitbot.adapters.kubernetes.metrics import MetricsApi
 from gitbot.adapters.kubernetes.transport import Transport
 
 __all__ = [
     "ClusterQuestions",
     "KubernetesCluster",
+    "MetricsApi",
     "Transport",
 ]

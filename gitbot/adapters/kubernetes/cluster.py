@@ -15,6 +15,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.ports.cluster import Gate, open_gate
+from gitbot.ports.load import LoadSource
 from gitbot.snapshot import EVENTS, HOLD_NAME, RESOURCES, KindReader, Resource, decode_object
 
 LABEL_PREFIX = "placement.gitbot.dev/"
@@ -41,14 +42,17 @@ class KubernetesCluster:
         kubeconfig: str = "",
         name: str = "",
         transport: Transport | None = None,
+        load: LoadSource | None = None,
     ) -> None:
         self._transport = transport or Transport(kubeconfig=kubeconfig, context=context)
+        self._load = load
         self.name = name or self._transport.context
 
     # Reading
 
     def snapshot(self) -> ClusterSnapshot:
-        return read_cluster(self._transport, self.name)
+        found = read_cluster(self._transport, self.name)
+        return found if self._load is None else found.with_load(self._load.read(found))
 
     def server_time(self) -> int:
         return self._transport.read("/version").date

@@ -13,6 +13,7 @@ from gitbot.intents.compile.problem import (
     build_problem,
     compile_goals,
     effective_limits,
+    load_now,
 )
 from gitbot.intents.compile.requests import allowed_for, compile_requests, request_id
 from gitbot.intents.compile.rules import compile_rules
@@ -33,6 +34,7 @@ __all__ = [
     "compile_rules",
     "drain_time",
     "effective_limits",
+    "load_now",
     "nodes_of",
     "opening_of",
     "openings",

@@ -14,10 +14,12 @@ from gitbot.intents.compile.requests import compile_requests
 from gitbot.intents.compile.rules import compile_rules
 from gitbot.intents.intent import IntentSet
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
+from gitbot.kubernetes.objects import name_of
 from gitbot.kubevirt.limits import limits_of
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.findings import Finding, Severity, sort_key
+from gitbot.model.load import MAX_AGE, NO_LOAD, PERCENT, PRESSURE_LIMIT, ClusterLoad, fresh
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import Goal, Limits, PlacementProblem, Reservation
 from gitbot.settings import Settings
@@ -92,8 +94,11 @@ def build_problem(
         ),
         bandwidth=settings.bandwidth,
         intents=_digests(intents, {rule.ref for rule in rules}, wanted),
+        load=load_now(snapshot, settings, cluster, now=now),
+        ranking=settings.ranking,
+        pressure_limit=pressure_limit(settings, cluster),
     )
-    findings = (*rule_findings, *freeze_findings, *_unread(snapshot))
+    findings = (*rule_findings, *freeze_findings, *_unread(snapshot), *_unmeasured(problem))
     return problem, tuple(sorted(findings, key=sort_key))
 
 
@@ -105,6 +110,40 @@ def _unread(snapshot: ClusterSnapshot) -> Iterator[Finding]:
             severity=Severity.WARNING,
             message=f"the account may not list {kind}: a move may take longer than estimated",
             hint="give it the role gitbot-reader of deploy/rbac/20-reader.yaml",
+        )
+
+
+def load_now(
+    snapshot: ClusterSnapshot, settings: Settings | None, cluster: str, *, now: int
+) -> ClusterLoad:
+    """What a snapshot carries of load that is not stale."""
+    if snapshot.load is None:
+        return NO_LOAD
+    configured = settings.cluster(cluster) if settings is not None else None
+    read = configured.load if configured is not None else None
+    nodes = (name_of(node).name for node in snapshot.of("Node"))
+    max_age = MAX_AGE if read is None else read.max_age
+    return fresh(snapshot.load, now=now, nodes=nodes, max_age=max_age)
+
+
+def pressure_limit(settings: Settings, cluster: str) -> int:
+    configured = settings.cluster(cluster)
+    read = configured.load if configured is not None else None
+    return PRESSURE_LIMIT if read is None else read.pressure * PERCENT
+
+
+def _unmeasured(problem: PlacementProblem) -> Iterator[Finding]:
+    """What is missing of the load, each said once; nothing if nobody asked for load."""
+    said = problem.load.missing
+    if problem.ranking and problem.snapshot.load is None:
+        names = ", ".join(problem.ranking)
+        said = (*said, f"ranking: {names} looks at measured load, and none was read")
+    for words in said:
+        yield Finding(
+            code="plan/load-missing",
+            severity=Severity.NOTE,
+            message=words,
+            hint="plans do without it; nothing is guessed",
         )
 
 

@@ -16,7 +16,7 @@ from gitbot.cli import hold, resume
 from gitbot.errors import ClusterError, GitbotError, RepositoryError
 from gitbot.execution.state import stop_flag
 from gitbot.ports.cluster import Cluster
-from gitbot.wiring import workspace
+from gitbot.wiring import clusters
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.shell import Shell
 from tests.unit.workflows.doubles import Stage, a_move, a_plan
@@ -106,7 +106,7 @@ def test_a_cluster_named_by_hand_is_held_without_a_configuration(
         opened.append(where)
         return stage.cluster
 
-    monkeypatch.setattr(workspace, "open_cluster", open_cluster)
+    monkeypatch.setattr(clusters, "open_cluster", open_cluster)
     result = call(hold.hold, "--reason", "smoke", "--context", "prod-admin")
     assert result.stdout == "stopped (flag set in cluster): smoke\n"
     assert "warning: not set in the ledger: " in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from gitbot.constraints.beta_distribution import (
     probability_up_to,
 )
 from gitbot.constraints.explanation import Explainer
-from gitbot.constraints.load import Measure, read_loads
+from gitbot.constraints.load import Measure, loads_of
 from gitbot.constraints.ranking import NAMES, Ranking
 from gitbot.constraints.trimaran import (
     Place,
@@ -30,8 +31,10 @@ from gitbot.constraints.trimaran import (
 from gitbot.errors import SnapshotError, UsageError
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.snapshot import load_of
 from tests.unit.constraints.builders import node, pod, snapshot
 
+AT = 1_796_590_800  # 2026-12-06T21:00:00Z
 NEW = NamespacedName(namespace="customapp", name="new")
 
 
@@ -48,7 +51,7 @@ def measures(**values: float) -> dict[str, Any]:
 
 def report(**nodes: dict[str, Any]) -> dict[str, Any]:
     names = {name.replace("_", "-"): entry for name, entry in nodes.items()}
-    return {"window": {"start": 0, "end": 900}, "data": {"NodeMetricsMap": names}}
+    return {"window": {"start": AT - 900, "end": AT}, "data": {"NodeMetricsMap": names}}
 
 
 @pytest.mark.parametrize(
@@ -178,7 +181,7 @@ def test_trimaran_takes_the_largest_init_container_and_knows_no_sidecars() -> No
 
 def scores(names: set[str], loads: Any = None) -> dict[str, dict[str, int]]:
     objects = [node("a-1"), node("b-1"), pod("old", "a-1", cpu="8"), pod("new", cpu="1")]
-    ranking = Ranking(names=frozenset(names), loads=read_loads(loads, "m") if loads else {})
+    ranking = Ranking(names=frozenset(names), loads=loads_of(load_of("m", loads)) if loads else {})
     found = Explainer(snapshot(*objects), ranking).pod(NEW)
     return {score.node: {**score.scores, "total": score.total} for score in found.scores}
 
@@ -201,7 +204,7 @@ def test_load_adds_its_scores_to_the_total_and_without_it_nothing_changes() -> N
 
 
 def test_nodes_without_metrics_are_named_and_never_excluded() -> None:
-    loads = read_loads(report(a_1=measures(cpu_avg=40)), "m")
+    loads = loads_of(load_of("m", report(a_1=measures(cpu_avg=40))))
     ranking = Ranking(names=frozenset({"TargetLoadPacking"}), loads=loads)
     found = Explainer(snapshot(node("a-1"), node("b-1"), pod("new")), ranking).pod(NEW)
     assert found.judgement.feasible == ("a-1", "b-1")
@@ -212,15 +215,22 @@ def test_nodes_without_metrics_are_named_and_never_excluded() -> None:
 
 def test_an_average_wins_over_other_values() -> None:
     entries = measures(cpu_latest=70, cpu_avg=30, memory_latest=20)
-    found = read_loads(report(a=entries), "m")["a"]
+    found = loads_of(load_of("m", report(a=entries)))["a"]
     assert found["cpu"] == Measure(average=30, current=30)
     assert found["memory"] == Measure(average=20, current=20)
 
 
-@pytest.mark.parametrize("document", [{}, [], {"data": {"NodeMetricsMap": {"a": 3}}}])
-def test_a_file_of_another_form_is_refused(document: Any) -> None:
-    with pytest.raises(SnapshotError, match="m: no metrics"):
-        read_loads(document, "m")
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({}, "m: kind: found 'None', expected ClusterLoad"),
+        ([], "m: kind: found"),
+        ({"data": {"NodeMetricsMap": {"a": 3}}}, "m: no metrics"),
+    ],
+)
+def test_a_file_of_another_form_is_refused(document: Any, said: str) -> None:
+    with pytest.raises(SnapshotError, match=said):
+        load_of("m", document)
 
 
 def explain(tmp_path: Path, *arguments: str) -> Any:
@@ -228,7 +238,8 @@ def explain(tmp_path: Path, *arguments: str) -> Any:
     items = [node("a-1"), node("b-1"), pod("new")]
     cluster.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     metrics.write_text(json.dumps(report(a_1=measures(cpu_avg=12.5))))
-    called = ["pod/new", "--snapshot", str(cluster), *arguments]
+    now = ["--now", "2026-12-06T21:01:00Z"]
+    called = ["pod/new", "--snapshot", str(cluster), *now, *arguments]
     called = [str(metrics) if item == "METRICS" else item for item in called]
     return CliRunner().invoke(explains, called, catch_exceptions=False, standalone_mode=False)
 
@@ -241,15 +252,21 @@ def test_the_command_takes_scorers_and_a_file_with_metrics(tmp_path: Path) -> No
     assert subject["nodes"][0]["scores"]["TargetLoadPacking"] == 60
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--scorer", "TargetLoadPacking"), "TargetLoadPacking looks at measured load"),
-        (("--metrics", "METRICS"), "--metrics alone changes nothing"),
-    ],
-)
-def test_a_scorer_of_load_needs_metrics_and_the_reverse(
-    tmp_path: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    with pytest.raises(UsageError, match=message):
-        explain(tmp_path, *arguments)
+def test_a_scorer_of_load_needs_metrics(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="TargetLoadPacking looks at measured load"):
+        explain(tmp_path, "--scorer", "TargetLoadPacking")
+
+
+def test_explain_shows_what_was_measured_and_says_once_what_is_missing(tmp_path: Path) -> None:
+    shown = explain(tmp_path, "--metrics", "METRICS").stdout
+    assert shown.count("cpu of b-1 was not measured") == 1
+    assert shown.count("no PSI") == 1
+    assert re.search(r"a-1 +cpu +12.5 % +60 s +load-watcher", shown)
+    stale = explain(tmp_path, "--metrics", "METRICS", "--now", "2026-12-06T22:00:00Z").stdout
+    assert "12.5 %" not in stale
+    assert "load: cpu of a-1 is older than 300 seconds" in stale
+
+
+def test_without_load_explain_prints_what_it_printed(tmp_path: Path) -> None:
+    assert "load" not in explain(tmp_path).stdout
+    assert "load" not in json.loads(explain(tmp_path, "-o", "json").stdout)

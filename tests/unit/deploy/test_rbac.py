@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.metrics import MetricsApi
 from gitbot.adapters.kubernetes.transport import Transport
 from gitbot.documents import read_kubernetes_yaml
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.simulation.http import kubeconfig_text
+from gitbot.snapshot import from_objects
 from gitbot.snapshot.resources import LISTED
 from tests.contracts.cluster_scene import migration
 from tests.contracts.cluster_server import Reply, ScriptedServer, Seen
@@ -73,6 +75,14 @@ def asked(tmp_path: Path, *calls: Callable[[KubernetesCluster], object]) -> set[
         for call in calls:
             call(cluster)
         return {right for seen in server.seen if (right := right_of(seen)) is not None}
+
+
+def test_load_is_read_with_a_role_of_its_own(tmp_path: Path) -> None:
+    with ScriptedServer() as server:
+        config = tmp_path / "kubeconfig"
+        config.write_text(kubeconfig_text(server=server.url, context="p"))
+        MetricsApi(Transport(kubeconfig=str(config))).read(from_objects("p", [], 0))
+        assert {right_of(seen) for seen in server.seen} == rights("optional-load.yaml")
 
 
 def test_the_reader_has_what_reading_asks_for_and_nothing_else(tmp_path: Path) -> None:

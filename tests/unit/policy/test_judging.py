@@ -8,6 +8,7 @@ import pytest
 
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Severity
+from gitbot.model.load import ClusterLoad, LoadValue
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import PlacementProblem
@@ -188,3 +189,18 @@ def test_four_thousand_moves_are_judged_one_by_one() -> None:
     )
     made = verdict("", plan=replace(PLAN, moves=moves))
     assert [finding.code for finding in made.findings] == ["policy/migration-slots"]
+
+
+@pytest.mark.parametrize(("limit", "denied"), [(12, True), (13, False)])
+def test_pressure_can_be_a_hard_stop(limit: int, denied: bool) -> None:
+    target = PLAN.moves[0].to.node
+    value = LoadValue(node=target, metric="cpuPressure", amount=1201, time=STARTS, source="test")
+    problem = PlacementProblem(
+        cluster="iberia", now=STARTS, snapshot=SNAPSHOT, load=ClusterLoad(values=(value,))
+    )
+    text = policy("Move", f"!('cpuPressure' in node.load) || node.load['cpuPressure'] <= {limit}")
+    policies, findings = read_policies({"p.yaml": text})
+    assert findings == ()
+    found = judge(plan=PLAN, problem=problem, policies=policies, intents=INTENTS, now=STARTS)
+    assert bool(found.findings) == denied
+    assert verdict(text).findings == ()  # what was not measured denies nothing

@@ -1,0 +1,124 @@
+"""Load of nodes from instant queries of a Prometheus server, with presets for kubelet's metrics."""
+
+from __future__ import annotations
+
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from gitbot.errors import SnapshotError
+from gitbot.kubernetes.objects import name_of
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.load import PERCENT, ClusterLoad, LoadValue
+from gitbot.snapshot import plain_json
+
+SOURCE = "Prometheus"
+TOKEN = "GITBOT_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
+SECONDS = 15
+LARGEST = 64 * 1024 * 1024  # bytes of an answer
+_WAITING = 'sum by (node) (rate(container_pressure_{}_waiting_seconds_total{{id="/"}}[5m]))'
+_CPU = 'sum by (node) (rate(container_cpu_usage_seconds_total{{id="{}"}}[5m]))'
+PRESETS: Mapping[str, str] = {
+    "cpu": f"{_CPU.format('/')} / sum by (node) (machine_cpu_cores)",
+    "memory": 'sum by (node) (container_memory_working_set_bytes{id="/"})'
+    " / sum by (node) (machine_memory_bytes)",
+    "system": f"{_CPU.format('/system.slice')} / sum by (node) (machine_cpu_cores)",
+    "cpuPressure": _WAITING.format("cpu"),
+    "memoryPressure": _WAITING.format("memory"),
+    "ioPressure": _WAITING.format("io"),
+}
+"""By metric a query with one sample of 0..1 for each node, which label `node` names.
+
+The kubelet serves these at /metrics/cadvisor; PSI needs Kubernetes 1.34 and kernels with psi=1.
+"""
+_SPREAD = ("cpu", "memory")  # metrics whose deviation is asked for as well
+
+
+class Prometheus:
+    """Implements ports.load.LoadSource.
+
+    `queries` replaces or adds to the presets; an empty text leaves a metric out. A bearer token
+    comes from the environment.
+    """
+
+    def __init__(self, url: str, queries: Mapping[str, str] | None = None) -> None:
+        self._url = url.rstrip("/")
+        self.queries = {**PRESETS, **(queries or {})}
+
+    def read(self, snapshot: ClusterSnapshot) -> ClusterLoad:
+        nodes = {name_of(node).name for node in snapshot.of("Node")}
+        found: list[LoadValue] = []
+        missing: list[str] = []
+        for metric, query in sorted(self.queries.items()):
+            if not query:
+                continue
+            samples, why = self._ask(query)
+            known = {node: sample for node, sample in samples.items() if node in nodes}
+            if not known:
+                why = why or "no sample has a label node that names a node of the cluster"
+                missing.append(f"{SOURCE} gave no {metric}: {why}")
+                if why.startswith(_SILENT):
+                    break  # said once, and asked once
+                continue
+            spread: Mapping[str, tuple[int, int]] = {}
+            if metric in _SPREAD:
+                spread, _ = self._ask(f"stddev_over_time(({query})[15m:1m])")
+            found += [
+                LoadValue(
+                    node=node,
+                    metric=metric,
+                    amount=amount,
+                    deviation=spread.get(node, (0, 0))[1],
+                    time=time,
+                    source=SOURCE,
+                    query=query,
+                )
+                for node, (time, amount) in known.items()
+            ]
+        return ClusterLoad(values=tuple(sorted(found)), missing=tuple(missing))
+
+    def _ask(self, query: str) -> tuple[Mapping[str, tuple[int, int]], str]:
+        """By node the time and hundredths of a percent; or why there is nothing."""
+        headers = {"Accept": "application/json", "User-Agent": "gitbot"}
+        if os.environ.get(TOKEN):
+            headers["Authorization"] = f"Bearer {os.environ[TOKEN]}"
+        url = f"{self._url}/api/v1/query?{urlencode({'query': query})}"
+        try:
+            if urlsplit(url).scheme not in ("http", "https"):
+                return {}, f"{_SILENT}: {self._url} is not an http address"
+            request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked above
+            with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310
+                data = answer.read(LARGEST)
+        except urllib.error.HTTPError as error:
+            return {}, f"answer {error.code}: {_said(error)}"
+        except (OSError, ValueError) as error:
+            return {}, f"{_SILENT}: {getattr(error, 'reason', error)}"
+        try:
+            result = plain_json(data)
+            return dict(_samples(result["data"]["result"])), ""
+        except (SnapshotError, KeyError, TypeError, AttributeError, ValueError) as error:
+            return {}, f"an answer other than an instant vector: {error!r}"
+
+
+_SILENT = "it does not answer"
+
+
+def _samples(result: Any) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Samples that are numbers. NaN and Inf, as of a division by nothing, are missing."""
+    for item in result:
+        node, (time, text) = item["metric"].get("node"), item["value"]
+        if node and text not in ("NaN", "+Inf", "-Inf"):
+            amount = round(Fraction(text) * 100 * PERCENT)
+            yield str(node), (int(Fraction(str(time))), max(0, amount))
+
+
+def _said(error: urllib.error.HTTPError) -> str:
+    try:
+        found = plain_json(error.read(LARGEST))
+        return " ".join(str(found.get("error") or error.reason).split())[:200]
+    except (SnapshotError, AttributeError, OSError):
+        return str(error.reason)

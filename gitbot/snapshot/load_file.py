@@ -1,0 +1,118 @@
+"""Measured load as a JSON document: our own kind ClusterLoad, or load-watcher's report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from gitbot.errors import SnapshotError
+from gitbot.model.instants import parse_instant
+from gitbot.model.load import METRICS, PERCENT, ClusterLoad, LoadValue
+from gitbot.model.words import nearest, one_of
+from gitbot.snapshot.decode import plain_json
+
+KIND = "ClusterLoad"
+_WATCHED = {"CPU": "cpu", "Memory": "memory"}
+_OPERATORS = ("", "Latest", "AVG")  # later ones win
+
+
+def read_load(file: str, data: bytes) -> ClusterLoad:
+    """The load in a file. Raises SnapshotError that says where, what was found and expected."""
+    try:
+        document = plain_json(data)
+    except SnapshotError as error:
+        raise SnapshotError(f"{file}: {error.message}") from error
+    return load_of(file, document)
+
+
+def load_of(file: str, document: Any) -> ClusterLoad:
+    if isinstance(document, Mapping) and "NodeMetricsMap" in (document.get("data") or {}):
+        return ClusterLoad(values=tuple(sorted(_watched(file, document))))
+    if not isinstance(document, Mapping) or document.get("kind") != KIND:
+        found = document.get("kind") if isinstance(document, Mapping) else document
+        raise SnapshotError(
+            f"{file}: kind: found {str(found)[:40]!r}, expected {KIND}",
+            hint=f"`gitbot schema {KIND}`, or what load-watcher serves at /watcher",
+        )
+    items = document.get("values")
+    if not isinstance(items, list):
+        raise SnapshotError(f"{file}: values: found {str(items)[:40]!r}, expected a list")
+    values = [_value(f"{file}: values[{number}]", item) for number, item in enumerate(items)]
+    seen: set[tuple[str, str]] = set()
+    for value in values:
+        if (value.node, value.metric) in seen:
+            raise SnapshotError(
+                f"{file}: found {value.metric} of {value.node} twice, expected once"
+            )
+        seen.add((value.node, value.metric))
+    missing = document.get("missing") or ()
+    return ClusterLoad(values=tuple(sorted(values)), missing=tuple(map(str, missing)))
+
+
+def _value(where: str, item: Any) -> LoadValue:
+    if not isinstance(item, Mapping):
+        raise SnapshotError(f"{where}: found {str(item)[:40]!r}, expected an object")
+    metric, node = item.get("metric"), item.get("node")
+    if metric not in METRICS:
+        near = nearest(str(metric), METRICS)
+        hint = f"did you mean {near}?" if near else ""
+        raise SnapshotError(
+            f"{where}.metric: found {metric!r}, expected {one_of(METRICS)}", hint=hint
+        )
+    if not isinstance(node, str) or not node:
+        raise SnapshotError(f"{where}.node: found {node!r}, expected the name of a node")
+    try:
+        time = parse_instant(str(item.get("time")))
+    except ValueError as error:
+        expected = "a time such as 2026-12-06T21:00:00Z"
+        raise SnapshotError(
+            f"{where}.time: found {item.get('time')!r}, expected {expected}"
+        ) from error
+    return LoadValue(
+        node=node,
+        metric=str(metric),
+        amount=_hundredths(f"{where}.percent", item.get("percent")),
+        deviation=_hundredths(f"{where}.deviation", item.get("deviation") or 0),
+        time=time,
+        source=str(item.get("source") or "a file"),
+        query=str(item.get("query") or ""),
+    )
+
+
+def _hundredths(where: str, value: Any) -> int:
+    """A number of percent, from 0 to a million, as an integer of its hundredths."""
+    try:
+        found = Fraction(str(value))
+    except (ValueError, ZeroDivisionError):
+        found = Fraction(-1)
+    if isinstance(value, bool) or not 0 <= found <= 1_000_000:
+        raise SnapshotError(f"{where}: found {value!r}, expected a number of percent such as 71.2")
+    return round(found * PERCENT)
+
+
+def _watched(file: str, document: Mapping[str, Any]) -> Iterator[LoadValue]:
+    """load-watcher's WatcherMetrics at `window.end`. An average wins over the latest value."""
+    try:
+        time = int((document.get("window") or {}).get("end") or document.get("timestamp") or 0)
+        for node, entry in document["data"]["NodeMetricsMap"].items():
+            for kind, metric in _WATCHED.items():
+                listed = [m for m in entry.get("metrics") or () if m.get("type") == kind]
+                found = {str(m.get("operator") or ""): m["value"] for m in listed}
+                means = [found[operator] for operator in _OPERATORS if operator in found]
+                if means:
+                    where = f"{file}: data.NodeMetricsMap.{node}.{kind}"
+                    yield LoadValue(
+                        node=str(node),
+                        metric=metric,
+                        amount=_hundredths(where, means[-1]),
+                        deviation=_hundredths(where, found.get("STD", 0)),
+                        time=time,
+                        source="load-watcher",
+                        query=kind,
+                    )
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise SnapshotError(
+            f"{file}: no metrics: {error!r}",
+            hint="expected what load-watcher serves at /watcher: data.NodeMetricsMap.NODE.metrics",
+        ) from error

@@ -1,0 +1,40 @@
+"""Opens clusters, each with the configured source of measured load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gitbot.ports.cluster import Cluster
+from gitbot.ports.load import LoadSource
+from gitbot.settings import LoadSettings
+
+if TYPE_CHECKING:
+    from gitbot.adapters.kubernetes import Transport
+
+
+def open_cluster(
+    *, name: str, kubeconfig: str = "", context: str = "", load: LoadSettings | None = None
+) -> Cluster:
+    """A cluster of a kubeconfig ("" for kubectl's defaults), with load if it is configured."""
+    from gitbot.adapters.kubernetes import KubernetesCluster, Transport  # noqa: PLC0415 - heavy
+
+    transport = Transport(kubeconfig=kubeconfig, context=context)
+    source = None if load is None else load_source(load, transport)
+    return KubernetesCluster(name=name, transport=transport, load=source)
+
+
+def load_source(load: LoadSettings, transport: Transport) -> LoadSource:
+    match load.source:
+        case "Prometheus":
+            from gitbot.adapters.prometheus import Prometheus  # noqa: PLC0415 - where configured
+
+            queries = {str(metric): query for metric, query in load.queries.items()}
+            return Prometheus(load.url or "", queries)
+        case "File":
+            from gitbot.adapters.load_file import LoadFile  # noqa: PLC0415 - where configured
+
+            return LoadFile(load.path or "")
+        case "Metrics":
+            from gitbot.adapters.kubernetes import MetricsApi  # noqa: PLC0415 - where configured
+
+            return MetricsApi(transport)
