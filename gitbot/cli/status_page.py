@@ -27,6 +27,7 @@ def table(
 ) -> str:
     """Text that is harmless on a terminal. `stale`: a line above says how old the ledger is."""
     parts = [section for section in _sections(result, wide=wide) if section]
+    spared = _titled("Exemptions and overrides", (item.words for item in result.exceptions))
     openings = _titled("Next openings", _openings(result, wide=wide))
     if not parts:
         parts = [[f"as of that ledger {NOTHING}" if stale else NOTHING]]
@@ -35,7 +36,7 @@ def table(
         parts[0].append(f"{shows} nothing running")
     return "\n\n".join(
         "\n".join(_painted(inert.terminal(line), paint) for line in part)
-        for part in (*parts, openings)
+        for part in (*parts, spared, openings)
         if part
     )
 

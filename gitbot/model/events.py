@@ -297,6 +297,23 @@ class PlanShown(_Tagged, frozen=True, kw_only=True, tag="shown"):
         return parse_instant(self.shown.expires_at)
 
 
+class Override(_Plain, frozen=True, kw_only=True):
+    """Which policy was overridden, for a plan that was shown for this head."""
+
+    policy: str
+    head: str = ""
+
+
+class PolicyOverridden(_Tagged, frozen=True, kw_only=True, tag="overridden"):
+    """A named owner (`author`) overrode the denials of one policy, for one plan alone."""
+
+    author: str
+    pull_request: int
+    digest: str
+    reason: str
+    override: Override = field(name="data")
+
+
 # hold.jsonl
 
 
@@ -328,5 +345,6 @@ MoveEvent = MoveApproved | MoveChanged
 RequestEvent = MoveEvent | RequestCancelled | ForeignMove
 NodeEvent = WindowBegun | HomeNoted | NodeChanged
 HoldEvent = StopSet | StopLifted
-KnownEvent = RequestEvent | NodeEvent | ConcernChanged | PlanShown | HoldEvent
+PullEvent = PlanShown | PolicyOverridden
+KnownEvent = RequestEvent | NodeEvent | ConcernChanged | PullEvent | HoldEvent
 LedgerEvent = KnownEvent | UnknownEvent

@@ -15,6 +15,7 @@ from gitbot.model.events import (
     LedgerEvent,
     NodeEvent,
     PlanShown,
+    PolicyOverridden,
     RequestEvent,
     UnknownEvent,
 )
@@ -63,6 +64,10 @@ class Ledger:
         return tuple(
             event for event in known if isinstance(event, PlanShown) and event.cluster == cluster
         )
+
+    def overrides(self, cluster: str) -> tuple[PolicyOverridden, ...]:
+        known = (event for event in self.of("pulls/") if event.cluster == cluster)
+        return tuple(event for event in known if isinstance(event, PolicyOverridden))
 
     def stops(self, cluster: str) -> tuple[HoldEvent, ...]:
         known = (event for event in self.events if event.cluster in ("", cluster))

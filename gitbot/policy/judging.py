@@ -218,7 +218,12 @@ class Spared:
 def _exempt(
     policies: PolicySet, policy: Policy, subject: str, failure: Failure, now: int
 ) -> Spared:
-    """The exemption that lasts longest; one that expired is named and does not count."""
+    """An override, else the exemption that lasts longest; an expired one does not count."""
+    for item in policies.overrides:
+        if item.override.policy == policy.name and not failure.error:
+            where = f"on pull request {item.pull_request}"
+            said = f"; overridden by {item.author} {where}: {item.reason}"
+            return Spared(counts=True, words=said)
     about = [item for item in policies.exemptions if covers(item, policy.name, subject)]
     if failure.error or not about:
         return Spared()

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gitbot.model.events import PolicyOverridden
 from gitbot.model.findings import Finding, Severity
 from gitbot.policy.engine import Program
 
@@ -92,10 +93,11 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySet:
-    """Policies by name, and exemptions. For equal names, the one read last wins."""
+    """Policies by name, exemptions, overrides. For equal names, the one read last wins."""
 
     policies: tuple[Policy, ...] = ()
     exemptions: tuple[Exemption, ...] = ()
+    overrides: tuple[PolicyOverridden, ...] = ()
 
     def find(self, name: str) -> Policy | None:
         return next((policy for policy in self.policies if policy.name == name), None)

@@ -30,6 +30,7 @@ from gitbot.model.events import (
     NodeChanged,
     NodeState,
     PlanShown,
+    PolicyOverridden,
     RequestCancelled,
     StopLifted,
     StopSet,
@@ -57,7 +58,7 @@ _FAMILIES: Mapping[str, Mapping[str, type[KnownEvent]]] = {
         "home": HomeNoted,
     },
     "concerns": dict.fromkeys(ConcernState, ConcernChanged),
-    "pulls": {"shown": PlanShown},
+    "pulls": {"shown": PlanShown, "overridden": PolicyOverridden},
     HOLD_FILE: {"set": StopSet, "resumed": StopLifted},
 }
 """The events by family of files and state."""

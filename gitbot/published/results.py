@@ -28,6 +28,7 @@ class Verb(StrEnum):
     CANCEL = "cancel"
     APPLY = "apply"
     RETURNED = "returned"
+    OVERRIDE = "override"
     HELP = "help"
 
 

@@ -116,6 +116,20 @@ class OwnersLine(Part, frozen=True):
     waits: Annotated[str, Meta(description="Whose approval is missing, and who can give it.")]
 
 
+class PolicyExceptionLine(Part, frozen=True):
+    """What passes though a policy denies it: an exemption, or an override of one plan."""
+
+    policy: str
+    name: Annotated[str, Meta(description='Name of the exemption; "" for an override.')]
+    by: Annotated[str, Meta(description="The owner who answers for it.")]
+    reason: str
+    subjects: Annotated[list[str], Meta(description="Patterns of an exemption; none: all.")]
+    until: Annotated[KnownInstant, Meta(description='"" if it lasts as long as its plan.')]
+    expired: Annotated[bool, Meta(description="Whether it no longer counts.")]
+    pull_request: Count
+    digest: Annotated[str, Meta(description='The plan of an override, else "".')]
+
+
 class NotPlannedLine(Part, frozen=True):
     """A request of the base branch without an approved plan."""
 
@@ -147,6 +161,7 @@ class PublishedStatus(Document, frozen=True, kw_only=True):
     people: list[PullLine] = field(name="intentPullRequests")
     refused: Annotated[list[str], Meta(description="Merges that approved nothing.")]
     owners: Annotated[list[OwnersLine], Meta(description="What waits for owners.")]
+    policy_exceptions: list[PolicyExceptionLine]
     not_applied: list[NotAppliedLine]
     not_planned: list[NotPlannedLine]
 

@@ -13,6 +13,7 @@ from gitbot.model.plan import Move, PlacementPlan
 from gitbot.model.problem import PlacementProblem
 from gitbot.model.request_id import RequestId
 from gitbot.policy import Over, judge
+from gitbot.workflows.plan_verdict import overridden
 from gitbot.workflows.revision import Revision
 
 
@@ -30,13 +31,12 @@ def denials(
         waiting = [move for move in item.moves if _may_start(records.get(item.id), move)]
         if not waiting or item.plan is None:
             continue
-        if not _denied(revision, problem, item.plan, waiting, tuple(Over)):
+        judging = overridden(revision, item.approval.digest)
+        if not _denied(judging, problem, item.plan, waiting, tuple(Over)):
             continue
-        whole = _denied(revision, problem, item.plan, (), (Over.PLAN,))
+        whole = _denied(judging, problem, item.plan, (), (Over.PLAN,))
         for group, moves in grouped((move.group, move) for move in waiting).items():
-            reasons = whole or _denied(
-                revision, problem, item.plan, moves, (Over.MOVE, Over.INTENT)
-            )
+            reasons = whole or _denied(judging, problem, item.plan, moves, (Over.MOVE, Over.INTENT))
             if reasons:
                 found.append(Stale(request=item.id, group=group, reasons=reasons))
     return tuple(found)

@@ -258,7 +258,7 @@ class Engine:
             pending_timeout=self.settings.unschedulable_timeout,
             executor=executor,
             unsent=unsent,
-            denied=denials(self.revision, problem, approved, records),
+            denied=denials(self.revision.remembering(ledger), problem, approved, records),
         )
 
     def judged(self, problem: PlacementProblem) -> JudgedPlan:

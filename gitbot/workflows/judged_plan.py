@@ -30,7 +30,7 @@ from gitbot.reports import (
 )
 from gitbot.settings import Settings
 from gitbot.workflows.outlook import outlook_of
-from gitbot.workflows.plan_verdict import judged, single_losses, worse_losses
+from gitbot.workflows.plan_verdict import judged, overridden, single_losses, worse_losses
 from gitbot.workflows.revision import Revision
 
 PREFIX = "placement.gitbot.dev/"
@@ -74,14 +74,14 @@ def judge_plan(
     """`clock` is the present, in seconds UTC, where the plan is judged for another time."""
     clock = problem.now if clock is None else clock
     losses = single_losses(revision.settings, problem, plan)
-    verdict = judged(revision, problem, plan, losses, clock)
     manifests = _rendered(revision, problem, plan, pull_request)
     objects = [item.object for item in manifests]
+    digest = plan_digest(plan, objects)
+    verdict = judged(overridden(revision, digest), problem, plan, losses, clock)
     labels = label_findings(manifests, problem.snapshot, revision.intents)
     own = {*replay(problem, plan), *broken_rules(plan), *worse_losses(losses), *labels}
     found = tuple(sorted({*findings, *verdict.findings, *own}, key=sort_key))
     expires_at = clock + revision.settings.plan_expiry
-    digest = plan_digest(plan, objects)
     diff = placement_diff(
         plan,
         snapshot=problem.snapshot,

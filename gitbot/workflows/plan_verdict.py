@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gitbot.constraints.resilience import resilience
@@ -89,3 +90,14 @@ def worse_losses(losses: Iterable[Resilience]) -> tuple[Finding, ...]:
 
 
 _NAMED = 3  # losses
+
+
+def overridden(revision: Revision, digest: str) -> Revision:
+    """With the overrides of this plan alone, of policies that may be overridden now."""
+    allowed = {item.policy for item in revision.settings.overrides}
+    found = tuple(
+        item
+        for item in revision.policies.overrides
+        if item.digest == digest and item.override.policy in allowed
+    )
+    return replace(revision, policies=replace(revision.policies, overrides=found))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from gitbot.intents import IntentSet, read_intents
 from gitbot.model.findings import Finding, sort_key
+from gitbot.model.ledger import Ledger
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.policy import PolicySet, pack_of, read_policies, unknown_policies
 from gitbot.ports.repository import Repository
@@ -81,6 +82,11 @@ class Revision:
         """The time zone of schedules that name none."""
         found = self.settings.cluster(self.cluster)
         return found.time_zone if found is not None else None
+
+    def remembering(self, ledger: Ledger) -> Revision:
+        """With the policies that people have overridden, for each plan."""
+        overrides = ledger.overrides(self.cluster)
+        return replace(self, policies=replace(self.policies, overrides=overrides))
 
     @property
     def templates(self) -> Mapping[str, str]:

@@ -20,6 +20,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "titles of pull requests say what a merge does": 45,
     "move, drain and keep-apart open pull requests": 580,
     "owners bind folders to namespaces": 145,
+    "named owners override what a policy denies; status lists exemptions and overrides": 260,
     "owners approve what moves: nodes, zones, teams, CODEOWNERS; who is missing": 935,
     "opt-outs: a label keeps gitbot away from a VM": 70,
     "exemptions from policies: reason, owner, expiry": 180,

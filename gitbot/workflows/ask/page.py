@@ -41,6 +41,7 @@ def status_document(result: StatusResult) -> PublishedStatus:
         "intentPullRequests": result.people,
         "refused": result.refused,
         "owners": result.owners,
+        "policyExceptions": result.exceptions,
         "notApplied": result.not_applied,
         "notPlanned": result.not_planned,
     }

@@ -22,6 +22,7 @@ from gitbot.model.request_id import (
 from gitbot.model.words import nearest
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approvals import concern_branch
+from gitbot.workflows.ask.exceptions import PolicyException, exceptions
 from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
 from gitbot.workflows.ask.openings import NextOpening, next_openings
 from gitbot.workflows.ask.people import changing_intents, is_own
@@ -126,6 +127,7 @@ class StatusResult:
     away: tuple[Away, ...] = ()
     openings: tuple[NextOpening, ...] = ()
     owners: tuple[Unconsented, ...] = ()
+    exceptions: tuple[PolicyException, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()
     not_planned: tuple[NotPlanned, ...] = ()
     not_read: str = ""
@@ -203,6 +205,7 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
             for item in approved
             if item.terms.consent and not item.terms.void
         ),
+        exceptions=exceptions(seen, opened),
         not_applied=not_applied(seen, shell.cluster_name),
         not_planned=wishes,
         not_read=seen.unread,
@@ -251,6 +254,7 @@ def _only(
             == concern_branch(whole.cluster, _concern(known) if known is not None else "")
         ),
         people=(),
+        exceptions=(),
         refused=(),
         owners=tuple(item for item in whole.owners if item.request == request),
         not_applied=tuple(item for item in whole.not_applied if item.request == request),

@@ -15,6 +15,7 @@ from gitbot.workflows.check.one import (
     evidence_of,
     judge_vm,
 )
+from gitbot.workflows.check.override import override
 from gitbot.workflows.check.publish import (
     PublishResult,
     check_group,
@@ -44,6 +45,7 @@ __all__ = [
     "evidence_of",
     "judge_vm",
     "on_top",
+    "override",
     "publish",
     "publish_group",
     "refresh_pulls",

@@ -177,7 +177,7 @@ def check_texts(
     approved = read_approvals(shell, protected, ledger).approved
     records = fold_requests(ledger, shell.cluster_name)
     return check(
-        read_change(after, protected.revision),
+        read_change(after, protected.revision).remembering(ledger),
         Evidence(
             snapshot=snapshot or shell.cluster.snapshot(),
             now=shell.clock.now(),

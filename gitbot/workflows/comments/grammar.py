@@ -30,6 +30,7 @@ class Command:
     vm: NamespacedName | None = None
     request: str = ""
     node: str = ""
+    policy: str = ""
     why: str = ""
 
 
@@ -91,6 +92,11 @@ def _with_name(verb: Verb, names: list[str], cluster: str) -> Command | Misunder
             return Command(verb=verb, cluster=cluster, request=name)
         case Verb.RETURNED, [name] if _NODE.fullmatch(name):
             return Command(verb=verb, cluster=cluster, node=name)
+        case Verb.OVERRIDE, [name, _, *_] if _NODE.fullmatch(name):
+            why = _printable(" ".join(names[1:]))
+            return Command(verb=verb, cluster=cluster, policy=name, why=why)
+        case Verb.OVERRIDE, _:
+            return Misunderstood(reason=f"override takes a policy and a reason: {USAGE[verb]}")
         case ((Verb.EXPLAIN | Verb.CANCEL | Verb.RETURNED), _):
             return Misunderstood(reason=f"{verb} takes one name: {USAGE[verb]}")
         case _, []:
@@ -109,6 +115,7 @@ USAGE: dict[Verb, str] = {
     Verb.CANCEL: "/gitbot cancel REQUEST",
     Verb.APPLY: "/gitbot apply",
     Verb.RETURNED: "/gitbot returned NODE",
+    Verb.OVERRIDE: "/gitbot override POLICY WHY",
     Verb.HELP: "/gitbot help",
 }
 MEANINGS: dict[Verb, str] = {
@@ -120,5 +127,6 @@ MEANINGS: dict[Verb, str] = {
     Verb.CANCEL: "end one request permanently",
     Verb.APPLY: "start a pass, on a merged pull request",
     Verb.RETURNED: "say that a node is back from its maintenance",
+    Verb.OVERRIDE: "let this plan pass a policy that denies it, as its named owner",
     Verb.HELP: "this list",
 }

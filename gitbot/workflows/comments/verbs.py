@@ -15,7 +15,7 @@ from gitbot.published import Verb
 from gitbot.reports import inert
 from gitbot.workflows.apply import hold, note_cancelled, resume_ledger, returned
 from gitbot.workflows.ask import StatusResult, status
-from gitbot.workflows.check import publish
+from gitbot.workflows.check import override, publish
 from gitbot.workflows.comments.grammar import Command
 from gitbot.workflows.shell import Shell
 
@@ -66,6 +66,9 @@ def do(
             occurrence = returned(shell, node=command.node, by=by)
             place = inert.code(str(occurrence))
             return Done(text=f"{inert.code(command.node)} is back ({place})", start_pass=True)
+        case Verb.OVERRIDE:
+            text = override(shell, number=number, policy=command.policy, by=by, why=command.why)
+            return Done(text=text, start_pass=True)
         case Verb.HELP:
             return Done(text="")
         case _:

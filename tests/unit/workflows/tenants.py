@@ -83,6 +83,7 @@ class Tenants:
         )
 
     def commit(self, branch: str, files: dict[str, str]) -> str:
+        self.repository.fetch()
         head = self.repository.resolve(branch)
         main = self.repository.resolve("main")
         return self.repository.write_commit(

@@ -92,7 +92,7 @@ def test_what_is_misunderstood(body: str, reason: str) -> None:
 @pytest.mark.parametrize("verb", list(Verb))
 def test_the_usage_of_a_verb_without_a_name_is_a_command(verb: Verb) -> None:
     example = USAGE[verb].replace("[NAMESPACE/]VM", "db").replace("[REQUEST]", "")
-    example = example.replace("REQUEST", "request/a/b").replace("NODE", "n1")
+    example = example.replace("REQUEST", "request/a/b").replace("NODE", "n1").replace("POLICY", "p")
     found = parse(example)
     assert isinstance(found, Command)
     assert found.verb is verb
