@@ -212,7 +212,7 @@ def _seconds(chance: random.Random, how: str) -> int:
 
 def _bot(chance: random.Random) -> Bot:
     return Bot(
-        clock=chance.choice((0, 0, 0, -14, 14, -28, 28)),
+        clock=chance.choice((0, 0, 0, -14, 14, -28, 28, 45)),  # 45: it must stop itself
         begins=chance.choice((0, 0, 1, 7, 30)),
         runtime=chance.choice((20, 120, 3600)),
         rest=chance.choice((5, 30, 90)),

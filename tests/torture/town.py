@@ -18,7 +18,7 @@ from tests.torture.ports import (
     RepositoryPort,
     ServerClock,
 )
-from tests.torture.scenes import FILE, FREEZES, LATER, TortureBase, merge, opened, said_by
+from tests.torture.scenes import FILE, FREEZES, LATER, Said, TortureBase, merge, opened, said_by
 from tests.torture.schedule import Schedule
 from tests.torture.wire import Line, Wire
 from tests.torture.witness import Witness
@@ -76,13 +76,15 @@ class Town:
             slots=schedule.slots,
             ledger=lambda: self.branch.ledger,
             clock_of=lambda who: self.clocks[who].now(),
-            frozen=self._frozen,
+            frozen=lambda who, now: self._read(who).frozen and FREEZES[0].times[0].contains(now),
+            refused=lambda who, vm: vm in self._read(who).refused,
         )
 
-    def _frozen(self, who: str, now: int) -> bool:
+    def _read(self, who: str) -> Said:
+        """The base that a process read last."""
         head = self.heads.get(who, "")
-        data = self.repository.read_blob(head, "base.json") if head else None
-        return bool(data) and said_by(data or b"").frozen and FREEZES[0].times[0].contains(now)
+        data = self.repository.read_blob(head, FILE) if head else None
+        return said_by(data) if data else Said()
 
     def shell(self, who: str, *, clock: int, bot: BotState | None = None) -> Shell:
         line = Line(wire=self.wire, who=who, chance=random.Random(f"{self.schedule.seed} {who}"))

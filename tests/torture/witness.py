@@ -16,6 +16,7 @@ from gitbot.model.instants import Interval
 from gitbot.model.ledger import Ledger
 from tests.torture.world import World
 
+MAX_SKEW = 30  # seconds
 CORDON = "placement.gitbot.dev/cordon"
 
 
@@ -43,6 +44,7 @@ class Witness:
     ledger: Callable[[], Ledger]
     clock_of: Callable[[str], int]
     frozen: Callable[[str, int], bool]  # by process: whether the base that it read forbids it now
+    refused: Callable[[str, str], bool]  # by process and VM: whether a rule of that base forbids it
     known: dict[str, Known] = field(default_factory=lambda: defaultdict(Known))
     transitions: Counter[tuple[str, str]] = field(default_factory=Counter)
     found: str = ""
@@ -77,6 +79,8 @@ class Witness:
             self.fail("hold", f"{who} sends {what} {target} without reading the stop flag again")
         if known.flag or stop_flag(known.ledger, "prod"):
             self.fail("hold", f"{who} sends {what} {target} although it read that it is stopped")
+        if abs(self.clock_of(who) - self.world.seconds) > MAX_SKEW:
+            self.fail("I13", f"{who} sends {what} {target} although its clock is far off")
         known.flag_fresh = known.ledger_fresh = False
         known.look_at_send[target] = known.looked
         return self._may_send(who, target) if what == "create" else 0
@@ -84,6 +88,11 @@ class Witness:
     def _may_send(self, who: str, name: str) -> int:
         _, move = self._record(name)
         epoch = self._claimed(who, name, move, "sends")
+        read = fold_requests(self.known[who].ledger, "prod").get(move.request)
+        if read is not None and read.cancelled:
+            self.fail("I3", f"{who} sends {name} although it read that it is cancelled")
+        if self.refused(who, move.vm.name):
+            self.fail("I4", f"{who} sends {name} although it breaks a rule")
         ledger, now = self.ledger(), self.clock_of(who)
         terms = next(
             event.terms
