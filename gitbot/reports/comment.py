@@ -104,7 +104,7 @@ def _details(diff: Diff, superseded: tuple[Superseded, ...]) -> Iterator[Section
     yield from folded("Why each node refuses", _reason_items(diff.plan.holds), 10, "reason")
     for preview in diff.previews:
         yield from folded(_preview_title(preview), _preview_items(preview, diff), 11, "line")
-    openings = [f"- {inert.markdown(opening)}\n" for opening in diff.openings]
+    openings = [f"- {line(opening)}\n" for opening in diff.openings]
     yield from folded("Openings that change in the next 12 months", openings, 11, "opening")
     texts = [inert.fence(manifest.text, "yaml") + "\n\n" for manifest in diff.manifests]
     yield from folded("Manifests", texts, 12, "manifest")
@@ -296,8 +296,8 @@ def _names(names: tuple[str, ...]) -> str:
 def _preview_title(preview: Preview) -> str:
     plan = preview.plan
     held = sum(hold.asked for hold in plan.holds)
-    title = inert.markdown(preview.title)
-    return f"Preview, not approved by a merge: {title} ({len(plan.moves)} moves, {held} blocked)"
+    title, moves = inert.markdown(preview.title), counted(len(plan.moves), "move")
+    return f"Preview, not approved by a merge: {title} ({moves}, {held} blocked)"
 
 
 def _preview_items(preview: Preview, diff: Diff) -> list[str]:

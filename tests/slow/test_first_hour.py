@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from gitbot.adapters.clock import SystemClock
 from tests.docs.scratch import Scratch
 from tests.docs.test_walk import SERVE
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+SOON = 150  # seconds until tonight; all that is typed before takes less
 BUTTON = "python $GITBOT/docs/local_forge.py $FORGE"
 
 
@@ -51,6 +54,7 @@ def test_the_first_hour(person: Person) -> None:
     _looks(person)
     _starts_a_repository(person)
     _moves_a_vm(person)
+    _cancels_a_drain(person)
     _drains_tonight(person)
     _drains_at_once(person)
     _breaks_main(person)
@@ -113,7 +117,7 @@ def _asks_from_a_stale_clone(person: Person) -> None:
     person.types("cd ../work")
 
 
-def _drains_tonight(person: Person) -> None:
+def _cancels_a_drain(person: Person) -> None:
     person.types(
         "gitbot drain kni-worker6 --start 22:00 --for 4h --return Propose", "pull request #2: Empty"
     )
@@ -134,22 +138,66 @@ def _drains_tonight(person: Person) -> None:
     assert "Next openings:" not in page, "what was cancelled does not open"
 
 
+def _drains_tonight(person: Person) -> None:
+    """Tonight is in three minutes, so that the opening and all that follows is seen."""
+    opens = datetime.fromtimestamp(SystemClock().now() + SOON, UTC)
+    start, drain = opens.strftime("%Y-%m-%dT%H:%M:%S"), f"drain/tonight/{opens:%Y%m%dT%H%M%SZ}"
+    asked = f"gitbot drain kni-worker5 --name tonight --start {start} --for 4h --cordon"
+    person.types(
+        f"{asked} --dry-run",
+        f"nothing moves yet, window tonight acts from {opens:%a %Y-%m-%d %H:%M:%S} UTC on: 0 moves",
+        "\ncordon: gitbot cordons kni-worker5 before the first move off it; a person uncordons it",
+        "\nhome: kni-worker5 (1 VM); once the node is back, a pull request of its own brings",
+    )
+    person.types(asked, "pull request #4: Empty kni-worker5 from")
+    person.types("gitbot check --pull-request 4 --publish", "nothing moves yet, window tonight")
+    person.merges(4)
+    person.types("gitbot status", "Next openings:", drain, "next: gitbot propose")
+    person.types("gitbot propose", "opened (pull request 5)")
+    person.types("gitbot status", "Open proposals:", "pull request 5 is open")
+    person.merges(5)
+    person.types("gitbot status", "Merged, not applied yet:", "next: gitbot apply")
+    person.types("gitbot apply", "waits: customapp/jumpbox")
+    person.types("gitbot status", "Waiting:", f"{drain}: approved")
+    did = "cordoned: kni-worker5", "draining: kni-worker5", "ready: kni-worker5"
+    person.types(f"gitbot apply --wait-for-opening {SOON}", "1 succeeded", *did)
+    person.types(
+        "gitbot status",
+        f"{drain}: succeeded",
+        "Nodes in maintenance:",
+        "cordoned by gitbot",
+        "next: kubectl uncordon kni-worker5",
+        "Away from home:",
+    )
+    person.types("gitbot get nodes kni-worker5", "SchedulingDisabled")
+    person.types("kubectl uncordon kni-worker5")
+    person.types("gitbot apply", "returned: kni-worker5")
+    person.types("gitbot status", "Away from home:", "next: gitbot propose")
+    person.types("gitbot propose", "opened (pull request 6)")
+    person.types("gitbot status", "pull request 6 is open")
+    person.merges(6)
+    person.types("gitbot apply", "1 succeeded")
+    page = person.types("gitbot status", "return/tonight/")
+    assert "Away from home:" not in page
+    person.types("gitbot get vms jumpbox", "kni-worker5")
+
+
 def _drains_at_once(person: Person) -> None:
     """Without a time the window is open from its merge; this drain is carried out."""
-    person.types("gitbot drain kni-worker5 --return never", "#4: Empty kni-worker5 at merge")
-    person.types("gitbot check --pull-request 4 --publish")
+    person.types("gitbot drain kni-worker5 --return never", "#7: Empty kni-worker5 at merge")
+    person.types("gitbot check --pull-request 7 --publish")
     person.types(
-        f"{BUTTON} show 4",
+        f"{BUTTON} show 7",
         "Merging moves nothing yet. Planned as of now, it leads to: Empties kni-worker5: 1 VM",
         "open from the merge of its file until it is removed",
         "nothing comes back",
     )
-    person.merges(4)
+    person.merges(7)
     person.types("gitbot status", "next: gitbot propose")
-    person.types("gitbot propose", "opened (pull request 5)")
-    person.merges(5)
+    person.types("gitbot propose", "opened (pull request 8)")
+    person.merges(8)
     person.types("gitbot status", "Merged, not applied yet:", "next: gitbot apply")
-    person.types("gitbot apply", "1 succeeded")
+    person.types("gitbot apply", "1 succeeded", "draining: kni-worker5")
     row = person.types("gitbot get vms jumpbox", "away from home kni-worker5").rstrip()
     assert not row.endswith("kni-worker5")
     person.types("gitbot status", "Nodes in maintenance:", "kni-worker5")

@@ -232,6 +232,9 @@ def test_a_change_that_moves_nothing_yet_says_what_it_leads_to() -> None:
     assert f"{made.happens}." in text
     assert "- **window**: tonight" in text[: text.index("<details>")]
     assert "16 GiB, about 300 s; " in text
+    assert " (2 moves, 1 blocked)</summary>" in text
+    one = replace(window, plan=replace(PLAN, moves=PLAN.moves[:1]))
+    assert " (1 move, 1 blocked)</summary>" in markdown(diff(nothing, previews=(one,)))
     typed = terminal(made)
     assert (
         f"{made.happens}.\nwindow: tonight: Fri 2025-12-05 22:00-02:00 Europe/Madrid (2025" in typed
