@@ -75,6 +75,16 @@ def approve(forge: LocalForge, number: int, person: str) -> None:
     say(forge.get_pull(number))
 
 
+@buttons.command("team", help="Set the members of a team (@org/team); no name removes it.")
+@click.argument("name")
+@click.argument("people", nargs=-1)
+@click.pass_obj
+def team(forge: LocalForge, name: str, people: tuple[str, ...]) -> None:
+    """Who approves for the owners of that name."""
+    forge.name_team(name, people)
+    click.echo(f"{name}: {', '.join(people) or 'removed'}")
+
+
 @buttons.command("merge", help="Merge into main, by a merge commit.")
 @click.argument("number", type=int)
 @as_option

@@ -66,6 +66,7 @@ class Tenants:
     demote: Callable[[str], None]
     review: Callable[[int, str, str, str], None]  # number, account, event, head
     dismiss: Callable[[int, str], None]
+    fork: Callable[[str, str, dict[str, str]], int] | None = None  # author, branch, files
     store: MemoryLedgerStore = field(default_factory=MemoryLedgerStore)
 
     @property
@@ -226,7 +227,24 @@ def _github(folder: Path, port: SimulatedPort) -> Iterator[Tenants]:
                     path = f"/repos/{NAME}/pulls/{number}/reviews/{found.id}/dismissals"
                     ask("bob", "PUT", path, {"message": "not now"})
 
+        def fork(author: str, branch: str, files: dict[str, str]) -> int:
+            service.add_account(author)
+            mine = service.fork(NAME, author)
+            made = GitRepository.clone(str(mine.git.directory), folder / f"fork-{author}")
+            main = made.resolve("main")
+            made.write_commit(
+                branch=branch,
+                expected=None,
+                files={path: text.encode() for path, text in files.items()},
+                message="work",
+                time=port.now(),
+                parents=(main,) if main else None,
+            )
+            pull = {"title": branch, "head": f"{author}:{branch}", "base": "main"}
+            return int(ask(author, "POST", f"/repos/{NAME}/pulls", pull)["number"])
+
         yield Tenants(
+            fork=fork,
             kind="github",
             port=port,
             repository=GitRepository.clone(str(bare), folder / "mirror"),

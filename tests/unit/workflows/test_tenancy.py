@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from gitbot.cli.status_page import table
 from gitbot.ports.forge import PullState
 from gitbot.workflows.ask import status
 from gitbot.workflows.propose import propose
+from tests.unit.workflows.story import HEAD
 from tests.unit.workflows.tenants import AWAY, FILE, KINDS, NAMED, OWNERS, TEAM, Tenants, tenants
 
 
@@ -18,6 +21,14 @@ from tests.unit.workflows.tenants import AWAY, FILE, KINDS, NAMED, OWNERS, TEAM,
 def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tenants]:
     with tenants(request.param, tmp_path) as made:
         yield made
+
+
+Scenes = Callable[..., AbstractContextManager[Tenants]]
+
+
+@pytest.fixture(params=KINDS)
+def scene_of(request: pytest.FixtureRequest, tmp_path: Path) -> Scenes:
+    return partial(tenants, request.param, tmp_path)
 
 
 def asked(scene: Tenants, author: str, text: str = AWAY) -> int:
@@ -185,3 +196,70 @@ def test_status_names_who_can_give_what_is_missing(scene: Tenants) -> None:
         f"(ann, dora) for namespace customapp; next: approve pull request {number}"
     ) in page
     assert "not applied yet" not in page
+
+
+def test_a_fork_chooses_no_owner_and_its_author_is_none(tmp_path: Path) -> None:
+    """Only on GitHub. zoe may only read, and names herself in a fork."""
+    with tenants("github", tmp_path) as scene:
+        config = scene.repository.read_blob("main", ".gitbot.yaml")
+        assert config is not None
+        assert scene.fork is not None
+        mine = config.decode().replace(TEAM, "@zoe")
+        number = scene.fork("zoe", "work", {FILE: AWAY, ".gitbot.yaml": mine})
+        scene.publish(number)
+        assert "@acme/customapp (ann, dora)" in scene.check(number, "gitbot/owners")[1]
+        scene.merge(number)
+        assert not moved(scene)
+        scene.approve(number, "dora")
+        assert moved(scene)
+
+
+def test_an_owner_without_the_right_to_write_is_none(tmp_path: Path) -> None:
+    """Named in the protected base, but the forge says that the account may only read."""
+    owners = OWNERS.replace(TEAM, "@zoe")
+    with tenants("github", tmp_path, owners=owners) as scene:
+        assert scene.fork is not None
+        number = scene.fork("zoe", "work", {FILE: AWAY})
+        scene.publish(number)
+        scene.merge(number)
+        assert not moved(scene)
+
+
+CODEOWNERS = "* @olga\n/intents/iberia/customapp/ @dora\n"
+
+
+def test_codeowners_name_those_of_an_entry_without_teams(scene_of: Scenes) -> None:
+    owners = OWNERS.replace(f"    teams: ['{TEAM}']\n", "")
+    with scene_of(owners=owners, **{".github/CODEOWNERS": CODEOWNERS}) as scene:
+        number = asked(scene, "mallory")
+        assert scene.check(number, "gitbot/owners")[1] == (
+            "waits for the approval of @dora for namespace customapp"
+        )
+        scene.approve(number, "olga")
+        scene.merge(number)
+        assert not moved(scene)
+        scene.approve(number, "dora")
+        assert moved(scene)
+
+
+def test_a_drain_asks_the_owners_of_its_nodes(scene_of: Scenes) -> None:
+    window = f"""{HEAD}kind: MaintenanceWindow
+metadata: {{name: firmware}}
+spec:
+  nodes: {{names: [kni-worker]}}
+  drain: {{notMigratable: LeaveRunning}}
+"""
+    owners = f"{OWNERS}  - nodes: {{matchLabels: {{kubernetes.io/hostname: kni-worker}}}}\n"
+    owners += "    teams: ['@dora']\n"
+    with scene_of(owners=owners) as scene:
+        scene.commit("main", {"intents/iberia/firmware.yaml": window})
+        propose(scene.shell)
+        (pull,) = scene.forge.list_pulls(state=PullState.OPEN)
+        assert scene.check(pull.number, "gitbot/owners")[1] == (
+            "waits for the approval of @dora for node kni-worker"
+        )
+        scene.merge(pull.number)
+        scene.approve(pull.number, "olga")
+        assert not moved(scene)
+        scene.approve(pull.number, "dora")
+        assert moved(scene)
