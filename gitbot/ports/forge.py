@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -165,19 +164,6 @@ def is_marked(body: str, marker: str) -> bool:
 def marked(body: str, marker: str) -> str:
     """A text with the hidden marker in its first line."""
     return body if is_marked(body, marker) else f"{marker}\n{body}"
-
-
-def stands(present: Iterable[CommitStatus], wanted: CommitStatus) -> bool:
-    """Whether one of these says the same already, so that it is not written again.
-
-    If `wanted` has no address, any address matches: a forge then adds its own.
-    """
-    return any(
-        (known.context, known.state, known.description)
-        == (wanted.context, wanted.state, wanted.description)
-        and wanted.target_url in ("", known.target_url)
-        for known in present
-    )
 
 
 class Forge(Protocol):

@@ -9,7 +9,8 @@ from gitbot.model.grouping import grouped
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger
 from gitbot.model.words import shortened
-from gitbot.ports.forge import CheckRun, CheckState, Forge, is_marked, stands
+from gitbot.ports.already import says_already
+from gitbot.ports.forge import CheckRun, CheckState, Forge, is_marked
 from gitbot.reports import inert
 from gitbot.workflows import labels
 from gitbot.workflows.shell import Shell
@@ -104,7 +105,9 @@ def context_of(shell: Shell, context: str) -> str:
 def set_check(shell: Shell, head: str, check: CheckRun) -> bool:
     """Write a check unless an equal state and line is there; True if written."""
     known = shell.forge.list_statuses(head)
-    return not stands(known, check.status) and shell.forge.set_check(head, check)
+    if any(says_already(status, check.status) for status in known):
+        return False
+    return shell.forge.set_check(head, check)
 
 
 def own_comment(forge: Forge, number: int, marker: str) -> str:

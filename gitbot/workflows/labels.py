@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitbot.errors import ForgeError
+from gitbot.ports.already import says_already
 from gitbot.ports.forge import CheckState, PullRequest
 from gitbot.workflows.reapproval import CHANGED
 from gitbot.workflows.shell import Shell
@@ -25,7 +26,7 @@ def set_labels(shell: Shell, pull: PullRequest, wanted: frozenset[str]) -> bool:
     meant = _meant_elsewhere(shell, pull) if shell.several else frozenset()
     kept = {name for name in pull.labels if name not in OWN or name in meant}
     target = tuple(sorted(kept | wanted))
-    if target == tuple(sorted(pull.labels)):
+    if says_already(tuple(sorted(pull.labels)), target):
         return False
     try:
         shell.forge.set_labels(pull.number, target)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gitbot.errors import ConflictError
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.ports.already import says_already
 from gitbot.workflows.pauses import base_head
 from gitbot.workflows.shell import Shell
 
@@ -32,7 +33,8 @@ def publish_snapshot(shell: Shell, snapshot: ClusterSnapshot, pack: Pack) -> boo
     if head is not None:
         last = shell.repository.commit(head)
         age = snapshot.taken_at - last.time
-        if snapshot.digest in last.message and age < base.settings.snapshot_max_age // 2:
+        _, _, published = last.message.rpartition("\n")
+        if says_already(published, snapshot.digest) and age < base.settings.snapshot_max_age // 2:
             return False
     try:
         shell.repository.write_commit(

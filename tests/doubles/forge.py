@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Self
 
 from gitbot.errors import ConflictError, ForgeError
+from gitbot.ports.already import says_already
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
     CheckRun,
@@ -212,7 +213,7 @@ class MemoryForge:
         now = self._clock.now()
         for index, comment in enumerate(comments):
             if is_marked(comment.body, marker) and comment.author == self.account:
-                if comment.body != text:
+                if not says_already(comment.body, text):
                     comments[index] = replace(comment, body=text, edited=now)
                     self.writes += 1
                 return comments[index]
@@ -234,8 +235,9 @@ class MemoryForge:
         text = body if is_marked(body, marker) else f"{marker}\n{body}"
         for index, issue in enumerate(self.issues):
             if is_marked(issue.body, marker) and issue.author == self.account:
-                if (issue.title, issue.body) != (title, text):
-                    self.issues[index] = replace(issue, title=title, body=text)
+                wanted = replace(issue, title=title, body=text)
+                if not says_already(issue, wanted):
+                    self.issues[index] = wanted
                     self.writes += 1
                 return self.issues[index]
         number = len(self.issues) + 1
@@ -247,7 +249,7 @@ class MemoryForge:
         """Write a check run; an equal newest one is not written again."""
         known = self._checks.setdefault(commit, {})
         newest = known.get(check.name)
-        if newest is not None and replace(newest, time=0) == replace(check, time=0):
+        if says_already(newest, check):
             return False
         known[check.name] = replace(check, time=self._clock.now())
         self.writes += 1
@@ -261,7 +263,7 @@ class MemoryForge:
         """Write a commit status; an equal newest one is not written again."""
         known = self._statuses.setdefault(commit, {})
         newest = known.get(status.context)
-        if newest is not None and replace(newest, time=status.time) == status:
+        if says_already(newest, status):
             return
         known[status.context] = status
         self.writes += 1

@@ -45,7 +45,7 @@ ROOMS = {
     ),
     "planner": "",
     "policy": "cases pages trying",
-    "ports": "clock cluster forge ledger load repository",
+    "ports": "already clock cluster forge ledger load repository",
     "published": "ledger_lines",
     "rendering": "",
     "reports": "html inert",

@@ -24,6 +24,7 @@ from gitbot.adapters.forges.local_conversation import (
 from gitbot.adapters.forges.local_merge import merge_commit
 from gitbot.adapters.git import Git, RefState, check_ref, move_ref
 from gitbot.errors import ConflictError, ForgeError
+from gitbot.ports.already import says_already
 from gitbot.ports.clock import Clock
 from gitbot.ports.forge import (
     CheckRun,
@@ -34,7 +35,6 @@ from gitbot.ports.forge import (
     PullRequest,
     PullReview,
     PullState,
-    stands,
 )
 
 _STATE_REF = "refs/gitbot/forge"
@@ -283,7 +283,7 @@ class LocalForge:
 
         def change(files: Files) -> tuple[None, Files]:
             statuses = {s.context: s for s in decode_statuses(files.get(path, b"[]"))}
-            if stands(statuses.values(), status):
+            if says_already(statuses.get(status.context), status):
                 return None, {}
             statuses[status.context] = replace(status, time=now)
             return None, {path: encode_statuses(tuple(statuses[key] for key in sorted(statuses)))}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from gitbot.ports.already import says_already
 from gitbot.ports.forge import (
     Annotation,
     AnnotationLevel,
@@ -40,7 +41,7 @@ def with_comment(
     )
     place = next(mine, None)
     text = marked(body, marker)
-    if place is not None and present[place].body == text:
+    if place is not None and says_already(present[place].body, text):
         return present[place], {}
     if place is None:
         identity = 1 + max((comment.id for comment in present), default=0)
@@ -58,7 +59,7 @@ def checks(files: Files, commit: str) -> tuple[CheckRun, ...]:
 def with_check(files: Files, commit: str, check: CheckRun, *, now: int) -> tuple[bool, Files]:
     known = {item.name: item for item in checks(files, commit)}
     present = known.get(check.name)
-    if present is not None and replace(present, time=0) == replace(check, time=0):
+    if says_already(present, check):
         return False, {}
     known[check.name] = replace(check, time=now)
     return True, {_checks_path(commit): dump([asdict(known[name]) for name in sorted(known)])}
@@ -82,7 +83,7 @@ def with_issue(
         issue = Issue(number=number, title=title, body=text, author=account, url=url)
     else:
         issue = replace(known, title=title, body=text)
-    if issue == known:
+    if says_already(known, issue):
         return issue, {}
     return issue, {f"issues/{issue.number:06d}.json": dump(asdict(issue))}
 

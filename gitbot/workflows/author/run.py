@@ -12,6 +12,7 @@ from gitbot.execution.requests import fold_requests
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import API_VERSION
 from gitbot.model.request_id import DrainId, MigrationRequestId
+from gitbot.ports.already import says_already
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.check import CheckResult, check_texts
 from gitbot.workflows.revision import INTENTS, Texts, texts_at
@@ -101,7 +102,7 @@ def _same(data: bytes, path: str, new: NewIntent) -> bool:
         {key: value for key, value in spec.items() if key != "note"}
         for spec in (there.value.get("spec") or {}, new.spec)
     ]
-    return there.value.get("kind") == new.kind and specs[0] == specs[1]
+    return there.value.get("kind") == new.kind and says_already(*specs)
 
 
 def check_new(shell: Shell, new: NewIntent) -> CheckResult:

@@ -27,9 +27,9 @@ from gitbot.workflows.approvals import concern_branch, read_approvals
 from gitbot.workflows.check.owners import is_said, with_owners
 from gitbot.workflows.check.record import (
     NOT_FETCHED,
+    is_recorded,
     record_of,
     replaces,
-    stands,
     write_pause,
     write_record,
 )
@@ -256,7 +256,7 @@ def _say(
     """
     records = journal.ledger.shown(pull.number, cluster=shell.cluster_name)
     record = record_of(shell, pull, outcome, base=base)
-    fresh = not stands(records, record)
+    fresh = not is_recorded(records, record)
     replacing = fresh and bool(records) and replaces(records[-1], record)
     if replacing:
         pull = shell.forge.get_pull(pull.number)  # a review may have come in during planning

@@ -12,6 +12,7 @@ from gitbot.model.events import PlanShown, Shown
 from gitbot.model.findings import Severity
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import pull_file
+from gitbot.ports.already import ends_soon, says_already
 from gitbot.ports.forge import PullRequest
 from gitbot.workflows.check.run import CheckResult
 from gitbot.workflows.journal import Journal
@@ -19,7 +20,6 @@ from gitbot.workflows.shell import Shell
 
 NOT_FETCHED = "check/not-fetched"
 AGAIN = 3600  # seconds before a head that could not be fetched is tried again
-RENEW = 4  # a record is renewed when less than this share (1/4) of its life is left
 
 
 def is_not_fetched(outcome: CheckResult) -> bool:
@@ -46,17 +46,10 @@ def record_of(shell: Shell, pull: PullRequest, outcome: CheckResult, *, base: st
     return _shown(shell, pull, shown, digest=digest)
 
 
-def stands(records: tuple[PlanShown, ...], record: PlanShown) -> bool:
+def is_recorded(records: tuple[PlanShown, ...], record: PlanShown) -> bool:
     """Whether the last record has the same content and lives long enough."""
-    if not records:
-        return False
-    last = records[-1]
-    same = (last.head, last.shown.base, last.digest) == (
-        record.head,
-        record.shown.base,
-        record.digest,
-    )
-    return same and not is_due(last, record.time)
+    last = records[-1] if records else None
+    return says_already(last, record) and not (last and is_due(last, record.time))
 
 
 def replaces(last: PlanShown, record: PlanShown) -> bool:
@@ -68,7 +61,7 @@ def replaces(last: PlanShown, record: PlanShown) -> bool:
 def is_due(record: PlanShown, now: int) -> bool:
     """Whether less than a quarter of a record's life is left; one without a plan may have none."""
     life = record.expires_at - record.time
-    return bool(record.digest or life > 0) and (record.expires_at - now) * RENEW < life
+    return bool(record.digest or life > 0) and ends_soon(left=record.expires_at - now, life=life)
 
 
 def write_pause(shell: Shell, journal: Journal, pull: PullRequest, last: PlanShown) -> None:

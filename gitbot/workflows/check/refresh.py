@@ -6,6 +6,7 @@ from gitbot.errors import UnreachableError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import PlanShown
 from gitbot.model.ledger import Ledger
+from gitbot.ports.already import says_already
 from gitbot.ports.forge import CheckState, PullRequest, PullState
 from gitbot.workflows import labels
 from gitbot.workflows.approvals import concern_branch
@@ -76,8 +77,8 @@ def _is_wanted(shell: Shell, ledger: Ledger, pull: PullRequest, base: str, *, ev
         return False
     if pull.base_branch != shell.base_branch or not _wants_a_plan(shell, pull):
         return False
-    stands = bool(records) and _stands(records[-1], pull, base, shell.clock.now())
-    return not (stands and _has_check(shell, pull)) or _waits_for_owners(shell, pull, base)
+    current = bool(records) and _is_current(records[-1], pull, base, shell.clock.now())
+    return not (current and _has_check(shell, pull)) or _waits_for_owners(shell, pull, base)
 
 
 def _wants_a_plan(shell: Shell, pull: PullRequest) -> bool:
@@ -106,10 +107,11 @@ def _has_check(shell: Shell, pull: PullRequest) -> bool:
     return any(status.context == name for status in shell.forge.list_statuses(pull.head))
 
 
-def _stands(record: PlanShown, pull: PullRequest, base: str, now: int) -> bool:
+def _is_current(record: PlanShown, pull: PullRequest, base: str, now: int) -> bool:
     """Whether the last record is about this head on this base, and lives long enough.
 
     A plan that changed since its review is shown again: a new review may have come.
     """
-    same = (record.head, record.shown.base) == (pull.head, base) and labels.STALE not in pull.labels
-    return same and not is_due(record, now)
+    if labels.STALE in pull.labels or is_due(record, now):
+        return False
+    return says_already((record.head, record.shown.base), (pull.head, base))

@@ -14,6 +14,7 @@ from gitbot.execution.state import ConcernRecord, fold_concern
 from gitbot.intents import proposal_file
 from gitbot.model.events import ConcernChanged, ConcernState, ProposalFile
 from gitbot.model.ledger import Ledger, concern_file
+from gitbot.ports.already import ends_soon, says_already
 from gitbot.ports.forge import PullRequest
 from gitbot.reports import markdown, marker, says_owners
 from gitbot.workflows.approvals import (
@@ -33,8 +34,6 @@ from gitbot.workflows.propose.concerns import Concern, ConcernSources
 from gitbot.workflows.propose.proposal import ConcernReport, body_of, file_of, title_of
 from gitbot.workflows.reapproval import CHANGED, changed_since_review, proposed, superseded
 from gitbot.workflows.shell import Shell
-
-RENEW = 4  # a proposal is renewed if less than this share (1/4) of its life is left
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,9 +157,9 @@ def update_proposal(
         digest=judged.digest,
     )
     shown = read_proposal(run.shell, pull.head, concern.name)
-    same = shown is not None and shown.digest == judged.digest
+    same = shown is not None and says_already(shown.digest, judged.digest)
     expires_at = shown.expires_at if shown is not None else 0
-    due = expires_at - run.now < run.base.settings.plan_expiry // RENEW
+    due = ends_soon(left=expires_at - run.now, life=run.base.settings.plan_expiry)
     written = is_as_written(run.shell, run.journal.seen, pull.head, concern.name)
     if same and not due and written:
         return replace(known, reason=_repair(run, pull, judged, record))

@@ -17,13 +17,13 @@ from gitbot.adapters.forges.github.decoding import check_of, status_of
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.model.canonical import digest
 from gitbot.model.words import shortened
+from gitbot.ports.already import says_already
 from gitbot.ports.forge import (
     Annotation,
     AnnotationLevel,
     CheckRun,
     CheckState,
     CommitStatus,
-    stands,
 )
 from gitbot.reports import cut_markdown
 
@@ -76,7 +76,7 @@ class Checks:
         wanted = replace(status, description=shortened(status.description, MAX_DESCRIPTION))
         key = (commit, status.context)
         identity = digest([str(wanted.state), wanted.description, wanted.target_url])
-        if self._written.get(key) == identity or self._stands(commit, wanted):
+        if says_already(self._written.get(key), identity) or self._stands(commit, wanted):
             self._written[key] = identity
             return False
         body = {
@@ -103,7 +103,7 @@ class Checks:
         return tuple(status for _, status in sorted(found.items()))
 
     def _stands(self, commit: str, wanted: CommitStatus) -> bool:
-        return stands(self._statuses(commit), wanted)
+        return any(says_already(status, wanted) for status in self._statuses(commit))
 
     def _statuses(self, commit: str) -> Iterator[CommitStatus]:
         """Newest of each context: the list is newest first (docs, "List commit statuses")."""
@@ -159,10 +159,10 @@ class Checks:
     def _set_run(self, commit: str, check: CheckRun) -> bool:
         body = _run_body(commit, check)
         identity = body["external_id"]
-        if self._written.get((commit, check.name)) == identity:
+        if says_already(self._written.get((commit, check.name)), identity):
             return False
         present = self._newest(commit, check.name).get(check.name)
-        same = _says(present, identity)
+        same = says_already(_identity(present), identity)
         chunks = _chunks(check.annotations)
         if not same:
             present = self._send(commit, check.name, body, present, chunks[0] if chunks else [])
@@ -181,7 +181,7 @@ class Checks:
 
         def found() -> Any:
             run = self._newest(commit, name).get(name)
-            return run if _says(run, identity) else None
+            return run if says_already(_identity(run), identity) else None
 
         return self.api.write(
             f"write the check {name}",
@@ -249,11 +249,11 @@ def _chunks(annotations: tuple[Annotation, ...]) -> list[list[Any]]:
     return [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
 
 
-def _says(run: Any, identity: str) -> bool:
-    """Whether a run says this; GitHub ends an unfinished one as stale after two weeks."""
-    return (
-        run is not None and run.get("external_id") == identity and run.get("conclusion") != "stale"
-    )
+def _identity(run: Any) -> str | None:
+    """What a run says; None if nothing: GitHub ends an unfinished one as stale after two weeks."""
+    if run is None or run.get("conclusion") == "stale":
+        return None
+    return str(run.get("external_id") or "")
 
 
 def _can_change(run: Any) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gitbot.adapters.forges.github.api import PAGE, GitHubApi
 from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
 from gitbot.adapters.forges.github.decoding import comment_of, issue_of
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
+from gitbot.ports.already import says_already
 from gitbot.ports.forge import Comment, Issue, is_marked, marked
 from gitbot.reports import cut_markdown
 
@@ -44,7 +45,7 @@ class Conversation:
         present = self._find(number, marker)
         if present is None:
             return self._create(number, marker, text)
-        if present.body == text:
+        if says_already(present.body, text):
             return present
         return self._edit(present, text)
 
@@ -66,7 +67,7 @@ class Conversation:
     def _edit(self, present: Comment, text: str) -> Comment:
         def found() -> Comment | None:
             comment = self.get_comment(present.id)
-            return comment if comment.body == text else None
+            return comment if says_already(comment.body, text) else None
 
         value = self.api.write(
             f"edit comment {present.id}",
@@ -129,7 +130,7 @@ class Conversation:
     def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
         text = _fitting(marked(body, marker))
         present = self._find_issue(marker)
-        if present is not None and (present.title, present.body) == (title, text):
+        if present is not None and says_already(present, replace(present, title=title, body=text)):
             return present
         path, verb = f"{self.root}/issues", "POST"
         wanted: dict[str, object] = {"title": title, "body": text}
