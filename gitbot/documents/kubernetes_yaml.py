@@ -16,7 +16,9 @@ from typing import Any
 import yaml
 
 from gitbot.documents.libyaml import CParser
+from gitbot.documents.scalars import CORE_WORDS
 from gitbot.errors import InvalidInput
+from gitbot.kubernetes.objects import at
 
 MAX_DEPTH = 200
 """Deepest nesting that is read; the deepest Kubernetes objects have about 30."""
@@ -27,11 +29,6 @@ MAX_BYTES = 2 * 1024**3
 
 _TAG = "tag:yaml.org,2002:"
 _INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-_WORDS: dict[str, Any] = {
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-    **dict.fromkeys(("~", "null", "Null", "NULL", ""), None),
-}
 
 
 def read_kubernetes_yaml(
@@ -62,30 +59,22 @@ def scalar_places(data: bytes, path: Sequence[str], found: str) -> tuple[tuple[i
     In the order of the text; empty if the text is not YAML.
     """
     try:
-        roots = list(yaml.compose_all(data, Loader=yaml.CSafeLoader))
-    except (yaml.YAMLError, ValueError, RecursionError):
+        documents = _LocatingReader(data, "", MAX_NODES).documents()
+    except (yaml.YAMLError, ValueError, RecursionError, InvalidInput):
         return ()
-    return tuple(place for root in roots for place in _places(root, path, found))
+    return tuple(place for document in documents for place in _places(document, path, found))
 
 
-def _places(node: yaml.Node, path: Sequence[str], found: str) -> Iterator[tuple[int, int]]:
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
+def _places(value: Any, path: Sequence[str], found: str) -> Iterator[tuple[int, int]]:
+    if isinstance(value, list):
+        for item in value:
             yield from _places(item, path, found)
-    elif isinstance(node, yaml.MappingNode):
-        inner = _under(node, path)
-        if isinstance(inner, yaml.ScalarNode) and inner.value == found:
-            yield inner.start_mark.line + 1, inner.start_mark.column + 1
-        for _, value in node.value:
-            yield from _places(value, path, found)
-
-
-def _under(node: yaml.Node, path: Sequence[str]) -> yaml.Node | None:
-    found: yaml.Node | None = node
-    for key in path:
-        pairs = found.value if isinstance(found, yaml.MappingNode) else ()
-        found = next((value for name, value in pairs if name.value == key), None)
-    return found
+    elif isinstance(value, dict):
+        inner = at(value, *path)
+        if inner == found:
+            yield inner.place
+        for item in value.values():
+            yield from _places(item, path, found)
 
 
 class _Reader:
@@ -140,17 +129,17 @@ class _Reader:
     def _scalar(self, event: yaml.ScalarEvent) -> Any:
         text: str = event.value
         if event.implicit[0] and event.tag is None:
-            if text in _WORDS:
-                return _WORDS[text]
+            if text in CORE_WORDS:
+                return CORE_WORDS[text]
             return int(text) if _INT.fullmatch(text) else text
         match (event.tag or "!").removeprefix(_TAG):
             case "!" | "str" | "float":
                 return text
             case "int" if _INT.fullmatch(text):
                 return int(text)
-            case "bool" if isinstance(_WORDS.get(text), bool):
-                return _WORDS[text]
-            case "null" if _WORDS.get(text, text) is None:
+            case "bool" if isinstance(CORE_WORDS.get(text), bool):
+                return CORE_WORDS[text]
+            case "null" if CORE_WORDS.get(text, text) is None:
                 return None
             case tag:
                 raise self._refused(event, f"the tag {tag[:60]}", "no tag")
@@ -163,3 +152,21 @@ class _Reader:
         mark = event.start_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         return InvalidInput(f"{self.file}{place}: found {found}, expected {expected}")
+
+
+class _Located(str):
+    """A scalar as it is written, with its line and column (from 1)."""
+
+    __slots__ = ("place",)
+    place: tuple[int, int]
+
+
+class _LocatingReader(_Reader):
+    """Every scalar is text that knows its place."""
+
+    def _scalar(self, event: yaml.ScalarEvent) -> _Located:
+        text = _Located(event.value)
+        mark = event.start_mark
+        assert mark is not None, "BUG: libyaml marks every event"
+        text.place = mark.line + 1, mark.column + 1
+        return text

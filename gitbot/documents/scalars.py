@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gitbot.model.words import shortened
 
 MAX_DIGITS = 18
 _SHOWN = 40
-_NULL = frozenset({"", "~", "null", "Null", "NULL"})
-_TRUE = frozenset({"true", "True", "TRUE"})
-_FALSE = frozenset({"false", "False", "FALSE"})
+CORE_WORDS: Mapping[str, bool | None] = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("~", "null", "Null", "NULL", ""), None),
+}
+"""The plain scalars of the core schema that are no text and no number."""
+
 _YES_1_1 = frozenset({"yes", "Yes", "YES", "on", "On", "ON"})
 _NO_1_1 = frozenset({"no", "No", "NO", "off", "Off", "OFF"})
-_WORDS = _NULL | _TRUE | _FALSE | _YES_1_1 | _NO_1_1
+_WORDS = CORE_WORDS.keys() | _YES_1_1 | _NO_1_1
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _OTHER_INTEGER = re.compile(r"[-+]?(?:0o[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -51,10 +56,8 @@ def resolve(text: str) -> Resolved:
 
 
 def _word(text: str) -> Resolved:
-    if text in _NULL:
-        return None
-    if text in _TRUE or text in _FALSE:
-        return text in _TRUE
+    if text in CORE_WORDS:
+        return CORE_WORDS[text]
     return RefusedScalar(
         code="documents/boolean-word",
         found=f"{text} unquoted, which other readers take for a boolean",
