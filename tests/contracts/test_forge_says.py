@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ from gitbot.ports.forge import (
 )
 from gitbot.ports.repository import Repository
 from tests.contracts.forges import NAME, StepClock
+from tests.doubles import people
 from tests.doubles.forge import MemoryForge
 from tests.doubles.github import GitHub, Server
 from tests.doubles.repository import MemoryRepository
@@ -100,7 +102,7 @@ def _local(folder: Path) -> Iterator[Scene]:
         forge=forge,
         repository=GitRepository.clone(str(folder / "bare.git"), folder / "mirror"),
         say=say,
-        make_reader=forge.refuse_writing,
+        make_reader=partial(people.refuse_writing, forge),
     )
 
 

@@ -8,7 +8,7 @@ merge, statuses, sticky comments) is thus real Git.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -168,15 +168,6 @@ class LocalForge:
 
         self._edit(number, approve, "approve")
 
-    def dismiss_review(self, number: int, *, reviewer: str) -> None:
-        def dismiss(pull: PullRequest) -> PullRequest:
-            kept = (
-                r if r.reviewer != reviewer else replace(r, approved=False) for r in pull.reviews
-            )
-            return replace(pull, reviews=tuple(kept))
-
-        self._edit(number, dismiss, "dismiss a review of")
-
     def set_labels(self, number: int, labels: tuple[str, ...]) -> None:
         self._edit(number, lambda pull: replace(pull, labels=tuple(sorted(set(labels)))), "label")
 
@@ -241,18 +232,9 @@ class LocalForge:
     def can_write(self, account: str) -> bool:
         return account not in self._read_json("settings.json").get("readers", [])
 
-    def refuse_writing(self, *accounts: str) -> None:
-        """Set the accounts that may only read. Earlier ones may write again."""
-        self._settings({"readers": sorted(set(accounts))}, "name the readers")
-
     def team_members(self, team: str) -> frozenset[str] | None:
         known = self._read_json("settings.json").get("teams", {})
         return frozenset(known[team]) if team in known else None
-
-    def name_team(self, team: str, members: Iterable[str]) -> None:
-        """Set the accounts of `@org/team`; a team of nobody is removed."""
-        teams = {**self._read_json("settings.json").get("teams", {}), team: sorted(set(members))}
-        self._settings({"teams": {key: teams[key] for key in teams if teams[key]}}, "name a team")
 
     def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
         return self._change(

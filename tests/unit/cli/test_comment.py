@@ -20,6 +20,7 @@ from gitbot.execution.state import stop_flag
 from gitbot.simulation.port import SimulatedPort
 from gitbot.snapshot import write_snapshot
 from gitbot.workflows.snapshots import SNAPSHOT_FILE, snapshot_branch
+from tests.doubles import people
 from tests.doubles.customapp import customapp
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, configuration
 
@@ -118,7 +119,7 @@ def test_the_event_of_a_job_says_which_comment(
 
 
 def test_who_may_only_read_is_not_obeyed(place: Place) -> None:
-    place.forge.refuse_writing("eve")
+    people.refuse_writing(place.forge, "eve")
     result = obey("--issue", "1", "--comment", str(place.say("/gitbot hold", by="eve")))
     assert result.return_value == 0
     assert place.stop() == ""

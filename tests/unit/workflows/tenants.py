@@ -23,6 +23,7 @@ from gitbot.wiring.workspace import base_branch
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.check import publish, refresh_pulls
 from gitbot.workflows.shell import Shell
+from tests.doubles import people
 from tests.doubles.customapp import customapp
 from tests.doubles.github import GitHub, Server
 from tests.doubles.ledger import MemoryLedgerStore
@@ -169,7 +170,7 @@ def _local(folder: Path, port: SimulatedPort) -> Iterator[Tenants]:
 
     def demote(account: str) -> None:
         readers.append(account)
-        forge.refuse_writing(*readers)
+        people.refuse_writing(forge, *readers)
 
     def review(number: int, account: str, event: str, head: str) -> None:
         if event == "APPROVE":
@@ -181,10 +182,10 @@ def _local(folder: Path, port: SimulatedPort) -> Iterator[Tenants]:
         repository=GitRepository.clone(str(bare), folder / "mirror"),
         forge=forge,
         acting_as=forge.acting_as,
-        team=lambda team, *members: forge.name_team(team, members),
+        team=lambda team, *members: people.name_team(forge, team, members),
         demote=demote,
         review=review,
-        dismiss=lambda number, account: forge.dismiss_review(number, reviewer=account),
+        dismiss=lambda number, account: people.dismiss_review(forge, number, reviewer=account),
     )
 
 
