@@ -20,7 +20,7 @@ CORE_WORDS: Mapping[str, bool | None] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("~", "null", "Null", "NULL", ""), None),
 }
-"""The plain scalars of the core schema that are no text and no number."""
+"""The plain scalars of the core schema that mean neither text nor a number."""
 
 _YES_1_1 = frozenset({"yes", "Yes", "YES", "on", "On", "ON"})
 _NO_1_1 = frozenset({"no", "No", "NO", "off", "Off", "OFF"})

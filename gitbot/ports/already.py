@@ -1,6 +1,6 @@
 """The one place that decides "it says the same already: do not write it again".
 
-Whoever writes asks here: comments, issues, labels, checks and statuses of a forge, records of shown
+Every writer asks here: comments, issues, labels, checks and statuses of a forge, records of shown
 plans in the ledger, proposals, published snapshots. What a reader sees is compared. Times, ids and
 addresses that the other side adds do not count.
 """
