@@ -6,7 +6,17 @@ filters in `constraints`.
 """
 
 from gitbot.audit.departures import Departure
+from gitbot.audit.descheduler import read_policy
 from gitbot.audit.everything import audit_cluster
+from gitbot.audit.load import LoadQuestion, load_findings
 from gitbot.audit.value import AuditFinding, of_finding
 
-__all__ = ["AuditFinding", "Departure", "audit_cluster", "of_finding"]
+__all__ = [
+    "AuditFinding",
+    "Departure",
+    "LoadQuestion",
+    "audit_cluster",
+    "load_findings",
+    "of_finding",
+    "read_policy",
+]

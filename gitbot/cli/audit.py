@@ -15,6 +15,7 @@ from gitbot.cli.options import (
     fail_on_option,
     now_option,
     output_option,
+    read_file,
     scope_options,
 )
 from gitbot.cli.running import say, stages
@@ -24,7 +25,8 @@ from gitbot.model.instants import parse_instant
 from gitbot.model.words import counted
 
 if TYPE_CHECKING:
-    from gitbot.audit import AuditFinding
+    from gitbot.audit import AuditFinding, LoadQuestion
+    from gitbot.cli.explain_intents import Grounds
     from gitbot.kubernetes.selectors import Scope
     from gitbot.published import PublishedAudit
     from gitbot.workflows.audit import AuditResult
@@ -44,6 +46,17 @@ FORMATS = (*LISTED, "sarif", "junit", "github", "html")
 @click.option(
     "--no-intents", is_flag=True, help="Audit the cluster alone, not the rules of the repository."
 )
+@click.option(
+    "--load",
+    is_flag=True,
+    help="Also classify the nodes by load, and list which VMs could relieve which.",
+)
+@click.option(
+    "--descheduler",
+    default="",
+    metavar="FILE",
+    help="The same, as this descheduler would: a DeschedulerPolicy, ConfigMap or KubeDescheduler.",
+)
 @scope_options
 @now_option
 @output_option(FORMATS, "table")
@@ -56,6 +69,8 @@ def audit(
     since: str,
     cluster: str | None,
     no_intents: bool,
+    load: bool,
+    descheduler: str,
     scope: Scope,
     now: int,
     output: str,
@@ -91,11 +106,19 @@ def audit(
             ledger=grounds.ledger,
             manifests=manifests_of(grounds.revision) if grounds.revision is not None else None,
             query=query,
+            load=_load(grounds, descheduler, now) if load or descheduler else None,
         )
     click.echo(_shown(result, output), nl=False)
     for line in result.unasked:
         say(f"not audited: {line}", err=True)
     return _exit_code(result, fail_on)
+
+
+def _load(grounds: Grounds, descheduler: str, now: int) -> LoadQuestion:
+    from gitbot.audit import LoadQuestion, read_policy  # noqa: PLC0415 - keeps --help quick
+
+    policies = read_policy(descheduler, read_file(descheduler)) if descheduler else ()
+    return LoadQuestion(load=grounds.load(now), policies=policies)
 
 
 def _instant(text: str, now: int) -> int:

@@ -1,15 +1,15 @@
 """The base of published documents: one struct writes, reads and gives the JSON Schema.
 
 Names are camelCase, instants RFC 3339 with Z, numbers integers. A field is always written, unless
-its part has `omit_defaults`. Writers use no other fields (additionalProperties is false); readers
-ignore unknown fields of a newer gitbot.
+its part has `omit_defaults`, or it is UNSET. Writers use no other fields (additionalProperties is
+false); readers ignore unknown fields of a newer gitbot.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -116,19 +116,21 @@ def json_schema(document: type[Part]) -> dict[str, Any]:
         if "description" in part:
             part["description"] = " ".join(part["description"].split())
         if name in forms and "properties" in part:
-            _close(part, optional=bool(forms[name].__struct_config__.omit_defaults))
+            form = forms[name]
+            unset = {f.encode_name for f in fields_of(form) if f.default is msgspec.UNSET}
+            _close(part, unset, optional=bool(form.__struct_config__.omit_defaults))
     whole = {**parts.pop(document.__name__), "title": kind_of(document)}
     return {"$schema": _DIALECT, **whole} | ({"$defs": parts} if parts else {})
 
 
-def _close(part: dict[str, Any], *, optional: bool) -> None:
+def _close(part: dict[str, Any], unset: Collection[str], *, optional: bool) -> None:
     """Allow no other fields in a part, and require each field that is always written."""
     for field in part["properties"].values():
         default = field.pop("default", None)
         if len(field.get("enum", ())) == 1 and default is not None:
             (field["const"],) = field.pop("enum")
     if not optional:
-        part["required"] = list(part["properties"])
+        part["required"] = [name for name in part["properties"] if name not in unset]
     part["additionalProperties"] = False
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 HOUSE = 45_000  # gitbot/ without the simulation
 CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in lines
-    "measured load: three sources, files, checks of targets, ranking": 830,
+    "audit --load: a descheduler's classes, VMs that relieve nodes, what stays": 462,
+    "measured load: three sources, files, checks of targets, ranking": 840,
     "effects are claimed, and left alone by others until they can no longer come": 430,
     "what was decided is looked at once more right before it is sent": 75,
     "the comment begins with a sentence, and weighs each move": 85,

@@ -553,6 +553,7 @@ SMALL: Mapping[str, Callable[[], Objects]] = {
     "b34_preflight/cluster.yaml": preflight,
     "b43_eviction_strategies/cluster.yaml": strategies,
     "b49_source_does_not_answer/cluster.yaml": silent,
+    "b39_descheduler/cluster.yaml": loaded,
     "b45_measured_load/cluster.yaml": loaded,
     "b46_cpu_and_memory_weigh_the_same/equal.yaml": lambda: shares(20, 20, 20, 20),
     "b46_cpu_and_memory_weigh_the_same/less-memory.yaml": lambda: shares(20, 10, 20, 20),

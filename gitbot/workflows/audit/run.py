@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gitbot.audit import AuditFinding, audit_cluster, of_finding
+from gitbot.audit import AuditFinding, LoadQuestion, audit_cluster, load_findings, of_finding
 from gitbot.constraints.instances import Instances
 from gitbot.intents import IntentSet
 from gitbot.intents.compile import compile_rules
@@ -73,8 +73,9 @@ def run_audit(
     ledger: Ledger | None = None,
     manifests: Manifests | None = None,
     query: AuditQuery | None = None,
+    load: LoadQuestion | None = None,
 ) -> AuditResult:
-    """Without a revision, what the cluster itself declares."""
+    """Without a revision, what the cluster itself declares; load only if it is asked for."""
     found: list[AuditFinding] = []
     unasked: list[str] = []
     if revision is None:
@@ -95,6 +96,7 @@ def run_audit(
         unasked += git.unread
         found += (_of_file(item) for item in git.findings)
         found += (_of_intent(item, revision.intents) for item in compiled)
+    found += load_findings(snapshot, load) if load is not None else ()
     asked = query or AuditQuery()
     labels = _labels(snapshot) if asked.labels is not None else {}
     return AuditResult(
