@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from gitbot.adapters.clock import SystemClock
 from gitbot.errors import RepositoryError, UsageError
 from gitbot.model.names import CONFIGURATION_FILE
 
 MAX_FILES = 20_000
 MAX_FILE_BYTES = 4 * 1024 * 1024
+JUST_MADE = 60  # seconds in which a temporary folder may have no lock yet
 
 
 def find_root(start: Path) -> Path:
@@ -110,15 +113,41 @@ def _read_shipped(name: str, suffixes: set[str]) -> Mapping[str, str]:
     }
 
 
+def _sweep(prefix: str) -> None:
+    """Remove the folders of runs that were killed: nobody holds their lock any more."""
+    for path in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with suppress(OSError):
+            known = path.lstat()
+            ours = known.st_uid == os.getuid() and stat.S_ISDIR(known.st_mode)
+            if ours and SystemClock().now() - known.st_ctime > JUST_MADE:
+                with _locked(path):
+                    shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder; OSError if another process has it. It ends with the process."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
 @contextmanager
 def temporary_folder(name: str) -> Iterator[Path]:
     """A private folder that is removed afterwards, even if the removal is interrupted.
 
-    It is not an error if another process still writes into the folder.
+    It is not an error if another process still writes into the folder. Folders of that name that a
+    killed run left behind are removed first.
     """
-    folder = Path(tempfile.mkdtemp(prefix=f"gitbot-{name}-"))
+    prefix = f"gitbot-{name}-"
+    _sweep(prefix)
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
-        yield folder
+        with _locked(folder):
+            yield folder
     finally:
         try:
             shutil.rmtree(folder, ignore_errors=True)

@@ -53,6 +53,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a window over a whole pool empties every node once": 400,
     "plan says how far it is, and Ctrl-C prints the best plan so far": 200,
     "what thousands of schedules of faults found is mended": 40,
+    "tokens in no argument list, folders of killed runs swept, logs made harmless": 95,
     "moves change as one table says, which is checked before anything is written": 80,
     "status and doctor say what releases a cordon; doctor names who grants reviews": 75,
     "calendar: events, words, a month, the command": 590,

@@ -35,7 +35,7 @@ BUGS = (
     bug("I2", "a claim is over when it may be sent no more", FENCE,
         "return until + self.delivery + self.skew", "return until"),
     bug("I2", "nobody waits for late requests", FENCE,
-        "return until + self.delivery + self.skew", "return until + self.skew"),
+        "return until + self.delivery + self.skew", "return until + self.skew", FOUND),
     bug("I2", "every announced effect is free at once", FENCE,
         "return is_unsent(view, record) or view.now >= settles_at(record)", "return True",
         STEPS, "    since = 0 if settled else settles_at(record)\n", "    since = 0\n"),
@@ -54,7 +54,7 @@ BUGS = (
         '    same = at(stored, "spec", default={}) == at(wanted, "spec", default={})\n',
         '    same = at(stored, "spec", default={}) == at(wanted, "spec", default={})\n'
         "    if not same:\n"
-        "        shell.cluster.delete_migration(name_of(stored), uid=uid_of(stored))\n"),
+        "        shell.cluster.delete_migration(name_of(stored), uid=uid_of(stored))\n", FOUND),
     bug("I2", "one attempt more than was approved", REQUESTS,
         "return self.attempt >= self.attempts", "return self.attempt > self.attempts"),
     bug("I2", "what was put off uses up its attempt", REQUESTS,

@@ -36,6 +36,15 @@ FOUND = {
             Fault(call="delete", number=1, how="crash done"),
         ),
     ),
+    "cancelled, and its request as late as a claim allows: it is not over before": a_schedule(
+        "one",
+        bots=TWO_BOTS,
+        deeds=(Deed(what="cancel", at=20),),
+        faults=(
+            Fault(call="instance", number=1, how="pause before", seconds=54),
+            Fault(call="create", number=1, how="crash sent", seconds=59),
+        ),
+    ),
     "accepted, not begun, and its approval counts no more: it expires": a_schedule(
         "one",
         deeds=(

@@ -6,6 +6,7 @@ a configuration key, a hook, a filter or another protocol.
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import subprocess
@@ -14,12 +15,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-
-import git
+from urllib.parse import unquote
 
 from gitbot.adapters.git.bounded import CommandBound, communicate_within, read_within
 from gitbot.errors import RepositoryError
 from gitbot.model.names import BAD_REF
+
+try:
+    import git
+except ImportError as _error:  # GitPython runs `git version` when it is imported
+    _said = " ".join(str(_error).split())[:200]
+    raise RepositoryError(
+        f"Git does not run: {_said}",
+        hint="install git 2.38 or newer, and see that `git version` works",
+    ) from _error
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _TIMEOUT_SECONDS = 120
@@ -61,6 +70,25 @@ NO_ACCESS = Access()
 def no_access() -> Access:
     """No credentials: only what the machine itself may access (files, SSH keys)."""
     return NO_ACCESS
+
+
+def address_of(remote: str, access: Callable[[], Access]) -> tuple[str, Callable[[], Access]]:
+    """A remote as it may stand in an argument list, which everybody on the machine can read.
+
+    User and password of a URL go to the server in a header, which Git gets in its environment.
+    """
+    found = re.match("^(https?://)([^/@]*)@", remote)
+    if found is None:
+        return remote, access
+    plain = found[1] + remote[found.end() :]
+    said = base64.b64encode(unquote(found[2]).encode()).decode()
+    header = {f"http.{plain}.extraHeader": f"Authorization: Basic {said}"}
+
+    def with_header() -> Access:
+        known = access()
+        return replace(known, configuration={**header, **known.configuration})
+
+    return plain, with_header
 
 
 def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:

@@ -15,7 +15,7 @@ from gitbot.adapters.git.objects import (
     read_blobs,
     write_tree,
 )
-from gitbot.adapters.git.process import Access, Git, check_ref, is_commit_id, no_access
+from gitbot.adapters.git.process import Access, Git, address_of, check_ref, is_commit_id, no_access
 from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 from gitbot.ports.repository import Commit
 
@@ -70,8 +70,9 @@ class GitRepository:
         if not any(directory.iterdir()):
             Git(directory).run(["init", "--bare", "--quiet", "--template="])
             (directory / MIRROR).touch()
+        address, access = address_of(remote, access)
         git = Git(directory, access=access)
-        repository = cls(git, remote=remote, name=name, email=email, only=only)
+        repository = cls(git, remote=address, name=name, email=email, only=only)
         repository.fetch()
         return repository
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gitbot.adapters.git.branches import FETCH, ONE_HEAD, not_answered
-from gitbot.adapters.git.process import Access, Git, check_ref, no_access
+from gitbot.adapters.git.process import Access, Git, address_of, check_ref, no_access
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.errors import RepositoryError
 
@@ -25,6 +25,7 @@ def fetch_tips(
     """
     directory.mkdir(parents=True, exist_ok=True)
     Git(directory).run(["init", "--bare", "--quiet", "--template="])
+    remote, access = address_of(remote, access)
     git = Git(directory, access=access)
     specs = [f"+refs/heads/{name}:refs/heads/{name}" for name in branches]
     try:

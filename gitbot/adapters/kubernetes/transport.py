@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
+from gitbot.adapters.kubernetes.logs import make_logs_harmless
 from gitbot.errors import ClusterError, ClusterForbidden, ClusterRefused, NotSent, OutcomeUnknown
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.ports.cluster import Gate, open_gate
@@ -199,6 +200,7 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
     from kubernetes.client.configuration import Configuration  # noqa: PLC0415
 
     config: Any = config_module  # untyped
+    make_logs_harmless()
     configuration = Configuration()
     file = _kubeconfig_file(kubeconfig)
     if file and not any(Path(part).expanduser().exists() for part in file.split(os.pathsep)):

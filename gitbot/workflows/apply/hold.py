@@ -63,7 +63,20 @@ def hold(shell: Shell, *, reason: str, by: str, cancel_running: bool = False) ->
     in_ledger = _try(
         LEDGER_PLACE, lambda: _set_in_ledger(shell, StopSet, reason=reason, by=by), trouble
     )
-    return _held(cluster, in_ledger, in_cluster, trouble, cancel_running=cancel_running)
+    own = _own_names(shell) if cancel_running else None
+    return _held(cluster, in_ledger, in_cluster, trouble, cancel_running=cancel_running, own=own)
+
+
+def _own_names(shell: Shell) -> frozenset[str] | None:
+    """The migrations that the ledger has announced; None if it cannot be read."""
+    try:
+        ledger = shell.ledger_store.read()
+    except GitbotError:
+        return None
+    records = fold_requests(ledger, shell.cluster_name).values()
+    return frozenset(
+        name for record in records for move in record.moves.values() for name in move.effects
+    )
 
 
 def hold_cluster(
@@ -86,6 +99,7 @@ def _held(
     trouble: list[str],
     *,
     cancel_running: bool,
+    own: frozenset[str] | None = None,
 ) -> HoldResult:
     if not in_cluster and not in_ledger:
         raise _nowhere(trouble)
@@ -93,7 +107,7 @@ def _held(
     past: list[str] = []
     not_cancelled: list[str] = []
     if cancel_running:
-        _try(CLUSTER_PLACE, lambda: _cancel_running(cluster, deleted, past), not_cancelled)
+        _try(CLUSTER_PLACE, lambda: _cancel_running(cluster, own, deleted, past), not_cancelled)
     return HoldResult(
         in_ledger=in_ledger,
         in_cluster=in_cluster,
@@ -199,10 +213,15 @@ def _mark(
     )
 
 
-def _cancel_running(cluster: Cluster, deleted: list[str], past: list[str]) -> None:
+def _cancel_running(
+    cluster: Cluster, own: frozenset[str] | None, deleted: list[str], past: list[str]
+) -> None:
+    """Without a ledger (`own` is None) the label alone tells gitbot's migrations from others."""
     for migration in cluster.list_migrations():
         if not is_own(migration) or is_final(migration):
             continue
+        if own is not None and str(name_of(migration)) not in own:
+            continue  # of another gitbot on this cluster
         cluster.delete_migration(name_of(migration), uid=uid_of(migration))
         late = phase_of(migration) in PAST_RECALL
         (past if late else deleted).append(str(name_of(migration)))

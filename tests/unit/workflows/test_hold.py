@@ -94,6 +94,21 @@ def test_running_migrations_are_deleted_and_named_on_request(stage: Stage) -> No
     assert [item["spec"]["vmiName"] for item in stage.cluster.list_migrations()] == ["two"]
 
 
+def test_migrations_of_another_gitbot_are_left_alone(stage: Stage) -> None:
+    """The label is the same, but this ledger has not announced them."""
+    stage.cluster.stuck = {"one", "two"}
+    apply(stage.shell, max_runtime=7)
+    ours = set(stage.cluster.migrations)
+    stage.cluster.foreign("two", "a")
+    (theirs,) = set(stage.cluster.migrations) - ours
+    stage.cluster.migrations[theirs]["metadata"]["labels"] = {
+        "app.kubernetes.io/managed-by": "gitbot"
+    }
+    result = hold(stage.shell, reason="smoke", by="ann", cancel_running=True)
+    assert {name.partition("/")[2] for name in result.deleted} == ours
+    assert set(stage.cluster.migrations) == {theirs}
+
+
 def test_a_flag_that_can_be_set_nowhere_is_an_error(stage: Stage) -> None:
     def refuse(*_: object) -> None:
         raise ClusterError("no")
