@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from gitbot.execution.observe import move_fields
 from gitbot.execution.requests import MoveRecord, RequestRecord
 from gitbot.execution.values import Approved, View
-from gitbot.model.events import MoveApproved, MoveChanged, MoveEvent, MoveState, MoveTerms
+from gitbot.model.event_data import MoveTerms
+from gitbot.model.events import MoveApproved, MoveChanged, MoveEvent, MoveState
 from gitbot.model.ledger import request_file
 from gitbot.model.plan import Move
 from gitbot.model.request_id import RequestId

@@ -18,6 +18,7 @@ from gitbot.execution.values import (
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of
 from gitbot.model.effect import label_value
+from gitbot.model.event_data import WindowTerms
 from gitbot.model.events import (
     HomeNoted,
     KnownEvent,
@@ -26,7 +27,6 @@ from gitbot.model.events import (
     NodeFacts,
     NodeState,
     WindowBegun,
-    WindowTerms,
 )
 from gitbot.model.ledger import node_file
 

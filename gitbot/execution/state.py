@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.event_data import WindowTerms
 from gitbot.model.events import (
     ConcernChanged,
     ConcernState,
@@ -20,7 +21,6 @@ from gitbot.model.events import (
     StopLifted,
     StopSet,
     WindowBegun,
-    WindowTerms,
 )
 from gitbot.model.ledger import Ledger
 from gitbot.model.request_id import OccurrenceId

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import field
 
+from gitbot.model.event_data import MoveTerms, Plain, ProposalFile, WindowTerms
 from gitbot.model.instants import parse_instant
 from gitbot.model.request_id import RequestId
 
@@ -70,18 +71,7 @@ class ConcernState(StrEnum):
     AUTO = "auto"  # approved by gitbot itself, within policy
 
 
-class _Plain(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    rename="camel",
-):
-    """Empty fields are absent in JSON."""
-
-
-class Event(_Plain, frozen=True, kw_only=True):
+class Event(Plain, frozen=True, kw_only=True):
     """What every line has. The store gives `seq` and `previous` (digest of line seq-1).
 
     `file` is the path inside the branch, which the line itself does not have; `time` in seconds
@@ -129,18 +119,6 @@ class _OfMove(Event, frozen=True, kw_only=True):
     seconds: int = 0
 
 
-class MoveTerms(_Plain, frozen=True, kw_only=True):
-    """When and how often an approved move may run. `allowed` in seconds UTC, [start, end)."""
-
-    group: str
-    wave: int
-    attempts: int
-    intent: str
-    planned: RequestId  # the request's id in the plan
-    allowed: tuple[tuple[int, int], ...]
-    finish: bool
-
-
 class MoveApproved(_OfMove, frozen=True, kw_only=True, tag_field="state", tag="approved"):
     """A merge, or gitbot within policy, approved the move."""
 
@@ -151,7 +129,7 @@ class MoveApproved(_OfMove, frozen=True, kw_only=True, tag_field="state", tag="a
         return MoveState.APPROVED
 
 
-class Claim(_Plain, frozen=True, kw_only=True):
+class Claim(Plain, frozen=True, kw_only=True):
     """Who alone may send an announced effect, with one request, and until when (seconds UTC).
 
     `epoch` counts the claims of a move, `judged` is the line of the ledger that it was decided on.
@@ -201,19 +179,6 @@ class ForeignMove(_Tagged, frozen=True, kw_only=True, tag="observed"):
 # nodes/
 
 
-class WindowTerms(_Plain, frozen=True, kw_only=True):
-    """The window as merged when its first node began."""
-
-    allowed: tuple[tuple[int, int], ...]
-    nodes: tuple[str, ...]
-    max_nodes_at_once: int
-    cordon: bool
-    done: str
-    leave_running: bool
-    return_home: str
-    finish: bool
-
-
 class WindowBegun(_Tagged, frozen=True, kw_only=True, tag="window"):
     """The first node of an occurrence begins to drain."""
 
@@ -229,7 +194,7 @@ class HomeNoted(_Tagged, frozen=True, kw_only=True, tag="home"):
     source: str = field(name="from")
 
 
-class NodeFacts(_Plain, frozen=True, kw_only=True):
+class NodeFacts(Plain, frozen=True, kw_only=True):
     """One node; None: unchanged. `cordoned` says whether gitbot did it."""
 
     node: str
@@ -250,12 +215,6 @@ class NodeChanged(Event, frozen=True, kw_only=True):
 # concerns/
 
 
-class ProposalFile(_Plain, frozen=True, kw_only=True):
-    """The digest of a proposal file that gitbot wrote."""
-
-    file: str
-
-
 class ConcernChanged(Event, frozen=True, kw_only=True):
     """What gitbot saw of a concern, proposed about it, or learned of its pull request."""
 
@@ -270,7 +229,7 @@ class ConcernChanged(Event, frozen=True, kw_only=True):
 # pulls/
 
 
-class Shown(_Plain, frozen=True, kw_only=True):
+class Shown(Plain, frozen=True, kw_only=True):
     """What a pull request showed: for which head and base, until when."""
 
     head: str
@@ -297,7 +256,7 @@ class PlanShown(_Tagged, frozen=True, kw_only=True, tag="shown"):
         return parse_instant(self.shown.expires_at)
 
 
-class Override(_Plain, frozen=True, kw_only=True):
+class Override(Plain, frozen=True, kw_only=True):
     """Which policy was overridden, for a plan that was shown for this head."""
 
     policy: str
@@ -331,6 +290,24 @@ class StopLifted(_Tagged, frozen=True, kw_only=True, tag="resumed"):
     reason: str = ""
 
 
+# audit/
+
+
+class AuditScored(_Tagged, frozen=True, kw_only=True, tag="scored"):
+    """What an audit found, and what came and went since the line before.
+
+    Findings by code and subject; at most `MOST_NAMED` each way are named.
+    """
+
+    errors: int = 0
+    warnings: int = 0
+    appeared: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+
+
+MOST_NAMED = 500
+
+
 class UnknownEvent(Event, frozen=True, kw_only=True):
     """A line of a newer gitbot: kept and shown as it is. No effect starts while there is one."""
 
@@ -346,5 +323,5 @@ RequestEvent = MoveEvent | RequestCancelled | ForeignMove
 NodeEvent = WindowBegun | HomeNoted | NodeChanged
 HoldEvent = StopSet | StopLifted
 PullEvent = PlanShown | PolicyOverridden
-KnownEvent = RequestEvent | NodeEvent | ConcernChanged | PullEvent | HoldEvent
+KnownEvent = RequestEvent | NodeEvent | ConcernChanged | PullEvent | HoldEvent | AuditScored
 LedgerEvent = KnownEvent | UnknownEvent

@@ -1,7 +1,8 @@
 """The ledger as a value: append-only events by file, with sequence numbers and a hash chain.
 
 Files of the branch: `requests/<cluster>/<id>.jsonl`, `nodes/<cluster>/<window>/<occurrence>.jsonl`,
-`concerns/<cluster>/<concern>.jsonl`, `plans/<digest>.json`, `pulls/<N>.jsonl`, `hold.jsonl`.
+`concerns/<cluster>/<concern>.jsonl`, `plans/<digest>.json`, `pulls/<N>.jsonl`, `hold.jsonl`,
+`audit/<cluster>.jsonl`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gitbot.model.events import (
+    AuditScored,
     ConcernChanged,
     HoldEvent,
     LedgerEvent,
@@ -73,6 +75,10 @@ class Ledger:
         known = (event for event in self.events if event.cluster in ("", cluster))
         return tuple(event for event in known if isinstance(event, HoldEvent))
 
+    def audits(self, cluster: str) -> tuple[AuditScored, ...]:
+        known = self.of(audit_file(cluster))
+        return tuple(event for event in known if isinstance(event, AuditScored))
+
     def unknown(self, cluster: str) -> tuple[UnknownEvent, ...]:
         """Lines of a newer gitbot, for this cluster or for all."""
         known = (event for event in self.events if event.cluster in ("", cluster))
@@ -98,6 +104,10 @@ def concern_file(cluster: str, concern: str) -> str:
 
 def concern_of(event: ConcernChanged) -> str:
     return event.file.removeprefix(f"concerns/{event.cluster}/").removesuffix(".jsonl")
+
+
+def audit_file(cluster: str) -> str:
+    return f"audit/{cluster}.jsonl"
 
 
 def pull_file(number: int) -> str:

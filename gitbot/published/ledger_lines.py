@@ -18,6 +18,7 @@ import msgspec
 from gitbot.errors import LedgerError
 from gitbot.model.canonical import canonical_json
 from gitbot.model.events import (
+    AuditScored,
     ConcernChanged,
     ConcernState,
     ForeignMove,
@@ -59,6 +60,7 @@ _FAMILIES: Mapping[str, Mapping[str, type[KnownEvent]]] = {
     },
     "concerns": dict.fromkeys(ConcernState, ConcernChanged),
     "pulls": {"shown": PlanShown, "overridden": PolicyOverridden},
+    "audit": {"scored": AuditScored},
     HOLD_FILE: {"set": StopSet, "resumed": StopLifted},
 }
 """The events by family of files and state."""

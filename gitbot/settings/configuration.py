@@ -178,6 +178,10 @@ class Settings(Value):
     publish_snapshot: bool = Field(
         default=True, description="Whether reconcile publishes the snapshot on its branch."
     )
+    record_audit: bool = Field(
+        default=False,
+        description="Whether reconcile records in the ledger what an audit finds, since when.",
+    )
     snapshot_max_age: Duration = Field(default=1800, description="Oldest snapshot to plan on.")
     plan_expiry: Duration = Field(default=86_400, description="How long a plan may be merged.")
     proposals: ProposalSettings = Field(

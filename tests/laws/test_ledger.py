@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gitbot.execution.requests import fold_requests
+from gitbot.model.event_data import MoveTerms, ProposalFile
 from gitbot.model.events import (
     ConcernChanged,
     ConcernState,
@@ -16,12 +17,10 @@ from gitbot.model.events import (
     MoveApproved,
     MoveChanged,
     MoveState,
-    MoveTerms,
     NodeChanged,
     NodeFacts,
     NodeState,
     PlanShown,
-    ProposalFile,
     Shown,
     StopLifted,
     StopSet,

@@ -39,8 +39,8 @@ ROOMS = {
         "target_pod target_refusals webhook_answers"
     ),
     "model": (
-        "canonical cluster columns consent constraint decoding diagnosis effect events findings "
-        "grouping instants later ledger load names node opt_out plan pod problem "
+        "canonical cluster columns consent constraint decoding diagnosis effect event_data events "
+        "findings grouping instants later ledger load names node opt_out plan pod problem "
         "request_id requests scheduling watch words"
     ),
     "planner": "",

@@ -14,13 +14,14 @@ from gitbot.execution.approval import NotApproved
 from gitbot.execution.requests import RequestRecord, RequestState, fold_requests
 from gitbot.execution.state import concerns_of, occurrences_of
 from gitbot.execution.values import Waiting
-from gitbot.model.events import ForeignMove, NodeState
+from gitbot.model.events import AuditScored, ForeignMove, NodeState
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger
 from gitbot.model.request_id import RequestId
 from gitbot.model.words import first_of
 from gitbot.ports.forge import PullRequest
 from gitbot.reports import Section, fit, inert
+from gitbot.workflows.ask.audits import audit_lines
 from gitbot.workflows.ask.maintenance import NodesByOccurrence, nodes_of
 from gitbot.workflows.feedback import MEMORY
 from gitbot.workflows.shell import Shell
@@ -41,6 +42,7 @@ class DashboardFacts:
     waiting: tuple[Waiting, ...]
     refused: tuple[NotApproved, ...]
     pulls: tuple[PullRequest, ...]
+    audits: tuple[AuditScored, ...] = ()
 
 
 def marker(cluster: str) -> str:
@@ -61,7 +63,8 @@ def write_dashboard(
     """
     cluster = shell.cluster_name
     moves = any(not isinstance(event, ForeignMove) for event in ledger.requests(cluster))
-    if not (moves or occurrences_of(ledger, cluster) or concerns_of(ledger, cluster)):
+    acted = moves or occurrences_of(ledger, cluster) or concerns_of(ledger, cluster)
+    if not (acted or ledger.audits(cluster)):
         return
     try:
         facts = DashboardFacts(
@@ -73,6 +76,7 @@ def write_dashboard(
             waiting=waiting,
             refused=refused,
             pulls=shell.own_pulls(),
+            audits=ledger.audits(cluster),
         )
         mark, title = marker(cluster), f"gitbot on {cluster}"
         shell.forge.upsert_issue(marker=mark, title=title, body=f"{mark}\n{body(facts)}")
@@ -105,6 +109,7 @@ def body(facts: DashboardFacts) -> str:
     parts += _section("Open proposals", map(_pull, facts.pulls), 8)
     ended = [item for item in lately if item not in failed]
     parts += _section("Ended within a week", map(_ended, ended), 9)
+    parts += _section("Audit", audit_lines(facts.audits), 9)
     if len(parts) == 1:
         parts.append(Section(head="Nothing is running, and nothing waits.\n\n"))
     parts.append(Section(head="```console\ngitbot status\ngitbot hold\n```\n"))

@@ -17,6 +17,7 @@ from gitbot.model.events import ConcernState
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.ledger import Ledger, concern_of
 from gitbot.model.names import CONFIGURATION_FILE, IntentRef
+from gitbot.workflows.audit.record import dated, standing_since
 from gitbot.workflows.audit.windows import departures
 from gitbot.workflows.propose import heal_concern
 from gitbot.workflows.revision import Revision
@@ -85,6 +86,7 @@ def run_audit(
         instances = Instances.of(snapshot)
         rules, compiled = compile_rules(revision.intents, instances)
         seen = _observed(revision.intents, ledger or Ledger(), revision.cluster)
+        known = standing_since(ledger or Ledger(), revision.cluster)
         git = manifests or Manifests()
         found += audit_cluster(
             snapshot,
@@ -96,6 +98,7 @@ def run_audit(
         unasked += git.unread
         found += (_of_file(item) for item in git.findings)
         found += (_of_intent(item, revision.intents) for item in compiled)
+        found = [dated(item, known) for item in found]
     found += load_findings(snapshot, load) if load is not None else ()
     asked = query or AuditQuery()
     labels = _labels(snapshot) if asked.labels is not None else {}

@@ -12,7 +12,8 @@ from gitbot.errors import ConflictError
 from gitbot.execution.approval import ProposalFact
 from gitbot.execution.state import ConcernRecord, fold_concern
 from gitbot.intents import proposal_file
-from gitbot.model.events import ConcernChanged, ConcernState, ProposalFile
+from gitbot.model.event_data import ProposalFile
+from gitbot.model.events import ConcernChanged, ConcernState
 from gitbot.model.ledger import Ledger, concern_file
 from gitbot.ports.already import ends_soon, says_already
 from gitbot.ports.forge import PullRequest

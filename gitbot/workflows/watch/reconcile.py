@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
 from gitbot.workflows.ask import write_dashboard
+from gitbot.workflows.audit import run_audit, score
 from gitbot.workflows.check import PublishResult, refresh_pulls
+from gitbot.workflows.engine import Engine
 from gitbot.workflows.journal import retried
 from gitbot.workflows.pauses import base_head
 from gitbot.workflows.propose import ProposeResult, propose
@@ -51,10 +53,10 @@ def reconcile(
     `pack` turns a snapshot into its file; without it none is published. `every_pull` also plans
     open pull requests that were never shown; otherwise another run plans those.
     """
-    snapshot = shell.cluster.snapshot()
-    base = shell.read_base(base_head(shell))
+    snapshot, base = shell.cluster.snapshot(), shell.read_base(base_head(shell))
     publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
     publisher.publish(snapshot)
+    retried(lambda: _record_audit(shell, snapshot, base))
     pulls = refresh_pulls(shell, snapshot=snapshot, every=every_pull)
     if shell.interrupted():
         return ReconcileResult(
@@ -88,6 +90,19 @@ def reconcile(
         proposed_after=after,
         unsure=bool(forge_skew(shell)) or any(item.unread for item in pulls),
     )
+
+
+def _record_audit(shell: Shell, snapshot: ClusterSnapshot, base: Engine) -> None:
+    """Write what an audit finds, if that changed. The manifests in Git are not a part of it."""
+    if not base.settings.record_audit:
+        return
+    ledger, now = shell.ledger_store.read(), shell.clock.now()
+    if ledger.unknown(shell.cluster_name):
+        return
+    result = run_audit(snapshot, now=now, revision=base.revision, ledger=ledger)
+    line = score(result.findings, ledger, cluster=shell.cluster_name, now=now)
+    if line is not None:
+        shell.ledger_store.append(ledger, (line,), {})
 
 
 class _Publisher:

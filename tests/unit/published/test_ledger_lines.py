@@ -11,13 +11,13 @@ import pytest
 
 from gitbot.errors import LedgerError
 from gitbot.execution.state import not_understood
+from gitbot.model.event_data import MoveTerms
 from gitbot.model.events import (
     KnownEvent,
     LedgerEvent,
     MoveApproved,
     MoveChanged,
     MoveState,
-    MoveTerms,
     StopLifted,
     StopSet,
     UnknownEvent,

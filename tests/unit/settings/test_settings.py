@@ -83,9 +83,9 @@ def test_read(spec: str, path: str, value: object) -> None:
 
 
 FIELDS = (
-    "expected clusters, forge, mode, approval, allowAuto, publishSnapshot, snapshotMaxAge, "
-    "planExpiry, proposals, breaker, unschedulableTimeout, bandwidth, manifests, resilience, "
-    "packs, ranking, owners or overrides"
+    "expected clusters, forge, mode, approval, allowAuto, publishSnapshot, recordAudit, "
+    "snapshotMaxAge, planExpiry, proposals, breaker, unschedulableTimeout, bandwidth, manifests, "
+    "resilience, packs, ranking, owners or overrides"
 )
 ONE = f"{HEAD}spec: {{clusters: [{{name: a}}]"
 WRONG = [
