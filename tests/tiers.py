@@ -85,9 +85,9 @@ TIERS = (
     ),
     Tier(
         name="oracle",
-        commands=(pytest("-m", "oracle", "tests/scheduling"),),
+        commands=(pytest("-m", "oracle", "tests/scheduling", "tests/controlplane/test_cel.py"),),
         missing=lambda: build.missing("oracle"),
-        prepare=((sys.executable, "-m", "tests.controlplane.build", "oracle"),),
+        prepare=((sys.executable, "-m", "tests.controlplane.build", "oracle", "cel"),),
     ),
     Tier(
         name="controlplane",

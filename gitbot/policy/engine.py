@@ -8,13 +8,17 @@ answer on every machine. Any failure of an evaluation is an EvaluationError, nev
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import chain, permutations
 from typing import Any
 
 from cel_expr_python import cel
+
+from gitbot.model.grouping import grouped
+from gitbot.policy.library import LIBRARIES, TYPE, Overload, all_matches
 
 _MAP = "map"
 _TIME = "time"
@@ -77,33 +81,45 @@ def compile_expression(text: str, *, names: frozenset[str], returns: str = "") -
     Raises ExpressionError for a syntax error, an unknown name, a type error or another result type.
     """
     try:
-        compiled = _environment(tuple(sorted(names))).compile(text)
+        checks, _ = _environments(tuple(sorted(names)))
+        compiled = checks.compile(text)
     except RuntimeError as error:
         raise _placed(str(error)) from error
     found = str(compiled.return_type().name()).lower()
     if returns and found != returns:
         hint = " (compare it with a value)" if found == "dyn" else ""
         raise ExpressionError(f"gives {found}, expected {returns}{hint}")
-    return Program(text, names, bytes(compiled.serialize()), compiled)
+    checked = bytes(compiled.serialize())
+    return Program(text, names, checked, _running(names, checked))
+
+
+def _running(names: frozenset[str], checked: bytes) -> Any:
+    _, runs = _environments(tuple(sorted(names)))
+    try:
+        return runs.deserialize(checked)
+    except RuntimeError as error:
+        raise _placed(str(error)) from error
 
 
 def part_of(program: Program, checked: bytes) -> Program:
     """A part of a program, as its syntax gives it alone."""
-    compiled = _environment(tuple(sorted(program.names))).deserialize(checked)
-    return replace(program, checked=checked, compiled=compiled)
+    return replace(program, checked=checked, compiled=_running(program.names, checked))
 
 
 def evaluate(program: Program, data: Mapping[str, Any]) -> Any:
     """The value of a program. Raises EvaluationError if it gives no answer."""
     try:
-        value = program.compiled.eval(data=data)
-        if value.type() == cel.Type.ERROR:
-            raise EvaluationError(_short(str(value.plain_value())))
-        return value.plain_value()
+        return _value(program.compiled.eval(data=data))
     except RuntimeError as error:
         raise EvaluationError(_short(str(error))) from error
     except TypeError as error:
         raise EvaluationError("an optional value; end it with orValue(...)") from error
+
+
+def _value(found: Any) -> Any:
+    if found.type() == cel.Type.ERROR:
+        raise EvaluationError(_short(str(found.plain_value())))
+    return found.plain_value()
 
 
 def timestamp(seconds: int) -> datetime:
@@ -111,12 +127,174 @@ def timestamp(seconds: int) -> datetime:
 
 
 @lru_cache(maxsize=32)
-def _environment(names: tuple[str, ...]) -> Any:
+def _environments(names: tuple[str, ...]) -> tuple[Any, Any]:
+    """What checks expressions, with a type for each of Kubernetes', and what runs them.
+
+    The engine makes no values of other types than its own, so these are maps.
+    """
     types = {_MAP: cel.Type.Map(cel.Type.STRING, cel.Type.DYN), _TIME: cel.Type.TIMESTAMP}
     extensions = "".join(f"\n- name: {name}" for name in EXTENSIONS)
     config = cel.NewEnvConfigFromYaml(f"name: gitbot\nextensions:{extensions}\n")
     variables = {name: types[VARIABLES[name]] for name in names}
-    return cel.NewEnv(config=config, variables=variables)
+    checks, runs = (
+        cel.NewEnv(config=config, variables=variables, extensions=[each]) for each in _libraries()
+    )
+    runs.compile("true")  # cel-expr-python 0.1.3 takes no datetime before its first compilation
+    return checks, runs
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> tuple[Any, Any]:
+    overloads = [*chain.from_iterable(LIBRARIES.values()), *REGEX]
+    checks = [(each.function, _checked(each)) for each in overloads]
+    checks += [(name, compared) for name in _ORDER for compared in _crosswise(name)]
+    alike = grouped(((each.function, each.member, _kinds(each)), each) for each in overloads)
+    runs = [(name, _run(name, forms)) for (name, _, _), forms in alike.items()]
+    runs += [(name, form) for name in ("hasValue", "value") for form in _optional(name)]
+    made = []
+    for found in (checks, runs):
+        functions = [cel.FunctionDecl(name, list(forms)) for name, forms in grouped(found).items()]
+        made.append(cel.CelExtension("kubernetes", functions))
+    return made[0], made[1]
+
+
+def _checked(form: Overload) -> Any:
+    return cel.Overload(
+        form.id,
+        return_type=_type(form.gives),
+        parameters=[_type(each) for each in form.parameters],
+        is_member=form.member,
+    )
+
+
+def _kinds(form: Overload) -> tuple[str, ...]:
+    """What the engine tells apart when it runs."""
+    return tuple(
+        "list" if each.startswith("list(") else "map" if "." in each else each
+        for each in form.parameters
+    )
+
+
+def _run(name: str, forms: Sequence[Overload]) -> Any:
+    """One function for all forms with parameters of the same kinds; the first says which."""
+    by_type = {_last(form.parameters): form.make for form in forms}
+    ours = _kinds(forms[0])[:1] == ("map",)
+
+    def made(*arguments: Any) -> Any:
+        try:
+            make = by_type[arguments[0][TYPE]] if ours else forms[0].make
+            return make(*arguments)
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise ValueError(f"no matching overload of {name}") from error
+
+    types = [_RUN.get(kind) or _type(kind) for kind in _kinds(forms[0])]
+    gives = {form.gives for form in forms}
+    returned = _type(forms[0].gives) if len(gives) == 1 and gives <= {*_OWN} else cel.Type.DYN
+    member = forms[0].member
+    return cel.Overload(
+        forms[0].id, return_type=returned, parameters=types, is_member=member, impl=made
+    )
+
+
+def _last(parameters: Sequence[str]) -> str:
+    return parameters[0].rpartition(".")[2] if parameters else ""
+
+
+def _optional(name: str) -> Iterator[Any]:
+    """What `validate` and `format.named` give: a list or a map, an empty list for nothing."""
+    for kind in ("list", "map"):
+
+        def made(value: Any) -> Any:
+            if name == "value" and not value:
+                raise ValueError("optional.none() dereference")
+            return bool(value) if name == "hasValue" else value
+
+        gives = cel.Type.BOOL if name == "hasValue" else cel.Type.DYN
+        yield cel.Overload(
+            f"{name}_{kind}", return_type=gives, parameters=[_RUN[kind]], is_member=True, impl=made
+        )
+
+
+def _crosswise(name: str) -> Iterator[Any]:
+    """Numbers of different types have an order, as in Kubernetes since 1.28."""
+    for one, other in permutations(("int", "uint", "double"), 2):
+        yield cel.Overload(
+            f"{_ORDER[name]}_{one}_{other}",
+            return_type=cel.Type.BOOL,
+            parameters=[_type(one), _type(other)],
+        )
+
+
+_ORDER = {"_<_": "less", "_<=_": "less_equals", "_>_": "greater", "_>=_": "greater_equals"}
+_RUN = {"list": cel.Type.List(cel.Type.DYN), "map": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)}
+_MARKS = {
+    "kubernetes.Quantity": "int",
+    "kubernetes.Semver": "double",
+    "kubernetes.URL": "bytes",
+    "kubernetes.NamedFormat": "duration",
+    "net.IP": "bool",
+    "net.CIDR": "timestamp",
+}
+_OWN = ("bool", "double", "dyn", "duration", "int", "string", "timestamp", "uint", "bytes")
+
+
+def _type(name: str) -> Any:
+    """The engine's type of a name: `int`, `list(T)`, `map(string, T)`, `optional(T)`, `a.Type`."""
+    head, _, inner = name.partition("(")
+    inner = inner[:-1]
+    match head:
+        case "list":
+            return cel.Type.List(_type(inner))
+        case "map":
+            return cel.Type.Map(cel.Type.STRING, _type(inner.removeprefix("string, ")))
+        case "optional":
+            return cel.Type.AbstractType("optional_type", [_type(inner)])
+    if name in _MARKS:  # overloads over abstract types collide, so maps that nobody writes stand in
+        return cel.Type.Map(cel.Type.STRING, cel.Type.Map(cel.Type.STRING, _type(_MARKS[name])))
+    return getattr(cel.Type, name.upper())
+
+
+def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    return all_matches(text, pattern, most, _extract)
+
+
+def _find(text: str, pattern: str) -> str:
+    return next(iter(_find_all(text, pattern, 1)), "")
+
+
+def _extract(text: str, pattern: str) -> list[str]:
+    value: list[str] = _value(_regex().eval(data={"s": text, "p": pattern}))
+    return value
+
+
+@lru_cache(maxsize=1)
+def _regex() -> Any:
+    config = cel.NewEnvConfigFromYaml("name: regex\nextensions:\n- name: optional\n- name: regex\n")
+    texts = {"s": cel.Type.STRING, "p": cel.Type.STRING}
+    text = "regex.extract(s, p).optMap(x, [x]).orValue([])"
+    return cel.NewEnv(config=config, variables=texts).compile(text)
+
+
+_TEXTS = ("string", "string")
+REGEX = (
+    Overload(
+        id="string_find_string", function="find", parameters=_TEXTS, gives="string", make=_find
+    ),
+    Overload(
+        id="string_find_all_string",
+        function="findAll",
+        parameters=_TEXTS,
+        gives="list(string)",
+        make=_find_all,
+    ),
+    Overload(
+        id="string_find_all_string_int",
+        function="findAll",
+        parameters=(*_TEXTS, "int"),
+        gives="list(string)",
+        make=_find_all,
+    ),
+)
 
 
 def _placed(text: str) -> ExpressionError:
@@ -124,6 +302,8 @@ def _placed(text: str) -> ExpressionError:
     if match is None:
         return ExpressionError(_short(text))
     message = re.sub(r" \(in container ''\)", "", match.group(3))
+    for name, mark in _MARKS.items():
+        message = message.replace(f"map(string, map(string, {mark}))", name)
     return ExpressionError(message, line=int(match.group(1)), column=int(match.group(2)))
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gitbot.policy.cases import CaseResult
-from gitbot.policy.engine import EXTENSIONS, VARIABLES
+from gitbot.policy.engine import EXTENSIONS, REGEX, VARIABLES
 from gitbot.policy.fields import MEANINGS
+from gitbot.policy.library import LIBRARIES
 from gitbot.policy.value import NAMES, Over, Policy
 
 _WHAT = {
@@ -49,6 +50,10 @@ def _variables() -> Iterator[str]:
     yield "\n## Functions\n"
     yield "CEL's own functions and macros, and these of the extensions that are on:\n"
     yield from (f"- `{name}`: {functions}" for name, functions in EXTENSIONS.items())
+    yield "\nAnd those of Kubernetes' own libraries, by the same names:\n"
+    for library, overloads in {**LIBRARIES, "regex": REGEX}.items():
+        functions = sorted({f"`{form.function}`" for form in overloads})
+        yield f"- {library}: {', '.join(functions)}"
     yield ""
 
 

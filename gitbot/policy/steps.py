@@ -139,7 +139,7 @@ def plain(value: Any) -> Any:
             return format_instant(int(value.timestamp()))
         case timedelta():
             return f"{value.total_seconds():g}s"
-        case bytes():
+        case bytes() | bytearray():
             return base64.b64encode(value).decode("ascii")
         case None | bool() | int() | float() | str():
             return value

@@ -44,6 +44,7 @@ MAINS = (
     Main(name="kube-controller-manager", folder="cmd/kube-controller-manager"),
     Main(name="oracle", folder="oracle", extra=True),
     Main(name="calendar", folder="calendar", extra=True),
+    Main(name="cel", folder="cel", extra=True),
 )
 COMPONENTS = tuple(main.name for main in MAINS if not main.extra)
 

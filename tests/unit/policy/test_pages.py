@@ -6,13 +6,20 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from gitbot.policy import pack_of, read_policies
 from gitbot.policy.cases import run_tests, survivors
-from gitbot.policy.engine import EXTENSIONS, compile_expression, evaluate
+from gitbot.policy.engine import (
+    EXTENSIONS,
+    EvaluationError,
+    ExpressionError,
+    compile_expression,
+    evaluate,
+)
 from gitbot.policy.pages import page, variables_page
 from tests.unit.policy.test_files import SHIPPED
 
@@ -90,3 +97,60 @@ def test_the_listed_functions_exist(extension: str, expression: str) -> None:
     assert extension in EXTENSIONS
     program = compile_expression(expression, names=frozenset(), returns="bool")
     assert evaluate(program, {}) is True
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "quantity('1Gi') == quantity('1024Mi') && quantity('2').isGreaterThan(quantity('1'))",
+        "!quantity('1000m').isInteger() && quantity('1k').asInteger() == 1000 && !isQuantity('x')",
+        "sign(quantity('-1')) == -1 && quantity('1').add(1).sub(quantity('1')) == quantity('1')",
+        "semver('1.2.3-a.1').isLessThan(semver('1.2.3-a.b')) && semver('v1.2', true).patch() == 0",
+        "ip('::1').isLoopback() && string(ip('2001:DB8::1')) == '2001:db8::1' && !isIP('01.2.3.4')",
+        "cidr('10.0.0.0/8').containsIP('10.1.2.3') && cidr('10.1.2.3/8').prefixLength() == 8",
+        "url('https://a:80/b c?q=1&q=2').getQuery()['q'] == ['1', '2'] && !isURL('../a')",
+        "url('https://[::1]:80/b c').getEscapedPath() == '/b%20c'",
+        "url('https://[::1]:80/b').getPort() == '80' && url('//a').getHost() == 'a'",
+        "!format.dns1123Label().validate('a-b').hasValue() && format.named('uuid').hasValue()",
+        "format.labelValue().validate('-').value() == ['is not a valid labelValue']",
+        "[1, 2].sum() == 3 && [2.5, 1.5].min() == 1.5 && ['a', 'b'].indexOf('b') == 1",
+        "[1, 2, 2].isSorted() && [1, 1].lastIndexOf(1) == 1 && ['a', 'c'].max() == 'c'",
+        "'a1b22'.find('([a-z])([0-9])') == 'a1' && 'a1b22'.findAll('[0-9]+') == ['1', '22']",
+        "'aaa'.findAll('^a') == ['a'] && 'ab'.findAll('x*') == ['', '', '']",
+        "'aa'.findAll('a', 1) == ['a'] && 'é1'.findAll('[0-9]') == ['1']",
+        "1 < 1.5 && 2u >= 1.0",
+    ],
+)
+def test_functions_of_kubernetes_do_what_they_do_there(expression: str) -> None:
+    program = compile_expression(expression, names=frozenset(), returns="bool")
+    assert evaluate(program, {}) is True
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("quantity('1') + 1", "applied to '(kubernetes.Quantity, int)'"),
+        ("quantity('1').isLessThan(semver('1.0.0'))", "'(kubernetes.Quantity, kubernetes.Semver)'"),
+        ("ip('::').containsIP('::')", "applied to '(net.IP, string)'"),
+    ],
+)
+def test_their_types_are_checked_when_a_file_is_read(expression: str, message: str) -> None:
+    with pytest.raises(ExpressionError, match=re.escape(message)):
+        compile_expression(expression, names=frozenset())
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("quantity('x') == quantity('1')", "'x' is not a Kubernetes quantity"),
+        ("dyn(quantity('1')).isLessThan(semver('1.0.0'))", "no matching overload of isLessThan"),
+        ("{'a': {'b': 1}}.isLessThan(quantity('1'))", "no matching overload of isLessThan"),
+        ("[].min() == 1", "min called on empty list"),
+        ("quantity('1.5').asInteger() == 1", "cannot convert value to integer"),
+        ("'a'.find('(') == ''", "invalid regular expression"),
+    ],
+)
+def test_what_they_cannot_answer_is_an_error(expression: str, message: str) -> None:
+    program = compile_expression(expression, names=frozenset(), returns="bool")
+    with pytest.raises(EvaluationError, match=re.escape(message)):
+        evaluate(program, {})
