@@ -12,6 +12,7 @@ from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import KINDS, ClusterSnapshot
 from gitbot.model.diagnosis import Outcome
 from gitbot.model.findings import Severity
+from gitbot.model.request_id import RequestId
 from gitbot.published.document import Count, Digest, Document, Instant, KnownInstant, Part
 from gitbot.published.load import PublishedLoad, load_file
 from gitbot.published.status import NotPlannedLine
@@ -45,7 +46,7 @@ class CommandOutcome(StrEnum):
 class WaitingMove(Part, frozen=True):
     """A move that cannot start now, and what it waits for."""
 
-    request: str
+    request: RequestId
     move: Count
     vm: str
     reason: str
@@ -55,7 +56,7 @@ class WaitingMove(Part, frozen=True):
 class StaleGroup(Part, frozen=True):
     """A group of an approved plan that would break a rule as the cluster is now."""
 
-    request: str
+    request: RequestId
     group: str
     reasons: list[str]
 

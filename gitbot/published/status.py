@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from gitbot.model.events import MoveState
+from gitbot.model.request_id import RequestId
 from gitbot.published.document import Count, Document, Instant, KnownInstant, Part
 
 Next = Annotated[str, Meta(description='A command to type next; "" for none.')]
@@ -30,7 +31,7 @@ class MoveLine(Part, frozen=True):
 class RequestLine(Part, frozen=True):
     """One request with its moves."""
 
-    id: str
+    id: RequestId
     state: str
     section: Literal["running", "waiting", "held", "failed", "ended"]
     next_command: Next = field(name="next")
@@ -51,7 +52,7 @@ class NodeLine(Part, frozen=True):
 class MaintenanceLine(Part, frozen=True):
     """One occurrence of a maintenance window; `request` is its drain."""
 
-    request: str
+    request: RequestId
     window: str
     occurrence: str
     nodes: list[NodeLine]
@@ -104,7 +105,7 @@ class NotAppliedLine(Part, frozen=True):
     """An approved request that no pass has taken up. Pull request 0: approved by policy."""
 
     pull_request: Count
-    request: str
+    request: RequestId
     next_command: Next = field(name="next")
 
 
@@ -112,7 +113,7 @@ class OwnersLine(Part, frozen=True):
     """A merged request that waits for the approval of owners, on that pull request."""
 
     pull_request: Count
-    request: str
+    request: RequestId
     waits: Annotated[str, Meta(description="Whose approval is missing, and who can give it.")]
 
 
@@ -133,7 +134,7 @@ class PolicyExceptionLine(Part, frozen=True):
 class NotPlannedLine(Part, frozen=True):
     """A request of the base branch without an approved plan."""
 
-    request: str
+    request: RequestId
     reason: str
     next_command: Next = field(name="next")
 

@@ -12,6 +12,7 @@ from gitbot.model.grouping import grouped
 from gitbot.model.instants import FOREVER, Interval, format_instant, subtract
 from gitbot.model.plan import Move, PlacementPlan
 from gitbot.model.problem import ALWAYS, Freeze
+from gitbot.model.request_id import RequestId
 from gitbot.model.words import counted, first_of
 
 UTC = "UTC"
@@ -28,7 +29,7 @@ class Conditions:
     the window.
     """
 
-    request: str
+    request: RequestId
     window: str = ""
     zone: str = UTC
     open: Interval | None = None
@@ -60,7 +61,7 @@ class Outlook:
     slots: int = 1
     zone: str = UTC
 
-    def of(self, request: str) -> Conditions:
+    def of(self, request: RequestId) -> Conditions:
         found = (item for item in self.conditions if item.request == request)
         return next(found, Conditions(request=request, zone=self.zone))
 

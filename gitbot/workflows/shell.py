@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from gitbot.model.request_id import RequestId
 from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.ports.clock import Clock
 from gitbot.ports.cluster import Cluster
@@ -21,7 +22,7 @@ class Progress:
 
     time: int
     text: str
-    request: str = ""
+    request: RequestId | None = None
     vm: str = ""
     state: str = ""
 
@@ -69,7 +70,9 @@ class Shell:
             return diff
         return replace(diff, report=self.keep_report(name, diff))
 
-    def say(self, text: str, *, request: str = "", vm: str = "", state: str = "") -> None:
+    def say(
+        self, text: str, *, request: RequestId | None = None, vm: str = "", state: str = ""
+    ) -> None:
         if self.progress is not None:
             now = self.clock.now()
             self.progress(Progress(time=now, text=text, request=request, vm=vm, state=state))
