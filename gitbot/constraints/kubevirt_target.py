@@ -8,11 +8,12 @@ from typing import Any
 from gitbot.constraints.instances import Instance, Instances
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
+from gitbot.kubevirt.configuration import setting
 from gitbot.kubevirt.target_pod import source_pod, target_pod
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.decoding import decoding
 from gitbot.model.pod import Pod
-from gitbot.model.requests import limits_of
+from gitbot.model.requests import Requests, limits_of, requests_of
 
 
 def target_of(
@@ -31,6 +32,20 @@ def target_of(
     if vmi_name not in instances.targets:
         instances.targets[vmi_name] = _target_of(instances, vmi_name, {})
     return instances.targets[vmi_name]
+
+
+def target_requests(instances: Instances, vmi_name: NamespacedName) -> Requests:
+    """The requests of `target_of`, read from the running pod alone where that gives all of them.
+
+    For counting VMs that nobody moves: their target pods are not made for it.
+    """
+    instance = instances[vmi_name]
+    spec = (instance.source_pod or {}).get("spec") or {}
+    rendered = spec.get("initContainers") or setting(instances.kubevirt, "defaultRuntimeClass")
+    known = instance.vmi is not None and spec.get("containers") and not _resized(instance.vmi)
+    if vmi_name in instances.targets or rendered or not (known and instance.node):
+        return target_of(instances, vmi_name).requests
+    return requests_of({"spec": spec})
 
 
 def _target_of(instances: Instances, vmi_name: NamespacedName, added: Mapping[str, str]) -> Pod:

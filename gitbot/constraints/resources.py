@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gitbot.constraints.fit_masks import PODS, Asked
 from gitbot.constraints.made import Made
 from gitbot.constraints.scorer import Filter
@@ -27,6 +29,11 @@ def _asked_of(requests: Requests) -> Asked:
 
 
 asked_of = Made(_asked_of, most=50_000)
+
+
+def asks(requests: Requests) -> Mapping[str, int]:
+    """What a pod with these requests takes on a node; one of `pods`."""
+    return {PODS: 1, **dict(asked_of(requests))}
 
 
 class Resources(Filter):

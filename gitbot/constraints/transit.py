@@ -7,8 +7,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from gitbot.constraints import resources
 from gitbot.constraints.instances import Instances
-from gitbot.constraints.kubevirt_target import pinned, target_name, target_of
+from gitbot.constraints.kubevirt_target import pinned, target_name, target_of, target_requests
 from gitbot.constraints.landing import NodeOption, answer, node_options, pinned_mask, pinned_to
 from gitbot.constraints.moving_rules import MovingRules
 from gitbot.constraints.quota import quotas_of
@@ -125,6 +126,10 @@ class Transit:
     def target_pod(self, vm: NamespacedName, added: Mapping[str, str] | None = None) -> Pod:
         """The pod that a migration of the VM would create, decoded. KeyError without VM(I)."""
         return pinned(target_of(self.instances, vm), added or {})
+
+    def asks(self, vm: NamespacedName) -> Mapping[str, int]:
+        """What a target pod takes, for the resources that the scheduler checks; one of `pods`."""
+        return resources.asks(target_requests(self.instances, vm))
 
     def selector(self, pin: Pin, node: str) -> Mapping[str, str]:
         """The addedNodeSelector that pins a move: hostname or zone of the node, or nothing.

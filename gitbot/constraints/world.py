@@ -9,7 +9,6 @@ import numpy as np
 
 from gitbot.constraints import node_unschedulable, resources, volume_limits, volume_restrictions
 from gitbot.constraints.facts import FACT_KINDS, StandingFacts
-from gitbot.constraints.fit_masks import PODS
 from gitbot.constraints.inter_pod_affinity import InterPodAffinity, at_odds
 from gitbot.constraints.made import LastMade, Made
 from gitbot.constraints.registry import (
@@ -267,7 +266,7 @@ class World:
 
     def asks(self, pod: Pod) -> Mapping[str, int]:
         """What a pod takes of the resources that NodeResourcesFit checks; one of `pods`."""
-        return {PODS: 1, **dict(resources.asked_of(pod.requests))}
+        return resources.asks(pod.requests)
 
     def free(self, node: str) -> Mapping[str, int]:
         """Allocatable minus requested by resource (cpu in milli, else whole units)."""

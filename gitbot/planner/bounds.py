@@ -72,7 +72,7 @@ def must_step_aside(board: Board, leaving: Sequence[NamespacedName], wish: Wish)
         return 0
     for node in board.nodes:
         for vm, held in held_on(board, node).items():
-            if board.asks(vm).get(MEMORY, 0) < held[MEMORY]:
+            if board.transit.asks(vm).get(MEMORY, 0) < held[MEMORY]:
                 return 0
     sizes = np.array([board.asks(vm).get(MEMORY, 0) for vm in leaving], dtype=np.int64)
     free = np.maximum(board.room(MEMORY), 0)

@@ -87,7 +87,7 @@ class Ground:
         found = self._least.get(vm)
         if found is None:
             held = self.held.get(vm, _NOTHING)
-            asks = self.board.asks(vm)
+            asks = self.board.transit.asks(vm)
             found = {name: min(amount, held.get(name, 0)) for name, amount in asks.items()}
             self._least[vm] = found
         return found
