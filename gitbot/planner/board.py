@@ -135,9 +135,6 @@ class Board:
         """The places of some VMs: the identity of a state in which only they have moved."""
         return tuple(self.place(vm) for vm in movers)
 
-    def key_after(self, movers: Sequence[NamespacedName], step: Step) -> tuple[str, ...]:
-        return tuple(step.node if vm == step.vm else self.place(vm) for vm in movers)
-
     def choices(self, vm: NamespacedName, wish: Wish) -> tuple[str, ...]:
         """The nodes that would take the VM now, sorted."""
         return tuple(self.nodes[number] for number in np.flatnonzero(self.asked(vm, wish)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Occupancy
@@ -31,13 +31,13 @@ class _NodeTurn:
     node: str
     steps: tuple[Step, ...] = ()
     left: tuple[NamespacedName, ...] = ()
-    tried: tuple[Step, ...] = field(default=())
+    tried: tuple[Step, ...] = ()
+    proven: bool = False  # nothing is better for this node alone
 
 
 Turns = Sequence[_NodeTurn]
 
-FEW = 200
-"""Up to so many VMs, a drain is planned in two ways if room is scarce."""
+FEW = 200  # up to so many VMs, a drain is planned in two ways if room is scarce
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,8 +204,7 @@ def _rolled(drain: _Drain) -> Turns:
     nodes = [node for node in goal.nodes if not drain.blocked(node)]
     free = {node: drain.free(node) for node in nodes}
     closed = {name: why for name, why in drain.wish.closed.items() if name not in goal.nodes}
-    groups = rolling(drain.board, goal, free, Wish(closed=closed))
-    known = dict(groups)
+    known = dict(rolling(drain.board, goal, free, Wish(closed=closed)))
     order = [*known, *(node for node in goal.nodes if node not in known)]
     return [
         _NodeTurn(node=node, steps=known.get(node, ()))
@@ -250,7 +249,7 @@ def _turn(drain: _Drain, node: str, *, tight: bool = False) -> _NodeTurn:
     for wish in wishes:
         solved = solve(board, drain.task(node, wish), tight=tight)
         if not solved.left:
-            return _NodeTurn(node=node, steps=solved.steps, tried=solved.steps)
+            return _NodeTurn(node=node, steps=solved.steps, proven=solved.proven)
         if wish is drain.wish:
             short = replace(short, left=solved.left, tried=solved.steps)
     return short
@@ -261,6 +260,8 @@ def _exact(drain: _Drain, turns: Turns) -> tuple[Turns, bool]:
 
     Also returns whether the search was complete.
     """
+    if len(turns) == 1 and turns[0].steps:
+        return turns, turns[0].proven  # its own search was the same
     board = drain.board
     nodes = [node for node in drain.goal.nodes if not drain.blocked(node)]
     asked = sorted({vm for node in nodes for vm in drain.free(node)})

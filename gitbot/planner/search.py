@@ -139,10 +139,11 @@ class _Search:
             self._push((*path, ()), cost, cost[1] + self._least(len(path), places, cost[0]))
 
     def _move(self, path: Path, cost: Cost, leg: Leg, places: Occupancy) -> None:
-        for vm in self.movers:
+        now = self.board.key(self.movers)
+        for place, vm in enumerate(self.movers):
             after = (cost[0], cost[1] + 1, cost[2] + self.board.memory(vm))
             for step in leg.offers(self.board, vm):
-                key = (len(path), False, self.board.key_after(self.movers, step))
+                key = (len(path), False, (*now[:place], step.node, *now[place + 1 :]))
                 if self._new(key, after):
                     there = {**places, vm: frozenset({step.node})} if vm in places else places
                     floor = after[1] + self._least(len(path) - 1, there, after[0])

@@ -90,7 +90,8 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "apply shows waves, reading shows progress; status on Git alone; more did you mean": 270,
     "apply says what it did to nodes; what acts later is named with its time": 80,
     "terminals say when and how; every slow command says what it does; empty zones named": 110,
-    "large drains: choices remembered, resource scores, labels and rules at one look": 160,
+    "large drains: choices remembered, scores, labels and rules at one look": 160,
+    "what VMs that stay ask for is read from their running pods": 25,
     "windows that were edited after their end are named by apply, propose and status": 35,
 }
 SIMULATION = 9_000

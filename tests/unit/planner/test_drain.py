@@ -11,6 +11,9 @@ from gitbot.model.instants import Interval
 from gitbot.model.plan import Drained
 from gitbot.model.problem import EmptyNodes
 from gitbot.model.request_id import RequestId
+from gitbot.planner import drain, make_plan
+from tests.bench.instance import problem as bench_problem
+from tests.bench.instances import full
 from tests.doubles.problems import NOW, node, problem, request, vm
 from tests.unit.planner.reading import held, moved, planned
 
@@ -182,3 +185,10 @@ def test_a_node_that_cannot_be_emptied_in_time(block: bool) -> None:
     else:
         assert len(plan.moves) == 3
         assert late == ["d"]
+
+
+def test_the_drain_of_one_node_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = full(8, fill=0.85, drained=1)
+    monkeypatch.setattr(drain, "shortest", lambda *_, **__: pytest.fail("searched again"))
+    plan = make_plan(bench_problem(case))
+    assert (len(plan.moves), plan.holds) == (24, ())
