@@ -19,7 +19,7 @@ pytest_plugins = ("tests.controlplane.fixtures", "tests.controlplane.kubevirt.fi
 settings.register_profile("gitbot", deadline=None)
 settings.load_profile("gitbot")
 
-UNCOUNTED = ("laws", "recordings", "faults", "scenarios")
+UNCOUNTED = ("laws", "recordings", "faults", "scenarios", "torture", "bench")
 """Coverage counts what the tests of the rooms reach. Random laws and whole stories run the same
 lines many thousand times; counting makes them three times as slow."""
 
@@ -38,6 +38,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 LONGEST = (
     "test_forty_plans",
     "test_story[rack]",
+    "test_two_thousand_schedules",
+    "test_the_tutorial",
+    "test_the_readme",
     "test_from_a_request_to_the_return_of_the_last_vm",
     "test_the_page_as_it_stands",
     "test_an_apps_pull_request_is_planned_shown_merged_and_applied",

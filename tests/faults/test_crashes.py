@@ -11,7 +11,8 @@ from gitbot.model.events import KnownEvent
 from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply
 from tests.doubles.ledger import moves_of
-from tests.unit.workflows.doubles import Stage, a_move, a_plan
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import Stage, a_plan
 
 
 class Killed(BaseException):

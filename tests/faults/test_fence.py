@@ -17,8 +17,9 @@ from gitbot.model.events import FINAL_STATES, Claim, KnownEvent, MoveChanged, Mo
 from gitbot.ports.cluster import Gate, open_gate
 from gitbot.workflows.apply import apply, cancel
 from tests.doubles.ledger import moves_of
+from tests.doubles.moves import a_move
 from tests.faults.test_crashes import Killed
-from tests.unit.workflows.doubles import Stage, TinyCluster, a_move, a_plan
+from tests.unit.workflows.doubles import Stage, TinyCluster, a_plan
 
 REQUEST = "request/db/one"
 FILE = f"requests/prod/{REQUEST}.jsonl"

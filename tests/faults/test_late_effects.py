@@ -11,8 +11,9 @@ from gitbot.model.events import KnownEvent, MoveChanged, MoveState
 from gitbot.model.instants import Interval
 from gitbot.workflows.apply import apply, cancel, hold
 from tests.doubles.ledger import last_move
+from tests.doubles.moves import a_move
 from tests.faults.test_crashes import Killed
-from tests.unit.workflows.doubles import NOW, Stage, a_move, a_plan
+from tests.unit.workflows.doubles import NOW, Stage, a_plan
 
 REQUEST = "request/db/one"
 

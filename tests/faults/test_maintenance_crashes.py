@@ -8,8 +8,9 @@ from gitbot.execution.state import fold_homes, fold_nodes
 from gitbot.execution.values import Maintenance, Terms
 from gitbot.model.request_id import OccurrenceId
 from gitbot.workflows.apply import apply
+from tests.doubles.moves import a_move
 from tests.faults.test_crashes import KillAt, Killed, install
-from tests.unit.workflows.doubles import Stage, a_move, a_plan
+from tests.unit.workflows.doubles import Stage, a_plan
 
 OCCURRENCE = OccurrenceId(window="fw", id="o1")
 DRAIN = OCCURRENCE.drain

@@ -11,7 +11,8 @@ from gitbot.errors import SnapshotError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.workflows.apply import apply
 from gitbot.workflows.apply.belief import PATIENCE, Belief
-from tests.unit.workflows.doubles import Stage, a_move, a_plan
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import Stage, a_plan
 
 REQUEST = "request/db/one"
 

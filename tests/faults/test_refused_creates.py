@@ -16,9 +16,10 @@ from gitbot.model.names import IntentRef
 from gitbot.model.problem import Freeze
 from gitbot.workflows.apply import apply
 from gitbot.workflows.journal import Journal
+from tests.doubles.moves import a_move
 from tests.faults.test_crashes import Killed
 from tests.unit.execution.scene import World, migration, move
-from tests.unit.workflows.doubles import Stage, a_move, a_plan
+from tests.unit.workflows.doubles import Stage, a_plan
 
 REQUEST = "request/db/one"
 LATER = 200

@@ -14,7 +14,8 @@ from gitbot.model.ledger import Ledger
 from gitbot.workflows.anchor import WITHOUT, anchor_of, older_than
 from gitbot.workflows.apply import apply, resume
 from tests.doubles.ledger import MemoryLedgerStore
-from tests.unit.workflows.doubles import Stage, a_move, a_plan
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import Stage, a_plan
 
 
 def a_stage() -> Stage:

@@ -17,8 +17,9 @@ from gitbot.model.instants import Interval
 from gitbot.model.problem import Limits
 from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply
+from tests.doubles.moves import a_move
 from tests.faults.test_crashes import Killed, a_stage, end_of, install, run_to_the_end
-from tests.unit.workflows.doubles import Stage, a_move, a_plan
+from tests.unit.workflows.doubles import Stage, a_plan
 
 
 class OtherRunAt:

@@ -23,9 +23,10 @@ from gitbot.ports.forge import MergeMethod
 from gitbot.published import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.settings import ClusterSettings, Settings
 from tests.doubles.forge import MemoryForge
+from tests.doubles.moves import a_move
 from tests.doubles.repository import MemoryRepository
 from tests.torture.schedule import Schedule
-from tests.unit.workflows.doubles import NOW, TinyBase, a_move, a_plan
+from tests.unit.workflows.doubles import NOW, TinyBase, a_plan
 
 OCCURRENCE = OccurrenceId(window="rack", id="20270115T080000Z")
 DRAIN = "drain/rack/20270115T080000Z"

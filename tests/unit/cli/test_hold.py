@@ -19,7 +19,8 @@ from gitbot.ports.cluster import Cluster
 from gitbot.wiring import clusters
 from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.shell import Shell
-from tests.unit.workflows.doubles import Stage, a_move, a_plan
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import Stage, a_plan
 
 HINT = "kubectl create configmap gitbot-hold -n gitbot --from-literal=reason="
 

@@ -22,10 +22,10 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import LedgerEvent, MoveEvent, NodeChanged, RequestCancelled
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.ledger import Ledger, request_file
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef
-from gitbot.model.problem import Limits, Pin, PlacementProblem
+from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.problem import Limits, PlacementProblem
 from gitbot.model.request_id import OccurrenceId, RequestId
+from tests.doubles.moves import a_move
 
 NOW = 1_800_000_000
 OCCURRENCE = OccurrenceId(window="fw", id="o1")
@@ -66,22 +66,7 @@ def migration(
 
 
 def move(vm: str, source: str, to: str, number: int = 1, **fields: Any) -> Move:
-    known: dict[str, Any] = {
-        "id": number,
-        "request": RequestId.read("request/db/one"),
-        "group": "one",
-        "intent": IntentRef(kind="MigrationRequest", namespace="db", name="one"),
-        "vm": VmRef(namespace="db", name=vm, uid=f"uid-{vm}"),
-        "source": NodeRef(node=source, zone="east"),
-        "to": NodeRef(node=to, zone="east"),
-        "allowed_nodes": (to,),
-        "pin": Pin.NODE,
-        "added_node_selector": {HOST: to},
-        "memory_bytes": 1,
-        "estimated_seconds": 30,
-        "wave": 0,
-    }
-    return Move(**{**known, **fields})
+    return a_move(vm, source, to, number=number, zone="east", **{"group": "one", **fields})
 
 
 @dataclass

@@ -12,7 +12,8 @@ from gitbot.model.events import FINAL_STATES, MoveState
 from gitbot.model.ledger import Ledger
 from gitbot.workflows.apply import apply
 from tests.doubles.ledger import moves_of
-from tests.unit.workflows.doubles import Stage, a_move, a_plan
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import Stage, a_plan
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "ledger.md"
 BEGIN, END = "<!-- transitions -->\n", "<!-- /transitions -->\n"

@@ -18,10 +18,8 @@ from gitbot.model.events import PlanShown, Shown
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import pull_file
-from gitbot.model.names import IntentRef
-from gitbot.model.plan import Move, NodeRef, PlacementPlan, VmRef, Wave
-from gitbot.model.problem import Limits, Pin, PlacementProblem
-from gitbot.model.request_id import RequestId
+from gitbot.model.plan import Move, PlacementPlan, Wave
+from gitbot.model.problem import Limits, PlacementProblem
 from gitbot.policy import read_policies
 from gitbot.ports.cluster import Gate, open_gate
 from gitbot.ports.forge import MergeMethod
@@ -383,25 +381,6 @@ class TinyBase(Engine):
             },
             "spec": spec,
         }
-
-
-def a_move(vm: str, source: str, to: str, *, number: int = 1, **fields: Any) -> Move:
-    known: dict[str, Any] = {
-        "id": number,
-        "request": RequestId.read("request/db/one"),
-        "group": "request/db/one",
-        "intent": IntentRef(kind="MigrationRequest", namespace="db", name="one"),
-        "vm": VmRef(namespace="db", name=vm, uid=f"uid-{vm}"),
-        "source": NodeRef(node=source, zone=""),
-        "to": NodeRef(node=to, zone=""),
-        "allowed_nodes": (to,),
-        "pin": Pin.NODE,
-        "added_node_selector": {HOST: to},
-        "memory_bytes": 1,
-        "estimated_seconds": 30,
-        "wave": 0,
-    }
-    return Move(**{**known, **fields})
 
 
 def a_plan(*moves: Move) -> PlacementPlan:

@@ -12,7 +12,8 @@ from gitbot.ports.forge import CheckState
 from gitbot.published.ledger_lines import verify
 from gitbot.workflows.apply import apply
 from tests.doubles.ledger import last_move
-from tests.unit.workflows.doubles import NOW, Stage, a_move, a_plan
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import NOW, Stage, a_plan
 
 
 @pytest.fixture

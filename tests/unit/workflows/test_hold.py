@@ -20,7 +20,8 @@ from gitbot.workflows.apply import (
     returned,
 )
 from gitbot.workflows.ask import status
-from tests.unit.workflows.doubles import Stage, a_move, a_plan
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import Stage, a_plan
 
 
 @pytest.fixture

@@ -22,9 +22,9 @@ from gitbot.workflows.engine import drained_nodes
 from gitbot.workflows.pauses import POLL
 from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import ReconcileResult, reconcile
+from tests.doubles.moves import a_move
 from tests.doubles.trouble import lose_node, return_node
 from tests.unit.policy.test_judging import policy
-from tests.unit.workflows.doubles import a_move
 from tests.unit.workflows.story import HEAD, Story
 from tests.unit.workflows.test_doctor import Answers
 

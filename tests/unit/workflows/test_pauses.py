@@ -19,7 +19,8 @@ from gitbot.workflows.journal import LOST_RACES, MINUTE, retried
 from gitbot.workflows.pauses import LOOK_ANYWAY, POLL
 from gitbot.workflows.snapshots import snapshot_branch
 from gitbot.workflows.watch import reconcile
-from tests.unit.workflows.doubles import NOW, Stage, a_move, a_plan
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import NOW, Stage, a_plan
 from tests.unit.workflows.story import REQUEST, RULE, Story
 
 
