@@ -89,13 +89,12 @@ def at_desk(
     cluster = customapp(step=2, jumpbox=True, start_time=SystemClock().now())
     loop = Loop.start(folder, cluster, configuration=configuration)
     tree = folder / "work"
+    person = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"]
     subprocess.run(
-        ["git", "clone", "-q", str(folder / "placement.git"), str(tree)],
+        ["git", "clone", "-q", *person, str(folder / "placement.git"), str(tree)],
         check=True,
         capture_output=True,
     )
-    for key, value in (("user.name", "Ann"), ("user.email", "ann@example.com")):
-        subprocess.run(["git", "config", key, value], cwd=tree, check=True)
     monkeypatch.chdir(tree)
     with Face(cluster) as face:
         path = write_kubeconfig(folder / "kubeconfig", server=face.url, context=cluster.name)
