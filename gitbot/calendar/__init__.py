@@ -9,7 +9,7 @@ from gitbot.calendar.appointments import (
 )
 from gitbot.calendar.changes import changed_openings
 from gitbot.calendar.check import Problem, check_schedule
-from gitbot.calendar.ics import FileProblem, Holiday, calendar_file, read_calendar
+from gitbot.calendar.ics import Holiday, calendar_file, read_calendar
 from gitbot.calendar.schedule import (
     Occurrence,
     Schedule,
@@ -33,7 +33,6 @@ __all__ = [
     "DURATION",
     "TZDATA_VERSION",
     "Appointment",
-    "FileProblem",
     "Holiday",
     "Occurrence",
     "Problem",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gitbot.intents.codeowners import PLACES as CODEOWNERS_PLACES
 from gitbot.intents.conflicts import TOO_SHORT, conflicts, without_clockless
 from gitbot.intents.holidays import freeze_times
-from gitbot.intents.intent import Intent, IntentSet, Spec, spec_digest
+from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec, NodesSpec
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
@@ -32,7 +32,6 @@ __all__ = [
     "PlacementProposalSpec",
     "PlacementRuleSpec",
     "ScheduleSpec",
-    "Spec",
     "ZoneAntiAffinitySpec",
     "conflicts",
     "freeze_times",
@@ -42,7 +41,6 @@ __all__ = [
     "needs_of",
     "proposal_file",
     "read_intents",
-    "spec_digest",
     "stops",
     "without_clockless",
     "without_finished",

@@ -1,7 +1,7 @@
 """Turns a plan into manifests through Jinja2 templates, given as texts."""
 
 from gitbot.rendering.admission import AdmissionRule, admission_manifests
-from gitbot.rendering.manifests import NodeLabels, manifest, node_labels, render_manifests
+from gitbot.rendering.manifests import NodeLabels, manifest, render_manifests
 from gitbot.rendering.migration import MigrationContext, migration_manifest
 
 __all__ = [
@@ -11,6 +11,5 @@ __all__ = [
     "admission_manifests",
     "manifest",
     "migration_manifest",
-    "node_labels",
     "render_manifests",
 ]

@@ -2,7 +2,7 @@
 
 from gitbot.reports.comment import Superseded, detail, markdown, marker, refusal, summary
 from gitbot.reports.conditions import Ahead, Conditions, Outlook
-from gitbot.reports.diff import Diff, DiffState, Preview, placement_diff
+from gitbot.reports.diff import Diff, Preview, placement_diff
 from gitbot.reports.findings import github, json_findings, junit, sarif, text
 from gitbot.reports.fit import Section, cut_markdown, fit
 from gitbot.reports.load import load_table
@@ -16,7 +16,6 @@ __all__ = [
     "Ahead",
     "Conditions",
     "Diff",
-    "DiffState",
     "Outlook",
     "Paint",
     "Preview",

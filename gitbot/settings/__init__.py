@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from gitbot.settings.configuration import (
     DEFAULT_PACKS,
-    DESCRIPTION,
-    KIND,
     ClusterSettings,
     ForgeSettings,
-    LimitSettings,
     ManifestSettings,
     Settings,
     json_schema,
     read_settings,
 )
 from gitbot.settings.load import LoadSettings
-from gitbot.settings.owners import NodeSettings, OverrideSettings, OwnerSettings
+from gitbot.settings.owners import NodeSettings, OwnerSettings
 
 __all__ = [
     "DEFAULT_PACKS",
-    "DESCRIPTION",
-    "KIND",
     "ClusterSettings",
     "ForgeSettings",
-    "LimitSettings",
     "LoadSettings",
     "ManifestSettings",
     "NodeSettings",
-    "OverrideSettings",
     "OwnerSettings",
     "Settings",
     "json_schema",

@@ -1,7 +1,7 @@
 """Kubernetes objects to ClusterSnapshot and back; minimal, versioned file format. No client."""
 
 from gitbot.snapshot.decode import decode_object, indented_json, plain_json, prune
-from gitbot.snapshot.files import ReadFiles, read_files, read_snapshot
+from gitbot.snapshot.files import read_files, read_snapshot
 from gitbot.snapshot.load_file import load_of, read_load
 from gitbot.snapshot.pages import KindReader, PageEnd
 from gitbot.snapshot.resources import EVENTS, LISTED, RESOURCES, Resource
@@ -16,7 +16,6 @@ __all__ = [
     "RESOURCES",
     "KindReader",
     "PageEnd",
-    "ReadFiles",
     "Resource",
     "Rows",
     "belongs",

@@ -7,6 +7,7 @@ room. A listed package is a room of its own, also for its neighbours in the room
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -155,3 +156,32 @@ def test_a_package_that_is_a_face_lists_its_names(face: str) -> None:
 )
 def test_a_room_of_workflows_tells_the_way_through(face: str) -> None:
     assert len((ast.get_docstring(_trees()[face]) or "").splitlines()) > 1
+
+
+@cache
+def _asked(face: str) -> frozenset[str]:
+    """The words of all files outside a room that import from its face."""
+    room, _, last = face.rpartition(".")
+    asks = re.compile(
+        rf"^\s*from ({re.escape(face)} import|{re.escape(room)} import .*\b{last}\b)", re.MULTILINE
+    )
+    found: set[str] = set()
+    for path in _sources():
+        if not _is_inside(_module(path), face) and asks.search(text := _text(path)):
+            found |= set(re.findall(r"\w+", text))
+    return frozenset(found)
+
+
+@cache
+def _sources() -> Sequence[Path]:
+    return sorted(path for part in ("gitbot", "tests") for path in (ROOT / part).rglob("*.py"))
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("face", sorted(TOP - {"gitbot.simulation"} | FACES & PACKAGES))
+def test_a_face_offers_only_what_is_asked_for(face: str) -> None:
+    assert _names(face) - _asked(face) == set()

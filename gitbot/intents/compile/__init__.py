@@ -17,7 +17,7 @@ from gitbot.intents.compile.problem import (
 )
 from gitbot.intents.compile.requests import allowed_for, compile_requests, request_id
 from gitbot.intents.compile.rules import compile_rules
-from gitbot.intents.compile.times import HORIZON, drain_time, openings, request_time
+from gitbot.intents.compile.times import HORIZON
 
 __all__ = [
     "HORIZON",
@@ -32,12 +32,9 @@ __all__ = [
     "compile_heal",
     "compile_requests",
     "compile_rules",
-    "drain_time",
     "effective_limits",
     "load_now",
     "nodes_of",
     "opening_of",
-    "openings",
     "request_id",
-    "request_time",
 ]

@@ -9,7 +9,6 @@ publishes again if what was shown may no longer hold.
 from __future__ import annotations
 
 from gitbot.workflows.check.one import (
-    IntentVerdict,
     VmVerdict,
     check_one,
     evidence_of,
@@ -33,7 +32,6 @@ from gitbot.workflows.check.verdicts import checks_of
 __all__ = [
     "CheckResult",
     "Evidence",
-    "IntentVerdict",
     "PublishResult",
     "VmVerdict",
     "check",

@@ -16,7 +16,6 @@ from gitbot.workflows.propose.concerns import (
     heal_concern,
 )
 from gitbot.workflows.propose.run import (
-    ConcernReport,
     NotPlanned,
     ProposeResult,
     not_planned,
@@ -25,7 +24,6 @@ from gitbot.workflows.propose.run import (
 
 __all__ = [
     "Away",
-    "ConcernReport",
     "ConcernSources",
     "NotPlanned",
     "ProposeResult",

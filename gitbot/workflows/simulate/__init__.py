@@ -8,6 +8,6 @@ place.
 
 from __future__ import annotations
 
-from gitbot.workflows.simulate.run import Forecast, NodeChange, Simulation
+from gitbot.workflows.simulate.run import Forecast, Simulation
 
-__all__ = ["Forecast", "NodeChange", "Simulation"]
+__all__ = ["Forecast", "Simulation"]
