@@ -17,12 +17,12 @@ NODE_TEMPLATE = "node.json.j2"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLabels:
-    """A node in maintenance: the window, its state, and whether gitbot cordons it."""
+    """A node in maintenance: the window, its state, and the occurrence that cordons it, or ""."""
 
     node: str
     window: str
     state: str
-    cordoned: bool = False
+    cordon: str = ""
 
 
 def render_manifests(
@@ -47,7 +47,9 @@ def node_labels(labels: NodeLabels, *, templates: Mapping[str, str]) -> Kubernet
         f"{PREFIX}window": label_value(labels.window),
         f"{PREFIX}state": label_value(labels.state),
     }
-    given = {"name": labels.node, "labels": values, "cordoned": labels.cordoned}
+    if labels.cordon:
+        values[f"{PREFIX}cordon"] = labels.cordon
+    given = {"name": labels.node, "labels": values, "cordoned": bool(labels.cordon)}
     return render_object(templates, NODE_TEMPLATE, given)
 
 

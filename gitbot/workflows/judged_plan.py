@@ -168,12 +168,12 @@ def drained_nodes(problem: PlacementProblem, plan: PlacementPlan) -> tuple[NodeL
             node=node,
             window=goal.request.intent.name,
             state="draining",
-            cordoned=goal.cordoned_by_gitbot,
+            cordon=goal.request.id.occurrence.id if goal.cordoned_by_gitbot else "",
         )
         for goal in problem.goals
         if isinstance(goal, EmptyNodes) and goal.request.id in drains
         for node in goal.nodes
-        if goal.request.intent.kind == "MaintenanceWindow"
+        if isinstance(goal.request.id, DrainId)
     )
 
 

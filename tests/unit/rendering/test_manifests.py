@@ -35,7 +35,7 @@ def test_moves_then_nodes_and_the_policies_of_a_rule() -> None:
         context=context,
         nodes=(
             NodeLabels(node="kni-worker2", window="scu-firmware", state="waiting"),
-            NodeLabels(node="kni-worker", window="scu-firmware", state="draining"),
+            NodeLabels(node="kni-worker", window="scu-firmware", state="draining", cordon="c0ffee"),
         ),
     )
     assert [(item.kind, item.namespace, item.name) for item in (*manifests, *POLICIES)] == [
@@ -47,9 +47,13 @@ def test_moves_then_nodes_and_the_policies_of_a_rule() -> None:
         ("MutatingAdmissionPolicyBinding", "", "gitbot-customapp-mssql2016"),
     ]
     assert manifests[2].object["metadata"]["labels"] == {
+        "placement.gitbot.dev/cordon": "c0ffee",
         "placement.gitbot.dev/state": "draining",
         "placement.gitbot.dev/window": "scu-firmware",
     }
+    assert manifests[2].object["spec"] == {"unschedulable": True}
+    assert "placement.gitbot.dev/cordon" not in manifests[3].object["metadata"]["labels"]
+    assert "spec" not in manifests[3].object
 
 
 def test_text_reads_back_as_the_object() -> None:
