@@ -112,6 +112,8 @@ def evaluate(program: Program, data: Mapping[str, Any]) -> Any:
         return _value(program.compiled.eval(data=data))
     except RuntimeError as error:
         raise EvaluationError(_short(str(error))) from error
+    except MemoryError as error:
+        raise EvaluationError("out of memory") from error
     except TypeError as error:
         raise EvaluationError("an optional value; end it with orValue(...)") from error
 

@@ -74,6 +74,7 @@ def test_what_does_not_compile_says_where(
         ("1 / (size(plan.moves) - 200) == 1", "divide by zero"),
         ("plan.moves.all(a, plan.moves.all(b, true))", "Iteration budget exceeded"),
         ("plan.moves == 'x' + plan.moves", "No matching overloads"),
+        ("size(lists.range(1000000000000000)) == 1", "out of memory"),
         ("timestamp('soon') == now", "(?i)timestamp"),
     ],
 )
