@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from random import Random
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitbot.policy import PolicySet, read_policies
-from gitbot.policy.engine import EvaluationError, compile_expression, evaluate
+from gitbot.policy.engine import (
+    EvaluationError,
+    ExpressionError,
+    compile_expression,
+    evaluate,
+    timestamp,
+)
 from gitbot.policy.facts import PolicySubject
+from gitbot.policy.fields import unknown_field
 from gitbot.policy.judging import failed_by, failures
 from gitbot.policy.reads import project, reads
+from gitbot.policy.steps import steps
 from gitbot.policy.value import NAMES, Over
+from tests.controlplane.cel_expressions import expressions
 
 EXPRESSIONS = (
     "vm.labels[?'tier'].orValue('') != 'db'",
@@ -125,3 +136,26 @@ def test_classes_and_batches_say_what_each_alone_says(found: list[dict[str, Any]
         if (failed := failures(policy, subject.data))
     }
     assert together == alone
+
+
+SEEDS = tuple(dict.fromkeys((*EXPRESSIONS, *expressions(combined=500))))
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(SEEDS), st.sampled_from(SEEDS), st.randoms(use_true_random=False))
+def test_a_mangled_expression_is_refused_gives_no_answer_or_a_value(
+    one: str, other: str, dice: Random
+) -> None:
+    """Nothing else comes out of the engine, whatever is written: no crash, no other exception."""
+    text = list(one)
+    for _ in range(dice.randrange(4)):
+        at, end = sorted((dice.randrange(len(text) + 1), dice.randrange(len(text) + 1)))
+        start = dice.randrange(len(other))
+        text[at : min(end, at + 5)] = other[start : start + dice.randrange(9)]
+    with suppress(ExpressionError):
+        program = compile_expression("".join(text), names=NAMES[Over.MOVE])
+        assert unknown_field(program) is None or reads(program)
+        data = {**PLAN, "vm": {"name": "a"}, "move": {"id": 1}, "node": {}, "variables": {}}
+        with suppress(EvaluationError):
+            evaluate(program, {**data, "now": timestamp(0)})
+        assert steps(program, {**data, "now": timestamp(0)}).line == 1
