@@ -53,6 +53,7 @@ def repository_checks(shell: Shell, *, rehearse: Callable[[], None]) -> tuple[Ch
         *asked("ledger/read", lambda: _ledger(shell)),
         *asked("ledger/push", lambda: _push(rehearse)),
         *asked("snapshot/published", lambda: _snapshot(shell)),
+        *asked("forge/owners", lambda: _owners(shell)),
     )
 
 
@@ -127,6 +128,23 @@ def _snapshot(shell: Shell) -> Iterable[Check]:
         yield failed(name, f"{words}; plans need one of at most {oldest} min", run)
     else:
         yield passed(name, words)
+
+
+def _owners(shell: Shell) -> Iterable[Check]:
+    """Silent without teams: accounts are asked for only when they approve."""
+    settings = readable_base(shell).engine.settings
+    named = [
+        *(team for item in settings.owners for team in item.teams),
+        *(team for item in settings.overrides for team in item.owners),
+    ]
+    teams = sorted({team for team in named if "/" in team})
+    gone = [team for team in teams if shell.forge.team_members(team) is None]
+    fix = "mend owners[] and overrides[], or give the App Members: read of the organization"
+    if gone:
+        words = "there is no such team, or gitbot may not read it, so it approves nothing"
+        yield failed("forge/owners", f"{', '.join(gone)}: {words}", fix)
+    elif teams:
+        yield passed("forge/owners", f"the teams of owners are known: {', '.join(teams)}")
 
 
 def cluster_checks(shell: Shell, questions: Questions) -> tuple[Check, ...]:

@@ -19,7 +19,7 @@ from gitbot.workflows.check.publish import (
 )
 from gitbot.workflows.check.record import is_due, is_not_fetched
 from gitbot.workflows.check.run import CheckResult
-from gitbot.workflows.check.verdicts import OWNERS, PLAN
+from gitbot.workflows.check.verdicts import GIVEN, OWNERS, PLAN
 from gitbot.workflows.feedback import context_of
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.stops import forge_skew
@@ -91,12 +91,13 @@ def _wants_a_plan(shell: Shell, pull: PullRequest) -> bool:
 
 
 def _waits_for_owners(shell: Shell, pull: PullRequest, base: str) -> bool:
-    """Whether an owner's approval was missing: it may have come."""
+    """Whether an owner's approval was missing or given: it may have come, or been dismissed."""
     if not shell.read_base(base).settings.owners:
         return False
     name = context_of(shell, OWNERS)
     return any(
-        status.context == name and status.state is CheckState.PENDING
+        status.context == name
+        and (status.state is CheckState.PENDING or status.description == GIVEN)
         for status in shell.forge.list_statuses(pull.head)
     )
 

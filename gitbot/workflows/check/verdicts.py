@@ -16,6 +16,7 @@ from gitbot.workflows.shell import Shell
 PLAN = "gitbot/plan"
 POLICY = "gitbot/policy"
 OWNERS = "gitbot/owners"
+GIVEN = "owners approved"
 MAX_TITLE = 140  # characters that a status keeps
 MAX_TEXT = 65_000  # bytes; GitHub takes 65,535 characters
 _LEVELS = {
@@ -69,7 +70,7 @@ def _policy(shell: Shell, found: tuple[Finding, ...], plan_id: str) -> CheckRun:
 def _owners(shell: Shell, consents: tuple[Consent, ...]) -> CheckRun:
     """Pending while an owner's approval is missing: it waits for people, as for a window."""
     waits = missing(consents)
-    given = "owners approved" if consents else "no owner's approval is needed"
+    given = GIVEN if consents else "no owner's approval is needed"
     return CheckRun(
         name=context_of(shell, OWNERS),
         state=CheckState.PENDING if waits else CheckState.SUCCESS,

@@ -11,7 +11,7 @@ import pytest
 
 from gitbot.cli.status_page import table
 from gitbot.ports.forge import PullState
-from gitbot.workflows.ask import status
+from gitbot.workflows.ask import repository_checks, status
 from gitbot.workflows.propose import propose
 from tests.unit.workflows.story import HEAD
 from tests.unit.workflows.tenants import AWAY, FILE, KINDS, NAMED, OWNERS, TEAM, Tenants, tenants
@@ -43,7 +43,8 @@ def test_an_author_who_owns_nothing_waits_for_an_owner(scene: Tenants) -> None:
     number = asked(scene, "mallory")
     scene.merge(number)
     start = scene.where()
-    assert not moved(scene)
+    (waits,) = scene.apply().waiting
+    assert waits.reason.startswith("waits for the approval of @acme/customapp (ann, dora)")
     assert scene.where() == start
     assert (
         "waits for the approval of @acme/customapp (ann, dora)"
@@ -171,6 +172,10 @@ def test_an_open_pull_request_says_whose_approval_is_missing(scene: Tenants) -> 
     scene.refresh()
     assert scene.check(number, "gitbot/owners") == ("success", "owners approved")
     assert "missing" not in scene.comment(number)
+    scene.dismiss(number, "olga")
+    scene.refresh()
+    assert scene.check(number, "gitbot/owners")[0] == "pending"
+    assert "(olga) for node kni-worker5\n" in scene.comment(number)
 
 
 def test_a_proposal_of_gitbot_says_it_as_well(scene: Tenants) -> None:
@@ -263,3 +268,15 @@ spec:
         assert not moved(scene)
         scene.approve(pull.number, "dora")
         assert moved(scene)
+
+
+def test_doctor_names_a_team_that_vanished(scene: Tenants) -> None:
+    def found() -> dict[str, str]:
+        checks = repository_checks(scene.shell, rehearse=lambda: None)
+        return {check.name: f"{check.outcome} {check.message}" for check in checks}
+
+    teams = "the teams of owners are known: @acme/customapp, @acme/platform"
+    assert found()["forge/owners"] == f"pass {teams}"
+    scene.team(TEAM)
+    scene.port.sleep(61)
+    assert found()["forge/owners"].startswith("fail @acme/customapp: there is no such team")
