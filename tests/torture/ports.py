@@ -116,14 +116,17 @@ class ClusterPort:
     def set_unschedulable(
         self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
     ) -> None:
-        who = self.line.who
+        who, looks = self.line.who, list[int]()
+
+        def sent() -> None:
+            looks.append(self.witness.sends(who, call, node))
 
         def arrives(_: str) -> None:
-            self.witness.cordons(who, node, unschedulable)
+            self.witness.cordons(who, node, unschedulable, looks[0])
             self.world.patch_node(node, labels, unschedulable=unschedulable)
 
         call = "cordon" if unschedulable else "uncordon"
-        self.line.write(call, arrives, sent=lambda: self.witness.sends(who, call, node))
+        self.line.write(call, arrives, sent=sent)
         self.line.wire.moment(f"{call}ed")
 
     def hold_flag(self) -> str | None:

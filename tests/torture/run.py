@@ -147,6 +147,8 @@ class Run(Town):
             over = drain is None or drain.cancelled or name not in nodes
             if stands and over:
                 return f"{name} is cordoned for a drain that is no more"
+            if stands and not nodes[name].cordoned_by_gitbot:
+                return f"{name} is cordoned although that was given up"
         return ""
 
 

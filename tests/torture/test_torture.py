@@ -52,6 +52,12 @@ FOUND = {
             Deed(what="require reviews", at=60),
         ),
     ),
+    "a cordon arrives late, after a person undid another one: it is taken back": a_schedule(
+        "drain",
+        bots=(Bot(runtime=3600, rest=5),),
+        faults=(Fault(call="cordon", number=1, how="late", seconds=39),),
+        deeds=(Deed(what="uncordon", moment="migrations", number=1),),
+    ),
     "a node is gone while its drain may finish late: what is left of it ends": a_schedule(
         "drain",
         finish=True,

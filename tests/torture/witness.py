@@ -34,7 +34,6 @@ class Known:
     ledger_fresh: bool = False
     looked: int = -1
     instances: dict[str, int] = field(default_factory=dict)  # when each VM was last read by name
-    look_at_send: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
@@ -73,7 +72,7 @@ class Witness:
     # What they send
 
     def sends(self, who: str, what: str, target: str) -> int:
-        """A request leaves now; the epoch of its claim, if it needs one."""
+        """A request leaves now: the epoch of its claim, or when its sender last looked."""
         known = self.known[who]
         if not (known.flag_fresh and known.ledger_fresh):
             self.fail("hold", f"{who} sends {what} {target} without reading the stop flag again")
@@ -82,8 +81,7 @@ class Witness:
         if abs(self.clock_of(who) - self.world.seconds) > MAX_SKEW:
             self.fail("I13", f"{who} sends {what} {target} although its clock is far off")
         known.flag_fresh = known.ledger_fresh = False
-        known.look_at_send[target] = known.looked
-        return self._may_send(who, target) if what == "create" else 0
+        return self._may_send(who, target) if what == "create" else known.looked
 
     def _may_send(self, who: str, name: str) -> int:
         _, move = self._record(name)
@@ -147,12 +145,11 @@ class Witness:
         if found is not None and found["metadata"]["uid"] == uid and not _own(found):
             self.fail("I14", f"{who} deletes {name}, which is not gitbot's")
 
-    def cordons(self, who: str, node: str, unschedulable: bool) -> None:
-        """A cordon, or its removal, has reached the server."""
+    def cordons(self, who: str, node: str, unschedulable: bool, looked: int) -> None:
+        """A cordon, or its removal, has reached the server; its sender had looked then."""
         found = self.world.nodes.get(node)
         if found is None:
             return
-        looked = self.known[who].look_at_send.get(node, -1)
         marked = CORDON in labels_of(found)
         if unschedulable and -1 < self.world.uncordoned.get(node, -1) < looked:
             self.fail("cordon", f"{who} cordons {node} again after a person uncordoned it")
