@@ -6,7 +6,7 @@ fields below are the published ones, so we find a misspelling when we read the f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from gitbot.model.words import nearest
 from gitbot.policy.engine import Program
@@ -97,13 +97,17 @@ FIELDS: Mapping[str, frozenset[str]] = {
 }
 
 
-def unknown_field(program: Program) -> tuple[int, str, str] | None:
-    """Offset, message and hint of the first unknown field; None if all are known."""
+def unknown_field(program: Program, variables: Sequence[str] = ()) -> tuple[int, str, str] | None:
+    """Offset, message and hint of the first unknown field; None if all are known.
+
+    `variables` are those of the policy that the expression may use.
+    """
+    fields = {**FIELDS, "variables": frozenset(variables)}
     syntax = read_syntax(program.checked)
     wrong = [
         (syntax.offsets.get(node.id, 0), variable, field)
         for node, variable, field in _fields(syntax.root, frozenset())
-        if field not in FIELDS[variable]
+        if field not in fields[variable]
     ]
     if not wrong:
         return None
@@ -111,8 +115,8 @@ def unknown_field(program: Program) -> tuple[int, str, str] | None:
     text = program.text
     while offset < len(text) and not (text[offset].isalnum() or text[offset] in "_`"):
         offset += 1
-    near = nearest(field, sorted(FIELDS[variable]))
-    known = ", ".join(sorted(FIELDS[variable]))
+    near = nearest(field, sorted(fields[variable]))
+    known = ", ".join(sorted(fields[variable])) or "none here: an expression sees those above it"
     hint = f"did you mean {variable}.{near}?" if near else f"{variable} has {known}"
     return offset, f"{variable} has no field {field}", hint
 
@@ -123,7 +127,12 @@ def _fields(node: SyntaxNode, bound: frozenset[str]) -> Iterator[tuple[SyntaxNod
         name = node.parts[0].name
         field = node.name if node.kind is SyntaxKind.SELECT else node.parts[-1].text
         as_field = node.kind is SyntaxKind.SELECT or node.name == "_?._"
-        if as_field and name in FIELDS and name not in bound and field is not None:
+        if (
+            as_field
+            and (name in FIELDS or name == "variables")
+            and name not in bound
+            and field is not None
+        ):
             yield node, name, field
     if node.kind is SyntaxKind.COMPREHENSION:
         bound_inside = bound | {node.name, *node.more}

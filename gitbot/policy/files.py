@@ -6,16 +6,18 @@ validationActions) with `over` in place of matchConstraints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from gitbot.documents import Path, Report, envelope_is_known, read_documents, schemas
 from gitbot.documents.fields import Metadata, Value, decode
-from gitbot.model.findings import Finding, Severity, has_errors, sort_key
+from gitbot.kubernetes.labels import label_key_problems
+from gitbot.model.findings import Finding, Refusal, Severity, has_errors, sort_key
 from gitbot.model.names import ApiVersion
 from gitbot.model.words import nearest
 from gitbot.policy import exemptions
@@ -26,14 +28,38 @@ from gitbot.policy.value import NAMES, Action, Exemption, Over, Policy, PolicySe
 
 KIND = "PlacementPolicy"
 TEST_SUFFIX = ".test.yaml"
+_IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 DESCRIPTION = "A policy over plans, moves or intents, in CEL; shaped like an admission policy."
+
+
+def _identifier(text: str) -> str:
+    if _IDENTIFIER.fullmatch(text) is None:
+        expected = "letters, digits and _, first no digit"
+        raise Refusal("value", expected, "expressions read it as variables.NAME")
+    return text
+
+
+def _qualified(text: str) -> str:
+    if problems := label_key_problems(text):
+        raise Refusal("value", "a qualified name", problems[0])
+    return text
 
 
 class NamedExpression(Value):
     """An expression with a name."""
 
-    name: str = Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$", description="Name; unique in its list.")
+    name: Annotated[str, AfterValidator(_identifier)] = Field(
+        description="Name; unique in its list."
+    )
     expression: str = Field(min_length=1, description="CEL.")
+
+
+class MatchCondition(NamedExpression):
+    """A condition with a name that may hold `-`, `.` and a prefix, as in Kubernetes."""
+
+    name: Annotated[str, AfterValidator(_qualified)] = Field(
+        description="Name, as a label's key: exclude-databases; unique in its list."
+    )
 
 
 class ValidationSpec(Value):
@@ -50,7 +76,7 @@ class PolicySpec(Value):
     over: Literal["Plan", "Move", "Intent"] = Field(
         description="Evaluated once for the plan, or for each move or intent."
     )
-    match_conditions: tuple[NamedExpression, ...] = Field(
+    match_conditions: tuple[MatchCondition, ...] = Field(
         default=(), strict=False, description="Where any of these is false, nothing is judged."
     )
     variables: tuple[NamedExpression, ...] = Field(
@@ -160,14 +186,15 @@ def _read(report: Report, text: str) -> Policy | Exemption | None:
 def _compiled(report: Report, made: _PolicyFile, text: str) -> Policy | None:
     spec = made.spec
     over = Over(spec.over)
-    compiler = _Compiler(report, over, text)
+    _names_are_unique(report, "matchConditions", spec.match_conditions)
+    _names_are_unique(report, "variables", spec.variables)
+    compiler = _Compiler(report, over, text, tuple(item.name for item in spec.variables))
     conditions = [
         compiler.program(("spec", "matchConditions", index, "expression"), item.expression, "bool")
         for index, item in enumerate(spec.match_conditions)
     ]
     variables = [
-        (item.name, compiler.program(("spec", "variables", i, "expression"), item.expression, ""))
-        for i, item in enumerate(spec.variables)
+        (item.name, compiler.variable(index, item)) for index, item in enumerate(spec.variables)
     ]
     validations = [
         _validation(compiler, index, item) for index, item in enumerate(spec.validations)
@@ -187,6 +214,17 @@ def _compiled(report: Report, made: _PolicyFile, text: str) -> Policy | None:
     )
 
 
+def _names_are_unique(report: Report, field: str, items: Sequence[NamedExpression]) -> None:
+    seen: set[str] = set()
+    for index, item in enumerate(items):
+        if item.name in seen:
+            message = f'found the name "{item.name}" again, expected every name once'
+            report.at_value(
+                ("spec", field, index, "name"), "duplicate", message, "rename one of them"
+            )
+        seen.add(item.name)
+
+
 def _validation(compiler: _Compiler, index: int, spec: ValidationSpec) -> Validation | None:
     path: Path = ("spec", "validations", index)
     expression = compiler.program((*path, "expression"), spec.expression, "bool")
@@ -203,10 +241,16 @@ def _validation(compiler: _Compiler, index: int, spec: ValidationSpec) -> Valida
 
 
 class _Compiler:
-    def __init__(self, report: Report, over: Over, source: str) -> None:
+    def __init__(self, report: Report, over: Over, source: str, variables: tuple[str, ...]) -> None:
         self.report = report
         self.over = over
         self.source = source
+        self.variables = variables
+
+    def variable(self, index: int, item: NamedExpression) -> Program | None:
+        """A variable sees those before it."""
+        before = _Compiler(self.report, self.over, self.source, self.variables[:index])
+        return before.program(("spec", "variables", index, "expression"), item.expression, "")
 
     def program(self, path: Path, text: str, returns: str) -> Program | None:
         try:
@@ -214,7 +258,7 @@ class _Compiler:
         except ExpressionError as error:
             self._refuse(path, text, error.offset(text), error.message)
             return None
-        if wrong := unknown_field(made):
+        if wrong := unknown_field(made, self.variables):
             offset, message, hint = wrong
             self._refuse(path, text, offset, message, hint)
             return None

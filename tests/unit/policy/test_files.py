@@ -131,6 +131,86 @@ def test_errors_stand_at_their_place(found: str, put: str, message: str) -> None
     assert message in [str(finding) for finding in findings]
 
 
+NAMED = GOOD.replace(
+    "  validations:\n",
+    """\
+  matchConditions:
+  - {name: exclude-empty, expression: size(plan.moves) > 0}
+  - {name: acme.example/by.hand, expression: "true"}
+  variables:
+  - {name: most, expression: "3"}
+  - {name: some_more, expression: variables.most + 1}
+  validations:
+""",
+).replace("< 3", "< variables.some_more")
+
+
+def test_names_of_conditions_are_those_that_kubernetes_takes() -> None:
+    policies, findings = read_policies({"p.yaml": NAMED})
+    assert [policy.name for policy in policies.policies] == ["one"]
+    assert findings == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "put", "message"),
+    [
+        (
+            "exclude-empty",
+            "exclude-",
+            (
+                'p.yaml:8:12: spec.matchConditions[0].name: found "exclude-", expected a qualified '
+                "name; name part must consist of alphanumeric characters"
+            ),
+        ),
+        (
+            "acme.example/by.hand",
+            "exclude-empty",
+            (
+                'p.yaml:9:12: spec.matchConditions[1].name: found the name "exclude-empty" again, '
+                "expected every name once; rename one of them"
+            ),
+        ),
+        (
+            "some_more,",
+            "some-more,",
+            (
+                'p.yaml:12:12: spec.variables[1].name: found "some-more", expected letters, digits '
+                "and _, first no digit; expressions read it as variables.NAME"
+            ),
+        ),
+        (
+            "some_more,",
+            "most,",
+            (
+                'p.yaml:12:12: spec.variables[1].name: found the name "most" again, expected every '
+                "name once; rename one of them"
+            ),
+        ),
+        (
+            "< variables.some_more",
+            "< variables.some_mroe",
+            (
+                "p.yaml:14:46: spec.validations[0].expression: the expression does not compile: "
+                "variables has no field some_mroe; did you mean variables.some_more?"
+            ),
+        ),
+        (
+            'most, expression: "3"',
+            "most, expression: variables.some_more",
+            (
+                "p.yaml:11:40: spec.variables[0].expression: the expression does not compile: "
+                "variables has no field some_more; variables has none here: an "
+                "expression sees those above it"
+            ),
+        ),
+    ],
+)
+def test_names_in_a_policy_are_known_and_unique(found: str, put: str, message: str) -> None:
+    policies, findings = read_policies({"p.yaml": NAMED.replace(found, put)})
+    assert policies.policies == ()
+    assert [text for text in map(str, findings) if text.startswith(message)]
+
+
 def test_a_later_file_replaces_a_policy_and_one_file_may_not() -> None:
     other = GOOD.replace("< 3", "< 9")
     policies, findings = read_policies({"a.yaml": GOOD, "b.yaml": other})
