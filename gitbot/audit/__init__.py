@@ -9,14 +9,19 @@ from gitbot.audit.departures import Departure
 from gitbot.audit.descheduler import read_policy
 from gitbot.audit.everything import audit_cluster
 from gitbot.audit.load import LoadQuestion, load_findings
+from gitbot.audit.unpin import NodePin, pin_in, rule_of_pin, without_pins
 from gitbot.audit.value import AuditFinding, of_finding
 
 __all__ = [
     "AuditFinding",
     "Departure",
     "LoadQuestion",
+    "NodePin",
     "audit_cluster",
     "load_findings",
     "of_finding",
+    "pin_in",
     "read_policy",
+    "rule_of_pin",
+    "without_pins",
 ]

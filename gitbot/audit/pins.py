@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gitbot.audit.unpin import pin_of
 from gitbot.audit.value import AuditFinding, about_vm
 from gitbot.constraints.instances import Instance, Instances
 from gitbot.constraints.placed import PlacedPod
@@ -14,7 +15,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, at
 from gitbot.model.constraint import RuleConstraint
 from gitbot.model.findings import Severity
-from gitbot.model.scheduling import HOSTNAME, Affinity
+from gitbot.model.scheduling import HOSTNAME
 from gitbot.model.words import first_of
 
 FIELDS = (
@@ -41,17 +42,17 @@ def pins(
             continue
         vmi = instances[placed.vm].vmi or {}
         spec: Json = vmi.get("spec") or {}
-        pinned = _pin(spec, placed)
-        if pinned and not _declared(rules, placed.vm):
+        pin = pin_of(spec)
+        if pin is not None and not _declared(rules, placed.vm):
             yield about_vm(
                 "audit/pin",
                 Severity.WARNING,
                 placed.vm,
                 node=placed.node,
-                message=f"its own spec keeps it on {placed.node}: {pinned}",
-                hint=f"take that out of the VM's template; `gitbot move vm/{placed.vm.name} -n "
-                f"{placed.vm.namespace} --to {placed.node}` asks for it once, a PlacementRule "
-                f"with nodeAffinity {HOSTNAME} In [{placed.node}] for good",
+                message=f"its own spec keeps it on {placed.node}: {pin.words}",
+                hint="`gitbot audit --propose` takes that out of the VM's manifest; `gitbot move "
+                f"vm/{placed.vm.name} -n {placed.vm.namespace} --to {placed.node}` asks for it "
+                f"once, a PlacementRule with nodeAffinity {HOSTNAME} In [{placed.node}] for good",
             )
         left = _left_over(placed, spec)
         if left:
@@ -63,25 +64,6 @@ def pins(
                 message=f"its pod still carries the addedNodeSelector of a migration: {left}",
                 hint="it has no effect, and the next migration drops it",
             )
-
-
-def _pin(spec: Json, placed: PlacedPod) -> str:
-    """The nodeSelector or node affinity by name; "" if there is none."""
-    host = at(spec, "nodeSelector", HOSTNAME)
-    if host is not None:
-        return f"nodeSelector {HOSTNAME}={host}"
-    if at(spec, "affinity", "nodeAffinity") is None:
-        return ""
-    terms = Affinity.of(spec, namespace="", labels=placed.pod.labels).required_nodes or ()
-    for term in terms:
-        named = [
-            item
-            for item in (*term.expressions, *term.fields)
-            if item.key in (HOSTNAME, "metadata.name") and item.operator == "In"
-        ]
-        if len(terms) == 1 and any(len(item.values) == 1 for item in named):
-            return f"node affinity {named[0].words}"
-    return ""
 
 
 def _declared(rules: Sequence[RuleConstraint], vm: NamespacedName) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -20,6 +21,7 @@ from gitbot.cli.options import (
 )
 from gitbot.cli.running import say, stages
 from gitbot.cli.showing import document_text, findings_page, shown_findings
+from gitbot.cli.unpinning import propose_unpinning
 from gitbot.model.findings import Severity
 from gitbot.model.instants import parse_instant
 from gitbot.model.words import counted
@@ -29,9 +31,10 @@ if TYPE_CHECKING:
     from gitbot.cli.explain_intents import Grounds
     from gitbot.kubernetes.selectors import Scope
     from gitbot.published import PublishedAudit
-    from gitbot.workflows.audit import AuditResult
+    from gitbot.workflows.audit import AuditQuery, AuditResult
 
 FORMATS = (*LISTED, "sarif", "junit", "github", "html")
+_TALK = ("table", "wide")
 
 
 @click.command("audit")
@@ -42,7 +45,7 @@ FORMATS = (*LISTED, "sarif", "junit", "github", "html")
     metavar="TIME",
     help="Leave out what is known to be older: a time, or a duration such as P7D.",
 )
-@click.option("--cluster", metavar="NAME", help="Which cluster of the configuration.")
+@click.option("--cluster", default="", metavar="NAME", help="Which cluster of the configuration.")
 @click.option(
     "--no-intents", is_flag=True, help="Audit the cluster alone, not the rules of the repository."
 )
@@ -57,6 +60,11 @@ FORMATS = (*LISTED, "sarif", "junit", "github", "html")
     metavar="FILE",
     help="The same, as this descheduler would: a DeschedulerPolicy, ConfigMap or KubeDescheduler.",
 )
+@click.option(
+    "--propose",
+    is_flag=True,
+    help="Open a pull request that takes the pins that are shown out of the VM manifests.",
+)
 @scope_options
 @now_option
 @output_option(FORMATS, "table")
@@ -67,10 +75,11 @@ def audit(
     access: ClusterAccess,
     rule: str,
     since: str,
-    cluster: str | None,
+    cluster: str,
     no_intents: bool,
     load: bool,
     descheduler: str,
+    propose: bool,
     scope: Scope,
     now: int,
     output: str,
@@ -79,42 +88,55 @@ def audit(
     """Find what is broken or will break in the cluster, no matter who declared it, and since when.
 
     Judges gitbot's rules, and what VMs and pods require and prefer in their own specs, as if
-    kube-scheduler had to place each running pod now. It only reads.
-
-    Exit code 1 on findings that are errors.
+    kube-scheduler had to place each running pod now. Exit code 1 on findings that are errors.
     """
     from gitbot.cli.manifests import manifests_of  # noqa: PLC0415 - keeps --help quick
-    from gitbot.workflows.audit import AuditQuery, run_audit  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.audit import run_audit  # noqa: PLC0415
 
-    since_then = _instant(since, now) if since else 0
-    query = AuditQuery(namespace=scope.namespace, labels=scope.labels, rule=rule, since=since_then)
+    query, human = _query(scope, rule, since, now), output in _TALK
     with stages("reading the repository") as progress:
         grounds = grounds_of(
             access,
             now=now,
-            cluster=cluster or "",
+            cluster=cluster,
             intents=not no_intents,
             must=not no_intents and in_repository(),
-            human=output in ("table", "wide"),
+            human=human,
             onlooker=progress,
         )
+        manifests = manifests_of(grounds.revision) if grounds.revision is not None else None
         progress.begins("judging what runs")
         result = run_audit(
             grounds.snapshot,
             now=now,
             revision=grounds.revision,
             ledger=grounds.ledger,
-            manifests=manifests_of(grounds.revision) if grounds.revision is not None else None,
+            manifests=manifests,
             query=query,
-            load=_load(grounds, descheduler, now) if load or descheduler else None,
+            load=_load(grounds, descheduler, now, asked=load),
         )
-    click.echo(_shown(result, output), nl=False)
-    for line in result.unasked:
-        say(f"not audited: {line}", err=True)
+    _show(result, output)
+    if propose:
+        propose_unpinning(grounds, result, manifests, access, partial(say, err=not human))
     return _exit_code(result, fail_on)
 
 
-def _load(grounds: Grounds, descheduler: str, now: int) -> LoadQuestion:
+def _show(result: AuditResult, output: str) -> None:
+    click.echo(_shown(result, output), nl=False)
+    for line in result.unasked:
+        say(f"not audited: {line}", err=True)
+
+
+def _query(scope: Scope, rule: str, since: str, now: int) -> AuditQuery:
+    from gitbot.workflows.audit import AuditQuery  # noqa: PLC0415 - keeps --help quick
+
+    begin = _instant(since, now) if since else 0
+    return AuditQuery(namespace=scope.namespace, labels=scope.labels, rule=rule, since=begin)
+
+
+def _load(grounds: Grounds, descheduler: str, now: int, *, asked: bool) -> LoadQuestion | None:
+    if not (asked or descheduler):
+        return None
     from gitbot.audit import LoadQuestion, read_policy  # noqa: PLC0415 - keeps --help quick
 
     policies = read_policy(descheduler, read_file(descheduler)) if descheduler else ()

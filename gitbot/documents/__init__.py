@@ -11,6 +11,7 @@ from gitbot.documents.envelope import envelope_is_known
 from gitbot.documents.kubernetes_yaml import read_kubernetes_yaml, scalar_places
 from gitbot.documents.positions import TOP, Path, Position, Positions, key_path, shown
 from gitbot.documents.reader import read_documents
+from gitbot.documents.removal import without
 from gitbot.documents.report import Report, finding_at, value_at
 from gitbot.documents.text import refused_in
 from gitbot.documents.writer import write_document, write_documents, write_shown
@@ -35,6 +36,7 @@ __all__ = [
     "scalar_places",
     "shown",
     "value_at",
+    "without",
     "write_document",
     "write_documents",
     "write_shown",

@@ -74,6 +74,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "audit: placed pods judged again, rules, contradictions; the command": 1_190,
     "simulate: losses, drains, growth, labels, single losses; the command": 880,
     "audit names who else moves VMs": 125,
+    "audit --propose takes pins out of manifests, and offers the rule that says the same": 490,
     "audit scores in the ledger and on the dashboard, ages of all findings": 195,
     "audit builds Kustomizations, and reads manifests of another repository": 185,
     "resilience: single losses before and after each plan, proved or searched": 490,

@@ -1,7 +1,8 @@
 """Author: write an intent for a person, on a branch, and open its pull request.
 
 `check_new` judges the intent as a pull request with it would be judged. `open_new` commits its file
-on a branch of its own and opens the pull request. Neither touches the cluster.
+on a branch of its own and opens the pull request. `unpinning` takes pins out of VM manifests for
+`open_unpinning`. None touches the cluster.
 """
 
 from __future__ import annotations
@@ -13,5 +14,15 @@ from gitbot.workflows.author.run import (
     open_new,
     with_free_name,
 )
+from gitbot.workflows.author.unpin import Pinned, open_unpinning, unpinning
 
-__all__ = ["NewIntent", "check_new", "open_already", "open_new", "with_free_name"]
+__all__ = [
+    "NewIntent",
+    "Pinned",
+    "check_new",
+    "open_already",
+    "open_new",
+    "open_unpinning",
+    "unpinning",
+    "with_free_name",
+]

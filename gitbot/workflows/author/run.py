@@ -119,27 +119,45 @@ def check_new(shell: Shell, new: NewIntent) -> CheckResult:
 
 def open_new(shell: Shell, new: NewIntent) -> PullRequest:
     """Commit the file on its branch and open the pull request. Raises ConflictError."""
-    base = shell.repository.commit(shell.base_branch).id
-    taken = ConflictError(
-        f"branch {new.branch} exists already", hint="choose another name with --name"
-    )
+    hint = "choose another name with --name"
     if any(pull.branch == new.branch for pull in shell.forge.list_pulls(state=PullState.OPEN)):
-        raise taken
+        raise ConflictError(f"branch {new.branch} exists already", hint=hint)
+    return open_change(
+        shell,
+        base=shell.repository.commit(shell.base_branch).id,
+        branch=new.branch,
+        files={new.path(shell.cluster_name): new.text.encode()},
+        title=new.title,
+        body=new.note,
+        hint=hint,
+    )
+
+
+def open_change(
+    shell: Shell,
+    *,
+    base: str,
+    branch: str,
+    files: Mapping[str, bytes],
+    title: str,
+    body: str,
+    hint: str,
+) -> PullRequest:
+    """Commit files on a new branch and open its pull request.
+
+    Raises ConflictError, with the hint, if the branch exists.
+    """
     try:
         shell.repository.write_commit(
-            branch=new.branch,
+            branch=branch,
             expected=None,
-            files={new.path(shell.cluster_name): new.text.encode()},
-            message=f"{new.title}\n\n{new.note}".strip() + "\n",
+            files=files,
+            message=f"{title}\n\n{body}".strip() + "\n",
             time=shell.clock.now(),
             parents=(base,),
         )
     except ConflictError as error:
-        raise taken from error
+        raise ConflictError(f"branch {branch} exists already", hint=hint) from error
     return shell.forge.open_pull(
-        branch=new.branch,
-        base_branch=shell.base_branch,
-        title=new.title,
-        body=new.note,
-        labels=(),
+        branch=branch, base_branch=shell.base_branch, title=title, body=body, labels=()
     )

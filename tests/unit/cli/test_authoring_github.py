@@ -13,8 +13,11 @@ import yaml
 
 from gitbot.adapters.clock import SystemClock
 from gitbot.simulation.http import Face, write_kubeconfig
+from gitbot.snapshot import from_objects, write_snapshot
 from tests.doubles.customapp import customapp
+from tests.doubles.problems import node, vm
 from tests.scenarios.loop import CONFIGURATION
+from tests.scenarios.small_clusters import flat, kubevirt
 from tests.unit.cli.desk import typed
 from tests.unit.doubles.github.scene import REPOSITORY, Scene
 
@@ -144,3 +147,27 @@ def test_a_token_without_the_right_is_told_so(
     assert refused.err.startswith("error: ")
     assert "Traceback" not in refused.text
     assert office.pulls() == []
+
+
+def test_pins_are_taken_out_of_manifests(office: Office) -> None:
+    here = {"kubernetes.io/hostname": "kni-worker5"}
+    machine = {
+        "kind": "VirtualMachine",
+        "metadata": {"name": "jumpbox", "namespace": "customapp"},
+        "spec": {"template": {"spec": {"nodeSelector": here, "domain": {}}}},
+    }
+    text = CONFIGURATION.replace("CLUSTER", "iberia") + GITHUB + "  manifests: [{path: vms}]\n"
+    files = {".gitbot.yaml": text, "vms/jump.yaml": yaml.safe_dump(machine)}
+    office.scene.commit("main", files)
+    jumpbox = vm("jumpbox", on="kni-worker5", namespace="customapp", node_selector=here)
+    objects = flat([kubevirt(), node("kni-worker5"), jumpbox])
+    snapshot = write_snapshot(from_objects("iberia", objects, office.scene.clock.now()))
+    Path("cluster.json").write_bytes(snapshot)
+    said = typed("audit", "--snapshot", "cluster.json", "--propose", "-n", "customapp")
+    (pull,) = office.pulls()
+    title = "Unpin 1 VM: customapp/jumpbox"
+    assert (pull["title"], pull["user"]["login"]) == (title, "alice")
+    assert f"pull request #{pull['number']}: {title}; next: review and merge" in said.out
+    git = office.scene.github.repository(REPOSITORY).git
+    left = yaml.safe_load(git.blob(f"{git.resolve(pull['head']['ref'])}:vms/jump.yaml"))
+    assert left["spec"] == {"template": {"spec": {"domain": {}}}}

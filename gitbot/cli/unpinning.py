@@ -1,0 +1,54 @@
+"""`gitbot audit --propose`: the pull request that takes pins out of VM manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gitbot.cli.options import ClusterAccess
+from gitbot.errors import UsageError
+from gitbot.wiring import find_root
+
+if TYPE_CHECKING:
+    from gitbot.cli.explain_intents import Grounds
+    from gitbot.workflows.audit import AuditResult, Manifests
+
+
+def propose_unpinning(
+    grounds: Grounds,
+    result: AuditResult,
+    manifests: Manifests | None,
+    access: ClusterAccess,
+    say: Callable[[str], None],
+) -> None:
+    """Open it, or say which one is open, and what to type for pins that no file here has."""
+    from gitbot.constraints.instances import Instances  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
+    from gitbot.workflows.author import Pinned, open_unpinning, unpinning  # noqa: PLC0415
+
+    if grounds.revision is None:
+        raise UsageError("--propose needs a repository of intents", hint="gitbot init")
+    found = [
+        Pinned(vm=item.name, node=item.node)
+        for item in result.findings
+        if item.finding.code == "audit/pin"
+    ]
+    if not found:
+        say("no pins were found: nothing to propose")
+        return
+    with open_workspace(
+        find_root(Path.cwd()),
+        kubeconfig=access.kubeconfig,
+        context=access.context,
+        as_person=True,
+    ) as workspace:
+        shell = open_shell(workspace, grounds.revision.cluster)
+        machines = manifests.machines if manifests is not None else ()
+        change = unpinning(shell, Instances.of(grounds.snapshot), found, machines)
+        if change.files:
+            pull, already = open_unpinning(shell, change)
+            say("a pull request that does this is open already" if already else change.branch)
+            say(f"pull request #{pull.number}: {pull.title}; next: review and merge {pull.url}")
+        for line in change.typed:
+            say(line)
