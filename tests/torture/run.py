@@ -166,9 +166,16 @@ def no_report(run: object) -> None:
 
 def play(schedule: Schedule, *, trace: bool = False) -> Outcome:
     """Run a schedule to its end."""
+    reporting.report = REPORT if schedule.reports else no_report
+    try:
+        return _played(schedule, trace=trace)
+    finally:
+        reporting.report = REPORT
+
+
+def _played(schedule: Schedule, *, trace: bool) -> Outcome:
     run = Run(schedule=schedule)
     run.wire.trace = [] if trace else None
-    reporting.report = REPORT if schedule.reports else no_report
     run.disturbed()
     if run.loop.trouble is None:
         run.calm()

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture.run import play
+from gitbot.workflows.apply import run as apply_run
+from tests.torture.run import REPORT, play
 from tests.torture.schedule import Bot, Deed, Fault, Schedule, schedule_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,6 +86,12 @@ def test_one_seed_is_one_run() -> None:
         first = play(schedule_of(seed), trace=True)
         assert play(schedule_of(seed), trace=True) == first
         assert first.broken == ""
+
+
+def test_a_run_leaves_the_reports_of_other_tests_alone() -> None:
+    assert not schedule_of(0).reports
+    play(schedule_of(0))
+    assert apply_run.report is REPORT
 
 
 def torture(*arguments: str) -> str:
