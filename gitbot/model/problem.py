@@ -89,12 +89,16 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveVms:
-    """One-off: each named VM goes to a node of the target, once. One group."""
+    """One-off: each named VM goes to a node of the target, once. One group.
+
+    With `balance` only those go whose moves even out the nodes, pinned to nodes.
+    """
 
     request: Request
     vms: tuple[NamespacedName, ...]
     target: Target
     pin: Pin
+    balance: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

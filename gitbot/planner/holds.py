@@ -87,7 +87,7 @@ def bystanders(
     """Whether a VM that no goal names may step aside for all of these requests."""
     named: set[NamespacedName] = set()
     for goal in board.facts.problem.goals:
-        if isinstance(goal, MoveVms):
+        if isinstance(goal, MoveVms) and not goal.balance:
             named.update(goal.vms)
         elif isinstance(goal, ReturnHome):
             named.update(goal.homes)

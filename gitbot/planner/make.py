@@ -10,6 +10,7 @@ from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, PlacementProblem, ReturnHome
 from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.planner.assemble import assemble
+from gitbot.planner.balance import balance
 from gitbot.planner.board import Board
 from gitbot.planner.drain import empty_nodes
 from gitbot.planner.facts import ProblemIndex
@@ -60,7 +61,7 @@ def _draft_all(board: Board, late: Late) -> list[Draft]:
     first, and all MigrationRequests as one.
     """
     problem = board.facts.problem
-    goals = sorted(problem.goals, key=lambda goal: first_chance(goal.request, problem.now))
+    goals = sorted(problem.goals, key=lambda goal: _rank(goal, problem.now))
     drafts, short = _in_order(board, [(goal,) for goal in goals], late)
     if not short:
         return drafts
@@ -75,6 +76,11 @@ def _draft_all(board: Board, late: Late) -> list[Draft]:
     return min(found, key=lambda each: _cost(board, each))
 
 
+def _rank(goal: Goal, now: int) -> tuple[bool, int]:
+    """Who can start first goes first; what evens out comes after everything that must move."""
+    return isinstance(goal, MoveVms) and goal.balance, first_chance(goal.request, now)
+
+
 def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple[Goal, ...]]]:
     if not short or len(goals) < 2:
         return
@@ -83,7 +89,7 @@ def _other_orders(goals: Sequence[Goal], short: set[str]) -> Iterator[list[tuple
     if rest:
         yield [*rest, *first]
         yield [*first, *rest]
-    moves = tuple(goal for goal in goals if isinstance(goal, MoveVms))
+    moves = tuple(goal for goal in goals if isinstance(goal, MoveVms) and not goal.balance)
     if len(moves) > 1:
         others: list[tuple[Goal, ...]] = [(goal,) for goal in goals if goal not in moves]
         yield [*others, moves]
@@ -152,6 +158,8 @@ def _draft(
 ) -> Draft:
     goal = goals[0]
     match goal:
+        case MoveVms(balance=True):
+            return balance(board, goal, closed, late)
         case MoveVms():
             moves = [item for item in goals if isinstance(item, MoveVms)]
             return move_vms(board, moves, closed, late)

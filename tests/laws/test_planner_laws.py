@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,14 +14,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gitbot.constraints.instances import Instances
 from gitbot.constraints.replay import replay
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.canonical import canonical_json, digest
 from gitbot.model.plan import PlacementPlan
-from gitbot.model.problem import MoveVms, Pin, PlacementProblem
+from gitbot.model.problem import MoveVms, Pin, PlacementProblem, Target
 from gitbot.planner import make_plan
 from gitbot.published import plan_fields
 from gitbot.snapshot import from_objects
+from tests.doubles.problems import request
 from tests.laws.tiny import problem_of, tiny
 from tests.laws.tiny_brute import Brute
 from tests.laws.tiny_scarce import scarce
@@ -164,3 +167,39 @@ def _moved(obj: KubernetesObject, ends: Mapping[str, str]) -> KubernetesObject:
         if node is not None:
             return {**obj, "spec": {**obj["spec"], "nodeName": node}}
     return obj
+
+
+def balanced(seed: int) -> PlacementProblem:
+    """A tiny problem whose goal is that all of its VMs even out the nodes."""
+    case = problem_of(tiny(seed))
+    vms = tuple(sorted(Instances(case.snapshot)))
+    pin, work = Pin.NODE, request("even")
+    goal = MoveVms(request=work, vms=vms, target=Target(), pin=pin, balance=True)
+    return replace(case, goals=(goal,))
+
+
+@given(seed=SEEDS)
+@settings(max_examples=150)
+def test_evening_out_keeps_the_law_makes_the_fullest_no_fuller_and_ends(seed: int) -> None:
+    before = balanced(seed)
+    plan = make_plan(before)
+    assert replay(before, plan) == ()
+    assert not plan.holds
+    assert plan.bound.moves <= len(plan.moves)
+    after = replace(before, snapshot=planned_state(before, plan))
+    levels = [sorted(fullness(case), reverse=True) for case in (before, after)]
+    assert levels[1] < levels[0] or not plan.moves
+    assert make_plan(after).moves == ()
+
+
+def fullness(case: PlacementProblem) -> list[float]:
+    """Memory that pods request over what nodes have; tiny VMs ask for next to no cpu."""
+    used = Counter[str]()
+    for pod in case.snapshot.of("Pod"):
+        asked = pod["spec"]["containers"][0]["resources"]["requests"]["memory"]
+        used[pod["spec"]["nodeName"]] += int(asked.removesuffix("Gi"))
+    return [
+        used[node["metadata"]["name"]]
+        / int(node["status"]["allocatable"]["memory"].removesuffix("Gi"))
+        for node in case.snapshot.of("Node")
+    ]

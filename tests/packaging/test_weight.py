@@ -94,6 +94,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "terminals say when and how; every slow command says what it does; empty zones named": 110,
     "large drains: choices remembered, scores, labels and rules at one look": 160,
     "what VMs that stay ask for is read from their running pods": 25,
+    "requests even out how full nodes are": 190,
     "windows that were edited after their end are named by apply, propose and status": 35,
 }
 SIMULATION = 9_000

@@ -92,6 +92,24 @@ def asks() -> Objects:
     ]
 
 
+def uneven() -> Objects:
+    """Three nodes; node-a is nearly full, node-c nearly empty, and two web VMs must stay apart."""
+    nodes = [node(f"node-{name}", zone=name, memory="32Gi") for name in "abc"]
+    sizes = {"web-1": 8, "web-2": 4, "batch": 10, "cache": 6}
+    labels = {"team": "shop"}
+    homes = {"web-2": "node-b"}
+    vms = [
+        vm(
+            name,
+            on=homes.get(name, "node-a"),
+            memory=f"{size}Gi",
+            labels={**labels, "app": name.split("-")[0]},
+        )
+        for name, size in sizes.items()
+    ]
+    return [kubevirt(), *nodes, *vms]
+
+
 def strategies() -> Objects:
     """Five VMs that differ in evictionStrategy and in whether they can migrate."""
     wanted = {
@@ -563,6 +581,7 @@ SMALL: Mapping[str, Callable[[], Objects]] = {
     "b50_worse_layout_after_a_crash/after.yaml": lambda: webs("node-b", "node-b", "node-b"),
     "contradictory_rules/cluster.yaml": contradicted,
     "opt_outs/cluster.yaml": opted_out,
+    "evens_out/cluster.yaml": uneven,
     "what_if/cluster.yaml": tight,
     "other_movers/cluster.yaml": moved_by_others,
     "s3_requests_not_usage/cluster.yaml": asks,

@@ -64,8 +64,15 @@ def compile_requests(
             work = Request(
                 id=request, intent=intent.ref, allowed=allowed, first_move=past.next_move(request)
             )
-            pin = spec.effective_pin
-            goals.append(MoveVms(request=work, vms=chosen.vms, target=target, pin=pin))
+            goals.append(
+                MoveVms(
+                    request=work,
+                    vms=chosen.vms,
+                    target=target,
+                    pin=spec.effective_pin,
+                    balance=spec.target is not None and spec.target.balance is not None,
+                )
+            )
     goals.sort(key=lambda each: each.request.id)
     return tuple(goals), tuple(sorted(findings, key=sort_key))
 

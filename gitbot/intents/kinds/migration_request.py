@@ -19,7 +19,7 @@ from gitbot.model.findings import Finding
 from gitbot.model.problem import Pin
 
 VMS = ("names", "selector", "onNode")
-TARGETS = ("node", "zone", "nodeSelector")
+TARGETS = ("node", "zone", "nodeSelector", "balance")
 
 
 class VmsSpec(Value):
@@ -36,7 +36,7 @@ class VmsSpec(Value):
 
 
 class TargetSpec(Value):
-    """Where to: exactly one of node, zone, nodeSelector."""
+    """Where to: exactly one of node, zone, nodeSelector, balance."""
 
     node: Name | None = Field(default=None, description="Name of a node.")
     zone: ZoneName | None = Field(
@@ -47,6 +47,10 @@ class TargetSpec(Value):
         min_length=1,
         description="Labels that the node has.",
         json_schema_extra={"minProperties": 1},
+    )
+    balance: Literal["Requests"] | None = Field(
+        default=None,
+        description="Even out how full nodes are by requests; only VMs move that make it so.",
     )
 
 
@@ -97,7 +101,7 @@ class MigrationRequestSpec(Value):
             return Pin(self.pin)
         if self.target is None:
             return Pin.NONE
-        if self.target.node is not None:
+        if self.target.node is not None or self.target.balance is not None:
             return Pin.NODE
         return Pin.ZONE if self.target.zone is not None else Pin.NONE
 
@@ -124,6 +128,7 @@ def check(report: Report) -> None:
             "found maxCount without selector, expected it with selector only",
             "remove it",
         )
+    _check_pin(report)
     _check_times(report)
     report.findings[:] = [_without_restart(finding) for finding in report.findings]
 
@@ -134,6 +139,17 @@ def _without_restart(finding: Finding) -> Finding:
     if not finding.code.endswith("/unknown-field") or words not in _OFFLINE:
         return finding
     return replace(finding, hint=_NEVER_RESTARTS)
+
+
+def _check_pin(report: Report) -> None:
+    pin = value_at(report.document.value, ("spec", "pin"))
+    if value_at(report.document.value, ("spec", "target", "balance")) and pin in ("Zone", "None"):
+        report.at_value(
+            ("spec", "pin"),
+            "exclusive",
+            f"found pin {pin} with target.balance, expected Node: the plan chooses each node",
+            "remove it",
+        )
 
 
 def _check_times(report: Report) -> None:

@@ -141,6 +141,8 @@ class _Work:
         late = {hold.request for hold in plan.holds if hold.code == "deadline"}
         planned = tuple(goal for goal in self.problem.goals if isinstance(goal, MoveVms))
         for goal in (*planned, *self._touched(planned)):
+            if goal.balance:
+                continue  # how many of its VMs move is up to the plan
             intent = self.scope.intents.by_id(goal.request.intent.id)
             if intent is not None and isinstance(intent.spec, MigrationRequestSpec):
                 limited = intent.spec.window or intent.spec.deadline is not None

@@ -1,0 +1,96 @@
+"""A request that evens out nodes: which VMs go where, and which stay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.plan import Certificate
+from gitbot.model.problem import MoveVms, Pin, PlacementProblem, Target
+from tests.doubles.problems import named, node, problem, request, vm
+from tests.unit.planner.reading import held, move, moved, planned, spread
+
+Objects = Sequence[KubernetesObject | tuple[KubernetesObject, ...]]
+
+
+def evenly(*names: str, name: str = "even") -> MoveVms:
+    return MoveVms(
+        request=request(name),
+        vms=tuple(named(name) for name in names),
+        target=Target(),
+        pin=Pin.NODE,
+        balance=True,
+    )
+
+
+def three(*vms: tuple[KubernetesObject, ...], memory: str = "100Gi") -> Objects:
+    return [*(node(name, memory=memory, zone=name) for name in ("n1", "n2", "n3")), *vms]
+
+
+def full_node(*sizes: int, **fields: Any) -> PlacementProblem:
+    """VMs v0, v1 and so on of these GiB, all on n1 of three nodes."""
+    vms = [vm(f"v{i}", on="n1", memory=f"{size}Gi", **fields) for i, size in enumerate(sizes)]
+    names = [f"v{i}" for i in range(len(sizes))]
+    return problem(three(*vms), goals=[evenly(*names)])
+
+
+def test_the_fullest_node_gives_its_largest_vms_first() -> None:
+    found = planned(full_node(30, 30, 20, 5))
+    assert [(name, source) for name, source, _, _ in moved(found)] == [("v0", "n1"), ("v1", "n1")]
+    assert {to for _, _, to, _ in moved(found)} == {"n2", "n3"}
+    assert (found.bound.moves, found.bound.proof) == (2, Certificate.COUNTED)
+    assert (
+        found.moves[0].why == f"evens out: n1 is 85 % full, {found.moves[0].to.node} with it 30 %"
+    )
+
+
+def test_small_differences_are_left_alone() -> None:
+    case = problem(
+        three(
+            vm("a", on="n1", memory="30Gi"),
+            vm("b", on="n1", memory="4Gi"),
+            vm("c", on="n2", memory="30Gi"),
+            vm("d", on="n3", memory="28Gi"),
+        ),
+        goals=[evenly("a", "b", "c", "d")],
+    )
+    found = planned(case)
+    assert (moved(found), held(found)) == ([], [])
+
+
+def test_only_named_vms_move() -> None:
+    case = full_node(30, 30, 20)
+    only = replace(case, goals=(evenly("v2"),))
+    assert [name for name, *_ in moved(planned(only))] == ["v2"]
+
+
+def test_cpu_counts_like_memory() -> None:
+    vms = [vm(f"v{i}", on="n1", memory="1Gi", cpu="16") for i in range(3)]
+    found = planned(problem(three(*vms), goals=[evenly("v0", "v1", "v2")]))
+    assert len(found.moves) == 2
+
+
+def test_a_vm_that_cannot_migrate_stays_without_a_hold() -> None:
+    found = planned(full_node(30, 30, migratable=False))
+    assert (moved(found), held(found)) == ([], [])
+
+
+def test_rules_are_kept_and_no_preferred_rule_gets_worse() -> None:
+    labels = {"app": "db"}
+    sizes = ("20Gi", "5Gi", "5Gi")
+    vms = [vm(f"v{i}", on=f"n{i + 1}", memory=size, labels=labels) for i, size in enumerate(sizes)]
+    more = vm("web", on="n1", memory="20Gi")
+    case = problem(three(*vms, more, memory="60Gi"), goals=[evenly("v0")])
+    assert moved(planned(spread(case))) == []
+    assert moved(planned(spread(case, required=False))) == []
+    assert [name for name, *_ in moved(planned(spread(case, most=2)))] == ["v0"]
+
+
+def test_requests_go_first_and_evening_out_sees_what_they_did() -> None:
+    """Twice 30 GiB on n1: one is asked to go to n2, and then nothing is left to even out."""
+    case = full_node(30, 30)
+    first = move("v0", to="n2")
+    found = planned(replace(case, goals=(evenly("v0", "v1", name="a"), first)))
+    assert moved(found) == [("v0", "n1", "n2", 0)]
