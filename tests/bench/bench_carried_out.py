@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -25,7 +25,7 @@ from gitbot.workflows.watch import reconcile
 from tests.bench.table import Figure, show
 from tests.doubles.forge import MemoryForge
 from tests.doubles.ledger import MemoryLedgerStore
-from tests.doubles.rack import RackSize, rack
+from tests.doubles.rack import RACK, RackSize, rack
 from tests.doubles.repository import MemoryRepository
 from tests.doubles.trouble import lose_node, return_node
 from tests.unit.workflows.story import HEAD, Story
@@ -51,6 +51,7 @@ class Maintenance:
     full: int
     lanes: int
     reboot: int
+    label: str = RACK  # which all nodes of the window have
 
     @classmethod
     def draw(cls, seed: int) -> Maintenance:
@@ -67,7 +68,7 @@ class Maintenance:
         return f"""{HEAD}kind: MaintenanceWindow
 metadata: {{name: firmware}}
 spec:
-  nodes: {{selector: {{matchExpressions: [{{key: example.com/rack, operator: Exists}}]}}}}
+  nodes: {{selector: {{matchExpressions: [{{key: {self.label}, operator: Exists}}]}}}}
   drain:
     cordon: Gitbot
     done: Rebooted
@@ -86,6 +87,23 @@ class Outcome:
     real: int
     plans: int
     failed: int
+
+    @classmethod
+    def of(
+        cls, plans: Iterable[bytes], migrations: Sequence[KubernetesObject], *, merged: int
+    ) -> Outcome:
+        """What became of the largest plan, and of those that had to follow it."""
+        first = max((read_plan(data).plan for data in plans), key=lambda plan: len(plan.moves))
+        starts = min(move.starts for move in first.moves)
+        ends = max(move.starts + move.estimated_seconds for move in first.moves)
+        spans = [_span(item) for item in migrations]
+        return cls(
+            moves=len(migrations),
+            planned=ends - starts,
+            real=max(end for _, end in spans) - min(start for start, _ in spans),
+            plans=merged,
+            failed=sum(at(item, "status", "phase") != "Succeeded" for item in migrations),
+        )
 
     @property
     def error(self) -> float:
@@ -138,19 +156,8 @@ def carried_out(case: Maintenance, size: RackSize = NODES) -> Outcome:
         if result.did_nothing and not pulls and port.all_back:
             break
         story.port.sleep(60)
-    documents = [read_plan(data).plan for data in story.store.read().plans.values()]
-    first = max(documents, key=lambda plan: len(plan.moves))
-    starts = min(move.starts for move in first.moves)
-    ends = max(move.starts + move.estimated_seconds for move in first.moves)
-    migrations = story.cluster.list(MIGRATION)
-    spans = [_span(item) for item in migrations]
-    return Outcome(
-        moves=len(migrations),
-        planned=ends - starts,
-        real=max(end for _, end in spans) - min(start for start, _ in spans),
-        plans=plans,
-        failed=sum(at(item, "status", "phase") != "Succeeded" for item in migrations),
-    )
+    documents = story.store.read().plans.values()
+    return Outcome.of(documents, story.cluster.list(MIGRATION), merged=plans)
 
 
 def _begun(case: Maintenance, size: RackSize) -> tuple[Story, RebootingPort]:

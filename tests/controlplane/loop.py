@@ -19,6 +19,7 @@ from gitbot.workflows.apply import ApplyResult, apply
 from gitbot.workflows.check import PublishResult, publish
 from gitbot.workflows.propose import ProposeResult, propose
 from gitbot.workflows.shell import Progress, Shell
+from gitbot.workflows.watch import ReconcileResult, reconcile
 
 LONGEST_SLEEP = 2.0  # seconds: nothing here takes longer; each look reads migrations or more
 
@@ -34,8 +35,16 @@ class BriskClock(SystemClock):
 class LiveLoop:
     """One repository for one cluster; `told` is what gitbot says while it works."""
 
-    def __init__(self, folder: Path, *, kubeconfig: Path, name: str, configuration: str) -> None:
-        clock, bare = BriskClock(), folder / "placement.git"
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        kubeconfig: Path,
+        name: str,
+        configuration: str,
+        clock: SystemClock | None = None,
+    ) -> None:
+        clock, bare = clock or BriskClock(), folder / "placement.git"
         self.name = name
         self.clock = clock
         self.told: list[str] = []
@@ -115,6 +124,10 @@ class LiveLoop:
     def apply(self) -> ApplyResult:
         """`gitbot apply`."""
         return apply(self.shell)
+
+    def reconcile(self) -> ReconcileResult:
+        """One pass of `gitbot reconcile`."""
+        return reconcile(self.shell)
 
     def planned(self) -> list[Move]:
         """All moves of all plans in the ledger."""
