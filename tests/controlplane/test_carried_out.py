@@ -84,11 +84,12 @@ class Scene:
     seed: int
     nodes: int
     machines: int
+    reboot: int = 0  # seconds; 0: drawn
 
     @property
     def maintenance(self) -> Maintenance:
         dice = random.Random(self.seed)
-        lanes, reboot = dice.choice((1, 2)), dice.choice((30, 60))
+        lanes, reboot = dice.choice((1, 2)), self.reboot or dice.choice((30, 60))
         return Maintenance(seed=self.seed, full=0, lanes=lanes, reboot=reboot, label=TIER)
 
 
@@ -109,7 +110,9 @@ def loop(gitbot_kubeconfig: Path, plane: ControlPlane, tmp_path: Path) -> LiveLo
     "scene",
     [
         pytest.param(
-            Scene(seed=0, nodes=4, machines=6), marks=pytest.mark.controlplane, id="small"
+            Scene(seed=0, nodes=4, machines=6, reboot=15),
+            marks=pytest.mark.controlplane,
+            id="small",
         ),
         *(
             pytest.param(
@@ -141,7 +144,8 @@ def test_the_estimated_end_is_true(
     migrations = admin.list(path_of(BY_KIND[MIGRATION], namespace))[0]
     found = Outcome.of(plans, migrations, merged=merged)
     print(
-        f"\n{scene.nodes} nodes, {scene.machines} VMs, {case.lanes} at once, reboot {case.reboot} s:"
+        f"\n{scene.nodes} nodes, {scene.machines} VMs, {case.lanes} at once,"
+        f" reboot {case.reboot} s:"
         f" {found.moves} moves of {merged} plans, estimated {found.planned} s,"
         f" really {found.real} s ({found.error:+.1%})"
     )
