@@ -13,7 +13,7 @@ PY := $(VENV)/bin/python
 # pip reads no configuration of the person for what gitbot installs, but keeps the machine's index.
 PIP := $(PY) -m pip --disable-pip-version-check --quiet --no-input
 
-.PHONY: help demo test lint format bench long torture controlplane controlplane-up controlplane-down wheel clean
+.PHONY: help demo test lint format bench conformance long torture controlplane controlplane-up controlplane-down wheel clean
 
 help: ## Say what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ format: $(VENV)/.development ## Format the code
 
 bench: $(VENV)/.bench ## Run the benchmarks and print their figures (DATA=DIR: public instances lie there)
 	@$(PY) -m tests.bench $(if $(DATA),--data "$(DATA)")
+
+conformance: $(VENV)/.development ## Ask the cases of CEL's specification (DATA=DIR: a clone of google/cel-spec)
+	@$(PY) -m tests.conformance --data "$(DATA)"
 
 long: $(VENV)/.development ## Mutation tests and full-size searches (hours)
 	@$(PY) -m tests.tiers --tiers long

@@ -6,17 +6,12 @@ apply. If it gives no answer, nothing is known, and each policy is judged alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from gitbot.policy.engine import (
-    EvaluationError,
-    ExpressionError,
-    Program,
-    compile_expression,
-    evaluate,
-)
+from gitbot.policy.engine import Program, compile_expression, evaluate
 from gitbot.policy.facts import PolicySubject
+from gitbot.policy.faults import EvaluationError, ExpressionError
 from gitbot.policy.reads import VARIABLES, project, reads
 from gitbot.policy.value import NAMES, Policy
 
@@ -32,7 +27,8 @@ def may_fail(
         for subject in subjects:
             passes: Sequence[bool] = ()
             if program is not None:
-                data = {name: project(subject.data[name], tree) for name, tree in read.items()}
+                given = {VARIABLES: {}, **subject.data}
+                data = {name: project(given[name], tree) for name, tree in read.items()}
                 try:
                     passes = evaluate(program, data)
                 except EvaluationError:
@@ -65,10 +61,29 @@ def _text(policy: Policy) -> str:
     conditions = _all(policy.conditions)
     validations = _all(tuple(item.expression for item in policy.validations))
     body = f"{conditions} ? {validations} : true"
-    known: list[str] = []
-    for name, program in policy.variables:
-        known.append(f"'{name}': dyn(\n{program.text}\n)")
-    return f"cel.bind({VARIABLES}, {{{', '.join(known)}}}, {body})" if known else body
+    texts: dict[str, str] = {}
+    for name, program in policy.variables:  # each may read those before it
+        read = reads(program).get(VARIABLES, {})
+        used = [(each, text) for each, text in texts.items() if read is None or each in read]
+        texts[name] = _bound(used, (), program.text)
+    return _bound(texts.items(), (), body)
+
+
+@lru_cache(maxsize=1024)
+def binding(
+    program: Program, texts: tuple[tuple[str, str], ...], known: tuple[str, ...]
+) -> Program:
+    """The program with variables that are made inside it, beside those that are `known` as data."""
+    try:
+        return compile_expression(_bound(texts, known, program.text), names=program.names)
+    except ExpressionError as error:
+        raise EvaluationError(f"with its variables it does not compile: {error}") from error
+
+
+def _bound(texts: Iterable[tuple[str, str]], known: Iterable[str], body: str) -> str:
+    made = [f"'{name}': dyn(\n{text}\n)" for name, text in texts]
+    made += [f"'{name}': {VARIABLES}.{name}" for name in known]
+    return f"cel.bind({VARIABLES}, {{{', '.join(made)}}},\n{body}\n)" if made else body
 
 
 def _all(programs: Sequence[Program]) -> str:

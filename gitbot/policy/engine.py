@@ -7,7 +7,6 @@ answer on every machine. Any failure of an evaluation is an EvaluationError, nev
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +17,7 @@ from typing import Any
 from cel_expr_python import cel
 
 from gitbot.model.grouping import grouped
+from gitbot.policy.faults import EvaluationError, ExpressionError, NotData, placed, short
 from gitbot.policy.library import LIBRARIES, TYPE, Overload, all_matches
 
 _MAP = "map"
@@ -40,29 +40,10 @@ EXTENSIONS: Mapping[str, str] = {
     "optional": "`a.?b`, `a[?b]`, `orValue`, `hasValue`, `optMap`",
     "sets": "`sets.contains`, `sets.equivalent`, `sets.intersects`",
     "strings": "`charAt`, `format`, `indexOf`, `join`, `lowerAscii`, `replace`, `split`, `trim`",
-    "two-var-comprehensions": "`all(i, v, ...)`, `exists(i, v, ...)`, `transformList`",
+    "two-var-comprehensions": "`all(i, v, ...)`, `exists(i, v, ...)`, `transformList`, "
+    "`transformMap`, `transformMapEntry`",
 }
-_PLACE = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class ExpressionError(Exception):
-    """An expression that does not compile. Line and column count from 1 inside it."""
-
-    def __init__(self, message: str, *, line: int = 1, column: int = 1) -> None:
-        super().__init__(message)
-        self.message = message
-        self.line = line
-        self.column = column
-
-    def offset(self, text: str) -> int:
-        """Where in the text, in code points."""
-        lines = text.split("\n")[: self.line - 1]
-        return min(sum(len(line) + 1 for line in lines) + self.column - 1, len(text))
-
-
-class EvaluationError(Exception):
-    """An expression that compiled but gave no answer: a missing key, a budget, an overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +64,9 @@ def compile_expression(text: str, *, names: frozenset[str], returns: str = "") -
     try:
         checks, _ = _environments(tuple(sorted(names)))
         compiled = checks.compile(text)
+        found = str(compiled.return_type().name()).lower()  # raises for a map with double as key
     except RuntimeError as error:
-        raise _placed(str(error)) from error
-    found = str(compiled.return_type().name()).lower()
+        raise placed(str(error), _NAMED) from error
     if returns and found != returns:
         hint = " (compare it with a value)" if found == "dyn" else ""
         raise ExpressionError(f"gives {found}, expected {returns}{hint}")
@@ -98,7 +79,7 @@ def _running(names: frozenset[str], checked: bytes) -> Any:
     try:
         return runs.deserialize(checked)
     except RuntimeError as error:
-        raise _placed(str(error)) from error
+        raise placed(str(error), _NAMED) from error
 
 
 def part_of(program: Program, checked: bytes) -> Program:
@@ -111,16 +92,38 @@ def evaluate(program: Program, data: Mapping[str, Any]) -> Any:
     try:
         return _value(program.compiled.eval(data=data))
     except RuntimeError as error:
-        raise EvaluationError(_short(str(error))) from error
+        raise EvaluationError(short(str(error))) from error
     except MemoryError as error:
         raise EvaluationError("out of memory") from error
     except TypeError as error:
         raise EvaluationError("an optional value; end it with orValue(...)") from error
 
 
+def evaluate_as_data(program: Program, data: Mapping[str, Any]) -> Any:
+    """The value, if another evaluation can be given it as it is; else raises NotData."""
+    try:
+        found = program.compiled.eval(data=data)
+        value = _value(found)
+    except TypeError as error:
+        raise NotData from error
+    except (RuntimeError, MemoryError):
+        return evaluate(program, data)  # says what is wrong
+    if found.type() == cel.Type.UINT or not _is_data(value):
+        raise NotData
+    return value
+
+
+def _is_data(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(map(_is_data, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_data, value))
+    return value is None or isinstance(value, bool | int | float | str | bytes | bytearray)
+
+
 def _value(found: Any) -> Any:
     if found.type() == cel.Type.ERROR:
-        raise EvaluationError(_short(str(found.plain_value())))
+        raise EvaluationError(short(str(found.plain_value())))
     return found.plain_value()
 
 
@@ -135,14 +138,18 @@ def _environments(names: tuple[str, ...]) -> tuple[Any, Any]:
     The engine makes no values of other types than its own, so these are maps.
     """
     types = {_MAP: cel.Type.Map(cel.Type.STRING, cel.Type.DYN), _TIME: cel.Type.TIMESTAMP}
-    extensions = "".join(f"\n- name: {name}" for name in EXTENSIONS)
-    config = cel.NewEnvConfigFromYaml(f"name: gitbot\nextensions:{extensions}\n")
     variables = {name: types[VARIABLES[name]] for name in names}
     checks, runs = (
-        cel.NewEnv(config=config, variables=variables, extensions=[each]) for each in _libraries()
+        cel.NewEnv(config=_config(without), variables=variables, extensions=[each])
+        for each, without in zip(_libraries(), ("", "two-var-comprehensions"), strict=True)
     )
     runs.compile("true")  # cel-expr-python 0.1.3 takes no datetime before its first compilation
     return checks, runs
+
+
+def _config(without: str) -> Any:
+    extensions = "".join(f"\n- name: {name}" for name in EXTENSIONS if name != without)
+    return cel.NewEnvConfigFromYaml(f"name: gitbot\nextensions:{extensions}\n")
 
 
 @lru_cache(maxsize=1)
@@ -152,6 +159,7 @@ def _libraries() -> tuple[Any, Any]:
     checks += [(name, compared) for name in _ORDER for compared in _crosswise(name)]
     alike = grouped(((each.function, each.member, _kinds(each)), each) for each in overloads)
     runs = [(name, _run(name, forms)) for (name, _, _), forms in alike.items()]
+    runs += [("cel.@mapInsert", form) for form in _insert()]
     runs += [(name, form) for name in ("hasValue", "value") for form in _optional(name)]
     made = []
     for found in (checks, runs):
@@ -217,6 +225,27 @@ def _optional(name: str) -> Iterator[Any]:
         )
 
 
+def _insert() -> Iterator[Any]:
+    """What `transformMap` and `transformMapEntry` call; the engine declares it and has no code."""
+    known = _RUN["any map"]
+
+    def made(so_far: Mapping[Any, Any], key: Any, value: Any) -> Mapping[Any, Any]:
+        return merged(so_far, {key: value})
+
+    def merged(so_far: Mapping[Any, Any], entry: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        if again := so_far.keys() & entry.keys():
+            raise ValueError(f"insert failed: key {min(map(str, again))} already exists")
+        return {**so_far, **entry}
+
+    for name, rest, make in (
+        ("cel_mapInsert_map_key_value", [cel.Type.DYN, cel.Type.DYN], made),
+        ("cel_mapInsert_map_map", [known], merged),
+    ):
+        yield cel.Overload(
+            name, return_type=known, parameters=[known, *rest], is_member=False, impl=make
+        )
+
+
 def _crosswise(name: str) -> Iterator[Any]:
     """Numbers of different types have an order, as in Kubernetes since 1.28."""
     for one, other in permutations(("int", "uint", "double"), 2):
@@ -228,7 +257,11 @@ def _crosswise(name: str) -> Iterator[Any]:
 
 
 _ORDER = {"_<_": "less", "_<=_": "less_equals", "_>_": "greater", "_>=_": "greater_equals"}
-_RUN = {"list": cel.Type.List(cel.Type.DYN), "map": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)}
+_RUN = {
+    "list": cel.Type.List(cel.Type.DYN),
+    "map": cel.Type.Map(cel.Type.STRING, cel.Type.DYN),
+    "any map": cel.Type.Map(cel.Type.DYN, cel.Type.DYN),
+}
 _MARKS = {
     "kubernetes.Quantity": "int",
     "kubernetes.Semver": "double",
@@ -237,6 +270,7 @@ _MARKS = {
     "net.IP": "bool",
     "net.CIDR": "timestamp",
 }
+_NAMED = {f"map(string, map(string, {mark}))": name for name, mark in _MARKS.items()}
 _OWN = ("bool", "double", "dyn", "duration", "int", "string", "timestamp", "uint", "bytes")
 
 
@@ -297,19 +331,3 @@ REGEX = (
         make=_find_all,
     ),
 )
-
-
-def _placed(text: str) -> ExpressionError:
-    match = _PLACE.search(text)
-    if match is None:
-        return ExpressionError(_short(text))
-    message = re.sub(r" \(in container ''\)", "", match.group(3))
-    for name, mark in _MARKS.items():
-        message = message.replace(f"map(string, map(string, {mark}))", name)
-    return ExpressionError(message, line=int(match.group(1)), column=int(match.group(2)))
-
-
-def _short(text: str) -> str:
-    """`Key not found in map : "nope"` of `NOT_FOUND: Key not found in map : "nope" [NOT_FOUND]`."""
-    line = text.splitlines()[0] if text else "no answer"
-    return re.sub(r"^[A-Z_]+: |\s\[[A-Z_]+\]$", "", line)

@@ -21,8 +21,9 @@ from gitbot.model.findings import Finding, Refusal, Severity, has_errors, sort_k
 from gitbot.model.names import ApiVersion
 from gitbot.model.words import nearest
 from gitbot.policy import exemptions
-from gitbot.policy.engine import ExpressionError, Program, compile_expression
+from gitbot.policy.engine import Program, compile_expression
 from gitbot.policy.extents import place_in_file
+from gitbot.policy.faults import ExpressionError
 from gitbot.policy.fields import unknown_field
 from gitbot.policy.value import NAMES, Action, Exemption, Over, Policy, PolicySet, Validation
 

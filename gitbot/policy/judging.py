@@ -13,11 +13,12 @@ from gitbot.model.grouping import grouped
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, PlacementPlan, Resilience
 from gitbot.model.problem import PlacementProblem
-from gitbot.policy.batch import may_fail
+from gitbot.policy.batch import binding, may_fail
 from gitbot.policy.classes import Classes
-from gitbot.policy.engine import EvaluationError, Program, evaluate
+from gitbot.policy.engine import Program, evaluate, evaluate_as_data
 from gitbot.policy.exemptions import covers, words
 from gitbot.policy.facts import PlanVariables, PolicySubject
+from gitbot.policy.faults import EvaluationError, NotData
 from gitbot.policy.reads import VARIABLES, Reads, project, reads, reads_together
 from gitbot.policy.value import Action, Over, Policy, PolicySet, Validation, Verdict
 
@@ -189,22 +190,40 @@ def _message(validation: Validation, scope: _Scope) -> str:
 
 
 class _Scope:
-    """The data of one subject. The policy's variables are evaluated on first use."""
+    """The data of one subject. The policy's variables are evaluated on first use.
+
+    Those whose values the engine does not take as data, as times, are bound inside the expression.
+    """
 
     def __init__(self, policy: Policy, data: Mapping[str, Any]) -> None:
         self._data = data
         self._variables: dict[str, Any] = {}
+        self._texts: dict[str, str] = {}
         self._open = dict(policy.variables)
 
     def value(self, program: Program) -> Any:
+        program, data = self._ready(program)
+        return evaluate(program, data)
+
+    def _ready(self, program: Program) -> tuple[Program, Mapping[str, Any]]:
         """The engine copies all that it is given, so it gets only what the program reads."""
-        read = dict(reads(program))
-        named = read.pop(VARIABLES, {})
+        read = reads(program)
+        named = read.get(VARIABLES, {})
         for name in self._open.keys() & (self._open if named is None else named):
             # taken out first: a variable that asks for itself is a missing key, not a loop
-            self._variables[name] = self.value(self._open.pop(name))
-        data = {name: project(self._data[name], tree) for name, tree in read.items()}
-        return evaluate(program, {**data, VARIABLES: self._variables})
+            self._learn(name, self._open.pop(name))
+        if self._texts.keys() & (self._texts if named is None else named):
+            program = binding(program, tuple(self._texts.items()), tuple(self._variables))
+            read = reads(program)
+        data = {name: project(self._data[name], read[name]) for name in read.keys() - {VARIABLES}}
+        return program, {**data, VARIABLES: self._variables}
+
+    def _learn(self, name: str, program: Program) -> None:
+        ready, data = self._ready(program)
+        try:
+            self._variables[name] = evaluate_as_data(ready, data)
+        except NotData:
+            self._texts[name] = ready.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

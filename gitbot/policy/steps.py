@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from gitbot.model.instants import format_instant
-from gitbot.policy.engine import EvaluationError, Program, evaluate, part_of
+from gitbot.policy.engine import Program, evaluate, part_of
 from gitbot.policy.extents import extent_of, line_and_column
+from gitbot.policy.faults import EvaluationError
 from gitbot.policy.reads import chain_of, project, reads
 from gitbot.policy.syntax import Syntax, SyntaxKind, SyntaxNode, read_syntax
 
@@ -134,7 +135,7 @@ def plain(value: Any) -> Any:
     """A value as JSON can hold it."""
     match value:
         case Mapping():
-            return {str(key): plain(value[key]) for key in sorted(value, key=str)}
+            return {_key(key): plain(value[key]) for key in sorted(value, key=_key)}
         case datetime():
             return format_instant(int(value.timestamp()))
         case timedelta():
@@ -146,3 +147,7 @@ def plain(value: Any) -> Any:
         case Sequence():
             return [plain(item) for item in value]
     return str(value)
+
+
+def _key(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)

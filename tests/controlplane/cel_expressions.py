@@ -403,6 +403,8 @@ FORMS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
             "sets.contains({0}, {0})",
             "{0}.exists(i, v, i == 0)",
             "{0}.transformList(i, v, v)",
+            "{0}.transformMap(i, v, i > 0, v)",
+            "{0}.transformMapEntry(i, v, {{v: i}})",
             "{0}.all(x, x == x)",
             "size({0})",
         ),

@@ -10,14 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitbot.policy import PolicySet, read_policies
-from gitbot.policy.engine import (
-    EvaluationError,
-    ExpressionError,
-    compile_expression,
-    evaluate,
-    timestamp,
-)
+from gitbot.policy.engine import compile_expression, evaluate, timestamp
 from gitbot.policy.facts import PolicySubject
+from gitbot.policy.faults import EvaluationError, ExpressionError
 from gitbot.policy.fields import unknown_field
 from gitbot.policy.judging import failed_by, failures
 from gitbot.policy.reads import project, reads
@@ -36,15 +31,22 @@ EXPRESSIONS = (
     "node.taints.all(t, t != vm.name)",
     "cel.bind(vm, node, vm.taints.exists(t, t == move.id))",
     "variables.short == 'a' || variables.late > 2",
+    "variables.soon > now && variables.tier.orValue('web') == 'web'",
+    "variables.twice == duration('2h') || variables.late > 2",
     "type(move.wave) == int",
     "vm != node",
     "plan.moves.exists(m, m == move.id)",
     "{'name': move.id}.name == vm.name",
     "plan.moves == move.wave  // a comment",
 )
-VARIABLES = (
-    "variables:\n  - {name: short, expression: vm.name}\n  - {name: late, expression: move.wave}\n"
-)
+VARIABLES = """variables:
+  - {name: short, expression: vm.name}
+  - {name: late, expression: move.wave}
+  - {name: hour, expression: "duration('1h')"}
+  - {name: soon, expression: now + variables.hour}
+  - {name: twice, expression: variables.hour + variables.hour}
+  - {name: tier, expression: "vm.labels[?'tier']"}
+"""
 KEYS = st.sampled_from(["name", "tier", "id", "wave", "labels", "taints"])
 VALUES = st.recursive(
     st.sampled_from(["a", "db", 0, 1, 1.0, True, None]),
@@ -65,7 +67,13 @@ DATA = st.fixed_dictionaries(
         "node": st.dictionaries(KEYS, VALUES, max_size=2),
     }
 )
-PLAN = {"plan": {"moves": ["a", "b"]}, "source": {}, "intent": {}, "cluster": {}, "now": 0}
+PLAN = {
+    "plan": {"moves": ["a", "b"]},
+    "source": {},
+    "intent": {},
+    "cluster": {},
+    "now": timestamp(0),
+}
 
 
 def policy(number: int, expression: str, condition: str) -> str:
@@ -75,7 +83,7 @@ kind: PlacementPolicy
 metadata: {{name: p{number}}}
 spec:
   over: Move
-  {VARIABLES}
+  {VARIABLES if "variables." in expression else ""}
   matchConditions:
   - name: only
     expression: {condition!r}
@@ -157,5 +165,5 @@ def test_a_mangled_expression_is_refused_gives_no_answer_or_a_value(
         assert unknown_field(program) is None or reads(program)
         data = {**PLAN, "vm": {"name": "a"}, "move": {"id": 1}, "node": {}, "variables": {}}
         with suppress(EvaluationError):
-            evaluate(program, {**data, "now": timestamp(0)})
-        assert steps(program, {**data, "now": timestamp(0)}).line == 1
+            evaluate(program, data)
+        assert steps(program, data).line == 1

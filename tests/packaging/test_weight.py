@@ -87,7 +87,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "Kubernetes' CEL libraries: quantity, semver, ip, cidr, url, format, lists, regex": 1_180,
     "policy eval: parts, places and values of an expression; errors at their place": 560,
     "50 policies over 5,000 moves in a second: syntax, what is read, classes, batches": 575,
-    "names in policies: those that Kubernetes takes, once, and known when read": 60,
+    "policies: names as in Kubernetes, variables of every type, transformMap": 170,
     "a cordon comes back and comes once; what began ends without its approval": 205,
     "apply shows waves, reading shows progress; status on Git alone; more did you mean": 270,
     "apply says what it did to nodes; what acts later is named with its time": 80,

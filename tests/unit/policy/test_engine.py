@@ -4,13 +4,8 @@ from typing import Any
 
 import pytest
 
-from gitbot.policy.engine import (
-    EvaluationError,
-    ExpressionError,
-    compile_expression,
-    evaluate,
-    timestamp,
-)
+from gitbot.policy.engine import compile_expression, evaluate, timestamp
+from gitbot.policy.faults import EvaluationError, ExpressionError
 from gitbot.policy.fields import unknown_field
 
 NAMES = frozenset({"plan", "vm", "now", "variables"})
@@ -55,6 +50,7 @@ def test_expressions_that_policies_rely_on(text: str, value: Any) -> None:
         ("plan.flag", "bool", "gives dyn, expected bool (compare it with a value)", 1),
         ("size(plan)", "string", "gives int, expected string", 1),
         ("(" * 60 + "1" + ")" * 60, "", "recursion limit exceeded", 1),
+        ("[1.5].transformMapEntry(i, v, {v: i})", "", "Unsupported map key type: DOUBLE", 1),
         ("true && " * 15_000 + "true", "bool", "codepoint limit", 1),
     ],
 )
@@ -76,6 +72,8 @@ def test_what_does_not_compile_says_where(
         ("plan.moves == 'x' + plan.moves", "No matching overloads"),
         ("size(lists.range(1000000000000000)) == 1", "out of memory"),
         ("timestamp('soon') == now", "(?i)timestamp"),
+        ("{'a': 1, 'b': 1}.transformMapEntry(k, v, {v: k}) == {}", "^insert failed: key 1 already"),
+        ("[now].transformMap(i, t, t) == {}", "^a function cannot pass on a time, a type or an"),
     ],
 )
 def test_no_answer_is_an_error_never_a_value(text: str, message: str) -> None:

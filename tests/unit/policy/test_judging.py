@@ -204,3 +204,49 @@ def test_pressure_can_be_a_hard_stop(limit: int, denied: bool) -> None:
     found = judge(plan=PLAN, problem=problem, policies=policies, intents=INTENTS, now=STARTS)
     assert bool(found.findings) == denied
     assert verdict(text).findings == ()  # what was not measured denies nothing
+
+
+@pytest.mark.parametrize(
+    ("variables", "expression", "message", "said"),
+    [
+        (
+            {"at": "now + duration('1h')"},
+            "variables.at < now",
+            "string(variables.at - now)",
+            "3600s",
+        ),
+        (
+            {"wait": "duration('90m')", "most": "2", "twice": "variables.wait + variables.wait"},
+            "variables.twice > duration('4h') || variables.most == 3",
+            "'%s of %s'.format([variables.twice, variables.most])",
+            "10800s of 2",
+        ),
+        (
+            {"tier": "vm.labels[?'tier']"},
+            "variables.tier.orValue('db') != 'db'",
+            "string(variables.tier.orValue('?'))",
+            "db",
+        ),
+        (
+            {"two": "2u", "kind": "type(vm)"},
+            "variables.two + 1u == 4u",
+            "string(variables.kind == map)",
+            "true",
+        ),
+        (
+            {"times": "[now]"},
+            "variables.times.all(t, t < now)",
+            "string(variables.times[0] == now)",
+            "true",
+        ),
+    ],
+)
+def test_variables_hold_times_types_and_optional_values(
+    variables: Mapping[str, str], expression: str, message: str, said: str
+) -> None:
+    named = [f'  - {{name: {name}, expression: "{text}"}}\n' for name, text in variables.items()]
+    text = policy("Move", expression, more=f"  variables:\n{''.join(named)}")
+    text = text.replace("message: refused", f'messageExpression: "{message}"')
+    found = [finding.message.partition(": ")[2] for finding in verdict(text).findings]
+    assert said in found
+    assert not any("gave no answer" in each for each in found)

@@ -13,13 +13,8 @@ import pytest
 
 from gitbot.policy import pack_of, read_policies
 from gitbot.policy.cases import run_tests, survivors
-from gitbot.policy.engine import (
-    EXTENSIONS,
-    EvaluationError,
-    ExpressionError,
-    compile_expression,
-    evaluate,
-)
+from gitbot.policy.engine import EXTENSIONS, compile_expression, evaluate
+from gitbot.policy.faults import EvaluationError, ExpressionError
 from gitbot.policy.pages import page, variables_page
 from tests.unit.policy.test_files import SHIPPED
 
@@ -91,6 +86,8 @@ def test_a_validation_that_no_case_needs_is_named() -> None:
         ("strings", "' a '.trim() == 'a'"),
         ("two-var-comprehensions", "[1, 2].exists(i, v, i == 1 && v == 2)"),
         ("two-var-comprehensions", "{'a': 1}.transformList(k, v, k) == ['a']"),
+        ("two-var-comprehensions", "[1, 2].transformMap(i, v, i > 0, v + 1) == {1: 3}"),
+        ("two-var-comprehensions", "{'a': 1}.transformMapEntry(k, v, {v: k}) == {1: 'a'}"),
     ],
 )
 def test_the_listed_functions_exist(extension: str, expression: str) -> None:
