@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from gitbot.execution.observe import UNEXPECTED
 from gitbot.execution.state import last_resume
 from gitbot.execution.values import BreakerLimits
-from gitbot.model.events import ForeignMove, MoveChanged, MoveState, StopSet
+from gitbot.model.events import ForeignMove, MoveChanged, MoveState, RequestEvent, StopSet
 from gitbot.model.ledger import HOLD_FILE, Ledger
 
 DAY = 86_400
@@ -19,10 +20,11 @@ def tripped(ledger: Ledger, cluster: str, *, now: int, limits: BreakerLimits) ->
     It counts events within a day and since a person last resumed; a limit of 0 is off.
     """
     since = max(now - DAY, last_resume(ledger, cluster))
-    moves = (event for event in ledger.requests(cluster) if isinstance(event, MoveChanged))
+    events = ledger.requests(cluster)
+    moves = (event for event in events if isinstance(event, MoveChanged))
     failed = [event for event in moves if event.time > since and event.state is MoveState.FAILED]
     unexpected = [event for event in failed if event.outcome == UNEXPECTED]
-    returns = _foreign_returns(ledger, cluster, since)
+    returns = _foreign_returns(events, since)
     for count, limit, what in (
         (len(unexpected), limits.unexpected_landings, "VMs landed on nodes that nobody approved"),
         (len(failed), limits.failures, "moves failed"),
@@ -37,11 +39,11 @@ def breaker_event(reason: str, *, cluster: str, now: int) -> StopSet:
     return StopSet(file=HOLD_FILE, time=now, cluster=cluster, author="gitbot", reason=reason)
 
 
-def _foreign_returns(ledger: Ledger, cluster: str, since: int) -> int:
+def _foreign_returns(events: Iterable[RequestEvent], since: int) -> int:
     """How often somebody else moved a VM back to the node that gitbot moved it from."""
     taken_from: dict[str, str] = {}
     returns: Counter[str] = Counter()
-    for event in ledger.requests(cluster):
+    for event in events:
         match event:
             case ForeignMove():
                 home = taken_from.get(event.vm)

@@ -74,6 +74,8 @@ def stamped(steps: Steps, now: int) -> Steps:
     """
     effects = tuple(_stamped(effect, now) for effect in steps.effects)
     creates = [effect.event for effect in effects if isinstance(effect, CreateMigration)]
+    if not creates:
+        return steps
     claimed = {event.migration: event for event in creates}
     events = tuple(
         claimed[event.migration] if isinstance(event, MoveChanged) and event.claim else event

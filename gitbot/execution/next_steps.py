@@ -29,6 +29,8 @@ from gitbot.model.ledger import request_file
 from gitbot.model.plan import Move
 from gitbot.model.request_id import ObservedId, RequestId
 
+_Known = tuple[Approved, Move, RequestRecord]
+
 
 @dataclass(slots=True, kw_only=True)
 class _Turn:
@@ -40,6 +42,7 @@ class _Turn:
     claimed: set[tuple[RequestId, int]] = field(default_factory=set)  # the same, may still come
     absent: list[Absent] = field(default_factory=list)
     _folded: tuple[int, Mapping[RequestId, RequestRecord]] | None = None
+    _known: tuple[int, list[_Known]] | None = None
 
     @property
     def records(self) -> Mapping[RequestId, RequestRecord]:
@@ -47,6 +50,13 @@ class _Turn:
             folded = fold_requests(self.view.ledger, self.view.cluster)
             self._folded = (len(self.events), folded)
         return self._folded[1]
+
+    @property
+    def known(self) -> list[_Known]:
+        """Every approved move that the ledger has accepted, by approval, wave and number."""
+        if self._known is None or self._known[0] != len(self.events):
+            self._known = (len(self.events), _known(self))
+        return self._known[1]
 
     def add(self, *events: KnownEvent) -> None:
         if not events:
@@ -76,7 +86,7 @@ def next_steps(view: View) -> Steps:
         candidates,
         unfinished=[
             Unfinished(approved=approved, move=move)
-            for approved, move, request in _known(turn)
+            for approved, move, request in turn.known
             if not request.moves[move.id].final
         ],
         targets=_targets(turn),
@@ -123,8 +133,7 @@ def _absent(view: View, record: MoveRecord) -> Absent:
     return Absent(name=NamespacedName.parse(record.migration), since=since)
 
 
-def _known(turn: _Turn) -> list[tuple[Approved, Move, RequestRecord]]:
-    """Every approved move that the ledger has accepted, in order of approval, wave and number."""
+def _known(turn: _Turn) -> list[_Known]:
     records = turn.records
     known = []
     for approved in turn.view.approved:
@@ -140,7 +149,7 @@ def _known(turn: _Turn) -> list[tuple[Approved, Move, RequestRecord]]:
 
 
 def _observe_all(turn: _Turn) -> None:
-    for approved, move, request in _known(turn):
+    for approved, move, request in turn.known:
         record = request.moves[move.id]
         if not record.in_flight:
             continue
@@ -165,11 +174,13 @@ def _observe_all(turn: _Turn) -> None:
 
 
 def _observe_foreign(turn: _Turn) -> None:
-    seen = observed_migrations(turn.view.ledger, turn.view.cluster)
-    for _, migration in sorted(turn.facts.migrations.items()):
-        over = is_final(migration)
-        if over and not is_own(migration) and uid_of(migration) not in seen:
-            turn.add(_foreign_move(turn, migration))
+    over = [
+        migration
+        for _, migration in sorted(turn.facts.migrations.items())
+        if is_final(migration) and not is_own(migration)
+    ]
+    seen = observed_migrations(turn.view.ledger, turn.view.cluster) if over else frozenset()
+    turn.add(*(_foreign_move(turn, item) for item in over if uid_of(item) not in seen))
 
 
 def _foreign_move(turn: _Turn, migration: KubernetesObject) -> ForeignMove:
@@ -203,7 +214,7 @@ def _break_circuit(turn: _Turn) -> None:
 
 def _end_all(turn: _Turn) -> None:
     """End pointless, late, void or stopped moves. A failed group ends all its moves in one turn."""
-    for approved, move, _ in _known(turn):
+    for approved, move, _ in turn.known:
         request = turn.records[approved.id]
         record = request.moves[move.id]
         never_created = (approved.id, move.id) in turn.without
@@ -229,7 +240,7 @@ def _advance_nodes(turn: _Turn) -> None:
 
 def _candidates(turn: _Turn) -> tuple[Candidate, ...]:
     candidates = []
-    for approved, move, request in _known(turn):
+    for approved, move, request in turn.known:
         record = request.moves[move.id]
         missing = (approved.id, move.id) in turn.without
         claimed = (approved.id, move.id) in turn.claimed
@@ -293,4 +304,4 @@ def _put_off(turn: _Turn, candidates: tuple[Candidate, ...], waiting: tuple[Wait
 
 
 def _in_flight(turn: _Turn) -> int:
-    return sum(turn.records[item.id].moves[move.id].in_flight for item, move, _ in _known(turn))
+    return sum(turn.records[item.id].moves[move.id].in_flight for item, move, _ in turn.known)

@@ -85,6 +85,8 @@ def choose_starts(
     stale: tuple[Stale, ...],
 ) -> Starts:
     """Choose greedily in the given order; first all of them, then one by one if a rule refuses."""
+    if not candidates:
+        return Starts(events=(), effects=(), waiting=(), stale=stale)
     blocked = {(item.request, item.group) for item in stale}
     plans = grouped((item.approved.approval.digest, item) for item in unfinished)
     known = {digest: {item.move.ref: item for item in items} for digest, items in plans.items()}

@@ -50,8 +50,8 @@ def fold_nodes(
             continue
         facts = event.facts
         before = nodes.get(facts.node, NodeRecord(node=facts.node))
-        nodes[facts.node] = replace(
-            before,
+        nodes[facts.node] = NodeRecord(
+            node=facts.node,
             state=event.state,
             since=event.time,
             boot_id=before.boot_id if facts.boot_id is None else facts.boot_id,

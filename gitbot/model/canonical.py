@@ -9,12 +9,13 @@ from typing import Any
 
 from gitbot.errors import Bug
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
 
 def canonical_json(value: Any) -> bytes:
     """Canonical JSON bytes of plain data. A float or any other type is a bug."""
     _refuse_floats(value)
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return text.encode("utf-8")
+    return _ENCODER.encode(value).encode("utf-8")
 
 
 def digest(value: Any) -> str:
@@ -28,9 +29,9 @@ def short_digest(text: str, length: int) -> str:
 
 
 def _refuse_floats(value: Any) -> None:
+    if value is None or isinstance(value, str | int):
+        return
     match value:
-        case None | bool() | int() | str():
-            return
         case Mapping():
             for key, item in value.items():
                 if not isinstance(key, str):

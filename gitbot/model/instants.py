@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 FOREVER = 253402300799  # 9999-12-31T23:59:59Z, the last instant that RFC 3339 can print
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def format_instant(seconds: int) -> str:
-    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()[:19] + "Z"
 
 
+@lru_cache(maxsize=4096)
 def parse_instant(text: str) -> int:
     """Integer seconds UTC of an RFC 3339 text with offset or Z; fractions are cut.
 

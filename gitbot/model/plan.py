@@ -28,7 +28,7 @@ class VmRef:
 
     @property
     def namespaced_name(self) -> NamespacedName:
-        return NamespacedName(namespace=self.namespace, name=self.name)
+        return NamespacedName(self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -46,6 +46,8 @@ class Journal:
     @property
     def seen(self) -> Ledger:
         """The ledger with the events that are not yet written."""
+        if not self._pending:
+            return self.ledger
         return Ledger(
             events=(*self.ledger.events, *self.unwritten),
             plans=self.ledger.plans,

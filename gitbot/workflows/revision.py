@@ -86,6 +86,8 @@ class Revision:
     def remembering(self, ledger: Ledger) -> Revision:
         """With the policies that people have overridden, for each plan."""
         overrides = ledger.overrides(self.cluster)
+        if overrides == self.policies.overrides:
+            return self
         return replace(self, policies=replace(self.policies, overrides=overrides))
 
     @property

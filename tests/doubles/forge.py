@@ -96,6 +96,8 @@ class MemoryForge:
     def get_pull(self, number: int) -> PullRequest:
         """One pull request, its head and the rights of its reviewers as they are now."""
         pull = self._present(number)
+        if not pull.reviews:
+            return pull
         reviews = tuple(
             replace(item, can_write=item.approved and self.can_write(item.reviewer))
             for item in pull.reviews
@@ -114,14 +116,10 @@ class MemoryForge:
         self, *, state: PullState | None = None, branch: str = "", first: int = 1
     ) -> tuple[PullRequest, ...]:
         """Pull requests by number; reviews and mergers are missing, as the port allows."""
-        pulls = [
-            replace(self._present(number), reviews=(), merged_by="")
-            for number in sorted(self._pulls)
-        ]
         return tuple(
-            pull
-            for pull in pulls
-            if pull.number >= first
+            replace(self._present(number), reviews=(), merged_by="")
+            for number, pull in sorted(self._pulls.items())
+            if number >= first
             and (state is None or pull.state is state)
             and (not branch or pull.branch == branch)
         )

@@ -19,6 +19,7 @@ class MemoryRepository:
         self.branches: dict[str, str] = {}
         self._commits: dict[str, Commit] = {}
         self._trees: dict[str, dict[str, bytes]] = {}
+        self._below: dict[str, frozenset[str]] = {}  # a commit and all that is reachable from it
         self.pushes = 0
 
     def fetch(self) -> None:
@@ -52,7 +53,8 @@ class MemoryRepository:
 
     def read_blob(self, rev: str, path: str) -> bytes | None:
         """One file."""
-        return self.read_tree(rev).get(path)
+        tree = self._trees[rev] if rev in self._trees else self._trees[self._must(rev)]
+        return tree.get(path)
 
     def merge_trees(self, base: str, head: str) -> str | None:
         """The tree of merging head into base; None where both changed one file differently."""
@@ -151,6 +153,8 @@ class MemoryRepository:
         return found
 
     def _reachable(self, start: str) -> frozenset[str]:
+        if start in self._below:
+            return self._below[start]
         seen: set[str] = set()
         todo = [start]
         while todo:
@@ -158,4 +162,5 @@ class MemoryRepository:
             if rev not in seen:
                 seen.add(rev)
                 todo += self._commits[rev].parents
-        return frozenset(seen)
+        self._below[start] = frozenset(seen)
+        return self._below[start]

@@ -22,6 +22,7 @@ from gitbot.model.request_id import OccurrenceId, RequestId
 from gitbot.ports.forge import MergeMethod
 from gitbot.published import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.settings import ClusterSettings, Settings
+from gitbot.workflows.engine import Engine
 from tests.doubles.forge import MemoryForge
 from tests.doubles.moves import a_move
 from tests.doubles.repository import MemoryRepository
@@ -161,7 +162,7 @@ class TortureBase(TinyBase):
         )
 
     def view(self, *args: Any, **named: Any) -> View:
-        return replace(super().view(*args, **named), replay=self.replay)
+        return replace(Engine.view(self, *args, **named), replay=self.replay)
 
 
 FREEZES = (

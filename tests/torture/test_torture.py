@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitbot.workflows.apply import run as apply_run
+from tests.torture.many import Sum, batch, read_sum
 from tests.torture.run import REPORT, play
 from tests.torture.schedule import Bot, Deed, Fault, Schedule, schedule_of
 
@@ -92,6 +93,17 @@ def test_a_run_leaves_the_reports_of_other_tests_alone() -> None:
     assert not schedule_of(0).reports
     play(schedule_of(0))
     assert apply_run.report is REPORT
+
+
+def test_sums_of_ranges_are_added_in_any_order() -> None:
+    parts = [read_sum(batch(bounds).text()) for bounds in ((20, 30), (0, 8), (8, 20))]
+    total, whole = Sum(), batch((0, 30))
+    for part in parts:
+        total.add(part)
+    total.seconds = whole.seconds
+    assert total == whole
+    with pytest.raises(ValueError, match="seeds 8 to 19 are counted already"):
+        total.add(parts[-1])
 
 
 def torture(*arguments: str) -> str:

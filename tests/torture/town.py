@@ -48,6 +48,7 @@ class Town:
     bots: list[BotState] = field(init=False)
     open_pulls: list[int] = field(init=False)
     names: list[str] = field(init=False)
+    bases: dict[str, TortureBase] = field(default_factory=dict)  # by commit
 
     def __post_init__(self) -> None:
         schedule = self.schedule
@@ -80,6 +81,11 @@ class Town:
             refused=lambda who, vm: vm in self._read(who).refused,
         )
 
+    def _base_at(self, commit: str) -> TortureBase:
+        if commit not in self.bases:
+            self.bases[commit] = self.base.read(self.repository, commit)
+        return self.bases[commit]
+
     def _read(self, who: str) -> Said:
         """The base that a process read last."""
         head = self.heads.get(who, "")
@@ -92,7 +98,7 @@ class Town:
         repository = RepositoryPort(line=line, repository=self.repository, heads=self.heads)
 
         def read_base(commit: str) -> TortureBase:
-            return line.read("revision", lambda _: self.base.read(self.repository, commit))
+            return line.read("revision", lambda _: self._base_at(commit))
 
         say = (lambda progress: self.wire.say(f"{who}: {progress.text}")) if self.traced else None
         return Shell(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -26,32 +25,34 @@ class Wire:
     loop: Loop
     schedule: Schedule
     do: Callable[[Deed], None] = lambda _: None
-    calls: Counter[str] = field(default_factory=Counter)
-    moments: Counter[str] = field(default_factory=Counter)
     hits: set[tuple[str, str]] = field(default_factory=set)
     calm: bool = False  # no fault any more
     trace: list[str] | None = None
+    _calls: dict[str, int] = field(default_factory=dict)  # only of kinds that may go wrong
+    _moments: dict[str, int] = field(default_factory=dict)  # only of kinds that deeds wait for
     _faults: dict[tuple[str, int], Fault] = field(default_factory=dict)
     _deeds: dict[tuple[str, int], list[Deed]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._faults = {(item.call, item.number): item for item in self.schedule.faults}
+        self._calls = dict.fromkeys((item.call for item in self.schedule.faults), 0)
         for deed in self.schedule.deeds:
             if deed.moment:
+                self._moments[deed.moment] = 0
                 self._deeds.setdefault((deed.moment, deed.number), []).append(deed)
 
     def fault(self, call: str) -> Fault:
-        self.calls[call] += 1
-        if self.calm or not self._faults:
+        if self.calm or call not in self._calls:
             return NONE
-        return self._faults.get((call, self.calls[call]), NONE)
+        self._calls[call] += 1
+        return self._faults.get((call, self._calls[call]), NONE)
 
     def moment(self, what: str) -> None:
         """Something has come to a point at which a deed may be due."""
-        self.moments[what] += 1
-        if self.calm or not self._deeds:
+        if self.calm or what not in self._moments:
             return
-        for deed in self._deeds.get((what, self.moments[what]), ()):
+        self._moments[what] += 1
+        for deed in self._deeds.get((what, self._moments[what]), ()):
             self.do(deed)
 
     def say(self, text: str) -> None:
