@@ -27,8 +27,8 @@ def may_fail(
         for subject in subjects:
             passes: Sequence[bool] = ()
             if program is not None:
-                given = {VARIABLES: {}, **subject.data}
-                data = {name: project(given[name], tree) for name, tree in read.items()}
+                trees = [item for item in read.items() if item[0] != VARIABLES]
+                data = {name: project(subject.data[name], tree) for name, tree in trees}
                 try:
                     passes = evaluate(program, data)
                 except EvaluationError:
