@@ -209,9 +209,10 @@ class _Scope:
         """The engine copies all that it is given, so it gets only what the program reads."""
         read = reads(program)
         named = read.get(VARIABLES, {})
-        for name in self._open.keys() & (self._open if named is None else named):
+        for name in [name for name in self._open if named is None or name in named]:
             # taken out first: a variable that asks for itself is a missing key, not a loop
-            self._learn(name, self._open.pop(name))
+            if program_of := self._open.pop(name, None):  # one before may have asked for it
+                self._learn(name, program_of)
         if self._texts.keys() & (self._texts if named is None else named):
             program = binding(program, tuple(self._texts.items()), tuple(self._variables))
             read = reads(program)
