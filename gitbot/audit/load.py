@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from gitbot.audit.descheduler import RELIEVE, Classification, Utilization, classify
 from gitbot.audit.value import AuditFinding, about, about_vm
 from gitbot.constraints.explanation import Explainer, Explanation
+from gitbot.constraints.immovable import bound, pods_that_stay
 from gitbot.constraints.instances import Instance
 from gitbot.constraints.load import loads_of
 from gitbot.constraints.ranking import Ranking
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import annotations_of, at, condition_of, labels_of, name_of
-from gitbot.kubernetes.phases import is_final
+from gitbot.kubernetes.objects import annotations_of
 from gitbot.kubevirt.eviction import eviction_words
-from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Severity
 from gitbot.model.load import ClusterLoad, percent
-from gitbot.model.opt_out import LABEL
 from gitbot.model.words import first_of
 
 _SCORE = "LoadVariationRiskBalancing"
@@ -79,7 +77,7 @@ def _relief(  # noqa: PLR0917 - one question of one node
     stuck: list[str] = []
     for vm in explainer.instances.on_node.get(node, ()):
         item = explainer.instances[vm]
-        if why := _bound(item):
+        if why := bound(item):
             stuck.append(f"{vm} ({why})")
             continue
         answer = explainer.vm(vm)
@@ -88,21 +86,10 @@ def _relief(  # noqa: PLR0917 - one question of one node
             stuck.append(f"{vm} (no node that is not over-utilised takes it)")
             continue
         yield _move(explainer, item, answer, targets, crowded, load=load, policy=policy)
-    stuck += [f"{name} (a pod)" for name in _other_pods(snapshot, node)]
+    stuck += [f"{name} (a pod)" for place, name in pods_that_stay(snapshot) if place == node]
     if stuck:
         words = f"{len(stuck)} here cannot move: {first_of(stuck, 4)}"
         yield _of_node("audit/immovable", Severity.NOTE, node, words, "their load stays")
-
-
-def _bound(item: Instance) -> str:
-    if item.vmi is None:
-        return "no VMI"
-    condition = condition_of(item.vmi, "LiveMigratable")
-    if condition is None or condition.get("status") != "True":
-        reason = "unknown" if condition is None else condition.get("reason") or "False"
-        return f"LiveMigratable is {reason}"
-    label = item.labels.get(LABEL)
-    return f"{LABEL}={label}" if label is not None else ""
 
 
 def _move(
@@ -138,21 +125,6 @@ def _move(
         message=words,
         hint=f"gitbot move vm/{item.name.name} -n {item.name.namespace} --to {best}",
     )
-
-
-def _other_pods(snapshot: ClusterSnapshot, node: str) -> list[NamespacedName]:
-    """Running pods that are not launcher pods, but for those that every node has."""
-    return [
-        name_of(pod)
-        for pod in snapshot.of("Pod")
-        if at(pod, "spec", "nodeName") == node
-        and not is_final(pod)
-        and CREATED_BY not in labels_of(pod)
-        and not any(
-            owner.get("kind") in ("DaemonSet", "Node")
-            for owner in at(pod, "metadata", "ownerReferences", default=())
-        )
-    ]
 
 
 def _of_node(code: str, severity: Severity, node: str, message: str, hint: str) -> AuditFinding:

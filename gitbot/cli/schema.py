@@ -31,6 +31,7 @@ SCHEMAS: dict[str, str] = {
     "LedgerEntryList": "gitbot.published.ledger_lines:ledger_schema",
     "List": _PUBLISHED,
     "Listing": _PUBLISHED,
+    "LoadRule": _INTENTS,
     "MaintenanceWindow": _INTENTS,
     "MigrationRequest": _INTENTS,
     "PlacementPlan": _PUBLISHED,

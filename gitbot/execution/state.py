@@ -99,6 +99,8 @@ class ConcernRecord:
     opened: str = ""  # digest of the pull request that is open as far as the ledger knows
     pull_request: int = 0
     opened_at: int = 0
+    ended: str = ""  # what became of the last pull request: merged, closed or withdrawn
+    gone: bool = False  # whether the concern has been gone since that was opened
     closed: frozenset[str] = frozenset()
     commits: frozenset[str] = frozenset()
     files: frozenset[str] = frozenset()
@@ -116,17 +118,19 @@ def _fold_concern(record: ConcernRecord, event: ConcernChanged) -> ConcernRecord
         case ConcernState.OBSERVED:
             return replace(record, observation=event.digest, observed_since=event.time)
         case ConcernState.GONE:
-            return replace(record, observation="", observed_since=0, opened="")
+            return replace(record, observation="", observed_since=0, opened="", gone=True)
         case ConcernState.PROPOSED:
             commits = record.commits | {event.commit} if event.commit else record.commits
             files = record.files | {event.proposal.file} if event.proposal else record.files
             return replace(record, opened=event.digest, commits=commits, files=files)
         case ConcernState.OPENED:
-            return replace(record, pull_request=event.pull_request, opened_at=event.time)
+            number = event.pull_request
+            return replace(record, pull_request=number, opened_at=event.time, ended="", gone=False)
         case ConcernState.CLOSED:
-            return replace(record, opened="", closed=record.closed | {event.digest})
+            refused = record.closed | {event.digest}
+            return replace(record, opened="", closed=refused, ended=event.state)
         case ConcernState.MERGED | ConcernState.WITHDRAWN:
-            return replace(record, opened="")
+            return replace(record, opened="", ended=event.state)
         case ConcernState.AUTO:
             return record
         case _:

@@ -7,6 +7,7 @@ from gitbot.intents.conflicts import TOO_SHORT, conflicts, without_clockless
 from gitbot.intents.holidays import freeze_times
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
+from gitbot.intents.kinds.load_rule import LoadRuleSpec
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec, NodesSpec
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec
@@ -25,6 +26,7 @@ __all__ = [
     "FreezeWindowSpec",
     "Intent",
     "IntentSet",
+    "LoadRuleSpec",
     "MaintenanceWindowSpec",
     "MigrationRequestSpec",
     "NodesSpec",

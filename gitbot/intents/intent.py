@@ -10,6 +10,7 @@ from gitbot.calendar import Holiday
 from gitbot.documents import Positions
 from gitbot.documents.fields import Value
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
+from gitbot.intents.kinds.load_rule import LoadRuleSpec
 from gitbot.intents.kinds.maintenance_window import MaintenanceWindowSpec
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
 from gitbot.intents.kinds.placement_proposal import PlacementProposalSpec
@@ -22,6 +23,7 @@ from gitbot.model.names import IntentRef
 Spec = (
     ZoneAntiAffinitySpec
     | PlacementRuleSpec
+    | LoadRuleSpec
     | MaintenanceWindowSpec
     | FreezeWindowSpec
     | MigrationRequestSpec

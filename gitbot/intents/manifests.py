@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from gitbot.documents import Path, key_path
 from gitbot.intents.intent import Intent, IntentSet
 from gitbot.intents.kinds.freeze_window import FreezeWindowSpec
+from gitbot.intents.kinds.load_rule import LoadRuleSpec
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
 from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
 from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
@@ -53,6 +54,9 @@ def _selectors(
         case FreezeWindowSpec():
             if intent.spec.selector is not None:
                 yield ("spec", "selector"), intent.spec.selector, intent.spec.namespaces
+        case LoadRuleSpec():
+            if intent.spec.protected is not None:
+                yield ("spec", "protected"), intent.spec.protected, intent.spec.namespaces
         case _:
             return
 

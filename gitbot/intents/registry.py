@@ -15,6 +15,7 @@ from gitbot.errors import UsageError
 from gitbot.intents.fields import IntentName, LabelKey, Labels, Namespace
 from gitbot.intents.kinds import (
     freeze_window,
+    load_rule,
     maintenance_window,
     migration_request,
     placement_proposal,
@@ -44,6 +45,13 @@ KINDS: dict[str, Kind] = {
             namespaced=False,
             check=freeze_window.check,
             description="Nothing of gitbot's moves here; freeze wins over every window.",
+        ),
+        Kind(
+            name="LoadRule",
+            spec=load_rule.LoadRuleSpec,
+            namespaced=False,
+            check=load_rule.check,
+            description="A standing wish: a node above a measured load is relieved by one VM.",
         ),
         Kind(
             name="MaintenanceWindow",

@@ -32,6 +32,11 @@ class IntentRef:
         return "/".join(parts)
 
     @property
+    def namespaced(self) -> str:
+        """`namespace/name`, or the name alone."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @property
     def of_vm(self) -> bool:
         """Whether it names what VMs require in their own specs, and not an intent."""
         return self.kind == VM_TERMS

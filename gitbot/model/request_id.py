@@ -9,6 +9,7 @@ from typing import Self
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.names import IntentRef
 
+_CLUSTER = "Cluster"  # in place of a namespace; no namespace has a capital letter
 _DIGITS = 12  # hex digits of the approved digest that a healing's id ends in
 
 
@@ -119,12 +120,12 @@ class ReturnId(_OfOccurrence):
 
 
 class HealId(RequestId):
-    """One healing of a rule. The namespace is "" for kinds without one."""
+    """One healing of a rule. The namespace is "" for kinds without one, written `Cluster`."""
 
     __slots__ = ()
 
     def __new__(cls, *, namespace: str, kind: str, name: str, digest: str = "") -> Self:
-        planned = f"heal/{namespace}/{kind}/{name}"
+        planned = f"heal/{namespace or _CLUSTER}/{kind}/{name}"
         return super().__new__(cls, f"{planned}/{digest}" if digest else planned)
 
     @classmethod
@@ -133,7 +134,7 @@ class HealId(RequestId):
 
     @property
     def namespace(self) -> str:
-        return self.split("/")[1]
+        return self.split("/")[1].replace(_CLUSTER, "")
 
     @property
     def kind(self) -> str:

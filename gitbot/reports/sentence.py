@@ -116,4 +116,4 @@ def where_to(moves: tuple[Move, ...]) -> str:
 
 
 def _name(ref: IntentRef) -> str:
-    return f"{ref.kind} {ref.namespace}/{ref.name}"
+    return f"{ref.kind} {ref.namespaced}"

@@ -133,7 +133,9 @@ class ProposalSettings(Value):
         default=3 * 86_400, description="How long before a drain's lead its proposal opens."
     )
     stabilize: DurationOrZero = Field(
-        default=900, description="How long a breach must stand before its healing is proposed."
+        default=900,
+        description="How long a breach must stand before its healing is proposed; four times as "
+        "long if the rule is Preferred.",
     )
     max_open: Share = Field(default=10, description="Open pull requests of the bot at once.")
     per_vm_cooldown: DurationOrZero = Field(

@@ -19,6 +19,7 @@ from gitbot.execution.values import (
 from gitbot.intents import (
     Intent,
     IntentSet,
+    LoadRuleSpec,
     MaintenanceWindowSpec,
     MigrationRequestSpec,
     PlacementRuleSpec,
@@ -31,11 +32,14 @@ from gitbot.intents.compile import (
     build_problem,
     compile_drain,
     compile_requests,
+    load_now,
+    load_rules,
     opening_of,
 )
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.constraint import RuleConstraint
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import IntentRef
@@ -194,7 +198,14 @@ class Engine:
             spec = intent.spec
             if isinstance(spec, ZoneAntiAffinitySpec | PlacementRuleSpec):
                 found.append((intent, spec.heal, spec.enforcement == "Required"))
+            elif isinstance(spec, LoadRuleSpec):
+                found.append((intent, spec.heal, False))
         return tuple(sorted(found, key=lambda item: item[0].ref))
+
+    def load_rules(self, snapshot: ClusterSnapshot, *, now: int) -> tuple[RuleConstraint, ...]:
+        """The LoadRules that find a node above its threshold; problems only have those to heal."""
+        load = load_now(snapshot, self.settings, self.revision.cluster, now=now)
+        return load_rules(self.intents, snapshot, load)
 
     # Problems, plans, objects
 

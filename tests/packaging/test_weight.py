@@ -73,6 +73,8 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "groups that wait for a node that is away are not proposed again": 15,
     "audit: placed pods judged again, rules, contradictions; the command": 1_190,
     "simulate: losses, drains, growth, labels, single losses; the command": 880,
+    "LoadRule: the kind, its rule over measured load, its proposal": 265,
+    "healings that come and go have one pull request a day": 45,
     "audit names who else moves VMs": 125,
     "audit --propose takes pins out of manifests, and offers the rule that says the same": 490,
     "audit scores in the ledger and on the dashboard, ages of all findings": 195,

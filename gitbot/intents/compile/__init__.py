@@ -7,6 +7,7 @@ knows constraints.
 from gitbot.intents.compile.drains import Opening, compile_drain, opening_of
 from gitbot.intents.compile.freezes import compile_freezes
 from gitbot.intents.compile.heals import compile_heal
+from gitbot.intents.compile.load_rules import load_rules
 from gitbot.intents.compile.nodes import nodes_of
 from gitbot.intents.compile.past import NO_PAST, Past
 from gitbot.intents.compile.problem import (
@@ -34,6 +35,7 @@ __all__ = [
     "compile_rules",
     "effective_limits",
     "load_now",
+    "load_rules",
     "nodes_of",
     "opening_of",
     "request_id",

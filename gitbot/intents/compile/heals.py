@@ -8,6 +8,7 @@ from gitbot.constraints.instances import Instances
 from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.intents.compile.past import NO_PAST, Past
 from gitbot.intents.intent import IntentSet
+from gitbot.intents.kinds.load_rule import LoadRuleSpec
 from gitbot.intents.kinds.placement_rule import PlacementRuleSpec
 from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
 from gitbot.model.cluster import ClusterSnapshot
@@ -36,9 +37,11 @@ def compile_heal(
     goals: dict[IntentRef, HealRule] = {}
     for rule in rules:
         spec = specs.get(rule.ref)
-        if not isinstance(spec, ZoneAntiAffinitySpec | PlacementRuleSpec) or spec.heal == "Report":
+        healed = (LoadRuleSpec, PlacementRuleSpec, ZoneAntiAffinitySpec)
+        if not isinstance(spec, healed) or spec.heal == "Report":
             continue
-        counts = rule.required or spec.enforcement == "Preferred"
+        wish = isinstance(spec, LoadRuleSpec) or spec.enforcement == "Preferred"
+        counts = rule.required or wish
         if isinstance(rule, ZoneAntiAffinity) and not rule.domains.values(rule.topology_key):
             continue  # no move can heal that; compile_rules reports what is wrong with the key
         if counts and rule.ref not in goals and rule.breaches(occupancy):

@@ -9,6 +9,7 @@ from gitbot.constraints.own_terms import own_rules
 from gitbot.intents.compile.drains import compile_drain
 from gitbot.intents.compile.freezes import compile_freezes
 from gitbot.intents.compile.heals import compile_heal
+from gitbot.intents.compile.load_rules import load_rules
 from gitbot.intents.compile.past import NO_PAST, Past
 from gitbot.intents.compile.requests import compile_requests
 from gitbot.intents.compile.rules import compile_rules
@@ -21,7 +22,7 @@ from gitbot.model.constraint import RuleConstraint
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.load import MAX_AGE, NO_LOAD, PERCENT, PRESSURE_LIMIT, ClusterLoad, fresh
 from gitbot.model.names import IntentRef
-from gitbot.model.problem import Goal, Limits, PlacementProblem, Reservation
+from gitbot.model.problem import Goal, HealRule, Limits, PlacementProblem, Reservation
 from gitbot.settings import Settings
 
 
@@ -79,11 +80,12 @@ def build_problem(
     rules, rule_findings = compile_rules(intents, instances, assume_plugins=assume_plugins)
     freezes, freeze_findings = compile_freezes(intents, instances, now=now, zone=zone)
     wanted = tuple(goals)
+    load = load_now(snapshot, settings, cluster, now=now)
     problem = PlacementProblem(
         cluster=cluster,
         now=now,
         snapshot=snapshot,
-        rules=(*rules, *own_rules(snapshot)),
+        rules=(*rules, *_relief(intents, snapshot, load, wanted), *own_rules(snapshot)),
         goals=wanted,
         limits=effective_limits(
             configured.limits.value if configured is not None else Limits(), snapshot
@@ -94,12 +96,22 @@ def build_problem(
         ),
         bandwidth=settings.bandwidth,
         intents=_digests(intents, {rule.ref for rule in rules}, wanted),
-        load=load_now(snapshot, settings, cluster, now=now),
+        load=load,
         ranking=settings.ranking,
         pressure_limit=pressure_limit(settings, cluster),
     )
     findings = (*rule_findings, *freeze_findings, *_unread(snapshot), *_unmeasured(problem))
     return problem, tuple(sorted(findings, key=sort_key))
+
+
+def _relief(
+    intents: IntentSet, snapshot: ClusterSnapshot, load: ClusterLoad, goals: Iterable[Goal]
+) -> tuple[RuleConstraint, ...]:
+    """The LoadRules that the goals heal: what is measured changes no other plan."""
+    healed = {goal.rule.id for goal in goals if isinstance(goal, HealRule)}
+    if not any(name.startswith("LoadRule/") for name in healed):
+        return ()
+    return tuple(rule for rule in load_rules(intents, snapshot, load) if rule.ref.id in healed)
 
 
 def _unread(snapshot: ClusterSnapshot) -> Iterator[Finding]:

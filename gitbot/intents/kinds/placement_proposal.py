@@ -15,9 +15,9 @@ Count = Annotated[int, Field(ge=0, le=10**9)]
 class ProposedIntent(Value):
     """The intent that the moves are for."""
 
-    kind: Literal["ZoneAntiAffinity", "PlacementRule", "MaintenanceWindow", "MigrationRequest"] = (
-        Field(description="Kind of the intent.")
-    )
+    kind: Literal[
+        "ZoneAntiAffinity", "PlacementRule", "LoadRule", "MaintenanceWindow", "MigrationRequest"
+    ] = Field(description="Kind of the intent.")
     namespace: Namespace | None = Field(default=None, description="Its namespace, if it has one.")
     name: IntentName = Field(description="Its name.")
 

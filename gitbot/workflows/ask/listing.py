@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from gitbot.execution.requests import RequestRecord, fold_requests
-from gitbot.intents import Intent, MigrationRequestSpec
+from gitbot.intents import Intent, LoadRuleSpec, MigrationRequestSpec
 from gitbot.intents.compile import allowed_for, request_id
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.model.instants import FOREVER, Interval
@@ -19,7 +19,7 @@ from gitbot.workflows.look import Look
 from gitbot.workflows.propose import ConcernSources, breaches_of
 from gitbot.workflows.shell import Shell
 
-_RULES = ("ZoneAntiAffinity", "PlacementRule")
+_RULES = ("ZoneAntiAffinity", "PlacementRule", "LoadRule")
 _WINDOWS = ("MaintenanceWindow", "FreezeWindow")
 
 
@@ -146,13 +146,17 @@ class _RowSources:
     def _rule(self, intent: Intent) -> tuple[str, str]:
         if self._page.not_read:
             return "unknown", "the cluster was not read"
-        enforcement = getattr(intent.spec, "enforcement", "Required")
-        sources = ConcernSources.of(self._seen)
-        breaches = breaches_of(sources, intent.ref, required=enforcement == "Required")
+        if isinstance(intent.spec, LoadRuleSpec) and self._unmeasured(intent.spec.metric):
+            return "unknown", f"no {intent.spec.metric} was measured"
+        required = getattr(intent.spec, "enforcement", "Preferred") == "Required"
+        breaches = breaches_of(ConcernSources.of(self._seen), intent.ref, required=required)
         if not breaches:
             return "kept", ""
         more = f"; and {len(breaches) - 1} more" if len(breaches) > 1 else ""
         return "broken", f"{breaches[0].message}{more}"
+
+    def _unmeasured(self, metric: str) -> bool:
+        return all(metric not in each for each in self._seen.problem.load.by_node.values())
 
     def _window(self, intent: Intent, opening: NextOpening | None) -> Row:
         if opening is None:

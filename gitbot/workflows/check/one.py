@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gitbot.calendar import format_duration
@@ -11,7 +11,7 @@ from gitbot.errors import UsageError
 from gitbot.execution.requests import fold_requests
 from gitbot.intents.compile import compile_drain, compile_requests
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.constraint import Occupancy
+from gitbot.model.constraint import Occupancy, RuleConstraint
 from gitbot.model.findings import Finding
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger
@@ -73,8 +73,11 @@ def judge_vm(
         evidence.snapshot, now=evidence.now, goals=(goal,), reservations=others
     )
     instances = Instances.of(evidence.snapshot)
+    hot = engine.load_rules(evidence.snapshot, now=evidence.now)
+    here = (instances[vm].node,) if vm in instances else ()
     rows = [
-        *_rules(problem, vm, nodes, instances),
+        *_rules(problem.rules, vm, nodes, instances),
+        *_rules(hot, vm, (*here, *nodes), instances),  # a LoadRule wishes it away from its own
         *_freezes(problem, vm),
         *_windows(engine, evidence),
         *_reservations(problem),
@@ -88,9 +91,12 @@ def judge_vm(
 
 
 def _rules(
-    problem: PlacementProblem, vm: NamespacedName, nodes: tuple[str, ...], instances: Instances
+    rules: Iterable[RuleConstraint],
+    vm: NamespacedName,
+    nodes: tuple[str, ...],
+    instances: Instances,
 ) -> Iterator[IntentVerdict]:
-    for rule in problem.rules:
+    for rule in rules:
         if vm not in rule.members:
             continue
         occupancy: Occupancy = {

@@ -20,6 +20,7 @@ from gitbot.intents.compile import (
 )
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, uid_of
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.constraint import RuleConstraint
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, PlacementProblem, Reservation
@@ -119,7 +120,7 @@ def whole_tree(scope: ClusterScope) -> Work:
     """All unfinished requests, drains due for review and healings; later drains as previews."""
     evidence, intents = scope.evidence, scope.intents
     instances = scope.instances
-    rules, _ = compile_rules(intents, instances)
+    rules = _rules(scope)
     goals, findings = compile_goals(
         intents,
         instances,
@@ -163,6 +164,13 @@ def pull_request_scope(scope: ClusterScope) -> Work:
     return Work(goals=goals, previewed=tuple(previewed), findings=tuple(found))
 
 
+def _rules(scope: ClusterScope) -> tuple[RuleConstraint, ...]:
+    """The standing rules, and LoadRules by what was measured."""
+    rules, _ = compile_rules(scope.intents, scope.instances)
+    evidence = scope.evidence
+    return (*rules, *scope.engine.load_rules(evidence.snapshot, now=evidence.now))
+
+
 def _used_again(scope: ClusterScope) -> list[Finding]:
     """Requests that a pull request brings back after they finished: they would move nothing."""
     known = scope.before.digests if scope.before else {}
@@ -194,7 +202,7 @@ def _previewed(
     scope: ClusterScope, instances: Instances, changed: frozenset[str], findings: list[Finding]
 ) -> list[Goal]:
     intents, evidence = scope.intents, scope.evidence
-    rules, _ = compile_rules(intents, instances)
+    rules = _rules(scope)
     heals = compile_heal(intents, instances, rules, past=evidence.past)
     goals: list[Goal] = [goal for goal in heals if goal.rule.id in changed]
     for intent, _ in intents.maintenance_windows:
@@ -227,7 +235,7 @@ def _title(goal: Goal) -> str:
         case EmptyNodes():
             return f"{goal.request.id} empties {', '.join(goal.nodes)}"
         case HealRule():
-            return f"healing of {goal.rule.kind} {goal.rule.namespace}/{goal.rule.name}"
+            return f"healing of {goal.rule.kind} {goal.rule.namespaced}"
         case _:
             return goal.request.id
 

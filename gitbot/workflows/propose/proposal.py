@@ -70,7 +70,7 @@ def title_of(concern: Concern, judged: JudgedPlan) -> str:
             inside = ", ".join(filter(None, (amount, concern.opening)))
             title = f"Empty {first_of(emptied or nodes, 2)} ({inside})"
         case HealRule(rule=rule):
-            title = f"Heal {rule.namespace}/{rule.name}: move {amount}{where_to(plan.moves)}"
+            title = f"Heal {rule.namespaced}: move {amount}{where_to(plan.moves)}"
         case ReturnHome():
             title = f"Bring {amount} home{where_to(plan.moves)} after {concern.intent.name}"
         case MoveVms():

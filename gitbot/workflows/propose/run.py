@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gitbot.execution.requests import RequestRecord, fold_requests, last_moved
+from gitbot.execution.requests import RequestRecord
 from gitbot.execution.state import concerns_of, fold_concern, not_understood
 from gitbot.intents import Intent, MigrationRequestSpec, PlacementProposalSpec, needs_of
 from gitbot.intents.compile import request_id
@@ -34,6 +34,7 @@ from gitbot.workflows.propose.concerns import (
     meaningless,
     requests,
 )
+from gitbot.workflows.propose.damping import cooling, flapping
 from gitbot.workflows.propose.proposal import (
     ConcernReport,
     ProposeResult,
@@ -227,7 +228,7 @@ def _handle(run: Run, concern: Concern) -> ConcernReport:
         reason = f"seen for {since} s, proposed after {concern.stabilize} s"
         return ConcernReport(concern=concern.name, action="waiting", reason=reason)
     judged = judge_concern(run.base, run.sources, concern)
-    refusal = _refusal(run, concern, judged)
+    refusal = no_plan(judged) or cooling(run, concern, judged)
     if refusal:
         if pull is not None:
             closed = _close(run, concern.name, pull, refusal)
@@ -247,6 +248,9 @@ def _handle(run: Run, concern: Concern) -> ConcernReport:
         return ConcernReport(
             concern=concern.name, action="silent", reason=reason, digest=judged.digest
         )
+    wait = flapping(run, concern, record)
+    if wait:
+        return ConcernReport(concern=concern.name, action="waiting", reason=wait)
     if len(run.open_pulls) >= run.base.settings.proposals.max_open:
         reason = f"{len(run.open_pulls)} pull requests are open (maxOpen)"
         return ConcernReport(concern=concern.name, action="waiting", reason=reason)
@@ -269,20 +273,6 @@ def _owned(run: Run, judged: JudgedPlan) -> bool:
         for request in requests
         if not isinstance(request, DrainId | ReturnId)
     )
-
-
-def _refusal(run: Run, concern: Concern, judged: JudgedPlan) -> str:
-    refused = no_plan(judged)
-    if refused:
-        return refused
-    if concern.soft:
-        moved = last_moved(fold_requests(run.sources.ledger, run.sources.cluster).values())
-        since = run.now - run.base.settings.proposals.per_vm_cooldown
-        vms = sorted(move.vm.namespaced_name for move in judged.plan.moves)
-        cooling = [vm for vm in vms if vm in moved and moved[vm] > since]
-        if cooling:
-            return f"{cooling[0]} was moved lately, and nothing Required is broken"
-    return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

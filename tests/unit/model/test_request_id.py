@@ -30,7 +30,7 @@ CLUSTER_RULE = HealId.of(IntentRef(kind="PlacementRule", namespace="", name="gpu
         ("drain/rack-r03/20261201T030000Z", DrainId(occurrence=OCCURRENCE)),
         ("return/rack-r03/20261201T030000Z", ReturnId(occurrence=OCCURRENCE)),
         ("heal/db/PlacementRule/gpu", HealId(namespace="db", kind="PlacementRule", name="gpu")),
-        ("heal//PlacementRule/gpu", CLUSTER_RULE),
+        ("heal/Cluster/PlacementRule/gpu", CLUSTER_RULE),
         ("observed/db/vm-1", ObservedId(vm=NamespacedName(namespace="db", name="vm-1"))),
     ],
 )

@@ -43,6 +43,16 @@ def test_concerns_of_two_namespaces_never_share_a_name() -> None:
     assert len(actions(propose(story.shell))) == len(places)
 
 
+def migration_of(vm: str, node: str, *, name: str = "back") -> dict[str, object]:
+    """Somebody else moves a VM."""
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": name, "namespace": "customapp"},
+        "spec": {"vmiName": vm, "addedNodeSelector": {"kubernetes.io/hostname": node}},
+    }
+
+
 def actions(result: ProposeResult) -> dict[str, str]:
     return {item.concern: item.action for item in result.concerns}
 
@@ -252,16 +262,7 @@ def test_a_vm_moved_lately_is_left_alone_where_nothing_required_is_broken() -> N
     story.merge()
     apply(story.shell)
     moved = next(name for name, node in story.where().items() if node == "kni-worker2")
-    migration = {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachineInstanceMigration",
-        "metadata": {"name": "back", "namespace": "customapp"},
-        "spec": {
-            "vmiName": moved,
-            "addedNodeSelector": {"kubernetes.io/hostname": "kni-worker6"},
-        },
-    }
-    story.cluster.apply([migration])
+    story.cluster.apply([migration_of(moved, "kni-worker6")])
     story.cluster.settle()
     result = propose(story.shell)
     assert actions(result) == {HEAL: "nothing"}
@@ -302,3 +303,47 @@ def test_finished_requests_are_tidied_away_once_a_week_without_effect() -> None:
     before = story.writes()
     assert propose(story.shell).did_nothing
     assert story.writes() == before
+
+
+DAY = 86_400
+
+
+@pytest.mark.parametrize("period", [3600, 4 * 3600, 12 * 3600])
+@pytest.mark.parametrize("more", ["", "  enforcement: Preferred\n"])
+def test_a_concern_that_comes_and_goes_slowly_has_one_pull_request_a_day(
+    period: int, more: str
+) -> None:
+    story = Story.begin(db=RULE + more)
+    times: list[int] = []
+    end = story.port.now() + 3 * DAY // 2
+    while story.port.now() < end:
+        for text in (RULE + more, None):
+            story.commit(db=text)
+            if actions(propose(story.shell)).get(HEAL) == "opened":
+                times.append(story.port.now())
+            story.port.sleep(period // 2)
+    assert len(times) == 2
+    assert times[1] - times[0] >= DAY
+
+
+def test_a_required_rule_broken_again_after_a_merge_is_proposed_at_once() -> None:
+    story = Story.begin(db=RULE)
+    for name in ("back", "again"):
+        propose(story.shell)
+        story.merge()
+        assert apply(story.shell).states["succeeded"] >= 1
+        propose(story.shell)
+        (moved,) = [name for name, node in story.where().items() if node == "kni-worker2"]
+        story.cluster.apply([migration_of(moved, "kni-worker6", name=name)])
+        story.cluster.settle()
+    assert actions(propose(story.shell)) == {HEAL: "opened"}
+
+
+def test_a_wish_waits_four_times_as_long() -> None:
+    story = Story.begin(db=RULE + "  enforcement: Preferred\n")
+    story.commit(**{".gitbot.yaml": configuration().replace("PT0S", "PT15M")})
+    propose(story.shell)
+    story.port.sleep(3599)
+    assert actions(propose(story.shell)) == {HEAL: "waiting"}
+    story.port.sleep(1)
+    assert actions(propose(story.shell)) == {HEAL: "opened"}

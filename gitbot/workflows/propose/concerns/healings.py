@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitbot.intents import Intent, LoadRuleSpec
 from gitbot.model.canonical import digest
 from gitbot.model.constraint import Breach
 from gitbot.model.names import IntentRef
@@ -16,6 +17,8 @@ from gitbot.workflows.propose.concerns.value import (
     heal_concern,
     numbered,
 )
+
+WISH = 4  # times as long as for a Required rule
 
 
 def heals(sources: ConcernSources) -> list[Concern]:
@@ -35,12 +38,19 @@ def heals(sources: ConcernSources) -> list[Concern]:
                 goal=HealRule(request=request, rule=intent.ref),
                 observation=digest([planned, [list(item) for item in seen]]),
                 why=f"heal {intent.ref.id}: {breaches[0].message}",
-                stabilize=sources.base.settings.proposals.stabilize,
+                stabilize=_patience(intent, sources.base.settings.proposals.stabilize, required),
                 auto=heal == "Auto" and sources.base.settings.allow_auto,
                 soft=not required,
             )
         )
     return concerns
+
+
+def _patience(intent: Intent, stabilize: int, required: bool) -> int:
+    """How long a breach must stand, in seconds: safety comes sooner than tidiness."""
+    if isinstance(intent.spec, LoadRuleSpec):
+        return max(stabilize, intent.spec.sustained)
+    return stabilize if required else WISH * stabilize
 
 
 def _heal_in_flight(sources: ConcernSources, planned: HealId) -> bool:
@@ -64,9 +74,12 @@ def breaches_of(sources: ConcernSources, ref: IntentRef, *, required: bool) -> t
     occupancy = {
         name: frozenset({node}) for name in sorted(facts.instances) if (node := facts.node_of(name))
     }
+    rules = sources.problem.rules
+    if ref.kind == "LoadRule":
+        rules = sources.base.load_rules(sources.problem.snapshot, now=sources.now)
     return tuple(
         breach
-        for rule in sources.problem.rules
+        for rule in rules
         if rule.ref.id == ref.id and (rule.required or not required)
         for breach in rule.breaches(occupancy)
     )

@@ -95,7 +95,7 @@ def concern_name(*parts: str) -> str:
 
 def full_name(ref: IntentRef) -> str:
     """Namespace and name; dashes of the namespace doubled, so that a/b-c differs from a-b/c."""
-    return f"{ref.namespace.replace('-', '--')}-{ref.name}"
+    return f"{ref.namespace.replace('-', '--')}-{ref.name}".removeprefix("-")
 
 
 def heal_concern(ref: IntentRef) -> str:
