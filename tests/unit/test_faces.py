@@ -24,9 +24,9 @@ ROOMS = {
     "calendar": "",
     "cli": "main",
     "constraints": (
-        "domains explanation facts instances load losses made node_unschedulable own_terms "
-        "placed placement_rule ranking replay resilience rule_check rule_parts transit verdicts "
-        "world zone_anti_affinity"
+        "domains explanation facts immovable instances load load_relief losses made "
+        "node_unschedulable own_terms placed placement_rule ranking replay resilience rule_check "
+        "rule_parts transit verdicts world zone_anti_affinity"
     ),
     "documents": "fields formats schemas",
     "execution": (
