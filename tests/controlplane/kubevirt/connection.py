@@ -113,7 +113,7 @@ class Connection:
             found = self._send(method, path, body, query or {}, content_type, accept=accept)
         except urllib3.exceptions.HTTPError as error:
             raise ApiError(f"no answer: {error}", code=503, reason="NoAnswer") from error
-        headers = {key.lower(): value for key, value in found.headers.items()}
+        headers = {key.lower(): value for key, value in found.headers.itermerged()}
         return Answer(
             code=found.status, body=_decoded(found.data), data=found.data, headers=headers
         )
