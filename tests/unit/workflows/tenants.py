@@ -31,7 +31,7 @@ from tests.unit.workflows.story import HEAD, REQUEST, configuration
 
 NAME = "acme/placement"
 TEAM, PLATFORM = "@acme/customapp", "@acme/platform"
-PEOPLE = ("ann", "bob", "dora", "gitbot", "mallory", "olga")
+PEOPLE = ("ann", "bob", "dora", "gitbot", "mallory", "olga", "renovate[bot]")
 TEAMS = {TEAM: ("ann", "dora", "gitbot"), PLATFORM: ("olga",)}
 OWNERS = f"""  owners:
   - paths: [intents/iberia]
@@ -67,7 +67,7 @@ class Tenants:
     demote: Callable[[str], None]
     review: Callable[[int, str, str, str], None]  # number, account, event, head
     dismiss: Callable[[int, str], None]
-    fork: Callable[[str, str, dict[str, str]], int] | None = None  # author, branch, files
+    fork: Callable[[str, str, dict[str, str]], int]  # author, branch, files
     store: MemoryLedgerStore = field(default_factory=MemoryLedgerStore)
 
     @property
@@ -149,6 +149,20 @@ class Tenants:
         return body
 
 
+def commit_on_main(
+    repository: Repository, branch: str, files: dict[str, str], port: SimulatedPort
+) -> None:
+    main = repository.resolve("main")
+    repository.write_commit(
+        branch=branch,
+        expected=None,
+        files={path: text.encode() for path, text in files.items()},
+        message="work",
+        time=port.now(),
+        parents=(main,) if main else None,
+    )
+
+
 @contextmanager
 def tenants(kind: str, folder: Path, *, owners: str = OWNERS, **files: str) -> Iterator[Tenants]:
     port = SimulatedPort(customapp(step=2, jumpbox=True))
@@ -176,10 +190,23 @@ def _local(folder: Path, port: SimulatedPort) -> Iterator[Tenants]:
         if event == "APPROVE":
             forge.approve_pull(number, reviewer=account, head=head)
 
+    mirror = GitRepository.clone(str(bare), folder / "mirror")
+
+    def fork(author: str, branch: str, files: dict[str, str]) -> int:
+        """A bare repository has no forks: who may only read pushes a branch of their own clone."""
+        demote(author)
+        mine = GitRepository.clone(str(bare), folder / f"clone-{author}")
+        commit_on_main(mine, branch, files, port)
+        pull = forge.acting_as(author).open_pull(
+            branch=branch, base_branch="main", title=branch, body="", labels=()
+        )
+        return pull.number
+
     yield Tenants(
+        fork=fork,
         kind="local",
         port=port,
-        repository=GitRepository.clone(str(bare), folder / "mirror"),
+        repository=mirror,
         forge=forge,
         acting_as=forge.acting_as,
         team=lambda team, *members: people.name_team(forge, team, members),
@@ -232,15 +259,7 @@ def _github(folder: Path, port: SimulatedPort) -> Iterator[Tenants]:
             service.add_account(author)
             mine = service.fork(NAME, author)
             made = GitRepository.clone(str(mine.git.directory), folder / f"fork-{author}")
-            main = made.resolve("main")
-            made.write_commit(
-                branch=branch,
-                expected=None,
-                files={path: text.encode() for path, text in files.items()},
-                message="work",
-                time=port.now(),
-                parents=(main,) if main else None,
-            )
+            commit_on_main(made, branch, files, port)
             pull = {"title": branch, "head": f"{author}:{branch}", "base": "main"}
             return int(ask(author, "POST", f"/repos/{NAME}/pulls", pull)["number"])
 

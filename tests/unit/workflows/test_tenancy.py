@@ -86,11 +86,16 @@ def test_a_team_that_vanished_approves_nothing_and_is_named(scene: Tenants) -> N
     assert "no such team" in scene.check(number, "gitbot/apply")[1]
 
 
-def test_an_approval_by_gitbot_itself_is_none(scene: Tenants) -> None:
+@pytest.mark.parametrize("bot", ["gitbot", "renovate[bot]"])
+def test_an_approval_by_a_bot_is_none(scene: Tenants, bot: str) -> None:
+    """Not gitbot's own, though a team names it, nor that of an App with the right to write."""
+    scene.team(TEAM, "ann", "dora", "gitbot", bot)
     number = asked(scene, "mallory")
-    scene.approve(number, "gitbot")
+    scene.approve(number, bot)
     scene.merge(number)
     assert not moved(scene)
+    scene.approve(number, "ann")
+    assert moved(scene)
 
 
 def test_a_dismissed_review_is_none(scene: Tenants) -> None:
@@ -203,27 +208,24 @@ def test_status_names_who_can_give_what_is_missing(scene: Tenants) -> None:
     assert "not applied yet" not in page
 
 
-def test_a_fork_chooses_no_owner_and_its_author_is_none(tmp_path: Path) -> None:
-    """Only on GitHub. zoe may only read, and names herself in a fork."""
-    with tenants("github", tmp_path) as scene:
-        config = scene.repository.read_blob("main", ".gitbot.yaml")
-        assert config is not None
-        assert scene.fork is not None
-        mine = config.decode().replace(TEAM, "@zoe")
-        number = scene.fork("zoe", "work", {FILE: AWAY, ".gitbot.yaml": mine})
-        scene.publish(number)
-        assert "@acme/customapp (ann, dora)" in scene.check(number, "gitbot/owners")[1]
-        scene.merge(number)
-        assert not moved(scene)
-        scene.approve(number, "dora")
-        assert moved(scene)
+def test_a_fork_chooses_no_owner_and_its_author_is_none(scene: Tenants) -> None:
+    """zoe may only read, and names herself in a fork; on the local forge in a clone of hers."""
+    config = scene.repository.read_blob("main", ".gitbot.yaml")
+    assert config is not None
+    mine = config.decode().replace(TEAM, "@zoe")
+    number = scene.fork("zoe", "work", {FILE: AWAY, ".gitbot.yaml": mine})
+    scene.publish(number)
+    assert "@acme/customapp (ann, dora)" in scene.check(number, "gitbot/owners")[1]
+    scene.merge(number)
+    assert not moved(scene)
+    scene.approve(number, "dora")
+    assert moved(scene)
 
 
-def test_an_owner_without_the_right_to_write_is_none(tmp_path: Path) -> None:
+def test_an_owner_without_the_right_to_write_is_none(scene_of: Scenes) -> None:
     """Named in the protected base, but the forge says that the account may only read."""
     owners = OWNERS.replace(TEAM, "@zoe")
-    with tenants("github", tmp_path, owners=owners) as scene:
-        assert scene.fork is not None
+    with scene_of(owners=owners) as scene:
         number = scene.fork("zoe", "work", {FILE: AWAY})
         scene.publish(number)
         scene.merge(number)
