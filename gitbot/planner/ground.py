@@ -52,12 +52,12 @@ class Ground:
 
     @cached_property
     def held(self) -> Mapping[NamespacedName, Mapping[str, int]]:
-        """What each VM takes where it is. Leaves out VMs with a second place: both stay taken."""
+        """What each VM takes where it is, without those that start or move: their places stay."""
         board, found = self.board, dict[NamespacedName, dict[str, int]]()
         by_uid = {item.uid: name for name, item in board.transit.instances.items()}
         for pod, number in board.transit.world.state.placed.values():
             vm = by_uid.get(pod.labels.get(CREATED_BY, "")) if number >= 0 else None
-            if vm is not None and len(board.occupancy.get(vm, ())) == 1:
+            if vm is not None and board.occupancy.get(vm) == frozenset((board.place(vm),)):
                 total = found.setdefault(vm, {"pods": 0})
                 total["pods"] += 1
                 for resource, amount in pod.requests.held.items():

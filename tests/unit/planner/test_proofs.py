@@ -138,3 +138,16 @@ def test_two_intents_that_contradict_each_other_by_file_and_line() -> None:
         " but MaintenanceWindow/rack (b.yaml:7) empties n2"
     )
     assert hold.hint.startswith("change a.yaml:3 or b.yaml:7")
+
+
+def test_a_vm_that_is_only_starting_does_not_end_the_search_for_a_proof() -> None:
+    vmi, pod = vm("starting", on="n2", memory="4Gi")
+    scheduling = {"phase": "Scheduling", "activePods": {}, "conditions": []}
+    objects = [
+        node("n1", memory="16Gi"),
+        node("n2", memory="8Gi"),
+        vm("a", on="n1", memory="6Gi"),
+        ({**vmi, "status": scheduling}, pod),
+    ]
+    said = first_hold(objects, drain("n1")).reason
+    assert said == "no plan exists: a asks 6Gi memory; n2, the only node for it, has 4Gi"
