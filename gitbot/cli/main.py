@@ -259,7 +259,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gitbot get rules -n customapp -o wide",
         "gitbot get vms -o name",
     ),
-    "help": ("gitbot help", "gitbot help move"),
+    "help": ("gitbot help", "gitbot help move", "gitbot help intents/unknown-field"),
     "hold": ('gitbot hold --reason "storage is slow" --cancel-running',),
     "init": (
         "gitbot init placement --cluster prod",

@@ -112,14 +112,27 @@ def shown_findings(
             return "".join(f"{file}\n" for file in dict.fromkeys(item.file for item in findings))
         case "sarif":
             meanings = ShippedTexts().meanings()["findings.tsv"]
-            docs = os.environ.get("GITBOT_DOCS", "")
-            return reports.sarif(findings, version=version, meanings=meanings, docs=docs)
+            return reports.sarif(findings, version=version, meanings=meanings, docs=_docs())
         case "junit":
             return reports.junit(findings)
         case "github":
             return reports.github(findings)
         case _:
             return reports.text(findings, reports.Paint(colour=colour))
+
+
+def _docs() -> str:
+    """Address of the folder with the pages: GITBOT_DOCS, else what the installed package names."""
+    from importlib.metadata import PackageNotFoundError, metadata  # noqa: PLC0415 - a slow one
+
+    if found := os.environ.get("GITBOT_DOCS", ""):
+        return found
+    try:
+        addresses = metadata("gitbot").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    named = dict(text.split(", ", 1) for text in addresses)
+    return f"{named['Documentation'].rstrip('/')}/reference" if "Documentation" in named else ""
 
 
 def _page(result: CheckResult) -> str:

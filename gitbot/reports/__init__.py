@@ -3,7 +3,7 @@
 from gitbot.reports.comment import Superseded, detail, markdown, marker, refusal, summary
 from gitbot.reports.conditions import Ahead, Conditions, Outlook
 from gitbot.reports.diff import Diff, Preview, placement_diff
-from gitbot.reports.findings import github, json_findings, junit, sarif, text
+from gitbot.reports.findings import explained, github, json_findings, junit, sarif, text
 from gitbot.reports.fit import Section, cut_markdown, fit
 from gitbot.reports.load import load_table
 from gitbot.reports.parts import says_owners
@@ -26,6 +26,7 @@ __all__ = [
     "columns",
     "cut_markdown",
     "detail",
+    "explained",
     "fit",
     "github",
     "json_findings",

@@ -60,9 +60,7 @@ def sarif(
     if len(ordered) > len(shown):
         shown.append(_left_out(len(ordered) - len(shown)))
     codes = sorted({finding.code for finding in shown})
-    known = {
-        row[0]: (row[1], row[2]) for line in meanings.splitlines() if (row := line.split("\t"))
-    }
+    known = _known(meanings)
     rules = [_sarif_rule(code, *_meaning(code, known), docs) for code in codes]
     driver: dict[str, Any] = {"name": "gitbot", "rules": rules}
     if version:
@@ -78,6 +76,22 @@ def sarif(
     }
     document = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+
+
+def explained(code: str, *, meanings: str) -> str:
+    """What a code means, for a person; "" if nothing of that code is known."""
+    known = _known(meanings)
+    room, _, _ = code.partition("/")
+    if code not in known and f"{room}/*" not in known:
+        return ""
+    page, meaning = _meaning(code, known)
+    own = f"gitbot policy explain {code}\n" if code not in known else ""
+    return f"{_title(code).capitalize()} ({code})\n\n{meaning}\n\n{own}docs/reference/{page}\n"
+
+
+def _known(meanings: str) -> Mapping[str, tuple[str, str]]:
+    rows = (line.split("\t") for line in meanings.splitlines())
+    return {code: (page, meaning) for code, page, meaning in rows}
 
 
 def _left_out(amount: int) -> Finding:
@@ -99,14 +113,15 @@ def _sarif_rule(code: str, page: str, meaning: str, docs: str) -> dict[str, Any]
     title = _title(code).capitalize()
     plain = meaning.replace("`", "")
     address = f"{docs.rstrip('/')}/{page}" if docs else f"docs/reference/{page}"
+    typed = "" if docs else f"`gitbot help {code}` says it on a terminal. "
     rule = {
         "id": code,
         "name": _title(code).title().replace(" ", ""),
         "shortDescription": {"text": f"{title}."},
         "fullDescription": {"text": f"{plain[:1].upper()}{plain[1:]}."},
         "help": {
-            "text": f"{title}: {plain}. All codes: {address}.",
-            "markdown": f"**{title}**: {meaning}.\n\n[All codes]({address})",
+            "text": f"{title}: {plain}. {typed}All codes: {address}.",
+            "markdown": f"**{title}**: {meaning}.\n\n{typed}[All codes]({address})",
         },
     }
     return {**rule, "helpUri": address} if docs else rule

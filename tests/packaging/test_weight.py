@@ -68,6 +68,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "-n, -A, -l and -o mean the same in every command that lists or asks": 360,
     "status, get and ledger show look at the clone while the forge does not answer": 65,
     "did you mean, for subcommands, options and names": 40,
+    "help says what a finding means; SARIF links to the package's documentation": 55,
     "colour on a terminal, from one module of styles": 90,
     "plans say what was minimised; short drains say which nodes can be emptied": 150,
     "groups that wait for a node that is away are not proposed again": 15,

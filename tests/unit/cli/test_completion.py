@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from email.message import Message
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from gitbot.cli.main import COMMANDS, cli, main
+from gitbot.cli.showing import shown_findings
+from gitbot.model.findings import Finding, Severity
 from tests.unit.cli.desk import Desk, at_desk
 from tests.unit.workflows.story import HEAD, REQUEST
 
@@ -116,6 +119,50 @@ def test_help_is_what_help_shows(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["help", "mvoe"])
     assert capsys.readouterr().err == "error: there is no command mvoe; did you mean move?\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("intents/unknown-field", "Unknown field (intents/unknown-field)\n\na field that the kind"),
+        ("policy/quorum", "Quorum (policy/quorum)\n\nwhat a policy says"),
+        ("policy/quorum", "\ngitbot policy explain policy/quorum\n"),
+        ("policy/expression", "docs/reference/findings.md#policy-"),
+    ],
+)
+def test_help_says_what_a_finding_means(
+    code: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["help", code])
+    assert ended.value.code == 0
+    assert shown in capsys.readouterr().out
+
+
+def test_help_names_the_nearest_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["help", "intent/unknown-field"])
+    said = capsys.readouterr().err
+    assert said == (
+        "error: there is no finding intent/unknown-field; did you mean intents/unknown-field?\n"
+    )
+
+
+def test_sarif_links_to_the_documentation_that_the_package_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    finding = Finding(code="intents/unknown-field", severity=Severity.ERROR, message="m")
+    named = Message()
+    named["Project-URL"] = "Documentation, https://docs.example/gitbot/"
+    monkeypatch.delenv("GITBOT_DOCS", raising=False)
+    monkeypatch.setattr("importlib.metadata.metadata", lambda _: named)
+    assert '"helpUri": "https://docs.example/gitbot/reference/findings.md#intents' in (
+        shown_findings((finding,), "sarif")
+    )
+    monkeypatch.setenv("GITBOT_DOCS", "https://other.example/ref")
+    assert '"helpUri": "https://other.example/ref/findings.md#' in (
+        shown_findings((finding,), "sarif")
+    )
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

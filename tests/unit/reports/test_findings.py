@@ -97,6 +97,7 @@ def test_every_rule_of_sarif_has_title_description_help_and_link() -> None:
     (rule,) = json.loads(unknown)["runs"][0]["tool"]["driver"]["rules"]
     assert "helpUri" not in rule
     assert "(docs/reference/findings.md)" in rule["help"]["markdown"]
+    assert "`gitbot help x/new-thing` says it" in rule["help"]["text"]
 
 
 def test_sarif_fingerprints_survive_a_moved_line_and_are_never_shared() -> None:
