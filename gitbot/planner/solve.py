@@ -21,6 +21,7 @@ from gitbot.planner.board import Board
 from gitbot.planner.chains import Chains
 from gitbot.planner.choices import Choices
 from gitbot.planner.proofs import left_by_task
+from gitbot.planner.reassign import reassigned
 from gitbot.planner.search import Cost, Leg, shortest
 from gitbot.planner.step import Step, Task, Wish, nobody
 
@@ -65,7 +66,7 @@ def solve(board: Board, task: Task, *, tight: bool = False) -> Solved:
             best = other
         if not best.left:
             break
-    return _exact(board, task, best)
+    return _exact(board, task, _reassigned(board, task, best))
 
 
 def cost(board: Board, solved: Solved) -> Cost:
@@ -99,6 +100,16 @@ def _with_room_made(board: Board, task: Task, start: Sequence[Step]) -> Solved:
     taken = [*start, *chains.steps]
     steps = trimmed(board, taken, task.content, lambda here: len(_left(here.occupancy, task)))
     return _solved(board, task, explained(task.content, steps))
+
+
+def _reassigned(board: Board, task: Task, best: Solved) -> Solved:
+    """The best of the known plan and those that the exact solver finds, if it is asked for."""
+    for found in reassigned(board, task):
+        steps = trimmed(board, found, task.content, lambda here: len(_left(here.occupancy, task)))
+        other = _solved(board, task, explained(task.content, steps))
+        if cost(board, other) < cost(board, best):
+            best = other
+    return best
 
 
 def _solved(board: Board, task: Task, steps: Sequence[Step], *, proven: bool = False) -> Solved:

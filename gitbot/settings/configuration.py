@@ -219,6 +219,10 @@ class Settings(Value):
         strict=False,
         description="Load-aware scores that choose between targets of equal breaches; needs load.",
     )
+    solver: Literal["HiGHS"] | None = Field(
+        default=None,
+        description="Exact solver for small parts of plans; needs the extra `solver`.",
+    )
     owners: tuple[OwnerSettings, ...] = Field(
         default=(),
         strict=False,

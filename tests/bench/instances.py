@@ -113,7 +113,7 @@ def full(nodes: int, *, fill: float, drained: int, seed: int = 1, breaches: int 
     zone = [number % 3 for number in range(nodes)]
     grouped = vms * 6 // 10 // 3 * 3
     groups = [tuple(range(first, first + 3)) for first in range(0, grouped, 3)]
-    host = _filled(memory, room, zone, groups, draw)
+    host = filled(memory, room, zone, groups, draw)
     host = _broken(host, memory, zone, groups, breaches)
     return Instance(
         cpu=np.full(nodes, 64_000),
@@ -127,7 +127,7 @@ def full(nodes: int, *, fill: float, drained: int, seed: int = 1, breaches: int 
     )
 
 
-def _filled(
+def filled(
     memory: Sequence[int],
     room: int,
     zone: Sequence[int],

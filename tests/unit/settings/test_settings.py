@@ -85,7 +85,7 @@ def test_read(spec: str, path: str, value: object) -> None:
 FIELDS = (
     "expected clusters, forge, mode, approval, allowAuto, publishSnapshot, recordAudit, "
     "snapshotMaxAge, planExpiry, proposals, breaker, unschedulableTimeout, bandwidth, manifests, "
-    "resilience, packs, ranking, owners or overrides"
+    "resilience, packs, ranking, solver, owners or overrides"
 )
 ONE = f"{HEAD}spec: {{clusters: [{{name: a}}]"
 WRONG = [
