@@ -16,6 +16,24 @@ from gitbot.model.request_id import RequestId
 SUPERSEDED = "superseded"
 
 
+def each_once(approved: tuple[Approved, ...]) -> tuple[Approved, ...]:
+    """The approvals, one for each plan of a request.
+
+    Two pull requests may show the same plan, and both be merged. The first counts, or the first
+    that may start.
+    """
+    found: dict[tuple[RequestId, str], Approved] = {}
+    for item in approved:
+        known = found.setdefault((item.id, item.approval.digest), item)
+        if _is_barred(known) and not _is_barred(item):
+            found[item.id, item.approval.digest] = item
+    return tuple(found.values()) if len(found) < len(approved) else approved
+
+
+def _is_barred(approved: Approved) -> bool:
+    return bool(approved.terms.void or approved.terms.gate)
+
+
 def accept(
     view: View, records: Mapping[RequestId, RequestRecord], approved: Approved
 ) -> tuple[MoveEvent, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from gitbot.execution.accept import accept, is_known
+from gitbot.execution.accept import accept, each_once, is_known
 from gitbot.execution.breaker import breaker_event, tripped
 from gitbot.execution.endings import ending
 from gitbot.execution.facts import ClusterFacts, is_own, vm_of
@@ -68,6 +68,9 @@ class _Turn:
 
 
 def next_steps(view: View) -> Steps:
+    approved_once = each_once(view.approved)
+    if approved_once is not view.approved:
+        view = replace(view, approved=approved_once)
     turn = _Turn(view=view, facts=ClusterFacts.of(view.problem, view.migrations))
     for approved in view.approved:
         turn.add(*accept(view, turn.records, approved))

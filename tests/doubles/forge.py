@@ -188,6 +188,19 @@ class MemoryForge:
         review = PullReview(reviewer=reviewer, approved=True, commit=pull.head, time=now)
         self._put(replace(pull, reviews=(*pull.reviews, review)))
 
+    def dismiss_reviews(self, number: int, *, reviewer: str) -> None:
+        """Take somebody's approvals back, as whoever has the right to may do."""
+        pull = self.get_pull(number)
+        reviews = tuple(
+            replace(item, approved=item.approved and item.reviewer != reviewer)
+            for item in pull.reviews
+        )
+        self._put(replace(pull, reviews=reviews))
+
+    def retarget_pull(self, number: int, *, base_branch: str) -> None:
+        """Let a pull request go to another branch."""
+        self._put(replace(self.get_pull(number), base_branch=base_branch))
+
     def set_labels(self, number: int, labels: tuple[str, ...]) -> None:
         """Replace the labels."""
         self._put(replace(self.get_pull(number), labels=tuple(sorted(set(labels)))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.torture.seeded import Bug, report
+from tests.torture.seeded import HISTORIES, Bug, report
 
 SENDING, FENCE = "execution/sending.py", "execution/fence.py"
 OBSERVE, ENDINGS = "execution/observe.py", "execution/endings.py"
@@ -71,8 +71,7 @@ BUGS = (
     bug("I3", "what ended may be approved again", ACCEPT,
         "fresh = not record.spent and not began", "fresh = True", STEP_TESTS),
     bug("I3", "a rolled back ledger is believed", "workflows/anchor.py",
-        "    if anchor == anchor_of(Ledger(events=there)):\n", "    if True:\n",
-        "tests/faults/test_rolled_back_ledger.py"),
+        "    if anchor == anchor_of(Ledger(events=there)):\n", "    if True:\n", HISTORIES),
     bug("I3", "nothing is looked at again before sending", SENDING,
         "    event = effect.event\n    request",
         "    return ''\n    event = effect.event\n    request", LATE),
@@ -105,9 +104,31 @@ BUGS = (
     # I7: only what was reviewed
     bug("I7", "reviews are not counted", "execution/approval.py",
         "    if len({review.reviewer for review in qualifying}) < pull.reviews_required:\n",
-        "    if False:\n", "tests/unit/execution/test_approval.py"),
+        "    if False:\n", HISTORIES),
     bug("I7", "approvals of an older head count", "execution/approval.py",
-        "        and review.commit == pull.head\n", "", "tests/unit/execution/test_approval.py"),
+        "        and review.commit == pull.head\n", "", HISTORIES),
+    bug("I7", "the author approves", "execution/approval.py",
+        "        and review.reviewer != pull.author\n", "", HISTORIES),
+    bug("I7", "readers approve", "execution/approval.py",
+        "        and review.can_write\n", "", HISTORIES),
+    bug("I7", "the first plan that was shown counts", "execution/approval.py",
+        "    found = {*before[-1:], *(", "    found = {*before[:1], *(", HISTORIES),
+    bug("I7", "any plan of the pull request counts", "execution/approval.py",
+        "[record for record in before_merge if record.head == pull.head]", "before_merge",
+        HISTORIES),
+    bug("I7", "plans do not expire", "execution/approval.py",
+        "    if expires_at and pull.merged_at > expires_at:\n", "    if False:\n", HISTORIES),
+    bug("I7", "merges that are gone count", APPROVALS,
+        "        elif not is_part_of(shell, decision.commit, base.commit):\n",
+        "        elif False:\n", HISTORIES),
+    bug("I7", "merges into other branches count", APPROVALS,
+        "        if pull.base_branch != shell.base_branch or not", "        if not", HISTORIES),
+    bug("I7", "a request may be edited after its approval", "workflows/engine.py",
+        "    if reviewed is None or reviewed == intent.spec_digest:\n", "    if True:\n",
+        HISTORIES),
+    bug("I19", "two merges of one plan are two", "execution/accept.py",
+        "    return tuple(found.values()) if len(found) < len(approved) else approved",
+        "    return approved", HISTORIES),
     bug("I7", "the base may have moved", APPROVALS,
         "        if found is None or found.spec_digest != reviewed:\n", "        if False:\n",
         "tests/faults/test_judged_again.py"),

@@ -18,14 +18,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = "3000"
+HISTORIES = "histories"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
     """`changes`: file below gitbot/, text that it holds once, other text.
 
-    `tests`: "" for the
-    torture alone.
+    `tests`: "" for the torture alone, HISTORIES for those of Git and forge.
     """
 
     promise: str
@@ -73,6 +73,9 @@ def hunt(bugs: Sequence[Bug]) -> Iterator[Found]:
 
 
 def _found_by(bug: Bug, folder: str) -> str:
+    if bug.tests == HISTORIES:
+        code, said = _python(folder, "-m", "tests.torture.histories", "--seeds", "400", "--first")
+        return said.strip().splitlines()[-1] if code == 1 else ""
     if bug.tests:
         arguments = ("-m", "pytest", "-q", "-x", "-n0", "--no-cov", "-p", "no:cacheprovider")
         code, said = _python(folder, *arguments, "-p", "no:randomly", *bug.tests.split())

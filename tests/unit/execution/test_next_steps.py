@@ -296,6 +296,18 @@ def test_a_later_proposal_of_the_bot_adds_to_it(world: World) -> None:
     assert world.step() == ["2 approved", "2 intended"]
 
 
+def test_two_merges_of_the_same_plan_are_one(world: World) -> None:
+    world.approve(move("one", "a", "c"), consent="bob has not approved it")
+    world.approve(move("one", "a", "c"))
+    world.approve(move("one", "a", "c"), void="edited")
+    assert world.step() == ["1 approved", "1 intended"]
+    assert world.effects == ["create one"]
+    world.run("Running")
+    world.land("one", "c")
+    assert world.step() == ["1 succeeded"]
+    assert world.step() == []
+
+
 # Half-way failure
 
 

@@ -1,0 +1,151 @@
+"""Who approved what: a witness of histories that asks nothing of gitbot's own judgement.
+
+It keeps what was shown to people, what they approved at that moment, and what was merged; and says
+of every migration that is created whether anybody wanted it. A forge tells times in seconds, so
+that what was shown in the second of an approval may have been seen; of two plans, neither was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.events import PlanShown
+from gitbot.model.instants import parse_instant
+from gitbot.model.plan import PlacementPlan
+from tests.doubles.repository import MemoryRepository
+
+Want = tuple[str, str, str]  # request, VM, node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A plan as it was shown on a head."""
+
+    head: str
+    time: int
+    digest: str
+    moves: frozenset[Want]
+    expires: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """An approving review of a head."""
+
+    reviewer: str
+    head: str
+    time: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Merged:
+    """A merge into the base, with the reviews that stood; `able`: who had rights since then."""
+
+    commit: str
+    head: str
+    time: int
+    author: str
+    reviews: Mapping[str, Said]
+    shown: tuple[Seen, ...]
+    able: set[str] = field(default_factory=set)
+
+    def seen(self, moment: int) -> Seen | None:
+        """The plan that somebody had in front of them; None if there was none, or two."""
+        before = [item for item in self.shown if item.time < moment]
+        found = {item.digest: item for item in self.shown if item.time == moment}
+        found |= {item.digest: item for item in before[-1:]}
+        return next(iter(found.values())) if len(found) == 1 else None
+
+
+@dataclass(eq=False)
+class Reviewer:
+    required: int
+    repository: MemoryRepository
+    paths: Mapping[str, str]  # request -> its file
+    shown: dict[int, list[Seen]] = field(default_factory=dict)  # by pull request
+    said: dict[int, dict[str, Said]] = field(default_factory=dict)  # and by reviewer
+    merged: list[Merged] = field(default_factory=list)
+    fired: Counter[str] = field(default_factory=Counter)
+    tampered: bool = False  # somebody wrote to the ledger
+    broken: list[str] = field(default_factory=list)
+
+    def shows(self, number: int, event: PlanShown, plan: PlacementPlan | None) -> None:
+        moves = plan.moves if plan is not None else ()
+        seen = Seen(
+            head=event.head,
+            time=event.time,
+            digest=event.digest,
+            moves=frozenset((str(move.request), move.vm.name, move.to.node) for move in moves),
+            expires=parse_instant(event.shown.expires_at),
+        )
+        self.shown.setdefault(number, []).append(seen)
+
+    def approves(self, number: int, reviewer: str, *, head: str, time: int) -> None:
+        said = Said(reviewer=reviewer, head=head, time=time)
+        self.said.setdefault(number, {})[reviewer] = said
+
+    def dismisses(self, number: int, reviewer: str) -> None:
+        self.said.get(number, {}).pop(reviewer, None)
+
+    def merges(self, number: int, *, commit: str, head: str, time: int, author: str) -> None:
+        self.merged.append(
+            Merged(
+                commit=commit,
+                head=head,
+                time=time,
+                author=author,
+                reviews=dict(self.said.get(number, {})),
+                shown=tuple(item for item in self.shown.get(number, ()) if item.head == head),
+            )
+        )
+
+    def may_review(self, people: set[str]) -> None:
+        """Who has rights at a look of gitbot's."""
+        for merge in self.merged:
+            merge.able |= people
+
+    def created(self, migration: KubernetesObject) -> None:
+        """A migration was created: why it should not have been, if so."""
+        request = str(migration["metadata"]["annotations"]["placement.gitbot.dev/request"])
+        vm, name = str(migration["spec"]["vmiName"]), str(migration["metadata"]["name"])
+        selector = migration["spec"].get("addedNodeSelector", {})
+        want = (request, vm, str(selector.get("kubernetes.io/hostname", "")))
+        self.fired[request] += 1
+        if self.fired[request] > 1:
+            self.broken.append(f"{request} fires again: {name}")
+        reasons = [self._why_not(merge, want) for merge in self.merged]
+        if "" not in reasons:
+            self.broken.append(f"{want} is created, and nobody approved it: {reasons}")
+
+    def _why_not(self, merge: Merged, want: Want) -> str:
+        """Why a merge is no approval of a move; "" if it is one."""
+        main = self.repository.commit("main").id
+        if not self.repository.is_ancestor(merge.commit, main):
+            return "its merge is gone"
+        path = self.paths[want[0]]
+        text = self.repository.read_blob(main, path)
+        if text is None or text != self.repository.read_blob(merge.head, path):
+            return "the request is not what was merged"
+        good = [
+            said
+            for reviewer, said in merge.reviews.items()
+            if said.head == merge.head and reviewer in merge.able - {merge.author}
+        ]
+        if len(good) < self.required:
+            return f"{len(good)} approvals of the merged head"
+        moments = [said.time for said in good] if self.required else [merge.time]
+        plans = [merge.seen(moment) for moment in moments]
+        agreed = [plan for plan in plans if plan is not None and want in plan.moves]
+        if len({plan.digest for plan in agreed}) != 1 or len(agreed) < max(1, self.required):
+            return "not what was shown"
+        last = {item.digest for item in merge.shown[-1:]}
+        if not self.tampered and last != {agreed[0].digest}:
+            return "another plan was shown last"
+        if merge.time > max(
+            plan.expires for plan in merge.shown if plan.digest == agreed[0].digest
+        ):
+            return "it had expired"
+        return ""

@@ -1,0 +1,69 @@
+"""Whatever people do to Git, forge and ledger: only what was reviewed is applied, and only once."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.torture.history import Act, History, history_of
+from tests.torture.telling import tell
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def histories(*arguments: str) -> str:
+    """In a process of its own, so that it is not traced for coverage."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "tests.torture.histories", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout[-4000:] + finished.stderr[-2000:]
+    return finished.stdout
+
+
+def test_one_seed_is_one_history() -> None:
+    first = tell(history_of(7))
+    assert first == tell(history_of(7))
+    assert first.created > 0
+
+
+def acts(*names: str) -> tuple[Act, ...]:
+    return tuple(Act(what=name, branch=0, request=0, target=0, who=0, pause=1) for name in names)
+
+
+FOUND = {
+    "two merges of one plan are one": acts(
+        "open", "show", "merge", "open", "show", "merge", "apply", "apply"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_stays_mended(name: str) -> None:
+    told = tell(History(seed=0, reviews=0, acts=FOUND[name]))
+    assert (told.broken, told.created) == ("", 1)
+
+
+@pytest.mark.timeout(300)
+def test_forty_histories() -> None:
+    said = histories("--seeds", "40")
+    assert re.search(r"40 histories, \d{4} acts, \d\d+ migrations created, 0 broken", said), said
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_ten_thousand_histories() -> None:
+    said = histories("--seeds", "10000", "--jobs", "2")
+    assert re.search(r"10000 histories, \d{6} acts, \d{4,} migrations created, 0 broken", said), (
+        said
+    )
+    assert "never: " not in said
