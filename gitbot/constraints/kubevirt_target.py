@@ -51,7 +51,7 @@ def target_requests(instances: Instances, vmi_name: NamespacedName) -> Requests:
 def _target_of(instances: Instances, vmi_name: NamespacedName, added: Mapping[str, str]) -> Pod:
     instance = instances[vmi_name]
     obj = (
-        target_object(instances, instance, added)
+        target_object(instances, instance, added, whole=False)
         if instance.node
         else start_object(instances, instance)
     )
@@ -74,11 +74,14 @@ def pinned(pod: Pod, added_node_selector: Mapping[str, str]) -> Pod:
 
 
 def target_object(
-    instances: Instances, instance: Instance, added: Mapping[str, str]
+    instances: Instances, instance: Instance, added: Mapping[str, str], *, whole: bool = True
 ) -> KubernetesObject:
-    """The target pod as the API server would store it. SnapshotError if the VMI is malformed."""
+    """The target pod as the API server would store it. SnapshotError if the VMI is malformed.
+
+    Unless it is asked for as a `whole`, what follows from the running pod is not worked out again.
+    """
     with decoding("VirtualMachineInstance", {"metadata": _metadata(instance)}):
-        return _target_object(instances, instance, added)
+        return _target_object(instances, instance, added, whole=whole)
 
 
 def _metadata(instance: Instance) -> Mapping[str, str]:
@@ -86,10 +89,14 @@ def _metadata(instance: Instance) -> Mapping[str, str]:
 
 
 def _target_object(
-    instances: Instances, instance: Instance, added: Mapping[str, str]
+    instances: Instances, instance: Instance, added: Mapping[str, str], *, whole: bool
 ) -> KubernetesObject:
     vmi = instance.vmi if instance.vmi is not None else _vmi_of(instance)
     namespace = instance.name.namespace
+    held = instance.source_pod if not _resized(vmi) else None
+    real: Mapping[str, Any] = (held or {}).get("spec") or {}
+    if not isinstance(at(vmi, "spec", "domain", default={}), Mapping):
+        raise ValueError("expected a mapping at spec.domain")  # noqa: TRY004 - becomes a SnapshotError
     pod = target_pod(
         vmi=vmi,
         source_pod=instance.source_pod,
@@ -100,11 +107,12 @@ def _target_object(
         quotas=instances.quotas.get(namespace, ()),
         claims=instances.claims.get(namespace, {}),
         classes=instances.classes,
+        containers=None if whole else real.get("containers") or None,
     )
     name = target_name(instance.name).name
     pod["metadata"] = {**pod["metadata"], "namespace": namespace, "name": name}
-    if instance.source_pod is not None and not _resized(vmi):
-        pod["spec"] = _with_real_requests(pod["spec"], instance.source_pod.get("spec") or {})
+    if held is not None:
+        pod["spec"] = _with_real_requests(pod["spec"], real)
     return pod
 
 

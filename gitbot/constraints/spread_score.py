@@ -38,6 +38,11 @@ def score(state: State, pod: Pod, numbers: Numbers) -> Numbers | None:
     return result
 
 
+def concerns(state: State, pod: Pod) -> bool:
+    """Whether the score of a node depends on where other pods are."""
+    return bool(pod.spread or _defaults(state, pod))
+
+
 def _part(
     state: State, pod: Pod, constraint: SpreadConstraint, scored: Numbers, complete: Mask
 ) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -12,6 +12,7 @@ from gitbot.constraints.instances import Instances
 from gitbot.constraints.kubevirt_target import pinned, target_name, target_of, target_requests
 from gitbot.constraints.landing import NodeOption, answer, node_options, pinned_mask, pinned_to
 from gitbot.constraints.moving_rules import MovingRules
+from gitbot.constraints.pod_class import class_of
 from gitbot.constraints.quota import quotas_of
 from gitbot.constraints.rule_check import Moves
 from gitbot.constraints.world import World
@@ -195,6 +196,10 @@ class Transit:
         VM(I).
         """
         return node_options(self, answer(self, vm, pin, target or Target()))
+
+    def class_of(self, vm: NamespacedName) -> Hashable | None:
+        """As `pod_class.class_of`, for the VM's target pod."""
+        return class_of(self.world, self.target_pod(vm))
 
     def totals(self, vm: NamespacedName, numbers: Numbers) -> Numbers:
         """The scheduler's weighted sums of these nodes (by number) for the VM's target pod."""

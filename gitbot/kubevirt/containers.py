@@ -153,7 +153,9 @@ def _sidecar_resources(vmi: KubernetesObject, kubevirt: KubernetesObject) -> tup
 
 def hook_sidecars(vmi: KubernetesObject) -> Iterator[Any]:
     """The sidecars that the VMI asks for by annotation; none if the text is not a JSON list."""
-    text = annotations_of(vmi).get(names.HOOK_SIDECARS, "[]")
+    text = annotations_of(vmi).get(names.HOOK_SIDECARS)
+    if text is None:
+        return
     try:
         listed = json.loads(text)
     except ValueError:

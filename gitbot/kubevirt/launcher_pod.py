@@ -43,24 +43,28 @@ def launcher_pod(
     around: Surroundings,
     claims: Mapping[str, KubernetesObject] | None = None,
     known_images: Collection[str] = (),
+    containers: Sequence[Json] | None = None,
 ) -> dict[str, Any]:
     """The launcher pod that virt-controller would create.
 
     `claims` are the namespace's PersistentVolumeClaims by name (only SCSI reservations need them),
-    `known_images` the container disks whose digest a source pod reports.
+    `known_images` the container disks whose digest a source pod reports. If `containers` are given,
+    they are taken, and the annotation about memory overhead is left out.
     """
-    overhead = memory_overhead(vmi, kubevirt)
+    overhead = None
+    if containers is None:
+        overhead = memory_overhead(vmi, kubevirt)
+        containers = _containers(vmi, kubevirt, overhead, around)
     reservations = _reservations(vmi, claims or {})
     spec: dict[str, Any] = {
         "nodeSelector": launcher_node_selector(vmi, kubevirt),
-        "containers": _containers(vmi, kubevirt, overhead, around),
+        "containers": list(containers),
         "initContainers": init_containers(vmi, kubevirt, known_images),
         "volumes": _volumes(vmi),
         "hostname": _hostname(vmi),
         "restartPolicy": "Never",
         "readinessGates": [{"conditionType": "kubevirt.io/virtual-machine-unpaused"}],
-        "terminationGracePeriodSeconds": 30
-        + int(at(vmi, "spec", "terminationGracePeriodSeconds", default=30)),
+        "terminationGracePeriodSeconds": 30 + _grace_seconds(vmi),
     }
     affinity = launcher_affinity(vmi, kubevirt, reservations)
     runtime_class = setting(kubevirt, "defaultRuntimeClass", default="")
@@ -94,6 +98,10 @@ def owner_reference(owner: KubernetesObject) -> dict[str, Any]:
         "controller": True,
         "blockOwnerDeletion": True,
     }
+
+
+def _grace_seconds(vmi: KubernetesObject) -> int:
+    return int(at(vmi, "spec", "terminationGracePeriodSeconds", default=30))
 
 
 def _security_context(kubevirt: KubernetesObject) -> dict[str, Any] | None:
@@ -140,13 +148,13 @@ def _labels(vmi: KubernetesObject) -> dict[str, str]:
 
 
 def _annotations(
-    vmi: KubernetesObject, kubevirt: KubernetesObject, overhead: int
+    vmi: KubernetesObject, kubevirt: KubernetesObject, overhead: int | None
 ) -> dict[str, str]:
     found = {names.DOMAIN: _name(vmi)}
     own = annotations_of(vmi).items()
     found |= {key: value for key, value in own if not key.startswith(_NOT_FOR_PODS)}
     found |= {names.TRANSPORT_UNIX: "true", names.EVICT_ONLY: ""}
-    if gate(kubevirt, "VmiMemoryOverheadReport"):
+    if overhead is not None and gate(kubevirt, "VmiMemoryOverheadReport"):
         found[names.MEMORY_OVERHEAD] = str(overhead)
     return found
 

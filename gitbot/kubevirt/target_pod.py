@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, uid_of
+from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of, uid_of
 from gitbot.kubevirt import names
 from gitbot.kubevirt.compute_resources import Surroundings
 from gitbot.kubevirt.containers import container_disks
@@ -54,12 +54,14 @@ def target_pod(
     quotas: Sequence[KubernetesObject] = (),
     claims: Mapping[str, KubernetesObject] | None = None,
     classes: ClassObjects | None = None,
+    containers: Sequence[Json] | None = None,
 ) -> dict[str, Any]:
     """The target pod of a migration of this VMI, without a node.
 
     `source_pod` is the live launcher pod: a host-model guest keeps the CPU labels of that pod. If
     it is None, the labels of `source_node` are used, as on a first migration. `migration` needs
-    `spec.addedNodeSelector` and, for the pod's labels, name and UID.
+    `spec.addedNodeSelector` and, for the pod's labels, name and UID. `containers` as in
+    `launcher_pod`.
     """
     around = Surroundings(namespace=namespace_object or {}, quotas=tuple(quotas))
     pod = launcher_pod(
@@ -68,6 +70,7 @@ def target_pod(
         around=around,
         claims=claims,
         known_images=frozenset(container_disks(vmi)),
+        containers=containers,
     )
     metadata, spec = pod["metadata"], pod["spec"]
     spec["volumes"] = [*spec["volumes"], *_state_volume(vmi, source_pod)]

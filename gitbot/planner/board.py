@@ -152,9 +152,10 @@ class Board:
 
         With another pin the scheduler decides the landing; `steps` checks each possible one.
         """
-        return self._pinnable(vm, wish, self.asked(vm, wish))
+        return self.pinnable(vm, wish, self.asked(vm, wish))
 
-    def _pinnable(self, vm: NamespacedName, wish: Wish, asked: Mask) -> Mask:
+    def pinnable(self, vm: NamespacedName, wish: Wish, asked: Mask) -> Mask:
+        """The asked nodes to which a move can be pinned."""
         if wish.pin is not Pin.NODE:
             return asked
         mask = asked.copy()
@@ -167,11 +168,16 @@ class Board:
 
     def but_for_room(self, vm: NamespacedName, wish: Wish) -> Mask:
         """Where a step to an open node could start if there were room."""
-        mask = self.transit.world.mask(self.transit.target_pod(vm), room=False)
-        mask[self._numbers(wish.closed)] = False
+        mask = self.accepting(vm, wish, room=False)
         mask[self._numbers(self.facts.twins)] = False
         mask[self._numbers({self.place(vm): ""})] = False
         return self.transit.kept(vm, mask)
+
+    def accepting(self, vm: NamespacedName, wish: Wish, *, room: bool = True) -> Mask:
+        """The open nodes that the filters accept; rules are not asked."""
+        mask = self.transit.world.mask(self.transit.target_pod(vm), room=room)
+        mask[self._numbers(wish.closed)] = False
+        return mask
 
     def hopeless(self, vm: NamespacedName, wish: Wish) -> bool:
         """Whether no node that the wish allows would take the VM even if it were empty."""
@@ -189,7 +195,6 @@ class Board:
         return ok and not self._against(step)
 
     def keeps(self, vm: NamespacedName, node: str) -> bool:
-        """Whether a move to this node would make no required rule worse."""
         return self.transit.keeps(vm, node)
 
     def lift(self, vm: NamespacedName) -> None:
@@ -217,7 +222,7 @@ class Board:
         name.
         """
         asked = self.asked(vm, wish)
-        ok = self._pinnable(vm, wish, asked)
+        ok = self.pinnable(vm, wish, asked)
         numbers = np.flatnonzero(asked)
         seen: set[tuple[str, ...]] = set()
         for place in np.argsort(self._order(vm, wish, numbers), kind="stable"):
@@ -251,7 +256,7 @@ class Board:
             found = self.steps(vm, wish)
             return next((s for s in found if among is None or among[self.number[s.node]]), None)
         asked = self.asked(vm, wish) if asked is None else asked
-        ok = self._pinnable(vm, wish, asked)
+        ok = self.pinnable(vm, wish, asked)
         if among is not None:
             ok &= among
         numbers = np.flatnonzero(asked)

@@ -32,7 +32,7 @@ class Choices:
     def took(self, step: Step) -> None:
         self._rules.update(self._board.transit.rules_over(step.vm))
         closed = step.source in step.wish.closed  # else its room is new to the others
-        self._plain = self._plain and closed and self._alone(step.vm)
+        self._plain = self._plain and closed and alone_but_for_rules(self._board, step.vm)
 
     def now(self, vm: NamespacedName) -> Mask:
         """The nodes that would take the VM now."""
@@ -46,11 +46,12 @@ class Choices:
         """Whether the first answer about a VM stands but for room."""
         pinned = self._task.wishes[vm].pin is Pin.NODE
         rules = self._board.transit.rules_over(vm)
-        return pinned and self._plain and self._rules.isdisjoint(rules) and self._alone(vm)
+        alone = self._plain and alone_but_for_rules(self._board, vm)
+        return pinned and alone and self._rules.isdisjoint(rules)
 
-    def _alone(self, vm: NamespacedName) -> bool:
-        """Whether nothing but room, and rules over it, ties a VM to others."""
-        transit = self._board.transit
-        pod = transit.target_pod(vm)
-        quotas = vm.namespace in transit.instances.quotas
-        return transit.world.needs_only_room(pod) and not (quotas or selectors(pod))
+
+def alone_but_for_rules(board: Board, vm: NamespacedName) -> bool:
+    """Whether nothing but room, and rules over it, ties a VM to others."""
+    pod = board.transit.target_pod(vm)
+    quotas = vm.namespace in board.transit.instances.quotas
+    return board.transit.world.needs_only_room(pod) and not (quotas or selectors(pod))

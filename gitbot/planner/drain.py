@@ -13,11 +13,12 @@ from gitbot.planner import holds
 from gitbot.planner.aside import explained, why_aside
 from gitbot.planner.board import Board
 from gitbot.planner.bounds import must_step_aside, proved, room_for
+from gitbot.planner.calm import calm
 from gitbot.planner.holds import Late
 from gitbot.planner.requests import Closed
 from gitbot.planner.rolling import rolling
 from gitbot.planner.search import Cost, Leg, shortest
-from gitbot.planner.solve import ANSWERS, SMALL, effort, movers_of, quick, solve
+from gitbot.planner.solve import ANSWERS, SMALL, Solved, effort, movers_of, quick, solve
 from gitbot.planner.step import Draft, Obstacle, Planned, Step, Task, Wish
 
 Against = Mapping[str, Mapping[NamespacedName, Obstacle]]
@@ -183,18 +184,14 @@ def _scarce(drain: _Drain) -> tuple[Turns, bool]:
 
 def _calm(drain: _Drain) -> Turns | None:
     """The turns in which each VM moves once and none steps aside; None if that is not enough."""
-    turns: list[_NodeTurn] = []
-    with drain.board.trial():
-        for node in drain.goal.nodes:
-            turn = _NodeTurn(node=node)
-            if not drain.blocked(node) and drain.free(node):
-                solved = quick(drain.board, drain.task(node, drain.wish), keep=True)
-                if solved.left and not drain.board.onlooker.stopped():
-                    return None
-                steps = () if solved.left else solved.steps
-                turn = replace(turn, steps=steps, left=solved.left)
-            turns.append(turn)
-            drain.board.onlooker.planned(sum(len(each.steps) for each in turns))
+    nodes = [node for node in drain.goal.nodes if not drain.blocked(node)]
+    found = calm(drain.board, {node: drain.task(node, drain.wish) for node in nodes}, drain.wish)
+    if found is None:
+        return None
+    turns = []
+    for node in drain.goal.nodes:
+        solved = found.get(node, Solved(steps=(), left=()))
+        turns.append(_NodeTurn(node=node, steps=solved.steps, left=solved.left))
     return turns
 
 

@@ -29,6 +29,7 @@ class LoadAware:
         self._instances = Instances.of(problem.snapshot) if names else {}
         self._none = np.zeros(len(problem.snapshot.of("Node")), dtype=np.int64)
         self._known: dict[NamespacedName, Numbers] = {}
+        self.asked = bool(names)
 
     def scores(self, vm: NamespacedName, nodes: Sequence[str]) -> Numbers:
         """The sum of the scores of each node, 0 if it was not measured; more is better."""

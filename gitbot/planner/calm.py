@@ -1,0 +1,194 @@
+"""Empty nodes where room is not scarce: each VM moves once, and none steps aside.
+
+Many VMs are placed in bulk first: equal ones share what nodes answer. That covers VMs that only
+room and required rules tie to others, and moves that are lawful in any order: no node that a VM
+leaves takes another one, so room only gets less, and a domain that a VM of the same rule leaves
+counts as held. All others go step by step, before. Schedule and replay judge each move again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gitbot.constraints.rule_check import monotone, signature
+from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.columns import Mask, Numbers
+from gitbot.model.problem import Pin
+from gitbot.planner.board import Board
+from gitbot.planner.choices import alone_but_for_rules
+from gitbot.planner.solve import Solved, quick
+from gitbot.planner.step import Step, Task, Wish
+
+MANY = 200
+"""Fewer VMs go step by step, each with all others in view: that takes no longer."""
+
+_STUCK = 10  # if more than one VM in so many is not placed in bulk, all go step by step
+_TRIES = 32  # nodes that are tried for one VM, best first
+_LAST = np.iinfo(np.int64).max
+
+Tasks = Mapping[str, Task]
+"""The VMs that leave each node, in the order in which the nodes are emptied."""
+
+
+def calm(board: Board, tasks: Tasks, wish: Wish) -> Mapping[str, Solved] | None:
+    """The steps of each node; None if a VM finds no place."""
+    with board.trial():
+        bulk = Bulk(board, wish, [vm for task in tasks.values() for vm in task.content])
+        while True:
+            mark = board.mark()
+            found = _step_by_step(board, tasks, bulk.vms)
+            if found is None:
+                return None
+            placed = bulk.place(step for solved in found.values() for step in solved.steps)
+            if placed is not None:
+                break
+            board.back(mark)
+    return {node: _with(found[node], tasks[node], placed) for node in tasks}
+
+
+def _with(solved: Solved, task: Task, placed: Mapping[NamespacedName, Step]) -> Solved:
+    more = (placed[vm] for vm in task.content if vm in placed)
+    return replace(solved, steps=(*solved.steps, *more))
+
+
+def _step_by_step(
+    board: Board, tasks: Tasks, but: Collection[NamespacedName]
+) -> dict[str, Solved] | None:
+    found: dict[str, Solved] = {}
+    count = 0
+    for node, task in tasks.items():
+        solved = Solved(steps=(), left=())
+        content = {vm: nodes for vm, nodes in task.content.items() if vm not in but}
+        if content:
+            solved = quick(board, replace(task, content=content), keep=True)
+        if solved.left:
+            if not board.onlooker.stopped():
+                return None
+            solved = replace(solved, steps=())
+        found[node] = solved
+        count += len(solved.steps)
+        board.onlooker.planned(count)
+    return found
+
+
+class Bulk:
+    """The VMs that can be placed together, by class; `vms` gets smaller when that fails."""
+
+    def __init__(self, board: Board, wish: Wish, movers: Sequence[NamespacedName]) -> None:
+        self._board, self._wish = board, wish
+        self._rules = board.transit.rules
+        over = board.transit.rules_over
+        asked = Counter(number for vm in movers for number in over(vm))
+        self._shared = frozenset(number for number, count in asked.items() if count > 1)
+        self._left: dict[int, set[object]] = {}
+        self._classes: dict[NamespacedName, Hashable] = {}
+        if len(movers) >= MANY and wish.pin is Pin.NODE and not board.facts.load_aware.asked:
+            found = {vm: self._class_of(vm) for vm in movers}
+            self._classes = {vm: key for vm, key in found.items() if key is not None}
+        self.vms = frozenset(self._classes)
+
+    def _class_of(self, vm: NamespacedName) -> Hashable | None:
+        """None if more than room and required rules decide where the VM can go, and when."""
+        board, home = self._board, self._board.place(vm)
+        soft = any(not self._rules[number].required for number in board.transit.rules_over(vm))
+        stays = board.occupancy[vm] == {home} and home in self._wish.closed
+        if soft or not stays or not alone_but_for_rules(board, vm):
+            return None
+        return board.transit.class_of(vm)
+
+    def place(self, before: Iterable[Step]) -> Mapping[NamespacedName, Step] | None:
+        """A step for each of `vms`, taken on the board, after those that are taken already.
+
+        None if some find no node; then they are no longer in `vms`.
+        """
+        board, found, stuck = self._board, dict[NamespacedName, Step](), set[NamespacedName]()
+        if board.onlooker.stopped():
+            self.vms = frozenset()
+        self._left = defaultdict(set)
+        for step in before:
+            self._note(step)
+        classes = defaultdict[Hashable, list[NamespacedName]](list)
+        for vm in sorted(self.vms, key=lambda vm: (-board.memory(vm), vm)):
+            classes[self._classes[vm]].append(vm)
+        most = len(self.vms) // _STUCK
+        for vms in classes.values():
+            waiting: Sequence[NamespacedName] = vms
+            while waiting and len(stuck) <= most:
+                taken, none = self._round(waiting)
+                found.update((step.vm, step) for step in taken)
+                stuck.update(none)
+                waiting = [vm for vm in waiting if vm not in found and vm not in stuck]
+            board.onlooker.planned(len(found))
+        if stuck or len(found) < len(self.vms):
+            self.vms = self.vms - stuck if len(stuck) <= most else frozenset()
+            return None
+        return found
+
+    def _round(self, vms: Sequence[NamespacedName]) -> tuple[list[Step], list[NamespacedName]]:
+        """Each VM to the best node that no other got, and the VMs that find none.
+
+        It ends where one more VM on the first node is better than the next node.
+        """
+        board, first = self._board, vms[0]
+        mask = board.accepting(first, self._wish)
+        ranks = self._ranks(first, mask)
+        floor = _LAST
+        steps: list[Step] = []
+        stuck: list[NamespacedName] = []
+        for vm in vms:
+            number = self._choice(vm, mask, ranks)
+            if number is None:
+                if not steps:
+                    stuck.append(vm)
+                continue
+            if ranks[number] > floor:
+                break
+            step = board.step(vm, board.nodes[number], self._wish)
+            board.take(step)
+            self._note(step)
+            if not steps:
+                floor = -int(board.transit.totals(vm, np.array([number]))[0])
+            mask[number] = False
+            steps.append(step)
+        return steps, stuck
+
+    def _ranks(self, vm: NamespacedName, mask: Mask) -> Numbers:
+        """Lower is better, in the order of nodes."""
+        ranks = np.full(len(mask), _LAST, dtype=np.int64)
+        numbers = np.flatnonzero(mask)
+        ranks[numbers] = -self._board.transit.totals(vm, numbers)
+        return ranks
+
+    def _choice(self, vm: NamespacedName, mask: Mask, ranks: Numbers) -> int | None:
+        board = self._board
+        kept = board.transit.kept(vm, board.pinnable(vm, self._wish, mask))
+        ranks = np.where(kept, ranks, _LAST)
+        for _ in range(_TRIES):
+            number = int(ranks.argmin())
+            if ranks[number] == _LAST:
+                break
+            if self._in_any_order(vm, board.nodes[number]):
+                return number
+            ranks[number] = _LAST
+        return None
+
+    def _in_any_order(self, vm: NamespacedName, node: str) -> bool:
+        """Whether no rule minds if this move starts before or after those of others."""
+        source = self._board.place(vm)
+        for number in self._board.transit.rules_over(vm):
+            rule = self._rules[number]
+            if number not in self._shared or signature(rule, node) == signature(rule, source):
+                continue
+            if not monotone(rule) or signature(rule, node) in self._left[number]:
+                return False
+        return True
+
+    def _note(self, step: Step) -> None:
+        """What a step leaves counts as held."""
+        for number in self._board.transit.rules_over(step.vm):
+            if number in self._shared:
+                self._left[number].add(signature(self._rules[number], step.source))
