@@ -7,6 +7,7 @@ and migrations are left out: what is found here no free node and no order of mov
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from gitbot.audit.value import AuditFinding
 from gitbot.constraints.instances import Instances
@@ -58,14 +59,18 @@ def conflicting(
 def _node_rules(instances: Instances, pods: Iterable[PlacedPod]) -> Iterator[PlacementRule]:
     """What VMs say about nodes in their own specs."""
     domains = instances.domains
+
+    @lru_cache
+    def having(key: str, value: str) -> frozenset[str]:
+        return frozenset(node for node, found in domains.column(key).items() if found == value)
+
     for placed in pods:
         pod = placed.pod
         if placed.vm is None or not (pod.node_selector or pod.affinity.required_nodes is not None):
             continue
         nodes = domains.names
         for key, value in pod.node_selector.items():
-            column = domains.column(key)
-            nodes = frozenset(node for node in nodes if column.get(node) == value)
+            nodes &= having(key, value)
         if pod.affinity.required_nodes is not None:
             nodes &= domains.matching(pod.affinity.required_nodes)
         vm = placed.vm

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from typing import Generic, TypeVar
 
 from gitbot.kubernetes.selectors import LabelMatcher, Requirement
 
 T = TypeVar("T")
-_Label = tuple[str, str]
 _Shelf = dict[str, list[tuple[Mapping[str, str], T]]]  # by namespace
 
 
 class LabelIndex(Generic[T]):
     """Things with labels, each in a namespace ("" if things have none)."""
 
-    __slots__ = ("_all", "_by_label", "_counts")
+    __slots__ = ("_all", "_by_key")
 
     def __init__(self, things: Iterable[tuple[str, Mapping[str, str], T]]) -> None:
         self._all: _Shelf[T] = {}
-        self._by_label: dict[_Label, _Shelf[T]] = {}
-        self._counts: Counter[_Label] = Counter()
+        self._by_key: dict[str, dict[str, _Shelf[T]]] = {}  # of keys that were asked for
         for space, labels, thing in things:
-            entry = (labels, thing)
-            self._all.setdefault(space, []).append(entry)
-            for label in labels.items():
-                self._by_label.setdefault(label, {}).setdefault(space, []).append(entry)
-                self._counts[label] += 1
+            self._all.setdefault(space, []).append((labels, thing))
 
     @property
     def spaces(self) -> Collection[str]:
@@ -46,15 +39,28 @@ class LabelIndex(Generic[T]):
 
     def _shelves(self, requirements: Iterable[Requirement]) -> list[_Shelf[T]]:
         """As few shelves as possible that together hold all possible matches, each thing once."""
-        labels = [
-            [(item.key, value) for value in item.values]
+        found = [
+            [shelf for value in item.values if (shelf := self._having(item.key).get(value))]
             for item in requirements
             if item.operator == "In"
         ]
-        if not labels:
-            return [self._all]
-        fewest = min(labels, key=lambda each: sum(self._counts[label] for label in each))
-        return [self._by_label[label] for label in fewest if label in self._by_label]
+        return min(found, key=_size) if found else [self._all]
+
+    def _having(self, key: str) -> dict[str, _Shelf[T]]:
+        """By value of a label. Most labels, such as those of UIDs, are never asked for."""
+        known = self._by_key.get(key)
+        if known is None:
+            known = self._by_key[key] = {}
+            for space, entries in self._all.items():
+                for entry in entries:
+                    value = entry[0].get(key)
+                    if value is not None:
+                        known.setdefault(value, {}).setdefault(space, []).append(entry)
+        return known
+
+
+def _size(shelves: Iterable[Mapping[str, Sized]]) -> int:
+    return sum(len(entries) for shelf in shelves for entries in shelf.values())
 
 
 def _in_both(shelf: Mapping[str, object], spaces: Collection[str] | None) -> Iterator[str]:

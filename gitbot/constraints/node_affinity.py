@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from gitbot.constraints.scorer import default_normalise
@@ -17,9 +19,14 @@ _TEXT = "node(s) didn't match Pod's node affinity/selector"
 
 
 def accepts(pod: Pod, node: Node) -> bool:
-    if any(node.labels.get(key) != value for key, value in pod.node_selector.items()):
-        return False
-    terms = pod.affinity.required_nodes
+    return allows(pod.node_selector, pod.affinity.required_nodes, node)
+
+
+def allows(selector: Mapping[str, str], terms: tuple[NodeMatcher, ...] | None, node: Node) -> bool:
+    """Whether a nodeSelector and the required terms (None: every node) accept a node."""
+    for key, value in selector.items():  # a loop: asked for every pod that is judged
+        if node.labels.get(key) != value:
+            return False
     return terms is None or any(term.matches(node.labels, node.name) for term in terms)
 
 

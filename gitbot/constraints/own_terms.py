@@ -9,7 +9,6 @@ planner, replay and verification treat them like the rules of intents.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from gitbot.constraints.rule_parts import NearPart, Peers, RulePart, SpreadPart
 from gitbot.constraints.topology_spread import included, labelled
 from gitbot.constraints.world import World
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import Json, at, labels_of
+from gitbot.kubernetes.objects import Json, at, labels_of, name_of
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.columns import Mask
 from gitbot.model.decoding import decoding
@@ -80,6 +79,7 @@ class _Maker:
             (name.namespace, labels, name) for name, labels in self._labels.items()
         )
         self._peers: dict[AffinityTerm, Peers] = {}
+        self._counting: dict[object, tuple[_Spread, ...]] = {}
         self._nodes: dict[bytes, frozenset[str]] = {}  # by mask: most pods allow the same nodes
 
     def class_of(self, item: Instance) -> _Class:
@@ -107,13 +107,19 @@ class _Maker:
     def _with_nodes(
         self, item: Instance, constraints: tuple[SpreadConstraint, ...]
     ) -> tuple[_Spread, ...]:
-        obj = item.source_pod or start_object(self._instances, item)
-        pod = replace(Pod.from_object(obj), spread=constraints)
-        state = self._world.state
-        complete = labelled(state, constraints)
-        return tuple(
-            (one, self._names(complete & included(state, pod, one))) for one in constraints
-        )
+        source = item.source_pod
+        pod = None if source is None else self._world.pod(name_of(source))
+        if pod is None:
+            pod = Pod.from_object(source or start_object(self._instances, item))
+        selector = frozenset(pod.node_selector.items())
+        key = (selector, pod.affinity.required_nodes, pod.tolerations, constraints)
+        if key not in self._counting:
+            state = self._world.state
+            complete = labelled(state, constraints)
+            self._counting[key] = tuple(
+                (one, self._names(complete & included(state, pod, one))) for one in constraints
+            )
+        return self._counting[key]
 
     def _names(self, mask: Mask) -> frozenset[str]:
         key = mask.tobytes()

@@ -13,13 +13,15 @@ from functools import lru_cache
 
 from gitbot.constraints import inter_pod_affinity, node_affinity, topology_spread
 from gitbot.constraints.instances import Instance, Instances
+from gitbot.constraints.made import Made
 from gitbot.constraints.scorer import Filter
 from gitbot.constraints.topology_spread import TopologySpreadFilter
 from gitbot.constraints.verdicts import Rejection
 from gitbot.constraints.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, KubernetesObject, labels_of, name_of
-from gitbot.kubevirt.names import SCHEDULABLE
+from gitbot.kubernetes.selectors import NodeMatcher
+from gitbot.kubevirt.names import ARCHITECTURE, SCHEDULABLE
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.decoding import decoding
 from gitbot.model.pod import Pod
@@ -30,7 +32,6 @@ _FILTERS: tuple[Callable[..., Filter | None], ...] = (
     topology_spread.prepare,
     inter_pod_affinity.prepare,
 )
-_KUBEVIRT = "kubevirt.io/"
 _MOST_TERMS = 50_000
 
 
@@ -83,10 +84,11 @@ def misplaced(snapshot: ClusterSnapshot, pods: Iterable[PlacedPod]) -> Iterator[
     """Those of the snapshot's placed pods whose own terms their node does not satisfy."""
     judge = _PlacedJudge(World.of(snapshot))
     for placed in pods:
-        for rejection in judge.rejections(placed, placed.pod):
+        pod = placed.pod
+        for rejection in judge.rejections(placed, pod.affinity, pod.spread):
             yield Misplacement(placed=placed, rejection=rejection)
-        for plugin, weight, wish in _wishes(placed.pod):
-            for rejection in judge.rejections(placed, wish):
+        for plugin, weight, affinity, spread in _wishes(pod):
+            for rejection in judge.rejections(placed, affinity, spread):
                 if rejection.plugin == plugin:
                     yield Misplacement(placed=placed, rejection=rejection, weight=weight)
 
@@ -106,7 +108,7 @@ def _as_asked_now(item: Instance, pod: Pod, held: Json, labels: Mapping[str, str
     kept = {
         key: value
         for key, value in pod.node_selector.items()
-        if _KUBEVIRT in key and (key != SCHEDULABLE or labels.get(key) == value)
+        if _of_kubevirt(key) and (key != SCHEDULABLE or labels.get(key) == value)
     }
     with decoding("VirtualMachineInstance", vmi):
         asked = Affinity.of(spec, namespace=pod.namespace, labels=pod.labels)
@@ -127,14 +129,22 @@ def _unchanged(
 ) -> bool:
     """Whether VMI and pod say the same, read without decoding: nearly all do."""
     fields = ("affinity", "topologySpreadConstraints")
-    if any(asked.get(field) != held.get(field) for field in fields):
-        return False
+    for field in fields:  # loops: asked for every VM
+        if asked.get(field) != held.get(field):
+            return False
     own = asked.get("nodeSelector") or {}
-    return (
-        all(key in own or _KUBEVIRT in key for key in selector)
-        and all(selector.get(key) == value for key, value in own.items())
-        and selector.get(SCHEDULABLE) in (None, labels.get(SCHEDULABLE))
-    )
+    for key in selector:
+        if key not in own and not _of_kubevirt(key):
+            return False
+    for key, value in own.items():
+        if selector.get(key) != value:
+            return False
+    return selector.get(SCHEDULABLE) in (None, labels.get(SCHEDULABLE))
+
+
+def _of_kubevirt(key: str) -> bool:
+    """Whether KubeVirt itself demands the label: its own, and the VMI's architecture."""
+    return "kubevirt.io/" in key or key == ARCHITECTURE
 
 
 def _among(asked: Affinity, held: Affinity) -> bool:
@@ -150,22 +160,24 @@ def _among(asked: Affinity, held: Affinity) -> bool:
     )
 
 
-def _wishes(pod: Pod) -> Iterator[tuple[str, int, Pod]]:
-    """Each preferred term as a requirement: the plugin that judges it, its weight, the pod."""
+_Spread = tuple[SpreadConstraint, ...]
+
+
+def _wishes(pod: Pod) -> Iterator[tuple[str, int, Affinity, _Spread]]:
+    """Each preferred term as a requirement: the plugin that judges it, its weight, what it asks."""
     affinity = pod.affinity
     for wish in affinity.preferred_nodes:
         if wish.weight and not wish.term.empty:
             wanted = Affinity(required_nodes=(wish.term,))
-            yield "NodeAffinity", wish.weight, replace(pod, affinity=wanted, spread=())
+            yield "NodeAffinity", wish.weight, wanted, ()
     for pods in affinity.preferred_pods:
         near, apart = ((pods.term,), ()) if pods.weight > 0 else ((), (pods.term,))
         wanted = Affinity(required_pods=near, required_anti=apart)
-        yield "InterPodAffinity", abs(pods.weight), replace(pod, affinity=wanted, spread=())
+        yield "InterPodAffinity", abs(pods.weight), wanted, ()
     for one in pod.spread:
         if not one.hard:
             wanted = Affinity(required_nodes=affinity.required_nodes)
-            hard = (replace(one, hard=True),)
-            yield "PodTopologySpread", 1, replace(pod, affinity=wanted, spread=hard)
+            yield "PodTopologySpread", 1, wanted, (replace(one, hard=True),)
 
 
 _Holders = Mapping[int, list[NamespacedName]]
@@ -177,58 +189,73 @@ class _PlacedJudge:
     def __init__(self, world: World) -> None:
         self._world = world
         self._all = World(world.state.fork())  # nothing is taken out here: its indexes stay warm
-        self._holders = lru_cache(_MOST_TERMS)(self._find_holders)
+        equal = lru_cache(_MOST_TERMS)(self._find_holders)
+        self._holders = Made[AffinityTerm, _Holders](equal, most=_MOST_TERMS)  # without hashing
         self._spreads: dict[object, TopologySpreadFilter] = {}
 
-    def rejections(self, placed: PlacedPod, asked: Pod) -> tuple[Rejection, ...]:
-        """What kube-scheduler says against the pod's own node, without the pod's own pods."""
-        if not self._suspect(placed, asked):
+    def rejections(
+        self, placed: PlacedPod, affinity: Affinity, spread: _Spread
+    ) -> tuple[Rejection, ...]:
+        """What kube-scheduler says against the pod's own node, without the pod's own pods.
+
+        Affinity and spread stand in the place of those of the pod.
+        """
+        if not self._suspect(placed, affinity, spread):
             return ()
+        asked = placed.pod.but(affinity=affinity, spread=spread, node="", terminating=False)
         state = self._world.state
         number = state.columns.index[placed.node]
         taken = [self._world.remove(name) for name in placed.own if name in state.placed]
-        asked = replace(asked, node="", terminating=False)
         filters = [item for make in _FILTERS if (item := make(state, asked)) is not None]
         found = [item.reject(number) for item in filters]
         for pod in taken:
             self._world.add(pod, pod.node)
         return tuple(item for item in found if item is not None and not _of_others(item))
 
-    def _suspect(self, placed: PlacedPod, asked: Pod) -> bool:
+    def _suspect(self, placed: PlacedPod, affinity: Affinity, spread: _Spread) -> bool:
         number = self._all.state.columns.index[placed.node]
         node = self._all.state.nodes[number]
-        if not node_affinity.accepts(asked, node):
+        selector, terms = placed.pod.node_selector, affinity.required_nodes
+        if not node_affinity.allows(selector, terms, node):
             return True
         return (
-            self._beside_foes(placed, asked, number)
-            or self._without_company(placed, asked, number)
-            or self._uneven(placed, asked, number)
+            self._beside_foes(placed, affinity, number)
+            or self._without_company(placed, affinity, number)
+            or self._uneven(placed, terms, spread, number)
         )
 
-    def _beside_foes(self, placed: PlacedPod, asked: Pod, number: int) -> bool:
-        return any(
-            name not in placed.own
-            for term in asked.affinity.required_anti
-            for name in self._in_domain(term, number)
-        )
+    def _beside_foes(self, placed: PlacedPod, affinity: Affinity, number: int) -> bool:
+        for term in affinity.required_anti:
+            for name in self._in_domain(term, number):
+                if name not in placed.own:
+                    return True
+        return False
 
-    def _without_company(self, placed: PlacedPod, asked: Pod, number: int) -> bool:
+    def _without_company(self, placed: PlacedPod, affinity: Affinity, number: int) -> bool:
         """Whether no other pod in its domains matches all terms; the filter decides the rest."""
-        terms = asked.affinity.required_pods
+        terms = affinity.required_pods
         if not terms:
             return False
         found = [set(self._in_domain(term, number)) for term in terms]
         return not set.intersection(*found) - set(placed.own)
 
-    def _uneven(self, placed: PlacedPod, asked: Pod, number: int) -> bool:
-        hard = tuple(one for one in asked.spread if one.hard)
+    def _uneven(
+        self,
+        placed: PlacedPod,
+        terms: tuple[NodeMatcher, ...] | None,
+        spread: _Spread,
+        number: int,
+    ) -> bool:
+        hard = tuple(one for one in spread if one.hard)
         if not hard:
             return False
         if len(placed.own) > 1:
             return True
-        selector = frozenset(asked.node_selector.items())
-        key = (asked.namespace, hard, selector, asked.affinity.required_nodes, asked.tolerations)
+        pod = placed.pod
+        selector = frozenset(pod.node_selector.items())
+        key = (pod.namespace, hard, selector, terms, pod.tolerations)
         if key not in self._spreads:
+            asked = pod.but(affinity=Affinity(required_nodes=terms), spread=hard)
             self._spreads[key] = TopologySpreadFilter(self._all.state, asked, hard)
         return self._spreads[key].uneven_at(number)
 

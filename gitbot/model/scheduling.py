@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from gitbot.kubernetes.objects import at
 from gitbot.kubernetes.selectors import LabelMatcher, NodeMatcher, Requirement
@@ -181,7 +181,7 @@ class Affinity:
         affinity = spec.get("affinity")
         if not affinity:
             return _NO_AFFINITY
-        return _affinity(affinity, namespace, labels if _takes_labels(affinity) else {})
+        return _affinity(affinity, namespace) or _labelled(affinity, namespace, labels)
 
 
 def _affinity_of(
@@ -207,9 +207,16 @@ def _affinity_of(
 
 
 _NO_AFFINITY = Affinity()
-_affinity = Alike(_affinity_of)
+_labelled = Alike(_affinity_of)
 _node_terms = Alike(lambda terms: tuple(NodeMatcher.of(item) for item in terms))
-_takes_labels = Alike(lambda affinity: "atchLabelKeys" in str(affinity))  # mismatchLabelKeys, too
+
+
+def _plain(affinity: Mapping[str, Any], namespace: str) -> Affinity | Literal[False]:
+    """False if it takes values from the pod's labels (matchLabelKeys, mismatchLabelKeys)."""
+    return "atchLabelKeys" not in str(affinity) and _affinity_of(affinity, namespace, {})
+
+
+_affinity = Alike(_plain)
 
 
 def _preferred_nodes(affinity: Mapping[str, Any]) -> tuple[NodePreference, ...]:

@@ -8,6 +8,7 @@ decoded.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import subprocess
@@ -30,6 +31,15 @@ CHILD = ("-m", "tests.bench.bench_process", "--child")
 _PLAN = ("-m", "gitbot", "plan", "--now", NOW, "-o", "json", "--snapshot")
 
 
+_STARTER = """
+import json, os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, took = os.wait4(process.pid, 0)
+used = took.ru_utime + took.ru_stime
+print(json.dumps([os.waitstatus_to_exitcode(status), used, took.ru_maxrss]))
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
     """Processor seconds and peak memory of one process."""
@@ -39,15 +49,22 @@ class Used:
 
 
 def used(*arguments: str, folder: Path) -> Used:
-    """What one process took; the output is thrown away. Exit code 1 (findings) is an answer."""
-    process = subprocess.Popen(
-        [sys.executable, *arguments], cwd=folder, stdout=subprocess.DEVNULL, env=_environment()
+    """What one process took; the output is thrown away. Exit code 1 (findings) is an answer.
+
+    A small process starts it: Linux counts in a process's peak what its parent held when it
+    started, and this one holds the cluster that it made.
+    """
+    told = subprocess.run(
+        [sys.executable, "-c", _STARTER, sys.executable, *arguments],
+        cwd=folder,
+        env=_environment(),
+        capture_output=True,
+        check=True,
     )
-    _, status, took = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
-        raise RuntimeError(f"{arguments} ended with {process.returncode}")
-    return Used(seconds=took.ru_utime + took.ru_stime, mib=took.ru_maxrss / 1024)
+    code, seconds, kib = json.loads(told.stdout)
+    if code not in (0, 1):
+        raise RuntimeError(f"{arguments} ended with {code}")
+    return Used(seconds=seconds, mib=kib / 1024)
 
 
 def _environment() -> dict[str, str]:

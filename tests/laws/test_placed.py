@@ -92,7 +92,8 @@ def test_what_is_misplaced_is_what_the_scheduler_would_refuse(
         name = str(placed.pod.name)
         for plugin, text in plain(snapshot, placed, placed.pod):
             expected.add((name, plugin, 0, text))
-        for plugin, weight, wish in _wishes(placed.pod):
+        for plugin, weight, affinity, spread in _wishes(placed.pod):
+            wish = replace(placed.pod, affinity=affinity, spread=spread)
             for said, text in plain(snapshot, placed, wish):
                 if said == plugin:
                     expected.add((name, plugin, weight, text))

@@ -77,6 +77,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "LoadRule: the kind, its rule over measured load, its proposal": 265,
     "healings that come and go have one pull request a day": 45,
     "audit names who else moves VMs": 125,
+    "audit asks for labels, wishes and own terms once": 45,
     "audit --propose takes pins out of manifests, and offers the rule that says the same": 490,
     "audit scores in the ledger and on the dashboard, ages of all findings": 195,
     "audit builds Kustomizations, and reads manifests of another repository": 185,
