@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -83,20 +84,62 @@ def occurrences(schedule: Schedule, *, after: int, before: int) -> tuple[Occurre
     the schedule.
     """
     found: list[Occurrence] = []
-    for start in starts(schedule):
+    for start in _starts_after(schedule, after - schedule.duration):
         if start >= before or len(found) == MAX_OCCURRENCES:
             break
-        if start + schedule.duration > after:
-            found.append(_occurrence(schedule, start))
+        found.append(_occurrence(schedule, start))
     return tuple(found)
 
 
 def current_or_next(schedule: Schedule, *, now: int) -> Occurrence | None:
     """The occurrence that is open now, else the next one; None if there is none left."""
-    for start in starts(schedule):
-        if start + schedule.duration > now:
-            return _occurrence(schedule, start)
-    return None
+    start = next(_starts_after(schedule, now - schedule.duration), None)
+    return None if start is None else _occurrence(schedule, start)
+
+
+def _starts_after(schedule: Schedule, after: int) -> Iterator[int]:
+    """Starts later than `after`, oldest first. Endless if the rule is."""
+    known = _known(schedule)
+    while not known.found or known.found[-1] <= after:
+        if known.at(len(known.found)) is None:
+            break
+    for place in itertools.count(bisect_right(known.found, after)):
+        start = known.at(place)
+        if start is None:
+            break
+        yield start
+    if len(known.found) == _KEPT:
+        later = itertools.islice(starts(schedule), _KEPT, None)
+        yield from (start for start in later if start > after)
+
+
+class _Starts:
+    """The first starts of a schedule: each opening is compared with each freeze."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.found: list[int] = []
+        self._more = starts(schedule)
+
+    def at(self, place: int) -> int | None:
+        """None if there are no more, or more than are kept; `place` is at most one further."""
+        if place == len(self.found):
+            try:
+                start = next(self._more, None) if place < _KEPT else None
+            except (ValueError, OverflowError):
+                _known.cache_clear()  # it would say next time that there are no more
+                raise
+            if start is None:
+                return None
+            self.found.append(start)
+        return self.found[place]
+
+
+@functools.lru_cache(maxsize=2048)
+def _known(schedule: Schedule) -> _Starts:
+    return _Starts(schedule)
+
+
+_KEPT = 20_000
 
 
 def _occurrence(schedule: Schedule, start: int) -> Occurrence:

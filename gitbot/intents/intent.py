@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gitbot.calendar import Holiday
 from gitbot.documents import Positions
@@ -61,14 +61,18 @@ class IntentSet:
 
     cluster: str
     intents: tuple[Intent, ...] = ()
+    _specs: dict[type, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def of(self, kind: str) -> tuple[Intent, ...]:
         return tuple(intent for intent in self.intents if intent.ref.kind == kind)
 
     def specs(self, spec: type[S]) -> tuple[tuple[Intent, S], ...]:
-        return tuple(
-            (intent, intent.spec) for intent in self.intents if isinstance(intent.spec, spec)
-        )
+        if spec not in self._specs:  # asked for each opening of each window
+            self._specs[spec] = tuple(
+                (intent, intent.spec) for intent in self.intents if isinstance(intent.spec, spec)
+            )
+        found: tuple[tuple[Intent, S], ...] = self._specs[spec]
+        return found
 
     @property
     def zone_anti_affinities(self) -> tuple[tuple[Intent, ZoneAntiAffinitySpec], ...]:

@@ -2,11 +2,12 @@
 
 from gitbot.policy.files import pack_of, read_policies, unknown_policies
 from gitbot.policy.judging import judge
-from gitbot.policy.value import Over, Policy, PolicySet, Verdict
+from gitbot.policy.value import Over, Policy, PolicyRunner, PolicySet, Verdict
 
 __all__ = [
     "Over",
     "Policy",
+    "PolicyRunner",
     "PolicySet",
     "Verdict",
     "judge",

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from gitbot.policy.engine import Program, compile_expression, evaluate
-from gitbot.policy.facts import PolicySubject
 from gitbot.policy.faults import EvaluationError, ExpressionError
 from gitbot.policy.reads import VARIABLES, project, reads
-from gitbot.policy.value import NAMES, Policy
+from gitbot.policy.value import NAMES, Policy, PolicySubject
 
 _Group = tuple[Policy, ...]
 

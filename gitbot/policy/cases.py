@@ -17,8 +17,9 @@ from gitbot.model.instants import parse_instant
 from gitbot.model.names import ApiVersion
 from gitbot.model.words import nearest
 from gitbot.policy.engine import timestamp
+from gitbot.policy.failing import applies, failures
 from gitbot.policy.files import TEST_SUFFIX
-from gitbot.policy.judging import applies, failures, strictest
+from gitbot.policy.judging import strictest
 from gitbot.policy.value import NAMES, Policy, PolicySet
 
 KIND = "PlacementPolicyTest"

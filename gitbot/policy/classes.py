@@ -6,8 +6,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-from gitbot.policy.facts import PolicySubject
 from gitbot.policy.reads import Reads, Tree, project
+from gitbot.policy.value import PolicySubject
 
 SHARED = frozenset({"plan", "cluster", "now"})  # the same for all subjects
 

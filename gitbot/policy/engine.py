@@ -53,7 +53,6 @@ class Program:
     text: str
     names: frozenset[str]
     checked: bytes
-    compiled: Any
 
 
 def compile_expression(text: str, *, names: frozenset[str], returns: str = "") -> Program:
@@ -71,9 +70,11 @@ def compile_expression(text: str, *, names: frozenset[str], returns: str = "") -
         hint = " (compare it with a value)" if found == "dyn" else ""
         raise ExpressionError(f"gives {found}, expected {returns}{hint}")
     checked = bytes(compiled.serialize())
-    return Program(text, names, checked, _running(names, checked))
+    _running(names, checked)
+    return Program(text, names, checked)
 
 
+@lru_cache(maxsize=4096)
 def _running(names: frozenset[str], checked: bytes) -> Any:
     _, runs = _environments(tuple(sorted(names)))
     try:
@@ -84,14 +85,14 @@ def _running(names: frozenset[str], checked: bytes) -> Any:
 
 def part_of(program: Program, checked: bytes) -> Program:
     """A part of a program, as its syntax gives it alone."""
-    return replace(program, checked=checked, compiled=_running(program.names, checked))
+    return replace(program, checked=checked)
 
 
 def evaluate(program: Program, data: Mapping[str, Any]) -> Any:
     """The value of a program. Raises EvaluationError if it gives no answer."""
     try:
-        return _value(program.compiled.eval(data=data))
-    except RuntimeError as error:
+        return _value(_running(program.names, program.checked).eval(data=data))
+    except (RuntimeError, ValueError) as error:  # ValueError: a size below zero
         raise EvaluationError(short(str(error))) from error
     except MemoryError as error:
         raise EvaluationError("out of memory") from error
@@ -102,11 +103,11 @@ def evaluate(program: Program, data: Mapping[str, Any]) -> Any:
 def evaluate_as_data(program: Program, data: Mapping[str, Any]) -> Any:
     """The value, if another evaluation can be given it as it is; else raises NotData."""
     try:
-        found = program.compiled.eval(data=data)
+        found = _running(program.names, program.checked).eval(data=data)
         value = _value(found)
     except TypeError as error:
         raise NotData from error
-    except (RuntimeError, MemoryError):
+    except (RuntimeError, ValueError, MemoryError):
         return evaluate(program, data)  # says what is wrong
     if found.type() == cel.Type.UINT or not _is_data(value):
         raise NotData

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -25,17 +24,8 @@ from gitbot.model.scheduling import HOSTNAME
 from gitbot.policy.engine import timestamp
 from gitbot.policy.fleet import fleet_makers
 from gitbot.policy.keys import label_keys, topology_keys
-from gitbot.policy.value import NAMES, OF_VM, Over
+from gitbot.policy.value import NAMES, OF_VM, Over, PolicySubject
 from gitbot.published import moves_fields, plan_makers, resilience_fields
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicySubject:
-    """What is judged: its name for messages, the intent to point at, its variables."""
-
-    name: str
-    intent: IntentRef | None
-    data: Mapping[str, Any]
 
 
 class Lazy(Mapping[str, Any]):

@@ -21,14 +21,25 @@ from gitbot.model.findings import Finding, Refusal, Severity, has_errors, sort_k
 from gitbot.model.names import ApiVersion
 from gitbot.model.words import nearest
 from gitbot.policy import exemptions
-from gitbot.policy.engine import Program, compile_expression
+from gitbot.policy.engine import Program
 from gitbot.policy.extents import place_in_file
+from gitbot.policy.failing import HERE
 from gitbot.policy.faults import ExpressionError
 from gitbot.policy.fields import unknown_field
-from gitbot.policy.value import NAMES, Action, Exemption, Over, Policy, PolicySet, Validation
+from gitbot.policy.value import (
+    NAMES,
+    Action,
+    Exemption,
+    Over,
+    Policy,
+    PolicyRunner,
+    PolicySet,
+    Validation,
+)
 
 KIND = "PlacementPolicy"
 TEST_SUFFIX = ".test.yaml"
+MOST_TEXT = 2_000_000  # characters of a repository's policies and their tests
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 DESCRIPTION = "A policy over plans, moves or intents, in CEL; shaped like an admission policy."
 
@@ -106,8 +117,16 @@ def json_schema() -> dict[str, Any]:
     return schemas.dressed(schema, kind=KIND, description=DESCRIPTION)
 
 
-def read_policies(files: Mapping[str, str]) -> tuple[PolicySet, tuple[Finding, ...]]:
+def read_policies(
+    files: Mapping[str, str],
+    own: Mapping[str, str] | None = None,
+    *,
+    runner: PolicyRunner | None = None,
+) -> tuple[PolicySet, tuple[Finding, ...]]:
     """All policies of the files (path to text), in the order given, and what is wrong with them.
+
+    `own` are the files of a repository, after those that ship with gitbot: only the `runner`, if
+    there is one, compiles and evaluates them.
 
     Files that end in `.test.yaml` are tests and are left out. A policy with the name of one in an
     earlier file replaces it, so that a repository can change the shipped policies. The same name
@@ -115,18 +134,41 @@ def read_policies(files: Mapping[str, str]) -> tuple[PolicySet, tuple[Finding, .
     """
     found: dict[str, Policy | Exemption] = {}
     findings: list[Finding] = []
-    for file, text in files.items():
+    given: list[tuple[str, str, PolicyRunner | None]]
+    given = [(file, text, None) for file, text in files.items()]
+    given += [(file, text, runner) for file, text in _bounded(own or {}, findings).items()]
+    for file, text, compiles in given:
         if file.endswith(TEST_SUFFIX):
             continue
-        made, more = _read_file(file, text)
+        made, more = _read_file(file, text, compiles)
         findings += more
         found |= {_id(item): item for item in made}
     ordered = [found[name] for name in sorted(found)]
     policies = PolicySet(
         policies=tuple(item for item in ordered if isinstance(item, Policy)),
         exemptions=tuple(item for item in ordered if isinstance(item, Exemption)),
+        runner=runner,
     )
     return policies, tuple(sorted(findings, key=sort_key))
+
+
+def _bounded(own: Mapping[str, str], findings: list[Finding]) -> Mapping[str, str]:
+    """The files; none if they are too long to be compiled in time."""
+    size = sum(map(len, own.values()))
+    if size <= MOST_TEXT:
+        return own
+    findings.append(
+        Finding(
+            code="policy/too-long",
+            severity=Severity.ERROR,
+            message=f"found {size:,} characters in {len(own)} files of policies, expected at most "
+            f"{MOST_TEXT:,}",
+            file=max(own, key=lambda path: len(own[path])),
+            line=1,
+            hint="remove policies, or long texts in them",
+        )
+    )
+    return {}
 
 
 def _id(item: Policy | Exemption) -> str:
@@ -159,13 +201,15 @@ def pack_of(path: str) -> str:
     return folder.rpartition("/")[2].rpartition(":")[2]
 
 
-def _read_file(file: str, text: str) -> tuple[list[Policy | Exemption], list[Finding]]:
+def _read_file(
+    file: str, text: str, runner: PolicyRunner | None
+) -> tuple[list[Policy | Exemption], list[Finding]]:
     documents, findings = read_documents(text.encode("utf-8"), file)
     made: list[Policy | Exemption] = []
     found = [*findings]
     for document in documents:
         report = Report(document=document, file=file, room="policy")
-        item = _read(report, text)
+        item = _read(report, text, runner)
         if item is not None and any(_id(item) == _id(other) for other in made):
             message = f'found "{item.name}" again, expected every name once in a file'
             report.at_value(("metadata", "name"), "duplicate", message, "rename one of them")
@@ -175,21 +219,24 @@ def _read_file(file: str, text: str) -> tuple[list[Policy | Exemption], list[Fin
     return made, found
 
 
-def _read(report: Report, text: str) -> Policy | Exemption | None:
+def _read(report: Report, text: str, runner: PolicyRunner | None) -> Policy | Exemption | None:
     if not envelope_is_known(report, (KIND, exemptions.KIND)):
         return None
     if report.document.value["kind"] == exemptions.KIND:
         return exemptions.read_exemption(report)
     made = decode(report, _PolicyFile, json_schema)
-    return _compiled(report, made, text) if made is not None else None
+    return _compiled(report, made, text, runner) if made is not None else None
 
 
-def _compiled(report: Report, made: _PolicyFile, text: str) -> Policy | None:
+def _compiled(
+    report: Report, made: _PolicyFile, text: str, runner: PolicyRunner | None
+) -> Policy | None:
     spec = made.spec
     over = Over(spec.over)
     _names_are_unique(report, "matchConditions", spec.match_conditions)
     _names_are_unique(report, "variables", spec.variables)
-    compiler = _Compiler(report, over, text, tuple(item.name for item in spec.variables))
+    names = tuple(item.name for item in spec.variables)
+    compiler = _Compiler(report, over, text, names, runner or HERE)
     conditions = [
         compiler.program(("spec", "matchConditions", index, "expression"), item.expression, "bool")
         for index, item in enumerate(spec.match_conditions)
@@ -212,6 +259,7 @@ def _compiled(report: Report, made: _PolicyFile, text: str) -> Policy | None:
         conditions=tuple(item for item in conditions if item),
         variables=tuple((name, item) for name, item in variables if item),
         validations=tuple(item for item in validations if item),
+        limited=runner is not None,
     )
 
 
@@ -242,20 +290,29 @@ def _validation(compiler: _Compiler, index: int, spec: ValidationSpec) -> Valida
 
 
 class _Compiler:
-    def __init__(self, report: Report, over: Over, source: str, variables: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        report: Report,
+        over: Over,
+        source: str,
+        variables: tuple[str, ...],
+        runner: PolicyRunner,
+    ) -> None:
         self.report = report
         self.over = over
         self.source = source
         self.variables = variables
+        self.runner = runner
 
     def variable(self, index: int, item: NamedExpression) -> Program | None:
         """A variable sees those before it."""
-        before = _Compiler(self.report, self.over, self.source, self.variables[:index])
+        known = self.variables[:index]
+        before = _Compiler(self.report, self.over, self.source, known, self.runner)
         return before.program(("spec", "variables", index, "expression"), item.expression, "")
 
     def program(self, path: Path, text: str, returns: str) -> Program | None:
         try:
-            made = compile_expression(text, names=NAMES[self.over], returns=returns)
+            made = self.runner.compile(text, names=NAMES[self.over], returns=returns)
         except ExpressionError as error:
             self._refuse(path, text, error.offset(text), error.message)
             return None

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from gitbot.policy.engine import Program, compile_expression
 from gitbot.policy.extents import line_and_column
-from gitbot.policy.facts import PlanVariables, PolicySubject
+from gitbot.policy.facts import PlanVariables
 from gitbot.policy.faults import ExpressionError
 from gitbot.policy.fields import unknown_field
 from gitbot.policy.reads import reads
 from gitbot.policy.steps import EvaluatedStep, steps
-from gitbot.policy.value import NAMES, OF_VM, Over
+from gitbot.policy.value import NAMES, OF_VM, Over, PolicySubject
 
 __all__ = [
     "OVERS",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Protocol
 
 from gitbot.model.events import PolicyOverridden
 from gitbot.model.findings import Finding, Severity
+from gitbot.model.names import IntentRef
 from gitbot.policy.engine import Program
 
 
@@ -47,6 +49,15 @@ OF_VM = frozenset({"plan", "vm", "source", "cluster", "now"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySubject:
+    """What is judged: its name for messages, the intent to point at, its variables."""
+
+    name: str
+    intent: IntentRef | None
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """One expression that must be true, and the words for when it is not."""
 
@@ -59,7 +70,7 @@ class Validation:
 class Policy:
     """One compiled policy. `variables` are in order; each may use the ones before it.
 
-    `description` is the annotation of that name.
+    `description` is the annotation of that name. A `limited` policy only runs in a PolicyRunner.
     """
 
     name: str
@@ -71,10 +82,40 @@ class Policy:
     variables: tuple[tuple[str, Program], ...]
     validations: tuple[Validation, ...]
     description: str = ""
+    limited: bool = False
 
     @property
     def code(self) -> str:
         return f"policy/{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """One failed validation, or an evaluation that gave no answer (`error`), which denies.
+
+    `validation` is its index; None for a match condition.
+    """
+
+    message: str
+    validation: int | None = None
+    error: bool = False
+
+
+Failed = tuple[Policy, PolicySubject, tuple[Failure, ...]]
+
+
+class PolicyRunner(Protocol):
+    """Compiles and evaluates policies that others wrote."""
+
+    def compile(self, text: str, *, names: frozenset[str], returns: str) -> Program:
+        """As `compile_expression`."""
+        ...
+
+    def failed(
+        self, policies: tuple[Policy, ...], subjects: Sequence[PolicySubject]
+    ) -> Iterable[Failed]:
+        """What fails. A policy without an answer is a Failure with `error`, of any subject."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +134,15 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySet:
-    """Policies by name, exemptions, overrides. For equal names, the one read last wins."""
+    """Policies by name, exemptions, overrides. For equal names, the one read last wins.
+
+    `runner` is that of the limited policies.
+    """
 
     policies: tuple[Policy, ...] = ()
     exemptions: tuple[Exemption, ...] = ()
     overrides: tuple[PolicyOverridden, ...] = ()
+    runner: PolicyRunner | None = None
 
     def find(self, name: str) -> Policy | None:
         return next((policy for policy in self.policies if policy.name == name), None)

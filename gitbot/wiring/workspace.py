@@ -106,11 +106,12 @@ def repository_here(root: Path) -> Repository:
 
 def shipped(label: str = "") -> Shipped:
     """What ships with gitbot; `label` stands before the paths of its policies in findings."""
+    from gitbot.adapters.policy_runner import the_runner  # noqa: PLC0415 - no CEL for `lint`
     from gitbot.workflows.revision import Shipped  # noqa: PLC0415 - no planner for `lint`
 
     texts = ShippedTexts()
     policies = {f"{label}{path}": text for path, text in texts.policies().items()}
-    return Shipped(policies=policies, templates=texts.templates())
+    return Shipped(policies=policies, templates=texts.templates(), runner=the_runner())
 
 
 def base_branch(repository: Repository, *, name: str, cluster: str) -> BaseBranch:

@@ -9,7 +9,7 @@ from gitbot.intents import IntentSet, read_intents
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import CONFIGURATION_FILE
-from gitbot.policy import PolicySet, pack_of, read_policies, unknown_policies
+from gitbot.policy import PolicyRunner, PolicySet, pack_of, read_policies, unknown_policies
 from gitbot.ports.repository import Repository
 from gitbot.settings import Settings, read_settings
 
@@ -49,10 +49,14 @@ class Texts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """The texts that ship with gitbot: policies and templates, by path."""
+    """The texts that ship with gitbot: policies and templates, by path.
+
+    `runner` runs the policies that do not ship with it; None: this process.
+    """
 
     policies: Mapping[str, str]
     templates: Mapping[str, str]
+    runner: PolicyRunner | None = None
 
     def in_force(self, settings: Settings) -> dict[str, str]:
         """The policies of the packs that the configuration names."""
@@ -132,7 +136,9 @@ def read_revision(
     if settings is None:
         return found
     name = cluster if isinstance(cluster, str) else cluster(settings)
-    policies, of_policies = read_policies({**shipped.in_force(settings), **texts.policies})
+    policies, of_policies = read_policies(
+        shipped.in_force(settings), texts.policies, runner=shipped.runner
+    )
     more = (*of_policies, *unknown_policies(policies))
     intents, of_intents = read_intents(texts.intents(name), settings, name)
     return Revision(
@@ -153,7 +159,9 @@ def read_change(texts: Texts, base: Revision) -> Revision:
     Their configuration and policies are read, but only the base's count.
     """
     _, of_settings = read_settings(texts.configuration, CONFIGURATION_FILE)
-    changed, of_policies = read_policies({**base.shipped.in_force(base.settings), **texts.policies})
+    changed, of_policies = read_policies(
+        base.shipped.in_force(base.settings), texts.policies, runner=base.shipped.runner
+    )
     of_policies = (*of_policies, *unknown_policies(changed))
     intents, of_intents = read_intents(texts.intents(base.cluster), base.settings, base.cluster)
     trusted = _sorted(base.trusted_findings, of_settings, of_policies)

@@ -2,26 +2,29 @@
 
 The policies are the shipped ones and, up to 50, ones in the style of a platform team: half of them
 read what many VMs share (labels, the target), half what each VM has alone (its name, uid, memory).
-In the last row all 50 read each VM's own name, so that no two moves are alike for any of them.
+In the next row all 50 read each VM's own name, so that no two moves are alike for any of them. In
+the last ones policies of a repository run in their process with limits: what crosses to it counts.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gitbot.adapters.policy_runner import LimitedPolicyRunner
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Bound, Move, NodeRef, PlacementPlan, SnapshotRef, VmRef, Wave
 from gitbot.model.problem import Pin, PlacementProblem
 from gitbot.model.request_id import RequestId
-from gitbot.policy import PolicySet, judge, read_policies
+from gitbot.policy import PolicyRunner, PolicySet, judge, read_policies
 from gitbot.snapshot import from_objects
 from tests.bench.bench_judging import best
 from tests.bench.table import Figure, ms
 
-MOVES, POLICIES, GOAL = 5_000, 50, 1.0
+MOVES, POLICIES, GOAL, ROUNDS = 5_000, 50, 1.0, 3
 NODES, ZONES, STARTS = 500, 3, 1_764_968_400
 FOUND = {"migration-slots", "moves-per-place", "one-zone-at-a-time"}  # of so large a plan
 _SHIPPED = Path(__file__).parents[2] / "policies"
@@ -39,14 +42,16 @@ _OWN = (
 )
 
 
-def policies(*, own: bool) -> PolicySet:
+def policies(*, own: bool, runner: PolicyRunner | None = None) -> PolicySet:
     """50 policies that nothing here fails; `own`: all read the VM's own name."""
     texts = {} if own else _shipped()
     style = _OWN[:1] if own else _SHARED + _OWN
     for number in range(len(texts), POLICIES):
         expression = style[number % len(style)].format(n=number)
         texts[f"policies/own-{number}.yaml"] = _policy(number, expression)
-    found, findings = read_policies(texts)
+    shipped = {} if own else _shipped()
+    others = {path: text for path, text in texts.items() if path not in shipped}
+    found, findings = read_policies(shipped, others, runner=runner)
     assert findings == ()
     assert len(found.policies) == POLICIES
     return found
@@ -166,10 +171,24 @@ def _vmi(number: int) -> KubernetesObject:
     }
 
 
+def _elsewhere(runner: LimitedPolicyRunner | None) -> float:
+    """Processor seconds of the process with limits so far."""
+    if runner is None or runner.pid is None:
+        return 0.0
+    fields = Path(f"/proc/{runner.pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def figures() -> Iterator[Figure]:
     plan, problem, intents = instance()
-    for what, own in (("shipped and a team's own", False), ("all read each VM's own name", True)):
-        chosen = policies(own=own)
+    runner = LimitedPolicyRunner()
+    for what, own, limited in (
+        ("shipped and a team's own", False, None),
+        ("all read each VM's own name", True, None),
+        ("shipped and a team's own, those with limits", False, runner),
+        ("all read each VM's own name, all with limits", True, runner),
+    ):
+        chosen = policies(own=own, runner=limited)
 
         def verdict(chosen: PolicySet = chosen, own: bool = own) -> None:
             made = judge(
@@ -183,7 +202,9 @@ def figures() -> Iterator[Figure]:
             codes = {finding.code.removeprefix("policy/") for finding in made.findings}
             assert codes == (set() if own else FOUND)
 
-        seconds = best(verdict, 3)
+        before = _elsewhere(limited)
+        seconds = best(verdict, ROUNDS)
+        seconds += (_elsewhere(limited) - before) / ROUNDS
         yield Figure(
             what=f"5,000 moves judged by 50 policies: {what}",
             gitbot=ms(seconds),
@@ -191,3 +212,4 @@ def figures() -> Iterator[Figure]:
             ratio=GOAL / seconds,
             goal=1,
         )
+    runner.close()

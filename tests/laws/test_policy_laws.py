@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from gitbot.policy import PolicySet, read_policies
 from gitbot.policy.engine import compile_expression, evaluate, timestamp
-from gitbot.policy.facts import PolicySubject
+from gitbot.policy.failing import failed_by, failures
 from gitbot.policy.faults import EvaluationError, ExpressionError
 from gitbot.policy.fields import unknown_field
-from gitbot.policy.judging import failed_by, failures
 from gitbot.policy.reads import project, reads
 from gitbot.policy.steps import steps
-from gitbot.policy.value import NAMES, Over
+from gitbot.policy.value import NAMES, Over, PolicySubject
 from tests.controlplane.cel_expressions import expressions
 
 EXPRESSIONS = (

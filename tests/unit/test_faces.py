@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = {
     "adapters": (
-        "clock files forges.github forges.local git kubernetes kustomize late load_file progress "
-        "prometheus published signals"
+        "clock files forges.github forges.local git kubernetes kustomize late load_file "
+        "policy_runner progress prometheus published signals"
     ),
     "audit": "",
     "calendar": "",
@@ -45,7 +45,7 @@ ROOMS = {
         "request_id requests scheduling watch words"
     ),
     "planner": "",
-    "policy": "cases pages trying",
+    "policy": "cases pages running trying",
     "ports": "already clock cluster forge ledger load repository",
     "published": "ledger_lines",
     "rendering": "",

@@ -92,12 +92,12 @@ def check(
     windows and rules would do is a preview outside the digest. `changed` are the paths it touches.
     If the onlooker asks to end, the best plan so far is not `final`; Interrupted without any.
     """
-    settings, cluster = revision.settings, revision.cluster
+    revision = replace(revision, findings=(*revision.findings, *_too_many(revision, before)))
     if any(map(stops, revision.findings)):
         return refused(revision)
     known = without_finished(revision.findings, revision.intents, lambda: evidence.past.finished)
-    if settings.cluster(cluster) is None:
-        return _unknown_cluster(cluster, settings, revision.findings)
+    if revision.settings.cluster(revision.cluster) is None:
+        return _unknown_cluster(revision.cluster, revision.settings, revision.findings)
     onlooker.begins("compiling rules")
     scope = ClusterScope(
         engine=Engine(revision=revision),
@@ -107,15 +107,15 @@ def check(
     )
     work = whole_tree(scope) if before is None else pull_request_scope(scope)
     problem, found = scope.problem(work.goals)
-    plan, previews, more = _plan(scope, problem, work, onlooker)
-    more = (*more, *_both_touched(changed, settings, cluster))
+    plan, previews, more = _plan(scope, problem, work, onlooker, changed)
+    findings = (*without_clockless(known), *work.findings, *softened(found, scope), *more)
     made = judge_plan(
         revision,
         problem,
         plan,
         pull_request=pull_request,
         clock=evidence.clock,
-        findings=(*without_clockless(known), *work.findings, *softened(found, scope), *more),
+        findings=findings,
         previews=previews,
     )
     return CheckResult(
@@ -124,7 +124,7 @@ def check(
         previews=previews,
         revision=revision,
         problem=problem,
-        cluster=cluster,
+        cluster=revision.cluster,
         final=_NOT_FINAL not in more,
     )
 
@@ -158,10 +158,15 @@ def _windows_of(intents: IntentSet) -> list[str]:
 
 _WINDOWS = ("FreezeWindow", "MaintenanceWindow")
 _YEAR = 366 * 86_400
+MOST_WINDOWS = 50
 
 
 def _plan(
-    scope: ClusterScope, problem: PlacementProblem, work: Work, onlooker: Onlooker
+    scope: ClusterScope,
+    problem: PlacementProblem,
+    work: Work,
+    onlooker: Onlooker,
+    changed: Iterable[str],
 ) -> tuple[PlacementPlan, tuple[Preview, ...], tuple[Finding, ...]]:
     """The plan, the previews after it, and what they say."""
     if onlooker.stopped():
@@ -170,7 +175,9 @@ def _plan(
     plan = make_plan(problem, onlooker=onlooker)
     previewed = () if onlooker.stopped() else work.previewed
     previews, found = scope.previews(previewed, plan, onlooker)
-    found = (*found, *window_findings(scope, problem, plan))
+    revision = scope.engine.revision
+    both = _both_touched(changed, revision.settings, revision.cluster)
+    found = (*found, *window_findings(scope, problem, plan), *both)
     onlooker.begins("replaying the plan")
     return plan, previews, (*found, *((_NOT_FINAL,) if onlooker.stopped() else ()))
 
@@ -186,6 +193,34 @@ _NOT_FINAL = Finding(
 def refused(revision: Revision) -> CheckResult:
     """The result for texts with errors: no cluster is read, nothing is planned."""
     return CheckResult(findings=revision.findings, revision=revision, cluster=revision.cluster)
+
+
+def _too_many(revision: Revision, before: IntentSet | None) -> tuple[Finding, ...]:
+    """Each window is planned alone, and compared with each freeze for a year."""
+    if before is None:
+        return ()
+    known = before.digests
+    found = [
+        each.ref
+        for each in revision.intents.intents
+        if each.ref.kind in _WINDOWS and known.get(each.ref.id) != each.spec_digest
+    ]
+    if len(found) <= MOST_WINDOWS:
+        return ()
+    message = (
+        f"found {len(found)} new or changed windows and freezes, expected at most {MOST_WINDOWS} "
+        "in one pull request"
+    )
+    return (
+        Finding(
+            code="check/too-many-windows",
+            severity=Severity.ERROR,
+            message=message,
+            file=found[0].file,
+            line=found[0].line,
+            hint="split the pull request, or give windows a recurrence",
+        ),
+    )
 
 
 def _unknown_cluster(

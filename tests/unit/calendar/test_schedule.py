@@ -8,6 +8,7 @@ import pytest
 
 from gitbot.calendar import Schedule, current_or_next, occurrence_words, occurrences
 from gitbot.calendar import duration as seconds_of
+from gitbot.calendar import schedule as schedule_module
 from gitbot.model.instants import FOREVER, format_instant, parse_instant
 
 
@@ -147,3 +148,39 @@ def test_openings_in_words(now: int, words: str) -> None:
 def test_a_schedule_that_is_over() -> None:
     once = schedule("2026-12-06T22:00")
     assert current_or_next(once, now=FIRST + 3_600) is None
+
+
+def test_the_same_schedule_answers_in_any_order_of_questions() -> None:
+    """Starts are kept from one question to the next."""
+    daily = schedule("2026-01-01T22:00", "PT4H", "FREQ=DAILY")
+    hourly = schedule("2026-01-01T22:00", "PT4M", "FREQ=HOURLY")
+    day = 86_400
+    begin = parse_instant("2026-01-01T00:00:00Z")
+    for each in (daily, hourly):
+        spans = [(n * 40 * day, n * 40 * day + 2 * day) for n in (3, 22, 0, 9, 22, 1, 8)]
+        fresh = []
+        for after, before in spans:
+            schedule_module._known.cache_clear()
+            fresh.append(occurrences(each, after=begin + after, before=begin + before))
+        schedule_module._known.cache_clear()
+        kept = [occurrences(each, after=begin + a, before=begin + b) for a, b in spans]
+        assert kept == fresh
+        assert all(kept)
+        for now in (begin + 900 * day, begin + day):  # after more starts than are kept, and before
+            found = current_or_next(each, now=now)
+            assert found is not None
+            assert found.end > now
+            assert found.start <= now + day
+
+
+def test_a_schedule_that_cannot_be_read_fails_each_time() -> None:
+    unsound = Schedule(
+        start=datetime.fromisoformat("2026-01-01T22:00"),
+        time_zone="Europe/Nowhere",
+        duration=60,
+        recurrence="",
+        exclude=(),
+    )
+    for _ in range(2):
+        with pytest.raises(ValueError, match="Nowhere"):
+            occurrences(unsound, after=0, before=FOREVER)

@@ -357,3 +357,17 @@ def test_same_inputs_same_bytes(seed: int) -> None:
     assert made is not None
     assert again is not None
     assert made.file == again.file
+
+
+def test_a_pull_request_of_hundreds_of_windows_is_refused_before_it_is_planned() -> None:
+    """Five nodes and 500 windows took two minutes: every window is planned by itself."""
+    files = {f"w-{n}": WINDOW.replace("firmware", f"w-{n}") for n in range(500)}
+    result = run(files, base={})
+    assert codes(result) == ["error check/too-many-windows"]
+    assert result.judged is None
+    assert result.findings[0].message == (
+        "found 500 new or changed windows and freezes, expected at most 50 in one pull request"
+    )
+    assert run(dict(list(files.items())[:5]), base={}).judged is not None
+    stood = run({**files, "request": REQUEST}, base=files)
+    assert moves(stood) == ["request/default/web-to-n3: web n1>n3"]

@@ -1,0 +1,188 @@
+"""Policies of a repository run under limits: what exceeds them denies, and nothing else ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from gitbot.adapters.limited import MEMORY
+from gitbot.adapters.policy_runner import LimitedPolicyRunner
+from gitbot.model.findings import Severity
+from gitbot.model.problem import PlacementProblem
+from gitbot.policy import Verdict, judge, read_policies
+from tests.unit.policy.test_files import SHIPPED
+from tests.unit.policy.test_judging import INTENTS, SNAPSHOT
+from tests.unit.reports.plans import PLAN, STARTS
+
+ROOT = Path(__file__).parents[3]
+FOREVER = "cel.bind(x0, [1], " + "".join(
+    f"cel.bind(x{n}, [x{n - 1}, x{n - 1}], " for n in range(1, 28)
+)
+FOREVER += "x27 == x27" + ")" * 28
+
+
+@pytest.fixture
+def runner() -> Iterator[LimitedPolicyRunner]:
+    made = LimitedPolicyRunner(seconds=1)
+    yield made
+    made.close()
+
+
+def policy(expression: str, *, name: str = "own", over: str = "Move", message: str = "") -> str:
+    said = message or "'%s stays'.format([vm.name])"
+    words = (
+        f"message: {json.dumps(said)}"
+        if over == "Plan"
+        else f"messageExpression: {json.dumps(said)}"
+    )
+    return (
+        "apiVersion: placement.gitbot.dev/v1alpha1\nkind: PlacementPolicy\n"
+        f"metadata: {{name: {name}}}\nspec:\n  over: {over}\n  validations:\n"
+        f"  - expression: {json.dumps(expression)}\n    {words}\n  validationActions: [Warn]\n"
+    )
+
+
+def verdict(texts: Mapping[str, str], runner: LimitedPolicyRunner | None) -> Verdict:
+    policies, findings = read_policies({}, texts, runner=runner)
+    assert findings == ()
+    problem = PlacementProblem(cluster="iberia", now=STARTS, snapshot=SNAPSHOT)
+    return judge(plan=PLAN, problem=problem, policies=policies, intents=INTENTS, now=STARTS)
+
+
+def said(made: Verdict) -> list[str]:
+    return [f"{item.severity} {item.code}: {item.message}" for item in made.findings]
+
+
+def test_it_answers_as_this_process_does(runner: LimitedPolicyRunner) -> None:
+    own = [
+        "vm.labels[?'tier'].orValue('') != 'db' && plan.largestWave < 99",
+        "move.wave == 0",
+        "now.getHours('Europe/Madrid') == 22 && intent.spec.reason == 'Maintenance'",
+        "vm.nothing == 1",
+        "quantity('1Gi').isGreaterThan(quantity('1Mi'))",
+    ]
+    texts = {f"p{n}.yaml": policy(text, name=f"own-{n}") for n, text in enumerate(own[:3])}
+    texts |= SHIPPED
+    texts["p9.yaml"] = policy(own[4], name="own-9", over="Plan", message="no")
+    here = verdict(texts, None)
+    assert len(here.findings) > 3
+    assert verdict(texts, runner) == here
+
+
+def test_what_does_not_compile_has_its_place(runner: LimitedPolicyRunner) -> None:
+    found = [
+        read_policies({}, {"p.yaml": policy("true && nope == 1")}, runner=each)[1]
+        for each in (None, runner)
+    ]
+    assert found[0] == found[1]
+    assert "undeclared reference to 'nope'" in found[1][0].message
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        # 3 GiB, without the limit
+        ("size(lists.range(100000000)) == 1", f"out of memory: it may use {MEMORY} MiB"),
+        # 2 ** 27 comparisons
+        (FOREVER, "could not be judged: more than 1 s of processor time"),
+        ("lists.range(-1) == []", "vector::reserve"),
+    ],
+    ids=["memory", "time", "size"],
+)
+def test_a_bomb_denies(expression: str, why: str, runner: LimitedPolicyRunner) -> None:
+    """Whatever the policy's action is: nobody knows what it would have said."""
+    texts = {
+        "bomb.yaml": policy(expression, name="bomb", over="Plan", message="boom"),
+        "own.yaml": policy("move.wave == 0"),
+    }
+    found = verdict(texts, runner).findings
+    assert [(item.code, item.severity) for item in found] == [
+        ("policy/bomb", Severity.ERROR),
+        ("policy/own", Severity.WARNING),
+    ]
+    assert found[0].message.endswith(why)
+
+
+def test_only_the_policies_that_end_the_process_are_unanswered(
+    runner: LimitedPolicyRunner,
+) -> None:
+    texts = {f"own-{n}.yaml": policy("move.wave == 0", name=f"own-{n}") for n in range(3)}
+    before = verdict(texts, runner)
+    texts["bomb.yaml"] = policy(FOREVER, name="bomb")
+    after = verdict(texts, runner)
+    assert [item for item in after.findings if item.code != "policy/bomb"] == list(before.findings)
+    assert [item.severity for item in after.findings if item.code == "policy/bomb"] == [
+        Severity.ERROR
+    ]
+
+
+def test_a_process_that_crashes_denies(runner: LimitedPolicyRunner) -> None:
+    text = policy(FOREVER, over="Plan", message="boom")
+    policies, _ = read_policies({}, {"p.yaml": text}, runner=runner)
+    assert runner._process is not None
+    crash = Timer(0.3, runner._process.send_signal, [signal.SIGSEGV])
+    crash.start()
+    problem = PlacementProblem(cluster="iberia", now=STARTS, snapshot=SNAPSHOT)
+    made = judge(plan=PLAN, problem=problem, policies=policies, intents=INTENTS, now=STARTS)
+    crash.join()
+    assert made.denied
+    assert "could not be judged: its process ended with SIGSEGV" in made.findings[0].message
+
+
+def test_it_knows_nothing_of_the_environment(
+    runner: LimitedPolicyRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "ghp_canary")
+    verdict({"p.yaml": policy("move.wave == 0")}, runner)
+    assert runner._process is not None
+    environment = Path(f"/proc/{runner.pid}/environ").read_bytes()
+    assert {item.partition(b"=")[0] for item in environment.split(b"\0")} == {
+        b"PYTHONPATH",
+        b"LC_ALL",
+        b"",
+    }
+
+
+REFUSED = """\
+import os, socket, sys
+from gitbot.adapters.limited import limit
+limit()
+def tried(what):
+    try:
+        what()
+    except OSError as error:
+        return error.errno
+    except MemoryError:
+        return "memory"
+    return "done"
+kept = open(sys.argv[1], "wb", buffering=0)
+print(tried(socket.socket), tried(lambda: os.execv("/bin/true", ["true"])),
+      tried(lambda: os.kill(os.getppid(), 0)), tried(lambda: kept.write(b"x")),
+      tried(lambda: bytearray(2**31)))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="seccomp is Linux'")
+def test_it_can_open_no_connection_and_start_no_program(tmp_path: Path) -> None:
+    made = subprocess.run(
+        [sys.executable, "-c", REFUSED, str(tmp_path / "file")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert made.stdout.split() == ["1", "1", "1", "27", "memory"]  # EPERM, EPERM, EPERM, EFBIG
+
+
+def test_texts_that_take_minutes_to_compile_are_refused(runner: LimitedPolicyRunner) -> None:
+    texts = {f"p{n}.yaml": "# " + "x" * 100_000 for n in range(21)}
+    policies, findings = read_policies(SHIPPED, texts, runner=runner)
+    assert [item.code for item in findings] == ["policy/too-long"]
+    assert {policy.limited for policy in policies.policies} == {False}
