@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import unescape
 
 from gitbot.errors import Bug
 from gitbot.model.events import MoveChanged, MoveState
@@ -152,7 +153,7 @@ def _folded(body: str) -> str:
         elif not depth and not line.startswith("<!--"):
             shown.append(line)
         depth -= line.count("</details>")
-    return "\n".join(shown).strip()
+    return unescape("\n".join(shown)).strip()
 
 
 def _again(stage: Stage, say: Say) -> None:

@@ -164,15 +164,8 @@ class Diff:
 
     @property
     def queue(self) -> str:
-        """What the estimates assume about limits and queue.
-
-        Only virt-controller may set a priority (KubeVirt 1.9, migration-create-admitter.go).
-        """
-        limits = self.plan.limits
-        return (
-            f"{limits.at_once}, {limits.per_source_node} away from a node; gitbot's migrations "
-            "have no priority: they queue behind evacuations and upgrades"
-        )
+        """The limits that the estimates keep."""
+        return f"{self.plan.limits.at_once}, {self.plan.limits.per_source_node} away from a node"
 
     @property
     def from_the_future(self) -> int:

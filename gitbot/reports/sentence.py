@@ -19,7 +19,11 @@ def sentence(plan: PlacementPlan) -> str:
         for request, moves in grouped((move.request, move) for move in plan.moves).items()
     ]
     more = f"; and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
-    return "; ".join(parts[:_NAMED]) + more
+    first, *others = parts or [""]
+    return (
+        "; ".join([first, *(f"{part[0].lower()}{part[1:]}" for part in others[: _NAMED - 1])])
+        + more
+    )
 
 
 def short_drains(plan: PlacementPlan) -> list[str]:

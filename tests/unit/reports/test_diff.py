@@ -415,6 +415,13 @@ def test_one_sentence_says_what_happens(request_id: str, kind: str, said: str) -
     )
     assert sentence(replace(plan, moves=(only,))) == said
     assert sentence(replace(plan, moves=())) == ""
+    other = replace(only, id=9, request=RequestId.read("request/app/other"))
+    assert sentence(replace(plan, moves=(only, other))) == f"{said}; moves app/db-1 (8 GiB) to b"
+
+
+def test_priority_is_said_once() -> None:
+    assert markdown(diff()).count("priority") == 1
+    assert terminal(diff()).count("priority") == 1
 
 
 @pytest.mark.parametrize(
