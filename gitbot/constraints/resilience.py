@@ -32,9 +32,13 @@ def resilience(
     def about(vm: NamespacedName) -> bool:
         return any(fnmatchcase(vm.namespace, pattern) for pattern in namespaces)
 
-    before = Losses(snapshot)
-    places = {move.vm.namespaced_name: move.to.node for move in plan.moves}
-    closed = _closed(plan, goals, Instances.of(snapshot).nodes)
+    before, instances = Losses(snapshot), Instances.of(snapshot)
+    places = {
+        move.vm.namespaced_name: move.to.node
+        for move in plan.moves  # approved some time ago, maybe: what it names may be gone
+        if move.vm.namespaced_name in instances and move.to.node in instances.nodes
+    }
+    closed = _closed(plan, goals, instances.nodes)
     after = Losses(snapshot, places=places, closed=closed) if places or closed else before
     found = []
     for level in levels:

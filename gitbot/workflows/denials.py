@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 from gitbot.execution.requests import RequestRecord
 from gitbot.execution.values import Approved, Stale
 from gitbot.model.findings import Severity
 from gitbot.model.grouping import grouped
-from gitbot.model.plan import Move, PlacementPlan
-from gitbot.model.problem import PlacementProblem
+from gitbot.model.plan import Move, PlacementPlan, Resilience
+from gitbot.model.problem import Goal, PlacementProblem
 from gitbot.model.request_id import RequestId
 from gitbot.policy import Over, judge
-from gitbot.workflows.plan_verdict import overridden
+from gitbot.workflows.plan_verdict import overridden, single_losses
 from gitbot.workflows.revision import Revision
 
 
@@ -22,8 +23,12 @@ def denials(
     problem: PlacementProblem,
     approved: Iterable[Approved],
     records: Mapping[RequestId, RequestRecord],
+    goals: Callable[[PlacementPlan], tuple[Goal, ...]],
 ) -> tuple[Stale, ...]:
-    """The groups that must not start. A policy over plans judges the whole plan as approved."""
+    """The groups that must not start. A policy over plans judges the whole plan as approved.
+
+    `goals` are those of the drains of a plan: they say which nodes are back at its end.
+    """
     found = []
     if not revision.policies.policies:
         return ()
@@ -32,14 +37,33 @@ def denials(
         if not waiting or item.plan is None:
             continue
         judging = overridden(revision, item.approval.digest)
-        if not _denied(judging, problem, item.plan, waiting, tuple(Over)):
+        losses = _losses(judging, problem, item.plan, goals)
+        denied = partial(_denied, judging, problem, item.plan, losses=losses)
+        if not denied(waiting, tuple(Over)):
             continue
-        whole = _denied(judging, problem, item.plan, (), (Over.PLAN,))
+        whole = denied((), (Over.PLAN,))
         for group, moves in grouped((move.group, move) for move in waiting).items():
-            reasons = whole or _denied(judging, problem, item.plan, moves, (Over.MOVE, Over.INTENT))
+            reasons = whole or denied(moves, (Over.MOVE, Over.INTENT))
             if reasons:
                 found.append(Stale(request=item.id, group=group, reasons=reasons))
     return tuple(found)
+
+
+_Losses = Callable[[], Sequence[Resilience]]
+
+
+def _losses(
+    revision: Revision,
+    problem: PlacementProblem,
+    plan: PlacementPlan,
+    goals: Callable[[PlacementPlan], tuple[Goal, ...]],
+) -> _Losses:
+    """What the plan does to single losses from now on, computed once a policy reads it."""
+
+    def look() -> Sequence[Resilience]:
+        return single_losses(revision.settings, replace(problem, goals=goals(plan)), plan)
+
+    return cache(look)
 
 
 def _may_start(record: RequestRecord | None, move: Move) -> bool:
@@ -53,6 +77,8 @@ def _denied(
     plan: PlacementPlan,
     moves: Iterable[Move],
     over: tuple[Over, ...],
+    *,
+    losses: _Losses,
 ) -> tuple[str, ...]:
     judged = tuple(moves)
     named = {move.intent for move in judged}
@@ -72,6 +98,7 @@ def _denied(
         snapshot_max_age=revision.settings.snapshot_max_age,
         owner_of=revision.settings.owner_name,
         moves=judged,
+        resilience=losses,
     )
     return tuple(
         f"{item.code}: {item.message}"

@@ -43,6 +43,7 @@ from gitbot.model.constraint import RuleConstraint
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import IntentRef
+from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import EmptyNodes, Goal, MoveVms, PlacementProblem, Reservation
 from gitbot.model.request_id import (
     DrainId,
@@ -269,8 +270,28 @@ class Engine:
             pending_timeout=self.settings.unschedulable_timeout,
             executor=executor,
             unsent=unsent,
-            denied=denials(self.revision.remembering(ledger), problem, approved, records),
+            denied=denials(
+                self.revision.remembering(ledger),
+                problem,
+                approved,
+                records,
+                lambda plan: self._drained(plan, snapshot, now),
+            ),
         )
+
+    def _drained(
+        self, plan: PlacementPlan, snapshot: ClusterSnapshot, now: int
+    ) -> tuple[EmptyNodes, ...]:
+        """The goals of the windows whose nodes a plan empties."""
+        found = []
+        for request in (drain.request for drain in plan.drains):
+            if not isinstance(request, DrainId):
+                continue
+            intent = self.intents.find("MaintenanceWindow", request.occurrence.window)
+            at = request.occurrence.id
+            if intent and (opening := self.opening(intent, now=now, occurrence=at)):
+                found.append(self.drain_goal(intent, opening, snapshot, now=now))
+        return tuple(goal for goal in found if goal is not None)
 
     def judged(self, problem: PlacementProblem) -> JudgedPlan:
         """Plan and judge a problem that has its goals."""

@@ -87,7 +87,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "nothing is concluded from lists that are old or lack most of the cluster": 125,
     "refusals that may pass are waited for, announced moves are resolved in one pass": 80,
     "a ledger that went back between two runs stops apply": 125,
-    "policies and the base of a plan are judged again at apply": 115,
+    "policies and the base of a plan are judged again at apply, single losses too": 170,
     "Kubernetes' CEL libraries: quantity, semver, ip, cidr, url, format, lists, regex": 1_180,
     "policy eval: parts, places and values of an expression; errors at their place": 560,
     "50 policies over 5,000 moves in a second: syntax, what is read, classes, batches": 575,

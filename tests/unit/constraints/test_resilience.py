@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from gitbot.kubernetes.objects import KubernetesObject, with_value
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.plan import Drained, LossLevel, Move, NodeRef, PlacementPlan, VmRef
 from gitbot.model.problem import EmptyNodes, Pin
+from gitbot.model.request_id import RequestId
 from gitbot.snapshot import from_objects
 from tests.doubles.problems import node, request, vm
 from tests.scenarios.small_clusters import flat, kubevirt, machine
@@ -44,8 +46,13 @@ def started(name: str, asked: Mapping[str, Any]) -> KubernetesObject:
     return with_value(made, asked.get("labels", {}), "spec", "template", "metadata", "labels")
 
 
-def moved(places: Mapping[str, tuple[str, str]], *, emptied: Sequence[str] = ()) -> PlacementPlan:
-    about = request()
+def moved(
+    places: Mapping[str, tuple[str, str]],
+    *,
+    emptied: Sequence[str] = (),
+    by: RequestId | None = None,
+) -> PlacementPlan:
+    about = request() if by is None else replace(request(), id=by)
     moves = [
         Move(
             id=number,
@@ -62,7 +69,7 @@ def moved(places: Mapping[str, tuple[str, str]], *, emptied: Sequence[str] = ())
             estimated_seconds=0,
             wave=number,
         )
-        for number, (name, (source, to)) in enumerate(places.items())
+        for number, (name, (source, to)) in enumerate(places.items(), start=1)
     ]
     drains = (Drained(request=about.id, emptied=tuple(emptied), kept=()),) if emptied else ()
     return PlacementPlan(cluster="test", moves=tuple(moves), drains=drains)
