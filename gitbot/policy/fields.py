@@ -41,7 +41,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "node fails, by sums alone",
         "resilience": "for each level that the configuration names: `level`, `before`, `after` "
         "(`lost`, `vms`, `first`, `why`: losses that leave VMs without a place), `worse` (losses); "
-        "empty at apply",
+        "at apply from now on",
     },
     "move": {
         **dict.fromkeys(

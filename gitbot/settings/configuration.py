@@ -156,7 +156,7 @@ class ManifestSettings(Value):
 
     path: RepositoryPath = Field(description="Folder of VM manifests.")
     repository: Text | None = Field(default=None, description="Another repository; default here.")
-    ref: Branch | None = Field(default=None, description="Branch there; default main.")
+    ref: Branch | None = Field(default=None, description="Branch, tag or commit; default main.")
 
 
 class Settings(Value):

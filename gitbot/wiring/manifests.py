@@ -6,21 +6,34 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gitbot.adapters.files import temporary_folder
-from gitbot.adapters.git import Git, GitRepository
+from gitbot.adapters.git import Git, GitRepository, is_commit_id
 from gitbot.adapters.kustomize import build_kustomization, kustomize_program
-from gitbot.errors import InvalidInput, RepositoryError
+from gitbot.errors import InvalidInput, RepositoryError, UnreachableError
 
 NO_KUSTOMIZE = "neither kustomize nor kubectl is installed"
 
 
 def files_elsewhere(root: Path, repository: str, ref: str) -> Mapping[str, bytes]:
-    """All files of another repository at a branch, by path. Raises RepositoryError."""
+    """All files of another repository at a branch, tag or commit. Raises RepositoryError."""
     remote = _remote(root, repository)
     with temporary_folder("manifests") as folder:
         found = GitRepository.clone(remote, folder / "mirror.git", only=(ref,))
         if found.resolve(ref) is None:
-            raise RepositoryError(f"there is no branch {ref}")
+            _fetch_other(found, ref)
         return dict(found.read_tree(ref))
+
+
+def _fetch_other(found: GitRepository, ref: str) -> None:
+    """A commit by its whole id, or a tag."""
+    try:
+        if is_commit_id(ref):
+            found.fetch_commit(ref)
+        else:
+            found.fetch_tag(ref)
+    except UnreachableError:
+        raise
+    except RepositoryError as error:
+        raise RepositoryError(f"there is no branch, tag or commit {ref}") from error
 
 
 def _remote(root: Path, repository: str) -> str:

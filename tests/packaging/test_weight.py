@@ -80,7 +80,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "audit asks for labels, wishes and own terms once": 45,
     "audit --propose takes pins out of manifests, and offers the rule that says the same": 490,
     "audit scores in the ledger and on the dashboard, ages of all findings": 195,
-    "audit builds Kustomizations, and reads manifests of another repository": 185,
+    "audit builds Kustomizations, and reads manifests of another repository at any ref": 210,
     "resilience: single losses before and after each plan, proved or searched": 490,
     "audit: pins, drift from Git, VMs that cannot migrate, single points": 560,
     "estimates follow KubeVirt's limits and MigrationPolicies; a missing right is said": 160,

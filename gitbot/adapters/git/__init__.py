@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitbot.adapters.git.ledger import GitLedgerStore, ledger_name, read_ledger
 from gitbot.adapters.git.objects import commit_tree
-from gitbot.adapters.git.process import Access, Git, author_of, check_ref, no_access
+from gitbot.adapters.git.process import Access, Git, author_of, check_ref, is_commit_id, no_access
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.adapters.git.state import RefState, move_ref
 from gitbot.adapters.git.tips import copy_fetched, fetch_tips
@@ -20,6 +20,7 @@ __all__ = [
     "commit_tree",
     "copy_fetched",
     "fetch_tips",
+    "is_commit_id",
     "ledger_name",
     "move_ref",
     "no_access",

@@ -105,6 +105,11 @@ class GitRepository:
         except UnreachableError:
             self._fetch_one(commit)
 
+    def fetch_tag(self, tag: str) -> None:
+        """Fetch one tag, as `fetch_commit` fetches a commit."""
+        name = f"refs/tags/{check_ref(tag)}"
+        self._fetch_one(f"+{name}:{name}")
+
     def _fetch_one(self, commit: str) -> None:
         before = size_of_packs(self._git.directory)
         try:

@@ -63,13 +63,16 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def git(root: Path, *words: str) -> None:
-    subprocess.run(["git", *words], cwd=root, check=True, capture_output=True)
+def git(root: Path, *words: str) -> str:
+    person = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    command = ["git", *person, *words]
+    done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+    return done.stdout
 
 
 def commit(root: Path) -> None:
     git(root, "add", "--all")
-    git(root, "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "--quiet", "-m", "x")
+    git(root, "commit", "--quiet", "-m", "x")
 
 
 def audited() -> Said:
@@ -116,7 +119,7 @@ def test_without_kustomize_it_says_so(tree: Path, monkeypatch: pytest.MonkeyPatc
     assert line in said.err
 
 
-def test_another_repository_at_a_branch(tree: Path, tmp_path: Path) -> None:
+def test_another_repository_at_a_branch_tag_or_commit(tree: Path, tmp_path: Path) -> None:
     other = tmp_path / "machines"
     write(other, {"vms/web.yaml": VM % "hdd"})
     git(other, "init", "--quiet", "--initial-branch=main")
@@ -124,10 +127,20 @@ def test_another_repository_at_a_branch(tree: Path, tmp_path: Path) -> None:
     git(other, "checkout", "--quiet", "-b", "ssd")
     write(other, {"vms/web.yaml": VM % "ssd"})
     commit(other)
+    git(other, "tag", "released")
+    git(other, "tag", "-a", "-m", "signed off", "noted")
+    commits = git(other, "rev-parse", "main", "ssd").split()
+    git(other, "checkout", "--quiet", "main")
+    git(other, "branch", "--quiet", "-D", "ssd")  # only the tags have it now
+    gone = f"not audited: manifests of {other}: there is no branch, tag or commit "
     for ref, out, err in (
         ("main", DRIFT, ""),
-        ("ssd", "", ""),
-        ("gone", "", f"not audited: manifests of {other}: there is no branch gone\n"),
+        ("released", "", ""),
+        ("noted", "", ""),
+        (commits[0], DRIFT, ""),
+        (commits[1], "", ""),
+        ("gone", "", f"{gone}gone\n"),
+        ("f" * 40, "", f"{gone}{'f' * 40}\n"),
     ):
         where = f", repository: {other}, ref: {ref}"
         write(tree, {".gitbot.yaml": CONFIGURATION % where})
