@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 from hypothesis import settings
 
 from gitbot.cli.main import COLLECT_AFTER
+from tests.doubles import canaries
 
 HERE = Path(__file__).parent
 pytest_plugins = ("tests.controlplane.fixtures", "tests.controlplane.kubevirt.fixtures")
@@ -82,3 +85,33 @@ def _no_machine(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
     return home
+
+
+@pytest.fixture(autouse=True)
+def _no_secret(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No command prints, and nothing sends, a token that a test got."""
+    echo = click.echo
+
+    def searched(message: object = None, *args: Any, **more: Any) -> None:
+        canaries.search("what a command printed", message)
+        echo(message, *args, **more)
+
+    monkeypatch.setattr(click, "echo", searched)
+    canaries.found()
+    yield
+    assert canaries.found() == []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Nor does a test's process write one: output, errors and log are searched as captured."""
+    report = yield
+    for name, text in report.sections:
+        canaries.search(name, text)
+    places = canaries.found() if call.when == "call" and report.passed else []
+    if places:
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid}: {', '.join(places)}"
+    return report

@@ -26,3 +26,25 @@ def test_every_row_says_how_far_it_is_shown_and_by_which_tests() -> None:
         assert files, name
         for file in files:
             assert (ROOT / file).is_file(), f"{name}: {file}"
+
+
+CLASSES = {
+    cells[0]: cells
+    for line in PAGE.splitlines()
+    if len(cells := [cell.strip() for cell in line.strip("|").split("|")]) == 4
+    and re.fullmatch(r"S\d+", cells[0])
+}
+
+
+def test_every_class_of_advisories_has_a_test_or_a_reason() -> None:
+    assert list(CLASSES) == [f"S{number}" for number in range(1, 25)]
+    for name, (_, _, here, tests) in CLASSES.items():
+        assert "::" in tests or here.startswith("cannot apply: "), name
+
+
+def test_every_test_that_the_page_names_exists() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
+    assert len(named) > 40
+    for file, name in named:
+        text = (ROOT / file).read_text("utf-8")
+        assert re.search(rf"^def {name}\(", text, re.MULTILINE), f"{file}::{name}"

@@ -5,6 +5,7 @@ It asks everything, even after failures; every failure comes with its fix. It ch
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -240,6 +241,9 @@ def _pins(questions: Questions) -> Iterable[Check]:
         yield failed("kubevirt/pins", message, "upgrade KubeVirt to 1.6 or newer")
 
 
+_SAFE = (1, 6, 1)
+
+
 def _kubevirt(shell: Shell) -> Iterable[Check]:
     snapshot = shell.cluster.snapshot()
     found = snapshot.of("KubeVirt")
@@ -248,9 +252,13 @@ def _kubevirt(shell: Shell) -> Iterable[Check]:
         yield failed("kubevirt/version", message, "install KubeVirt, or choose another context")
         return
     version = str(at(found[0], "status", "observedKubeVirtVersion", default="")) or "unknown"
-    yield passed(
-        "kubevirt/version", f"KubeVirt {version}, Kubernetes {snapshot.kubernetes_version}"
-    )
+    message = f"KubeVirt {version}, Kubernetes {snapshot.kubernetes_version}"
+    numbers = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
+    if numbers and tuple(map(int, numbers.groups())) < _SAFE:
+        message += ": its API server takes the certificate of any front proxy (CVE-2025-64432)"
+        yield warned("kubevirt/version", message, "upgrade KubeVirt to 1.6.1 or newer")
+    else:
+        yield passed("kubevirt/version", message)
     settings = readable_base(shell).engine.settings
     yield _limits(settings, shell.cluster_name, limits_of(found[0]))
     yield _nodes_ready(snapshot)

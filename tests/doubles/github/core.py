@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gitbot.ports.clock import Clock
+from tests.doubles.canaries import plant
 from tests.doubles.github.events import Event
 from tests.doubles.github.limits import Limits
 from tests.doubles.github.links import Links
@@ -49,7 +50,7 @@ class Core:
         seed = f"{prefix} {self.new_id()} {principal.login}"
         token = f"{prefix}_{hashlib.sha256(seed.encode()).hexdigest()[:36]}"
         self.state.tokens[token] = principal
-        return token
+        return plant(token)
 
     def role(self, repository: Repository, login: str) -> str:
         """The role of somebody; the owner is admin, everybody reads what is public."""

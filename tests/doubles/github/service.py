@@ -10,6 +10,7 @@ from typing import Any
 
 from gitbot.errors import RepositoryError
 from gitbot.ports.clock import Clock
+from tests.doubles.canaries import search
 from tests.doubles.github import pushes, queue
 from tests.doubles.github.actions.engine import Actions
 from tests.doubles.github.calls import Answer, Call, Request, Route
@@ -185,6 +186,7 @@ class GitHub(Core):
 
     def handle(self, request: Request, links: Links) -> Answer:
         """One request from outside. Raises Dropped where the connection shall close."""
+        search(f"{request.method} {request.path}", [request.path, request.query, request.body])
         pushes.notice(self)
         fault = next((f for f in self.faults if f.takes(request.method, request.path)), None)
         if fault is not None:

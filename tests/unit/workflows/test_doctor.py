@@ -207,6 +207,29 @@ def test_limits_above_those_of_kubevirt_are_said(story: Story) -> None:
     assert wrong(found) == {"kubevirt/limits": "warn"}
 
 
+@pytest.mark.parametrize(
+    ("version", "found"),
+    [
+        ("v1.5.3", {"kubevirt/version": "warn"}),
+        ("v1.6.0", {"kubevirt/version": "warn"}),
+        ("v1.6.1", {}),
+        ("v1.10.0", {}),
+        ("devel", {}),
+    ],
+)
+def test_a_kubevirt_whose_api_server_can_be_deceived_is_named(
+    story: Story, monkeypatch: pytest.MonkeyPatch, version: str, found: dict[str, str]
+) -> None:
+    plain = story.shell.cluster.snapshot()
+    (kubevirt,) = plain.of("KubeVirt")
+    status = {**kubevirt["status"], "observedKubeVirtVersion": version}
+    objects = {**plain.objects, "KubeVirt": ({**kubevirt, "status": status},)}
+    monkeypatch.setattr(
+        type(story.shell.cluster), "snapshot", lambda _: replace(plain, objects=objects)
+    )
+    assert wrong(cluster_checks(story.shell, Answers(lacks={}))) == found
+
+
 def test_a_missing_right_names_who_gives_it(story: Story) -> None:
     answers = Answers(lacks={"move": ("create virtualmachineinstancemigrations",)})
     (check,) = (

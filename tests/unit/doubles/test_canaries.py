@@ -1,0 +1,36 @@
+"""A secret that is printed or sent is found: a search that finds nothing would prove nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.contracts.forges import StepClock
+from tests.doubles import canaries
+from tests.doubles.github import GitHub, Server
+from tests.doubles.github.calls import Request
+from tests.doubles.github.links import Links
+
+
+def test_what_a_command_prints_is_searched(capsys: pytest.CaptureFixture[str]) -> None:
+    canaries.plant("c4n4ry-of-this-test")
+    click.echo("the token is c4n4ry-of-this-test")
+    assert canaries.found() == ["a secret is in what a command printed"]
+    assert "c4n4ry" in capsys.readouterr().out  # which the report would fail for
+    click.echo("the token is not shown")
+    assert canaries.found() == []
+
+
+def test_what_is_sent_to_github_is_searched(tmp_path: Path) -> None:
+    service = GitHub(tmp_path / "service", clock=StepClock())
+    service.add_repository("acme/placement")
+    token = service.personal_token("alice")
+    path = "/repos/acme/placement/issues"
+    body = {"title": "x", "body": f"it said {token}"}
+    with Server(service):
+        service.handle(
+            Request(method="POST", path=path, body=body, token=token), Links(api="", html="")
+        )
+    assert canaries.found() == [f"a secret is in POST {path}"]
