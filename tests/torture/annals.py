@@ -12,6 +12,7 @@ from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.ledger import Ledger
 from gitbot.ports.cluster import Gate, open_gate
 from gitbot.ports.forge import PullRequest, PullState
+from gitbot.simulation.building import namespace
 from gitbot.simulation.cluster import SimulatedCluster
 from gitbot.simulation.scenes import NAMESPACE, jumpbox_machine
 from tests.doubles.customapp import customapp
@@ -37,6 +38,7 @@ def _scene() -> SimulatedCluster:
     cluster = customapp(step=0, jumpbox=True)
     second = jumpbox_machine()
     cluster.apply([{**second, "metadata": {**second["metadata"], "name": VMS[1]}}])
+    cluster.apply([namespace("gitbot")])  # for the anchor of the ledger
     cluster.settle()
     return cluster
 

@@ -54,9 +54,9 @@ def test_what_was_found_stays_mended(name: str) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_forty_histories() -> None:
-    said = histories("--seeds", "40")
-    assert re.search(r"40 histories, \d{4} acts, \d\d+ migrations created, 0 broken", said), said
+def test_some_histories() -> None:
+    said = histories("--seeds", "25")
+    assert re.search(r"25 histories, \d+ acts, \d\d+ migrations created, 0 broken", said), said
 
 
 @pytest.mark.long
