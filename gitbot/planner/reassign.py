@@ -20,10 +20,11 @@ from gitbot.model.columns import Mask
 from gitbot.model.problem import Pin
 from gitbot.planner import solver
 from gitbot.planner.board import Board
+from gitbot.planner.bounds import must_step_aside
 from gitbot.planner.chains import held_on, mask_of
 from gitbot.planner.step import Step, Task, Wish
 
-OPTIONS = 4_000
+OPTIONS = 2_000
 """VMs times nodes of a neighbourhood, at most."""
 
 NEIGHBOURHOODS = 3
@@ -36,11 +37,16 @@ _MOVE, _MEMORY = 100_000, 100
 Ends = Mapping[NamespacedName, str]
 
 
-def reassigned(board: Board, task: Task) -> Iterator[tuple[Step, ...]]:
-    """Other ways to do the task, for one neighbourhood after the other, if the problem says so."""
+def reassigned(board: Board, task: Task, known: int) -> Iterator[tuple[Step, ...]]:
+    """Other ways to do the task, for one neighbourhood after the other, if the problem says so.
+
+    None if no way has fewer steps than the `known` one, 0 for none, by counting.
+    """
     asked = [vm for vm, nodes in sorted(task.content.items()) if board.place(vm) not in nodes]
     pinned = all(wish.pin is Pin.NODE for wish in task.wishes.values())
     if not asked or task.aside is None or not pinned or not board.facts.problem.solver:
+        return
+    if 0 < known <= len(asked) + must_step_aside(board, asked, task.aside):
         return
     for nodes in _neighbourhoods(board, asked):
         if board.onlooker.stopped():

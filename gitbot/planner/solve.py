@@ -104,7 +104,7 @@ def _with_room_made(board: Board, task: Task, start: Sequence[Step]) -> Solved:
 
 def _reassigned(board: Board, task: Task, best: Solved) -> Solved:
     """The best of the known plan and those that the exact solver finds, if it is asked for."""
-    for found in reassigned(board, task):
+    for found in reassigned(board, task, 0 if best.left else len(best.steps)):
         steps = trimmed(board, found, task.content, lambda here: len(_left(here.occupancy, task)))
         other = _solved(board, task, explained(task.content, steps))
         if cost(board, other) < cost(board, best):

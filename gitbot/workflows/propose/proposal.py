@@ -73,6 +73,8 @@ def title_of(concern: Concern, judged: JudgedPlan) -> str:
             title = f"Heal {rule.namespaced}: move {amount}{where_to(plan.moves)}"
         case ReturnHome():
             title = f"Bring {amount} home{where_to(plan.moves)} after {concern.intent.name}"
+        case MoveVms(balance=True):
+            title = f"Even out nodes: move {amount}{where_to(plan.moves)}"
         case MoveVms():
             title = f"Move {first_of(vms, 2)}{where_to(plan.moves)}"
     return f"Finish: {title}" if concern.name.startswith("rest-") else title

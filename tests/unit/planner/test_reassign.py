@@ -25,7 +25,7 @@ def drawn(seed: int) -> Instance:
     return case
 
 
-def test_the_solver_finds_fewer_moves() -> None:
+def test_the_solver_finds_fewer_moves(capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("highspy")
     case = drawn(BETTER)
     asked = replace(problem(case), solver=True)
@@ -34,6 +34,7 @@ def test_the_solver_finds_fewer_moves() -> None:
     assert replay(asked, plan) == ()
     assert Outcome.of(case, moves_of(plan)).left == 0
     assert make_plan(asked) == plan
+    assert capfd.readouterr() == ("", "")
 
 
 def test_with_rules_of_all_kinds_its_plans_are_lawful_and_never_worse() -> None:
