@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gitbot.workflows.simulate import Forecast, Simulation
 
 F = TypeVar("F", bound=Callable[..., Any])
-_FORMATS = ("table", "wide", "json", "yaml")
+_FORMATS = ("table", "wide", "json", "yaml", "html")
 _SHOWN = 20  # lines of one kind in a table; JSON has all
 
 
@@ -170,6 +170,8 @@ def survive(*, simulation: Simulation, levels: tuple[str, ...]) -> Forecast:
 def _shown(forecast: Forecast, output: str) -> str:
     if output in ("json", "yaml"):
         return document_text(_document(forecast), output)
+    if output == "html":
+        return _page(forecast)
     return _table(forecast, most=_SHOWN if output == "table" else 1_000_000)
 
 
@@ -212,13 +214,44 @@ def _start(item: Restart) -> dict[str, str]:
     return {"vm": str(item.vm), "source": item.source, "to": item.to, "why": item.why}
 
 
-def _table(forecast: Forecast, *, most: int) -> str:
-    from gitbot.reports import columns  # noqa: PLC0415 - keeps --help quick
-    from gitbot.reports.inert import terminal  # noqa: PLC0415
+_HEAD = ("WHAT", "NAMESPACE", "VM", "FROM", "TO", "WHY")
 
-    blocks = [
-        f"{terminal(forecast.cluster)}: {terminal(forecast.question)}: {_verdict(forecast)}\n"
+
+def _page(forecast: Forecast) -> str:
+    """A page of HTML: the touched nodes before and after, every VM, what breaks."""
+    from gitbot.reports import DiffNode, Journey, chart  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports.html import html_table  # noqa: PLC0415 - jinja2 only where used
+    from gitbot.wiring.workspace import shipped  # noqa: PLC0415
+
+    nodes = [
+        DiffNode(name=c.node, zone=c.zone, before=_names(c.vms), after=_names(c.then))
+        for c in forecast.nodes
     ]
+    ends = [
+        *((str(m.vm.namespaced_name), m.source.node, m.to.node) for m in forecast.moves),
+        *((str(item.vm), item.source, item.to) for item in forecast.restarts),
+    ]
+    journeys = [
+        Journey(vm=vm, source=source, to=to, title=f"{vm}: {source or 'new'} to {to or 'nowhere'}")
+        for vm, source, to in ends
+    ]
+    told = [("breaks", line) for line in forecast.broken]
+    told += [("mended", line) for line in forecast.mended]
+    return html_table(
+        forecast.cluster,
+        f"{forecast.question}: {_verdict(forecast)}",
+        templates=shipped().templates,
+        bad=forecast.bad,
+        rows=[_HEAD, *_rows(forecast), *((what, "", "", "", "", line) for what, line in told)],
+        board=chart(nodes, journeys),
+    )
+
+
+def _names(vms: Iterable[NamespacedName]) -> tuple[str, ...]:
+    return tuple(str(vm) for vm in vms)
+
+
+def _rows(forecast: Forecast) -> list[tuple[str, ...]]:
     rows = [
         *(
             ("moves", move.vm.namespaced_name, move.source.node, move.to.node, "")
@@ -237,8 +270,18 @@ def _table(forecast: Forecast, *, most: int) -> str:
         ),
     ]
     rows.sort(key=lambda row: (not row[0].isupper(), row[0]))
-    cells = [[row[0], row[1].namespace, row[1].name, *row[2:]] for row in rows[:most]]
-    blocks.append(columns(["WHAT", "NAMESPACE", "VM", "FROM", "TO", "WHY"], cells))
+    return [(row[0], row[1].namespace, row[1].name, *row[2:]) for row in rows]
+
+
+def _table(forecast: Forecast, *, most: int) -> str:
+    from gitbot.reports import columns  # noqa: PLC0415 - keeps --help quick
+    from gitbot.reports.inert import terminal  # noqa: PLC0415
+
+    blocks = [
+        f"{terminal(forecast.cluster)}: {terminal(forecast.question)}: {_verdict(forecast)}\n"
+    ]
+    rows = _rows(forecast)
+    blocks.append(columns(_HEAD, rows[:most]))
     if len(rows) > most:
         blocks.append(f"{len(rows) - most} more lines: -o wide\n")
     blocks.append("".join(f"breaks: {terminal(line)}\n" for line in forecast.broken))

@@ -1,8 +1,9 @@
 """The placement diff computed once, printed in every format. Untrusted text is escaped here."""
 
+from gitbot.reports.board import Journey, chart
 from gitbot.reports.comment import Superseded, detail, markdown, marker, refusal, summary
 from gitbot.reports.conditions import Ahead, Conditions, Outlook
-from gitbot.reports.diff import Diff, Preview, placement_diff
+from gitbot.reports.diff import Diff, DiffNode, Preview, placement_diff
 from gitbot.reports.findings import explained, github, json_findings, junit, sarif, text
 from gitbot.reports.fit import Section, cut_markdown, fit
 from gitbot.reports.load import load_table
@@ -16,6 +17,8 @@ __all__ = [
     "Ahead",
     "Conditions",
     "Diff",
+    "DiffNode",
+    "Journey",
     "Outlook",
     "Paint",
     "Preview",
@@ -23,6 +26,7 @@ __all__ = [
     "Style",
     "Superseded",
     "YearAhead",
+    "chart",
     "columns",
     "cut_markdown",
     "detail",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gitbot.model.words import counted, shortened
 from gitbot.reports import inert
@@ -23,6 +23,16 @@ _CHIP = 22
 _GAP = 8
 _BAND = 30  # the line with the zone's name
 _LETTERS = 44  # that fit in a chip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journey:
+    """A VM that goes from one node to another; "" for a start from nowhere, or an end nowhere."""
+
+    vm: str
+    source: str
+    to: str
+    title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +84,8 @@ class MoveChart:
     cards: tuple[Card, ...]
     lines: tuple[Line, ...]
     by_zone: bool
+    nodes: int
+    journeys: int
     width: int = WIDTH
     side: int = _SIDE
     chip_height: int = _CHIP - 4
@@ -98,17 +110,9 @@ class _Edge:
 
 
 def board(diff: Diff) -> MoveChart | None:
-    if not diff.nodes:
-        return None
-    by_zone = len(diff.nodes) > MAX_NODES or len(diff.plan.moves) > MAX_ARROWS
-    rows, edges = _zone_rows(diff) if by_zone else _node_rows(diff)
-    return _laid_out(rows, edges, by_zone=by_zone)
-
-
-def _node_rows(diff: Diff) -> tuple[list[_Row], list[_Edge]]:
-    edges = [
-        _Edge(
-            key=str(move.vm.namespaced_name),
+    journeys = [
+        Journey(
+            vm=str(move.vm.namespaced_name),
             source=move.source.node,
             to=move.to.node,
             title=f"{move.vm.namespaced_name}: {move.source.node} to {move.to.node}, "
@@ -116,7 +120,24 @@ def _node_rows(diff: Diff) -> tuple[list[_Row], list[_Edge]]:
         )
         for move in diff.plan.moves
     ]
-    return [_node_row(node, edges) for node in diff.nodes], edges
+    return chart(diff.nodes, journeys)
+
+
+def chart(nodes: Sequence[DiffNode], journeys: Sequence[Journey]) -> MoveChart | None:
+    """The nodes before and after, with what goes from one to another; None without nodes."""
+    if not nodes:
+        return None
+    by_zone = len(nodes) > MAX_NODES or len(journeys) > MAX_ARROWS
+    rows, edges = (_zone_rows if by_zone else _node_rows)(nodes, journeys)
+    made = _laid_out(rows, edges, by_zone=by_zone)
+    return replace(made, nodes=len(nodes), journeys=len(journeys))
+
+
+def _node_rows(
+    nodes: Sequence[DiffNode], journeys: Sequence[Journey]
+) -> tuple[list[_Row], list[_Edge]]:
+    edges = [_Edge(key=one.vm, source=one.source, to=one.to, title=one.title) for one in journeys]
+    return [_node_row(node, edges) for node in nodes], edges
 
 
 def _node_row(node: DiffNode, edges: Sequence[_Edge]) -> _Row:
@@ -130,8 +151,11 @@ def _node_row(node: DiffNode, edges: Sequence[_Edge]) -> _Row:
     )
 
 
-def _zone_rows(diff: Diff) -> tuple[list[_Row], list[_Edge]]:
-    amounts = Counter((move.source.zone, move.to.zone) for move in diff.plan.moves)
+def _zone_rows(
+    touched: Sequence[DiffNode], journeys: Sequence[Journey]
+) -> tuple[list[_Row], list[_Edge]]:
+    zones = {node.name: node.zone for node in touched}
+    amounts = Counter((zones.get(one.source, ""), zones.get(one.to, "")) for one in journeys)
     edges = [
         _Edge(
             key=f"{counted(amount, 'VM')} from {_zone(source)} to {_zone(to)}",
@@ -142,15 +166,15 @@ def _zone_rows(diff: Diff) -> tuple[list[_Row], list[_Edge]]:
         for (source, to), amount in sorted(amounts.items())
     ]
     rows = []
-    for zone in sorted({node.zone for node in diff.nodes}):
-        nodes = [node for node in diff.nodes if node.zone == zone]
-        touched = counted(len(nodes), "touched node")
+    for zone in sorted({node.zone for node in touched}):
+        nodes = [node for node in touched if node.zone == zone]
+        amount = counted(len(nodes), "touched node")
         rows.append(
             _Row(
                 title=_zone(zone),
                 zone="",
-                before=f"{touched}, {counted(sum(len(n.before) for n in nodes), 'VM')}",
-                after=f"{touched}, {counted(sum(len(n.after) for n in nodes), 'VM')}",
+                before=f"{amount}, {counted(sum(len(n.before) for n in nodes), 'VM')}",
+                after=f"{amount}, {counted(sum(len(n.after) for n in nodes), 'VM')}",
                 leaving=tuple(edge.key for edge in edges if edge.source == zone),
                 arriving=tuple(edge.key for edge in edges if edge.to == zone),
             )
@@ -177,6 +201,8 @@ def _laid_out(rows: Sequence[_Row], edges: Sequence[_Edge], *, by_zone: bool) ->
         cards=tuple(cards),
         lines=tuple(_lines(cards, edges)),
         by_zone=by_zone,
+        nodes=0,
+        journeys=0,
     )
 
 

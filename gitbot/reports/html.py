@@ -22,7 +22,7 @@ from gitbot.model.instants import format_instant
 from gitbot.model.plan import MoveRef
 from gitbot.model.words import counted
 from gitbot.reports import inert
-from gitbot.reports.board import board
+from gitbot.reports.board import MoveChart, board
 from gitbot.reports.conditions import starts_of
 from gitbot.reports.diff import Diff, DiffState, by_reasons, is_said, what_to_do
 from gitbot.reports.lanes import timeline
@@ -58,6 +58,7 @@ def html(diff: Diff, *, templates: Mapping[str, str]) -> str:
             "tone": _TONES[diff.state],
             "wrong": _TONES[diff.state] != "good" or diff.breaks_after > 0,
             "diff": diff,
+            "rows": (),
             "sentence": diff.happens,
             "plan": plan,
             "findings": diff.said,
@@ -85,16 +86,31 @@ def html_findings(
     cluster: str, state: str, findings: Sequence[Finding], *, templates: Mapping[str, str]
 ) -> str:
     """A page of findings without a plan."""
+    return html_table(cluster, state, templates=templates, findings=findings, bad=bool(findings))
+
+
+def html_table(
+    cluster: str,
+    state: str,
+    *,
+    templates: Mapping[str, str],
+    bad: bool,
+    findings: Sequence[Finding] = (),
+    rows: Sequence[Sequence[str]] = (),
+    board: MoveChart | None = None,
+) -> str:
+    """A page without a plan: findings, a picture, and rows, of which the first has the titles."""
     return _rendered(
         templates,
         {
             "cluster": cluster,
             "state": state,
-            "tone": "bad" if findings else "good",
+            "tone": "bad" if bad else "good",
             "wrong": True,
             "diff": None,
+            "rows": rows,
             "findings": findings,
-            "board": None,
+            "board": board,
             "timeline": None,
             "year": None,
         },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gitbot.audit import AuditFinding, audit_cluster
@@ -31,11 +31,20 @@ _ASKED = OccurrenceId(window="simulated", id="now").drain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeChange:
-    """How many VMs a node holds before and after."""
+    """The VMs of a node before and after."""
 
     node: str
-    before: int
-    after: int
+    zone: str
+    vms: tuple[NamespacedName, ...]
+    then: tuple[NamespacedName, ...]
+
+    @property
+    def before(self) -> int:
+        return len(self.vms)
+
+    @property
+    def after(self) -> int:
+        return len(self.then)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,15 +226,18 @@ class Simulation:
             question=question,
             nodes=tuple(
                 NodeChange(
-                    node=node, before=_held(homes.values(), node), after=_held(after.values(), node)
+                    node=node,
+                    zone=labels_of(self._instances.nodes.get(node, {})).get(ZONE, ""),
+                    vms=_held(homes, node),
+                    then=_held(after, node),
                 )
                 for node in sorted(touched - {""})
             ),
         )
 
 
-def _held(places: Iterable[str], node: str) -> int:
-    return sum(place == node for place in places)
+def _held(places: Mapping[NamespacedName, str], node: str) -> tuple[NamespacedName, ...]:
+    return tuple(sorted(vm for vm, place in places.items() if place == node))
 
 
 def _seconds(plan: PlacementPlan, now: int) -> int:

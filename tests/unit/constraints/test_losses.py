@@ -14,22 +14,28 @@ from tests.doubles.trouble import lose_node, return_node
 from tests.scenarios.small_clusters import Objects, flat, kubevirt, machine
 
 NODES = ("kni-worker", "kni-worker2", "kni-worker3", "kni-worker4", "kni-worker5")
+ZONES = ("bcn", "sab", "scu")
 
 
-@pytest.mark.parametrize("name", NODES)
+@pytest.mark.parametrize("name", [*NODES, *ZONES])
 @pytest.mark.parametrize("step", [2, 6])
-def test_a_lost_node_in_the_simulated_cluster(name: str, step: int) -> None:
-    """The node is fenced: cordoned, lost, its pods gone. Replica sets make new VMIs elsewhere."""
+def test_a_lost_node_or_zone_in_the_simulated_cluster(name: str, step: int) -> None:
+    """The nodes are fenced: cordoned, lost, their pods gone. Replica sets make new VMIs."""
     cluster = customapp(step=step)
     port = SimulatedPort(cluster)
     before = port.snapshot()
     there = Instances.of(before)
-    lost = there.on_node.get(name, ())
-    loss = Losses(before).of([name])
-    cluster.cordon(name)
-    lose_node(cluster, name)
+    zones = there.domains.column("topology.kubernetes.io/zone")
+    nodes = sorted(node for node, zone in zones.items() if name in (node, zone))
+    assert nodes
+    lost = [vm for node in nodes for vm in there.on_node.get(node, ())]
+    loss = Losses(before).of(nodes)
+    for node_name in nodes:
+        cluster.cordon(node_name)
+        lose_node(cluster, node_name)
     cluster.advance(400)
-    return_node(cluster, name)
+    for node_name in nodes:
+        return_node(cluster, node_name)
     cluster.settle()
     after = Instances.of(port.snapshot())
     left = {vm: item.node for vm, item in there.items() if vm not in lost}

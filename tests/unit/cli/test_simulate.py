@@ -1,0 +1,63 @@
+"""`gitbot simulate -o html`: nodes before and after, every VM, in one page of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.unit.cli.desk import Said, typed
+
+SCENARIO = Path(__file__).parents[2] / "scenarios" / "what_if"
+
+
+def page(*words: str) -> Said:
+    given = ("--snapshot", "cluster.yaml", "--now", "2026-12-01T01:00:00Z", "-o", "html")
+    return typed("simulate", *words, *given)
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(SCENARIO)
+
+
+def picture(text: str) -> ET.Element:
+    begin, end = text.index("<svg"), text.index("</svg>") + len("</svg>")
+    return ET.fromstring(text[begin:end])
+
+
+def drawn(chart: ET.Element, kind: str) -> list[str]:
+    return [group.findtext("text", "") for group in chart.iter("g") if group.get("class") == kind]
+
+
+def test_a_lost_node_before_and_after() -> None:
+    said = page("lose", "node-a")
+    assert said.code == 1, said.text
+    chart = picture(said.out)
+    assert drawn(chart, "leaving") == ["default/db-1", "default/web-1"]
+    assert drawn(chart, "arriving") == ["default/db-1"]  # the other finds no place
+    names = [item.text for item in chart.iter("text") if item.get("class") == "name"]
+    amounts = [item.text for item in chart.iter("text") if item.get("class") == "amount"]
+    assert names == ["node-a", "node-a", "node-c", "node-c"]
+    assert amounts == ["2 VMs", "0 VMs", "1 VM", "2 VMs"]
+    assert [item.findtext("title") for item in chart.iter("path")] == [
+        "default/db-1: node-a to node-c"
+    ]
+    assert "<td>PENDING</td><td>default</td><td>web-1</td><td>node-a</td>" in said.out
+    assert "http" not in said.out.replace("http-equiv", "")
+
+
+def test_more_of_one_come_from_nowhere() -> None:
+    chart = picture(page("grow", "vm/log", "--by", "3").out)
+    assert drawn(chart, "leaving") == []
+    assert drawn(chart, "arriving") == ["default/log-1"]
+
+
+@pytest.mark.parametrize(
+    "words", [("label", "node-b", "topology.kubernetes.io/zone=a"), ("survive",)]
+)
+def test_what_moves_nothing_has_rows_alone(words: tuple[str, ...]) -> None:
+    said = page(*words)
+    assert "<svg" not in said.out
+    assert said.out.count("<tr>") > 1
