@@ -5,7 +5,7 @@ Commands, pull requests and the bot's proposals show a reviewer what is made her
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gitbot import __version__
@@ -70,15 +70,17 @@ def judge_plan(
     findings: Iterable[Finding] = (),
     previews: Iterable[Preview] = (),
     clock: int | None = None,
+    emptying: Collection[str] = (),
 ) -> JudgedPlan:
-    """`clock` is the present, in seconds UTC, where the plan is judged for another time."""
+    """`clock` is the present, if the plan is judged for another time; `emptying` are under way."""
     clock = problem.now if clock is None else clock
     losses = single_losses(revision.settings, problem, plan)
     manifests = _rendered(revision, problem, plan, pull_request)
     objects = [item.object for item in manifests]
     digest = plan_digest(plan, objects)
     verdict = judged(overridden(revision, digest), problem, plan, losses, clock)
-    labels = label_findings(manifests, problem.snapshot, revision.intents)
+    windows = {intent.ref.name for intent, _ in revision.intents.maintenance_windows}
+    labels = label_findings(manifests, problem.snapshot, windows.union(emptying))
     own = {*replay(problem, plan), *broken_rules(plan), *worse_losses(losses), *labels}
     found = tuple(sorted({*findings, *verdict.findings, *own}, key=sort_key))
     expires_at = clock + revision.settings.plan_expiry
@@ -235,7 +237,7 @@ def hold_findings(holds: Iterable[Hold]) -> tuple[Finding, ...]:
 
 
 def label_findings(
-    manifests: Iterable[Manifest], snapshot: ClusterSnapshot, intents: IntentSet
+    manifests: Iterable[Manifest], snapshot: ClusterSnapshot, windows: Collection[str]
 ) -> tuple[Finding, ...]:
     """Warnings about rendered objects that live with other labels, and about leftover labels."""
     rendered = tuple(manifests)
@@ -250,7 +252,7 @@ def label_findings(
         if (obj := live.get((manifest.kind, name_of(manifest.object)))) is not None
         for finding in _differing(manifest, obj)
     ]
-    return (*found, *_left_over(snapshot, intents))
+    return (*found, *_left_over(snapshot, windows))
 
 
 def _differing(manifest: Manifest, live: KubernetesObject) -> Iterator[Finding]:
@@ -265,11 +267,11 @@ def _differing(manifest: Manifest, live: KubernetesObject) -> Iterator[Finding]:
             )
 
 
-def _left_over(snapshot: ClusterSnapshot, intents: IntentSet) -> Iterator[Finding]:
-    windows = {label_value(intent.ref.name) for intent, _ in intents.maintenance_windows}
+def _left_over(snapshot: ClusterSnapshot, windows: Collection[str]) -> Iterator[Finding]:
+    known = {label_value(window) for window in windows}
     for node in snapshot.of("Node"):
         value = labels_of(node).get(WINDOW)
-        if value is not None and value not in windows:
+        if value is not None and value not in known:
             name = name_of(node).name
             yield _warning(
                 f"node {name} has the label {WINDOW}={value}, and there is no such window",

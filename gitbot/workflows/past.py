@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gitbot.execution.requests import RequestRecord, fold_requests
+from gitbot.execution.state import BUSY, fold_nodes, occurrences_of
 from gitbot.execution.values import Approved
 from gitbot.intents.compile import Past
 from gitbot.model.events import MoveApproved
@@ -33,7 +34,15 @@ def past_of(ledger: Ledger, cluster: str) -> Past:
         cancelled=frozenset(name for name, record in records.items() if record.cancelled),
         started=started,
         highest_moves=highest,
+        emptying=frozenset(_emptying(ledger, cluster)),
     )
+
+
+def _emptying(ledger: Ledger, cluster: str) -> Iterator[str]:
+    for occurrence in occurrences_of(ledger, cluster):
+        nodes = fold_nodes(ledger, cluster=cluster, occurrence=occurrence)
+        if any(node.state in BUSY for node in nodes.values()):
+            yield occurrence.window
 
 
 def _approved_spec(ledger: Ledger, request: RequestId, record: RequestRecord) -> str:

@@ -14,13 +14,15 @@ class Past:
 
     `finished` never run again; `started` maps ids whose moves have begun (finished ones included)
     to the digest of the approved spec, "" if unknown; `highest_moves` are the highest move numbers
-    so far; `cancelled` are the finished ones that a person cancelled.
+    so far; `cancelled` are the finished ones that a person cancelled. `emptying` are windows with a
+    node that left service and is not back.
     """
 
     finished: frozenset[RequestId] = frozenset()
     started: Mapping[RequestId, str] = field(default_factory=dict)
     cancelled: frozenset[RequestId] = frozenset()
     highest_moves: Mapping[RequestId, int] = field(default_factory=dict)
+    emptying: frozenset[str] = frozenset()
 
     def next_move(self, request: RequestId) -> int:
         return self.highest_moves.get(request, 0) + 1

@@ -88,9 +88,9 @@ def check(
 ) -> CheckResult:
     """Check a revision alone, or with `before` what it adds to these intents of the base.
 
-    With `before`, the plan has the moves of new or changed MigrationRequests. What new or changed
-    windows and rules would do is a preview outside the digest. `changed` are the paths it touches.
-    If the onlooker asks to end, the best plan so far is not `final`; Interrupted without any.
+    With `before`, the plan has the moves of new or changed MigrationRequests; windows and
+    rules are a preview. `changed` are the paths it touches. Asked to end, the best plan so far is
+    not `final`; Interrupted without any.
     """
     revision = replace(revision, findings=(*revision.findings, *_too_many(revision, before)))
     if any(map(stops, revision.findings)):
@@ -108,14 +108,14 @@ def check(
     work = whole_tree(scope) if before is None else pull_request_scope(scope)
     problem, found = scope.problem(work.goals)
     plan, previews, more = _plan(scope, problem, work, onlooker, changed)
-    findings = (*without_clockless(known), *work.findings, *softened(found, scope), *more)
     made = judge_plan(
         revision,
         problem,
         plan,
         pull_request=pull_request,
         clock=evidence.clock,
-        findings=findings,
+        emptying=evidence.past.emptying,
+        findings=(*without_clockless(known), *work.findings, *softened(found, scope), *more),
         previews=previews,
     )
     return CheckResult(

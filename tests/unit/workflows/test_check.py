@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -322,6 +323,15 @@ def test_labels_left_on_a_node_are_named() -> None:
     objects = [node("n1", zone="a", labels=mark), *OBJECTS[1:]]
     named = codes(run({"window": LATER}, evidence=evidence(objects)))
     assert "warning check/labels" not in named
+
+
+def test_labels_of_a_drain_under_way_are_not_left_over() -> None:
+    """A clone that is behind lacks the window; its nodes must keep their labels."""
+    mark = {"placement.gitbot.dev/window": "firmware", "placement.gitbot.dev/state": "draining"}
+    objects = [node("n1", zone="a", labels=mark), *OBJECTS[1:]]
+    assert "warning check/labels" in codes(run({}, evidence=evidence(objects)))
+    known = replace(evidence(objects), past=Past(emptying=frozenset({"firmware"})))
+    assert "warning check/labels" not in codes(run({}, evidence=known))
 
 
 def test_a_living_migration_with_other_labels_is_named() -> None:
