@@ -22,6 +22,8 @@ _DRAINERS = {
     "DeletionCandidateOfClusterAutoscaler": "the cluster autoscaler may take it away",
     "karpenter.sh/disrupted": "Karpenter takes it away",
     "node.cluster.x-k8s.io/uninitialized": "Cluster API sets it up",
+    "node.cluster.x-k8s.io/outdated-revision": "Cluster API replaces it",
+    "UpdateInProgress": "the Machine Config Operator updates it",
     "medik8s.io/drain": "NodeMaintenance drains it",
     "kubevirt.io/drain": "KubeVirt evacuates it",
     "node.kubernetes.io/unschedulable": "somebody cordoned it",
@@ -101,7 +103,7 @@ def _descheduler(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterat
         found[0],
         f"a descheduler runs here; by evictionStrategy its evictions meet VMs so: {listed}",
         "LiveMigrate moves a VM, None stops its guest; gitbot may undo what it does, and it may "
-        "undo what gitbot does",
+        "undo what gitbot does, but for VMs whose template has prefer-no-eviction",
     )
 
 

@@ -514,6 +514,22 @@ def tight() -> Objects:
     ]
 
 
+def tainted(name: str, key: str) -> KubernetesObject:
+    """A node that somebody is about to empty."""
+    return changed(node(name), "spec", "taints", value=[{"key": key, "effect": "PreferNoSchedule"}])
+
+
+def left_alone() -> Objects:
+    """As `loaded`; the owner of web keeps the descheduler away from it."""
+    mark = {"descheduler.alpha.kubernetes.io/prefer-no-eviction": "true"}
+    return [
+        changed(item, "metadata", "annotations", value=mark)
+        if item["kind"] == "Pod" and item["metadata"]["name"] == "virt-launcher-web"
+        else item
+        for item in flat(loaded())
+    ]
+
+
 def moved_by_others() -> Objects:
     """An evacuation, a workload update, a person's migration, gitbot's own, a descheduler."""
     updating = kubevirt()
@@ -532,6 +548,8 @@ def moved_by_others() -> Objects:
         updating,
         node("node-a", unschedulable=True),
         node("node-b"),
+        tainted("node-c", "node.cluster.x-k8s.io/outdated-revision"),
+        tainted("node-d", "UpdateInProgress"),
         *(vm(name, on="node-b") for name in ("a", "b", "c", "d")),
         marked("1", "a", "kubevirt.io/evacuationMigration"),
         marked("2", "b", "kubevirt.io/workloadUpdateMigration"),
@@ -572,6 +590,7 @@ SMALL: Mapping[str, Callable[[], Objects]] = {
     "b43_eviction_strategies/cluster.yaml": strategies,
     "b49_source_does_not_answer/cluster.yaml": silent,
     "_clusters/crowded.yaml": loaded,
+    "b41_opt_out_of_the_descheduler/cluster.yaml": left_alone,
     "b46_cpu_and_memory_weigh_the_same/equal.yaml": lambda: shares(20, 20, 20, 20),
     "b46_cpu_and_memory_weigh_the_same/less-memory.yaml": lambda: shares(20, 10, 20, 20),
     "b46_cpu_and_memory_weigh_the_same/crossed.yaml": lambda: shares(20, 10, 10, 20),

@@ -210,7 +210,7 @@ def _required(concern: str) -> bool:
     return any(name in concern for name in REQUIRED)
 
 
-PERIODS = (2 * HOUR, 7 * HOUR, 13 * HOUR, 26 * HOUR)
+PERIODS = (2 * HOUR, 7 * HOUR, 26 * HOUR)
 
 
 def row(world: Weeks) -> str:
