@@ -76,7 +76,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "simulate: losses, drains, growth, labels, single losses, a picture; the command": 985,
     "LoadRule: the kind, its rule over measured load, its proposal": 265,
     "healings that come and go have one pull request a day": 45,
-    "audit names who else moves VMs": 125,
+    "audit names who else moves VMs": 130,
     "audit asks for labels, wishes and own terms once": 45,
     "audit --propose takes pins out of manifests, and offers the rule that says the same": 490,
     "audit scores in the ledger and on the dashboard, ages of all findings": 195,
