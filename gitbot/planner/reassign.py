@@ -24,7 +24,7 @@ from gitbot.planner.bounds import must_step_aside
 from gitbot.planner.chains import held_on, mask_of
 from gitbot.planner.step import Step, Task, Wish
 
-OPTIONS = 2_000
+OPTIONS = 3_000
 """VMs times nodes of a neighbourhood, at most."""
 
 NEIGHBOURHOODS = 3
