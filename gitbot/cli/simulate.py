@@ -14,6 +14,7 @@ from gitbot.cli.options import (
     cluster_options,
     now_option,
     output_option,
+    read_file,
     read_selector,
 )
 from gitbot.cli.running import stages
@@ -155,6 +156,17 @@ def label(*, simulation: Simulation, node: str, label: str) -> Forecast:
     if not equals or problems:
         raise UsageError(f"found {label!r}, expected KEY=VALUE or KEY-", hint="; ".join(problems))
     return simulation.label(node, key, value)
+
+
+@simulate.command("rule")
+@click.argument("file", metavar="FILE")
+@_asking
+def rule(*, simulation: Simulation, file: str) -> Forecast:
+    """These rules are new, or take the place of those of their names: what breaks, what is mended.
+
+    FILE is as below intents/; `-` reads standard input.
+    """
+    return simulation.rule(read_file(file), file)
 
 
 @simulate.command("survive")

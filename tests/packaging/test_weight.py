@@ -73,7 +73,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "plans say what was minimised; short drains say which nodes can be emptied": 150,
     "groups that wait for a node that is away are not proposed again": 15,
     "audit: placed pods judged again, rules, contradictions; the command": 1_190,
-    "simulate: losses, drains, growth, labels, single losses, a picture; the command": 985,
+    "simulate: losses, drains, growth, labels, rules, single losses, a picture; the command": 1_035,
     "LoadRule: the kind, its rule over measured load, its proposal": 265,
     "healings that come and go have one pull request a day": 45,
     "audit names who else moves VMs": 130,

@@ -9,7 +9,8 @@ from gitbot.audit import AuditFinding, audit_cluster
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.losses import Losses, NodeLoss, Restart
 from gitbot.constraints.own_terms import own_rules
-from gitbot.errors import UsageError
+from gitbot.errors import InvalidInput, UsageError
+from gitbot.intents import Intent, IntentSet, read_intents, stops
 from gitbot.intents.compile import compile_rules, effective_limits
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, labels_of, name_of, with_value
@@ -24,8 +25,9 @@ from gitbot.model.scheduling import ZONE
 from gitbot.model.words import nearest
 from gitbot.planner import make_plan
 from gitbot.workflows.engine import Engine
-from gitbot.workflows.revision import Revision
+from gitbot.workflows.revision import INTENTS, Revision
 
+_Identity = tuple[str, str, str]
 _ASKED = OccurrenceId(window="simulated", id="now").drain
 
 
@@ -140,11 +142,33 @@ class Simulation:
             for obj in self._snapshot.of("Node")
         )
         changed = replace(self._snapshot, objects={**self._snapshot.objects, "Node": objects})
-        before, after = self._audited(self._snapshot), self._audited(changed)
         words = f"{key}={value}" if value is not None else f"no label {key}"
+        after = self._audited(changed, self._rules(changed))
+        return self._compared(f"{name} has {words}", after)
+
+    def rule(self, data: bytes, file: str) -> Forecast:
+        """What breaks and what is mended if the rules of a file are new, or replace theirs.
+
+        Raises InvalidInput if the file has errors, UsageError without a revision.
+        """
+        if self._revision is None:
+            raise UsageError("rules are of a repository of intents", hint="run it in one")
+        cluster, own = self._revision.cluster, self._revision.intents.intents
+        path = f"{INTENTS}{cluster}/simulated.yaml"
+        new, found = read_intents({path: data}, self._revision.settings, cluster)
+        if any(map(stops, found)):
+            raise InvalidInput("\n".join(str(replace(item, file=file)) for item in found))
+        ids = {intent.ref.id for intent in new.intents}
+        kept = [intent for intent in own if intent.ref.id not in ids]
+        every = IntentSet(cluster=cluster, intents=tuple(sorted([*kept, *new.intents], key=_order)))
+        rules = compile_rules(every, self._instances)[0]
+        return self._compared(f"rules of {file}", self._audited(self._snapshot, rules))
+
+    def _compared(self, question: str, after: Mapping[_Identity, str]) -> Forecast:
+        before = self._audited(self._snapshot, self._rules(self._snapshot))
         return Forecast(
             cluster=self._snapshot.cluster,
-            question=f"{name} has {words}",
+            question=question,
             broken=tuple(after[one] for one in after if one not in before),
             mended=tuple(before[one] for one in before if one not in after),
         )
@@ -213,8 +237,10 @@ class Simulation:
             return ()
         return compile_rules(self._revision.intents, Instances.of(snapshot))[0]
 
-    def _audited(self, snapshot: ClusterSnapshot) -> dict[tuple[str, str, str], str]:
-        found = audit_cluster(snapshot, self._rules(snapshot))
+    def _audited(
+        self, snapshot: ClusterSnapshot, rules: Sequence[RuleConstraint]
+    ) -> dict[_Identity, str]:
+        found = audit_cluster(snapshot, rules)
         return {_identity(item): f"{_subject(item)}: {item.finding.message}" for item in found}
 
     def _forecast(self, question: str, ends: dict[NamespacedName, str]) -> Forecast:
@@ -252,7 +278,11 @@ def _labelled(node: KubernetesObject, key: str, value: str | None) -> Kubernetes
     return with_value(node, labels, "metadata", "labels")
 
 
-def _identity(item: AuditFinding) -> tuple[str, str, str]:
+def _order(intent: Intent) -> tuple[str, str, str]:
+    return intent.ref.namespace, intent.ref.name, intent.ref.kind
+
+
+def _identity(item: AuditFinding) -> _Identity:
     return item.finding.code, str(item.name), item.finding.message
 
 

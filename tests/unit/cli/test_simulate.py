@@ -61,3 +61,40 @@ def test_what_moves_nothing_has_rows_alone(words: tuple[str, ...]) -> None:
     said = page(*words)
     assert "<svg" not in said.out
     assert said.out.count("<tr>") > 1
+
+
+RULE = """apiVersion: placement.gitbot.dev/v1alpha1
+kind: ZoneAntiAffinity
+metadata: {name: %s, namespace: default}
+spec: {selector: {matchLabels: {app: %s}}, topologyKey: %s}
+"""
+ZONE, ARCH = "topology.kubernetes.io/zone", "kubernetes.io/arch"
+BROKEN = (
+    "breaks: ZoneAntiAffinity default/{0}: kubernetes.io/arch=amd64 holds 2 of at most 1: {0}-1"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "broken"),
+    [("db", ZONE, False), ("db", ARCH, True), ("web", ZONE, False), ("web", ARCH, True)],
+)
+def test_a_rule_that_is_new_or_changes(tmp_path: Path, name: str, key: str, broken: bool) -> None:
+    """The repository has a rule db by zone."""
+    said = rule(tmp_path, RULE % (name, name, key))
+    assert said.code == int(broken), said.text
+    assert (BROKEN.format(name) in said.out) is broken, said.text
+    assert f"{int(broken)} broken, 0 mended" in said.out
+
+
+def test_a_rule_with_errors_is_named_with_its_place(tmp_path: Path) -> None:
+    said = rule(tmp_path, RULE.replace("selector", "selektor") % ("db", "db", ZONE))
+    assert said.code != 0
+    assert f"{tmp_path}/rule.yaml:4:" in said.err
+    assert said.out == ""
+
+
+def rule(folder: Path, text: str) -> Said:
+    file = folder / "rule.yaml"
+    file.write_text(text)
+    given = ("--snapshot", "cluster.yaml", "--now", "2026-12-01T01:00:00Z")
+    return typed("simulate", "rule", str(file), *given)
