@@ -49,7 +49,8 @@ class Call:
 class Proxy:
     """Forwards to `server`. `number` is the call (from 1) at which `how` happens.
 
-    `pause` lets the cluster's time pass, `kill` is called before or after that call.
+    `pause` lets the cluster's time pass, `kill` is called before or after that call. Who calls may
+    ask `/_clock` for that time, and let it pass.
     """
 
     def __init__(
@@ -59,9 +60,11 @@ class Proxy:
         number: int = 0,
         how: str = "",
         pause: Callable[[int], None] = lambda _: None,
+        now: Callable[[], int] = lambda: 0,
     ) -> None:
         self.server = urlsplit(server).netloc
-        self.number, self.how, self.pause = number, how, pause
+        self.number, self.how, self.pause, self.now = number, how, pause, now
+        self.kill: Callable[[], None] = lambda: None
         self.calls: list[Call] = []
         self.created: list[str] = []  # names that the server accepted
         self.hit = ""
@@ -83,6 +86,10 @@ class Proxy:
         self._listener.stop()
 
     def answer(self, call: Call) -> Answer | None:
+        if call.path.startswith("/_clock"):
+            if call.method == "POST":
+                self.pause(int(call.path.rpartition("/")[2]))
+            return Answer(code=200, body=str(self.now()).encode(), headers=())
         with self._lock:
             self.calls.append(call)
             if not self._goes_wrong(call):
@@ -95,6 +102,8 @@ class Proxy:
             return False
         if len(self.calls) == self.number:
             return True
+        if self.how.startswith("kill"):
+            return False
         self._left -= 1
         first = self.calls[self.number - 1]
         return self._left > 0 and call == first and call.method == "GET"
@@ -103,14 +112,18 @@ class Proxy:
         how = self.how
         if how.isdecimal():
             return said(int(how))
-        if how == "reset before":
+        if how in ("reset before", "kill before"):
+            if how == "kill before":
+                self.kill()
             return None
         if how == "slow":
             self.pause(30)
             return self._forward(call)
         before = self._first.get(call.path)
         true = self._forward(call)
-        if how == "reset after":
+        if how in ("reset after", "kill after"):
+            if how == "kill after":
+                self.kill()
             return None
         if how.startswith("done "):
             return said(int(how.removeprefix("done ")))

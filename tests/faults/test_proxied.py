@@ -20,6 +20,7 @@ from gitbot.adapters.git.repository import GitRepository
 from gitbot.adapters.kubernetes.cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.transport import Transport
 from gitbot.errors import Bug, GitbotError
+from gitbot.ports.clock import Clock
 from gitbot.published.ledger_lines import verify
 from gitbot.simulation.building import namespace
 from gitbot.simulation.cluster import SimulatedCluster
@@ -34,7 +35,7 @@ from tests.unit.workflows.story import REQUEST
 
 PASSES = 8
 DECISIVE = ("nodes", "pods", "instances", "migrations", "configmaps", "version")
-REFUSALS = ("400", "401", "403", "405", "422")  # of a create: no attempt is left
+REFUSALS = ("400", "403", "405", "422")  # of a create: no attempt is left
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +75,9 @@ class VirtualClock:
         with self.face.lock:
             return self.face.cluster.now()
 
-    def sleep(self, seconds: float, /) -> None:
+    def sleep(self, seconds: int, /) -> None:
         with self.face.lock:
-            self.face.cluster.advance(max(1, int(seconds)))
+            self.face.cluster.advance(max(1, seconds))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +88,9 @@ class End:
     calls: int
     hit: str = ""
 
+    def same_as(self, other: End) -> bool:
+        return replace(self, calls=0, hit="") == replace(other, calls=0, hit="")
+
 
 def run(scene: Scene, folder: Path, *, number: int = 0, how: str = "") -> tuple[End, Proxy]:
     """Passes until one does nothing, the first one behind the proxy's fault."""
@@ -95,7 +99,7 @@ def run(scene: Scene, folder: Path, *, number: int = 0, how: str = "") -> tuple[
         clock = VirtualClock(face)
         with Proxy(face.url, number=number, how=how, pause=clock.sleep) as proxy:
             for count in range(PASSES):
-                shell = _shell(folder, count, proxy, clock)
+                shell = shell_of(folder, count, proxy.url, clock)
                 try:
                     result = apply(shell)
                 except Bug:
@@ -107,15 +111,15 @@ def run(scene: Scene, folder: Path, *, number: int = 0, how: str = "") -> tuple[
                     break
             else:
                 raise AssertionError(f"{how} at call {number}: it does not come to rest")
-            return _end(shell, face, proxy), proxy
+            return end_of(shell, face, proxy), proxy
 
 
-def _shell(folder: Path, count: int, proxy: Proxy, clock: VirtualClock) -> Shell:
+def shell_of(folder: Path, count: int, url: str, clock: Clock) -> Shell:
     """A new process, but for its start."""
     bare = folder / "placement.git"
     repository = GitRepository.clone(str(bare), folder / f"gitbot{count}.git")
-    path = write_kubeconfig(folder / "kubeconfig", server=proxy.url, context="iberia")
-    transport = Transport(kubeconfig=str(path), sleep=clock.sleep)
+    path = write_kubeconfig(folder / "kubeconfig", server=url, context="iberia")
+    transport = Transport(kubeconfig=str(path), sleep=lambda seconds: clock.sleep(int(seconds)))
     return Shell(
         cluster_name="iberia",
         base_branch="main",
@@ -129,7 +133,7 @@ def _shell(folder: Path, count: int, proxy: Proxy, clock: VirtualClock) -> Shell
     )
 
 
-def _end(shell: Shell, face: Face, proxy: Proxy) -> End:
+def end_of(shell: Shell, face: Face, proxy: Proxy) -> End:
     ledger = shell.ledger_store.read()
     assert not verify(ledger.events)
     moves = ledger.requests("iberia")
@@ -144,10 +148,10 @@ def _end(shell: Shell, face: Face, proxy: Proxy) -> End:
 
 
 def check(end: End, clean: End, how: str) -> None:
-    if how in REFUSALS and end.hit.startswith("POST"):
+    if how in REFUSALS and end.hit.startswith("POST") and "migrations" in end.hit:
         assert (end.created, end.states) == ((), ("failed",))
     else:
-        assert replace(end, calls=0, hit="") == replace(clean, calls=0, hit="")
+        assert end.same_as(clean)
 
 
 def cases(proxy: Proxy, *, every: int) -> list[tuple[int, str]]:

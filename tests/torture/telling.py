@@ -289,7 +289,12 @@ class Telling(Annals):
         del act
         self.reviewer.may_review({who for who in PEOPLE if self.story.forge.can_write(who)})
         result = apply(self.story.shell)
-        self.refused.update(item.reason.partition(":")[0] for item in result.approvals.refused)
+        self.refused.update(
+            "its merge is gone"
+            if "no longer part" in item.reason
+            else item.reason.partition(":")[0]
+            for item in result.approvals.refused
+        )
         return True
 
 
