@@ -1,6 +1,6 @@
 """Weeks of a cluster in which much goes on, with gitbot at work: what it proposed and moved.
 
-`python -m tests.unit.workflows.weeks 2` prints the figures of docs/reference/load.md (two weeks).
+`python -m tests.unit.workflows.weeks 1` prints the figures of docs/reference/load.md.
 
 Half an hour a step: gitbot proposes, people merge some of it, gitbot applies. Meanwhile VMs
 restart, nodes are drained and come back, a descheduler evicts VMs, and a label that a rule reads
