@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -124,6 +124,9 @@ class Instances(Mapping[NamespacedName, Instance]):
     def __len__(self) -> int:
         return len(self._instances)
 
+    def values(self) -> ValuesView[Instance]:
+        return self._instances.values()  # as inherited, but without a look-up of each
+
     @cached_property
     def vmis(self) -> Mapping[NamespacedName, KubernetesObject]:
         return {name: item.vmi for name, item in self._instances.items() if item.vmi is not None}
@@ -137,14 +140,10 @@ class Instances(Mapping[NamespacedName, Instance]):
         """VMI to the node where it runs; VMs that do not run are left out."""
         return {name: item.node for name, item in self._instances.items() if item.node}
 
-    @cached_property
-    def source_pods(self) -> Mapping[NamespacedName, NamespacedName]:
-        """VMI to the name of the active launcher pod."""
-        return {
-            name: name_of(item.source_pod)
-            for name, item in self._instances.items()
-            if item.source_pod is not None
-        }
+    def source_pod_of(self, vm: NamespacedName) -> NamespacedName | None:
+        """The name of the active launcher pod."""
+        found = self._instances.get(vm)
+        return name_of(found.source_pod) if found and found.source_pod is not None else None
 
     @cached_property
     def targets(self) -> dict[NamespacedName, Pod]:
@@ -197,8 +196,11 @@ class Instances(Mapping[NamespacedName, Instance]):
     def occupancy(self) -> Occupancy:
         """VMI to the nodes on which it holds a place; VMs that do not run are left out."""
         if self._occupancy is None:
+            alone = {item.node: frozenset((item.node,)) for item in self.values() if item.node}
             self._occupancy = {
-                name: places for name, item in self._instances.items() if (places := item.places)
+                name: places
+                for name, item in self._instances.items()
+                if (places := item.places if item.others else alone.get(item.node))
             }
         return self._occupancy
 

@@ -89,7 +89,7 @@ class Losses:
         homes = {**self._instances.homes, **places}
         self._on_node = grouped((node, vm) for vm, node in homes.items())
         for vm, node in places.items():
-            name = self._instances.source_pods.get(vm)
+            name = self._instances.source_pod_of(vm)
             if name is not None and self._world.pod(name) is not None:
                 self._world.add(replace(self._world.remove(name), node=node), node)
 

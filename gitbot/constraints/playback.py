@@ -38,7 +38,7 @@ class Playback:
         self.held: dict[int, _Held] = {}
         self._instances = instances
         self._order = order
-        self._pods = dict(instances.source_pods)
+        self._pods: dict[NamespacedName, NamespacedName] = {}  # targets of moves so far
         self._targets: dict[NamespacedName, Pod] = {}
         self._gone: set[int] = set()  # moves whose source pod is taken out
         self._leaving: dict[str, list[int]] = {}
@@ -62,7 +62,7 @@ class Playback:
     def start(self, number: int) -> None:
         move = self._order.moves[number]
         vm = move.vm.namespaced_name
-        old = self._pods.get(vm)
+        old = self._pod_of(vm)
         source = self.world.pod(old) if old is not None else None
         self._pods[vm] = self.place(vm, move.to.node)
         self.held[number] = _Held(target=self._pods[vm], source=source)
@@ -70,6 +70,9 @@ class Playback:
         self._leaving.setdefault(move.source.node, []).append(number)
         if social(self.unpinned(vm)):
             self._social.append(number)
+
+    def _pod_of(self, vm: NamespacedName) -> NamespacedName | None:
+        return self._pods.get(vm) or self._instances.source_pod_of(vm)
 
     def look(self, number: int, *, everywhere: bool) -> None:
         """Take out exactly the sources of the moves that have ended when this one starts.
@@ -103,8 +106,9 @@ class Playback:
     def stages(self, numbers: Sequence[int]) -> Stages:
         """The world with these moves, none of which has ended, at any stage."""
         world = self.world.fork()
-        sources = dict(self._pods)
         moves = [self._order.moves[number] for number in numbers]
+        vms = [move.vm.namespaced_name for move in moves]
+        sources = {vm: pod for vm in vms if (pod := self._pod_of(vm)) is not None}
         for number, move in zip(numbers, moves, strict=True):
             held = self.held.get(number)
             if held is not None:

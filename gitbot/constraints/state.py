@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -124,12 +124,16 @@ class State:
         for known in self._keys:
             if known in labels:
                 shift(self.by_label, (known, labels[known]), pod.name)
+        if pod.ports or pod.volumes:
+            self._attach(pod, number, sign, shift)
+        for index, term, weight in self._terms(pod):
+            (index.add if sign > 0 else index.remove)(term, number, weight)
+
+    def _attach(self, pod: Pod, number: int, sign: int, shift: Callable[..., None]) -> None:
         for buckets, key, item in self._attached(pod, number):
             shift(buckets, key, item)
             if buckets is self.csi:
                 self.column(volumes_of(str(key[1])))[number] += sign  # type: ignore[index]
-        for index, term, weight in self._terms(pod):
-            (index.add if sign > 0 else index.remove)(term, number, weight)
 
     def _attached(self, pod: Pod, number: int) -> Iterator[tuple[Buckets, object, object]]:  # type: ignore[type-arg]
         """Where its ports and volumes are counted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -48,16 +49,16 @@ class Transit:
         self.zone_key = zone
         self._occupancy = dict(instances.occupancy())
         self._home = dict(instances.homes)
-        self._held = dict(instances.source_pods)
+        self._held: dict[NamespacedName, NamespacedName | None] = {}  # other than source pods
         self._moving: dict[NamespacedName, tuple[str, str]] = {}
         self._started: dict[NamespacedName, NamespacedName] = {}
         self._count = 0
         self._undo: list[Callable[[], object]] = []
         self._rules = MovingRules(rules, world.state.columns, self._occupancy, self._moving)
-        self._on: dict[str, set[NamespacedName]] = {}
+        self._on: dict[str, set[NamespacedName]] = defaultdict(set)
         for vm, nodes in self._occupancy.items():
             for node in nodes:
-                self._on.setdefault(node, set()).add(vm)
+                self._on[node].add(vm)
         self._quotas = {
             namespace: quotas_of(objects, world.pods_in(namespace))
             for namespace, objects in instances.quotas.items()
@@ -85,7 +86,7 @@ class Transit:
         copy._started, copy._count = dict(self._started), self._count
         copy._undo, copy._quotas = [], self._quotas
         copy._rules = self._rules.fork(copy._occupancy, copy._moving)
-        copy._on = {node: set(vms) for node, vms in self._on.items()}
+        copy._on = defaultdict(set, {node: set(vms) for node, vms in self._on.items()})
         return copy
 
     @property
@@ -225,7 +226,7 @@ class Transit:
     def finish(self, vm: NamespacedName) -> None:
         """The move succeeded: free the source's place; the VM runs on the target."""
         source, node = ends = self._moving.pop(vm)
-        held, pod = self._held.get(vm), self._started.pop(vm)
+        held, pod = self._pod_of(vm), self._started.pop(vm)
         self._release(held)
         self._set_home(vm, pod, node)
 
@@ -238,7 +239,7 @@ class Transit:
 
     def move(self, vm: NamespacedName, node: str) -> None:
         """`start` and `finish` in one."""
-        source, held = self._leaving(vm, node), self._held.get(vm)
+        source, held = self._leaving(vm, node), self._pod_of(vm)
         pod = self._place(vm, node)
         self._release(held)
         self._set_home(vm, pod, node)
@@ -246,11 +247,10 @@ class Transit:
         self._occupy(vm, (self._occupancy.get(vm, frozenset()) - {source}) | {node})
 
     def _set_home(self, vm: NamespacedName, pod: NamespacedName | None, node: str) -> None:
-        self._home[vm] = node
-        if pod is not None:
-            self._held[vm] = pod
-        else:
-            self._held.pop(vm, None)
+        self._home[vm], self._held[vm] = node, pod
+
+    def _pod_of(self, vm: NamespacedName) -> NamespacedName | None:
+        return self._held[vm] if vm in self._held else self.instances.source_pod_of(vm)
 
     def fail(self, vm: NamespacedName) -> None:
         """The move failed: free the target's place; the VM stays on its source."""
@@ -328,7 +328,7 @@ class Transit:
         for node in before - nodes:
             self._on[node].discard(vm)
         for node in nodes - before:
-            self._on.setdefault(node, set()).add(vm)
+            self._on[node].add(vm)
         self._rules.shift(vm, before, nodes)
 
     def _place(self, vm: NamespacedName, node: str) -> NamespacedName:

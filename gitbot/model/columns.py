@@ -32,6 +32,17 @@ class LabelColumn:
         mask.flags.writeable = False
         return mask
 
+    @cached_property
+    def _grouped(self) -> tuple[Numbers, Numbers]:
+        """All nodes by domain, and where each domain begins and the last one ends."""
+        order = np.argsort(self.ids, kind="stable")
+        return order, np.searchsorted(self.ids[order], np.arange(len(self.values) + 1))
+
+    def _members(self, domain: int) -> Numbers:
+        order, begins = self._grouped
+        members: Numbers = order[begins[domain] : begins[domain + 1]]
+        return members
+
     def where(self, accepts: Callable[[str | None], bool]) -> Mask:
         """The nodes with an accepted value (None: no label); asks once for each distinct value."""
         table = np.array([*(accepts(value) for value in self.values), accepts(None)], dtype=bool)
@@ -55,10 +66,11 @@ class LabelColumn:
                 continue
             outside: Any = self._outside.get(domain)
             if outside is None:
-                inside = self.ids == domain
                 # a large domain is kept as the mask of all other nodes, a small one as its nodes
-                outside = ~inside if len(self.values) <= _FEW else np.flatnonzero(inside)
-                self._outside[domain] = outside
+                few = len(self.values) <= _FEW
+                outside = self._outside[domain] = (
+                    self.ids != domain if few else self._members(domain)
+                )
             if outside.dtype == np.bool_:
                 mask &= outside
             else:

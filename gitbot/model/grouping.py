@@ -13,5 +13,9 @@ def grouped(pairs: Iterable[tuple[_K, _V]]) -> dict[_K, tuple[_V, ...]]:
     """The values of each key; keys and values in their original order."""
     found: dict[_K, list[_V]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
+        known = found.get(key)
+        if known is None:
+            found[key] = [value]
+        else:
+            known.append(value)
     return {key: tuple(values) for key, values in found.items()}

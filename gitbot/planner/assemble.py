@@ -131,6 +131,7 @@ def _rules(board: Board, steps: Sequence[Step]) -> tuple[RuleState, ...]:
     first = [() if number in quiet else rule.breaches(begin) for number, rule in enumerate(rules)]
     touched = {number for step in steps for number in board.transit.rules_over(step.vm)}
     end = {**begin, **_ends(begin, steps)}
+    touched -= all_apart(rules, end, touched & quiet)
     last = [
         rule.breaches(end) if number in touched else first[number]
         for number, rule in enumerate(rules)

@@ -1,9 +1,9 @@
 """Empty nodes where room is not scarce: each VM moves once, and none steps aside.
 
 Many VMs are placed in bulk first: equal ones share what nodes answer. That covers VMs that only
-room and required rules tie to others, and moves that are lawful in any order: no node that a VM
-leaves takes another one, so room only gets less, and a domain that a VM of the same rule leaves
-counts as held. All others go step by step, before. Schedule and replay judge each move again.
+room and required rules tie to others, and moves that are lawful in any order: each VM holds both of
+its places until the end. All others go step by step, before. Schedule and replay judge each move
+again.
 """
 
 from __future__ import annotations
@@ -84,7 +84,6 @@ class Bulk:
         over = board.transit.rules_over
         asked = Counter(number for vm in movers for number in over(vm))
         self._shared = frozenset(number for number, count in asked.items() if count > 1)
-        self._left: dict[int, set[object]] = {}
         self._classes: dict[NamespacedName, Hashable] = {}
         if len(movers) >= MANY and wish.pin is Pin.NODE and not board.facts.load_aware.asked:
             found = {vm: self._class_of(vm) for vm in movers}
@@ -101,16 +100,16 @@ class Bulk:
         return board.transit.class_of(vm)
 
     def place(self, before: Iterable[Step]) -> Mapping[NamespacedName, Step] | None:
-        """A step for each of `vms`, taken on the board, after those that are taken already.
+        """A step for each of `vms`, which hold their targets on the board from now on.
 
+        `before` are the steps that are taken already: from now on they hold their sources as well.
         None if some find no node; then they are no longer in `vms`.
         """
         board, found, stuck = self._board, dict[NamespacedName, Step](), set[NamespacedName]()
         if board.onlooker.stopped():
             self.vms = frozenset()
-        self._left = defaultdict(set)
         for step in before:
-            self._note(step)
+            board.transit.reserve(step.vm, step.source)
         classes = defaultdict[Hashable, list[NamespacedName]](list)
         for vm in sorted(self.vms, key=lambda vm: (-board.memory(vm), vm)):
             classes[self._classes[vm]].append(vm)
@@ -148,8 +147,7 @@ class Bulk:
             if ranks[number] > floor:
                 break
             step = board.step(vm, board.nodes[number], self._wish)
-            board.take(step)
-            self._note(step)
+            board.transit.reserve(vm, step.node)
             if not steps:
                 floor = -int(board.transit.totals(vm, np.array([number]))[0])
             mask[number] = False
@@ -177,18 +175,14 @@ class Bulk:
         return None
 
     def _in_any_order(self, vm: NamespacedName, node: str) -> bool:
-        """Whether no rule minds if this move starts before or after those of others."""
-        source = self._board.place(vm)
-        for number in self._board.transit.rules_over(vm):
-            rule = self._rules[number]
-            if number not in self._shared or signature(rule, node) == signature(rule, source):
-                continue
-            if not monotone(rule) or signature(rule, node) in self._left[number]:
-                return False
-        return True
+        """Whether no rule minds if this move starts before or after those of others.
 
-    def _note(self, step: Step) -> None:
-        """What a step leaves counts as held."""
-        for number in self._board.transit.rules_over(step.vm):
-            if number in self._shared:
-                self._left[number].add(signature(self._rules[number], step.source))
+        A rule that only starts can make worse was asked with all places held. Any other one sees no
+        difference between source and target.
+        """
+        source = self._board.place(vm)
+        return all(
+            monotone(rule) or signature(rule, node) == signature(rule, source)
+            for number in self._shared.intersection(self._board.transit.rules_over(vm))
+            for rule in (self._rules[number],)
+        )

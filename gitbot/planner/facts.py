@@ -39,6 +39,8 @@ class ProblemIndex:
     load_aware: LoadAware
     checked: dict[NamespacedName, tuple[Check, ...]] = field(default_factory=dict)
     """KubeVirt's checks of each VM that was asked about, wherever it is sent."""
+    ruled: dict[NamespacedName, tuple[RuleConstraint, ...]] = field(default_factory=dict)
+    """The rules over each VM that was asked about."""
     held: dict[str, tuple[tuple[NamespacedName, ...], Held]] = field(default_factory=dict)
     """What the VMs on a node hold, with the names of the pods for which that is true."""
 
@@ -61,7 +63,11 @@ class ProblemIndex:
         )
 
     def rules_over(self, vm: NamespacedName) -> tuple[RuleConstraint, ...]:
-        return tuple(self.rules[number] for number in rules_by_vm(self.rules).get(vm, ()))
+        known = self.ruled.get(vm)
+        if known is None:
+            numbers = rules_by_vm(self.rules).get(vm, ())
+            known = self.ruled[vm] = tuple(self.rules[number] for number in numbers)
+        return known
 
     def migrations_of(self, vm: NamespacedName) -> tuple[KubernetesObject, ...]:
         return self.migrations.get(vm, ())

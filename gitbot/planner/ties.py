@@ -53,7 +53,7 @@ class _Knots:
         self.freed: dict[str, list[int]] = defaultdict(list)  # departures that a move needs
         self.social: list[int] = []
         self.loose: list[int] = []
-        self.pods = dict(board.transit.instances.source_pods)
+        self.pods: dict[NamespacedName, NamespacedName] = {}  # targets of moves so far
         self.sources: list[NamespacedName | None] = []
         self._given = 0  # follows from the return of the target, without a tie
 
@@ -100,7 +100,7 @@ class _Knots:
         step = self.steps[number]
         self.before.append(before)
         heappush(self.under_way, (self.timed[number].ends, number))
-        source = self.pods.get(step.vm)
+        source = self.pods.get(step.vm) or self.board.transit.instances.source_pod_of(step.vm)
         self.sources.append(source)
         pod = self._pod(step.vm)
         self.pods[step.vm] = step.vm._replace(name=f"{step.vm.name}-move-{number}")

@@ -111,14 +111,15 @@ def _headroom(plan: PlacementPlan, problem: PlacementProblem) -> dict[str, Any]:
     if not plan.moves:
         return {"targets": [], "atRiskBefore": [], "atRiskAfter": []}
     world = World.of(problem.snapshot)
-    pods = Instances.of(problem.snapshot).source_pods
+    instances = Instances.of(problem.snapshot)
     emptied = {node for drain in plan.drains for node in drain.emptied}
     size = {node.name: node.allocatable.get(_MEMORY, 0) for node in world.nodes}
     free = {name: world.free(name).get(_MEMORY, 0) for name in size}
     vms: dict[str, dict[NamespacedName, int]] = {name: {} for name in size}
-    for vm, name in pods.items():
-        pod = world.pod(name)
-        if pod is not None and world.node_of(name) in vms:
+    for vm in instances:
+        name = instances.source_pod_of(vm)
+        pod = world.pod(name) if name is not None else None
+        if name is not None and pod is not None and world.node_of(name) in vms:
             vms[world.node_of(name)][vm] = world.asks(pod).get(_MEMORY, 0)
     open_before = [name for name in size if not world.unschedulable(name)]
     before = _at_risk(free, vms, open_before)

@@ -99,7 +99,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "apply says what it did to nodes; what acts later is named with its time": 80,
     "terminals say when and how; every slow command says what it does; empty zones named": 110,
     "large drains: choices remembered, scores, labels and rules at one look": 160,
-    "large drains: equal VMs are placed in bulk, in any order": 275,
+    "large drains: equal VMs are placed in bulk, in any order": 305,
     "what VMs that stay ask for is read from their running pods": 25,
     "requests even out how full nodes are": 190,
     "an exact solver, if asked for, plans small parts where room is scarce": 305,
