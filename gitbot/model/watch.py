@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -30,3 +31,19 @@ class _Nobody:
 
 
 NOBODY: Onlooker = _Nobody()
+
+
+class Patience:
+    """An onlooker that asks to end when its time is over, too. `count` never steps back."""
+
+    def __init__(
+        self, onlooker: Onlooker, count: Callable[[], float] | None, seconds: float
+    ) -> None:
+        self.begins = onlooker.begins
+        self.planned = onlooker.planned
+        self._asked = onlooker.stopped
+        self._count = count
+        self._last = count() + seconds if count is not None else 0.0
+
+    def stopped(self) -> bool:
+        return self._asked() or (self._count is not None and self._count() > self._last)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from gitbot.errors import (
     ConflictError,
     ForgeError,
+    Interrupted,
     RepositoryError,
     UnreachableError,
     UsageError,
@@ -20,6 +21,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import PlanShown
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.ledger import Ledger
+from gitbot.model.watch import Patience
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.reports import markdown, marker, refusal
 from gitbot.workflows import labels
@@ -176,19 +178,36 @@ def check_texts(
     protected = shell.read_base(before.commit)
     approved = read_approvals(shell, protected, ledger).approved
     records = fold_requests(ledger, shell.cluster_name)
-    return check(
-        read_change(after, protected.revision).remembering(ledger),
-        Evidence(
-            snapshot=snapshot or shell.cluster.snapshot(),
-            now=shell.clock.now(),
-            past=past_of(ledger, shell.cluster_name),
-            reservations=reservations(approved, records),
-        ),
-        before=protected.intents,
-        changed=after.changed_since(before),
-        pull_request=pull_request,
-        onlooker=shell.onlooker,
-    )
+    patience = Patience(shell.onlooker, shell.seconds, PATIENCE)
+    try:
+        found = check(
+            read_change(after, protected.revision).remembering(ledger),
+            Evidence(
+                snapshot=snapshot or shell.cluster.snapshot(),
+                now=shell.clock.now(),
+                past=past_of(ledger, shell.cluster_name),
+                reservations=reservations(approved, records),
+            ),
+            before=protected.intents,
+            changed=after.changed_since(before),
+            pull_request=pull_request,
+            onlooker=patience,
+        )
+        if found.final or shell.onlooker.stopped():
+            return found
+    except Interrupted:
+        if shell.onlooker.stopped():
+            raise
+    return CheckResult(findings=(_SLOW,))
+
+
+PATIENCE = 300  # seconds to plan a pull request; nobody else's is looked at meanwhile
+_SLOW = Finding(
+    code="check/too-slow",
+    severity=Severity.ERROR,
+    message=f"nothing is planned: planning took more than {PATIENCE} seconds",
+    hint="ask for less in one pull request, or name fewer VMs or nodes in a selector",
+)
 
 
 def _conflict(pull: PullRequest) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from gitbot.errors import UsageError
 from gitbot.ports.forge import CheckState, Comment, PullRequest, PullState
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import PublishResult, publish, publish_group, refresh_pulls
+from gitbot.workflows.check.publish import PATIENCE
 from gitbot.workflows.propose import propose
 from tests.doubles.ledger import last_move, moves_of
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
@@ -370,3 +372,15 @@ def test_a_pull_request_that_closes_in_the_middle_does_not_end_the_pass(
     with pytest.raises(UsageError):
         show(story, pull.number)
     assert refresh_pulls(story.shell, every=True) == ()
+
+
+def test_a_pull_request_that_takes_too_long_to_plan_is_refused_and_the_next_is_planned() -> None:
+    story = Story.begin()
+    story.open(jump=REQUEST)
+    ticks = itertools.count(0, PATIENCE + 1)
+    slow = replace(story.shell, seconds=lambda: next(ticks))
+    outcome = publish(slow, number=1).check
+    assert [item.code for item in outcome.findings] == ["check/too-slow"]
+    assert outcome.judged is None
+    quick = replace(story.shell, seconds=lambda: 0.0)
+    assert publish(quick, number=1).check.judged is not None
