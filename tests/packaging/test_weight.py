@@ -93,7 +93,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "50 policies over 5,000 moves in a second: syntax, what is read, classes, batches": 575,
     "policies: names as in Kubernetes, variables of every type, transformMap": 170,
     "labels of a drain under way are not left over, though the clone is behind": 15,
-    "policies of a repository run in a process with limits; many windows and slow plans are bounded": 690,
+    "policies run in a process with limits; many windows and slow plans are bounded": 690,
     "a cordon comes back and comes once; what began ends without its approval": 205,
     "apply shows waves, reading shows progress; status on Git alone; more did you mean": 270,
     "apply says what it did to nodes; what acts later is named with its time": 80,
