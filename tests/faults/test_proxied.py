@@ -107,8 +107,9 @@ def run(scene: Scene, folder: Path, *, number: int = 0, how: str = "") -> tuple[
                 except GitbotError:
                     clock.sleep(61)
                     continue
-                if result.did_nothing and not result.stop:
+                if result.did_nothing and not (result.stop or result.waiting):
                     break
+                clock.sleep(61)
             else:
                 raise AssertionError(f"{how} at call {number}: it does not come to rest")
             return end_of(shell, face, proxy), proxy
