@@ -139,13 +139,14 @@ class Reviewer:
         moments = [said.time for said in good] if self.required else [merge.time]
         plans = [merge.seen(moment) for moment in moments]
         agreed = [plan for plan in plans if plan is not None and want in plan.moves]
-        if len({plan.digest for plan in agreed}) != 1 or len(agreed) < max(1, self.required):
+        votes = Counter(plan.digest for plan in agreed)
+        enough = {digest for digest, count in votes.items() if count >= max(1, self.required)}
+        if not enough:
             return "not what was shown"
-        last = {item.digest for item in merge.shown[-1:]}
-        if not self.tampered and last != {agreed[0].digest}:
+        if not self.tampered:
+            enough &= {item.digest for item in merge.shown[-1:]}
+        if not enough:
             return "another plan was shown last"
-        if merge.time > max(
-            plan.expires for plan in merge.shown if plan.digest == agreed[0].digest
-        ):
+        if merge.time > max(plan.expires for plan in merge.shown if plan.digest in enough):
             return "it had expired"
         return ""
