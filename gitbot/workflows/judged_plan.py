@@ -163,8 +163,13 @@ def window_and_reason(intents: IntentSet, move: Move) -> tuple[str, str]:
 
 
 def drained_nodes(problem: PlacementProblem, plan: PlacementPlan) -> tuple[NodeLabels, ...]:
-    """What the nodes of a drain get with its first move, labels and cordon; none without one."""
+    """What the nodes of a drain get with its first move, labels and cordon; none without one.
+
+    A node that cannot be emptied, and that no move leaves, stays in service.
+    """
     drains = {move.request for move in plan.moves}
+    left = {(move.request, move.source.node) for move in plan.moves}
+    blocked = {(drain.request, node) for drain in plan.drains for node in drain.kept} - left
     return tuple(
         NodeLabels(
             node=node,
@@ -175,7 +180,7 @@ def drained_nodes(problem: PlacementProblem, plan: PlacementPlan) -> tuple[NodeL
         for goal in problem.goals
         if isinstance(goal, EmptyNodes) and goal.request.id in drains
         for node in goal.nodes
-        if isinstance(goal.request.id, DrainId)
+        if isinstance(goal.request.id, DrainId) and (goal.request.id, node) not in blocked
     )
 
 

@@ -92,7 +92,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "policy eval: parts, places and values of an expression; errors at their place": 560,
     "50 policies over 5,000 moves in a second: syntax, what is read, classes, batches": 575,
     "policies: names as in Kubernetes, variables of every type, transformMap": 170,
-    "labels of a drain under way are not left over, though the clone is behind": 15,
+    "labels of a drain under way are not left over; nodes that stay have no manifest": 20,
     "policies run in a process with limits; many windows and slow plans are bounded": 690,
     "a cordon comes back and comes once; what began ends without its approval": 205,
     "apply shows waves, reading shows progress; status on Git alone; more did you mean": 270,

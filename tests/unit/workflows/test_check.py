@@ -309,6 +309,16 @@ def test_manifests_and_intents_in_one_pull_request_are_refused() -> None:
         assert codes(run({"request": REQUEST}, base={}, changed=(one,))) == []
 
 
+def test_a_node_that_stays_in_service_has_no_manifest() -> None:
+    """db-2 cannot leave n2, so gitbot neither labels nor cordons n2."""
+    window = WINDOW.replace("[n1]}", "[n1, n2, n4]}\n  drain: {cordon: Gitbot}")
+    result = run({"window": window})
+    assert result.judged is not None
+    nodes = [item.name for item in result.judged.manifests if item.kind == "Node"]
+    assert {move.source.node for move in result.judged.plan.moves} == {"n1"}
+    assert nodes == ["n1", "n4"]
+
+
 def test_labels_left_on_a_node_are_named() -> None:
     mark = {"placement.gitbot.dev/window": "gone", "placement.gitbot.dev/state": "ready"}
     objects = [node("n1", zone="a", labels=mark), *OBJECTS[1:]]
