@@ -16,6 +16,7 @@ spec:
     # context: CLUSTER-admin        # kubeconfig context; default: the name
     timeZone: UTC                   # for schedules that name no zone of their own
     limits: {parallel: 5, perSourceNode: 2, perTargetNode: 2, perZone: 4, reserve: 1}
+    # load: {source: Metrics}       # measured load of the nodes; or Prometheus
   forge: FORGE
   mode: Observe                     # plans and comments, applies nothing; later: Enforce
   approval: Plan
@@ -53,6 +54,17 @@ spec:
     labelSelector: {matchLabels: {app: example-web}}
   enforcement: Preferred
   heal: Report
+---
+# A node that stays above a measured load gives one VM away. Needs the cluster's `load`.
+apiVersion: API_VERSION
+kind: LoadRule
+metadata: {name: example-cool}
+spec:
+  metric: cpu
+  above: 85                         # percent
+  sustained: PT30M
+  namespaces: [example]
+  heal: Report                      # Propose opens a pull request
 """
 
 _WINDOWS = """\
@@ -109,7 +121,7 @@ migrations that make it true, shows the plan on the pull request, and carries it
 | file | what it is |
 |---|---|
 | `FILE` | configuration |
-| `intents/CLUSTER/rules.yaml` | standing rules: ZoneAntiAffinity, PlacementRule |
+| `intents/CLUSTER/rules.yaml` | standing rules: ZoneAntiAffinity, PlacementRule, LoadRule |
 | `intents/CLUSTER/windows.yaml` | MaintenanceWindow, FreezeWindow |
 | `intents/CLUSTER/requests/` | MigrationRequests, one file each |
 | `intents/CLUSTER/gitbot/` | written only by the bot's pull requests |

@@ -116,6 +116,7 @@ ASKING: list[tuple[tuple[str, ...], dict[str, str], str]] = [
     (("simulate", "label", "n1", "disk=ssd", *SNAPSHOT), {}, "Forecast"),
     (("simulate", "lose", "n1", *SNAPSHOT), {}, "Forecast"),
     (("simulate", "reboot", *SNAPSHOT), {}, "Forecast"),
+    (("simulate", "rule", "intents/iberia/rule.yaml", *SNAPSHOT), {}, "Forecast"),
     (("simulate", "survive", *SNAPSHOT), {}, "Forecast"),
     (("calendar",), {"window": WINDOW}, "Calendar"),
     (("policy", "list"), {}, "PolicyList"),
