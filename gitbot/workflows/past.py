@@ -71,7 +71,8 @@ def reservations(
     for item in approved:
         if item.terms.void or item.terms.consent or skipped & {move.request for move in item.moves}:
             continue
-        known = records.get(item.id, RequestRecord(id=item.id)).moves
+        record = records.get(item.id, RequestRecord(id=item.id))
+        known = record.moves
         found += [
             Reservation(
                 vm=move.vm.namespaced_name,
@@ -81,7 +82,7 @@ def reservations(
                 pull_request=item.approval.pull_request,
             )
             for move in item.moves
-            if move.id not in known or not known[move.id].final
+            if (not known[move.id].final if move.id in known else not record.cancelled)
         ]
     return tuple(sorted(found, key=lambda place: (place.vm, place.request)))
 

@@ -89,7 +89,7 @@ def _of(
         gone = node.state in (NodeState.RETURNED, NodeState.CLOSED) and (vm in staying or never)
         if _came_home(last) or (gone and seen.now - node.since > _LISTED):
             continue
-        reason = staying.get(vm) or _returning(last) or full.get(vm, "")
+        reason = staying.get(vm) or _returning(record, last) or full.get(vm, "")
         if not reason:
             closed = _was_closed(seen, sources, occurrence)
             reason = _not_back(node, never=never, closed=closed, due=vm in due)
@@ -165,10 +165,11 @@ def _came_home(last: MoveRecord | None) -> bool:
     return last is not None and last.state is MoveState.SUCCEEDED
 
 
-def _returning(last: MoveRecord | None) -> str:
+def _returning(record: RequestRecord | None, last: MoveRecord | None) -> str:
     """What the ledger says about its way home; "" if that has not begun."""
     if last is None:
-        return ""
+        cancelled = record.cancelled if record is not None else ""
+        return f"its return was cancelled: {cancelled}" if cancelled else ""
     return f"its return is {last.state}" + (f": {last.reason}" if last.reason else "")
 
 

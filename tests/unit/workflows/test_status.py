@@ -14,11 +14,14 @@ from gitbot.cli import status as status_command
 from gitbot.cli.schema import schema_of
 from gitbot.cli.status_page import table
 from gitbot.errors import ClusterError, UsageError
+from gitbot.execution.requests import fold_requests
 from gitbot.model.instants import format_instant
 from gitbot.published import json_text
 from gitbot.simulation.kubevirt.new_migration import new_migration
-from gitbot.workflows.apply import apply, hold, resume, returned
+from gitbot.workflows.apply import apply, cancel, hold, resume, returned
 from gitbot.workflows.ask import status, status_document
+from gitbot.workflows.look import look
+from gitbot.workflows.past import reservations
 from gitbot.workflows.propose import propose
 from gitbot.workflows.shell import Shell
 from tests.unit.workflows.story import HEAD, REQUEST, RULE, Story, configuration
@@ -254,6 +257,33 @@ def test_after_returned_the_page_names_apply_and_then_propose() -> None:
     for _ in range(2):
         apply(story.shell)
     assert "home is kni-worker:" not in shown(story)
+
+
+@pytest.mark.parametrize("taken_up", [False, True])
+def test_a_return_that_was_cancelled_is_over(taken_up: bool) -> None:
+    """Nobody is told to propose it again, and it keeps no room on the home."""
+    story = approved(drain=", done: Command, cordon: Gitbot")
+    wait_until(story, START - LEAD)
+    apply(story.shell)
+    returned(story.shell, node="kni-worker", by="ann")
+    apply(story.shell)
+    propose(story.shell)
+    story.merge()
+    hold(story.shell, reason="look first", by="ann")
+    if taken_up:
+        apply(story.shell)
+    (item,) = [item for item in status(story.shell).away if item.home == "kni-worker"]
+    cancel(story.shell, request=item.occurrence.homecoming, reason="it stays", by="ann")
+    resume(story.shell, reason="", by="ann", accept_ledger=False)
+    (item,) = [item for item in status(story.shell).away if item.home == "kni-worker"]
+    assert ("cancelled: it stays" in item.reason, item.next_command) == (True, "")
+    assert "gitbot propose" not in shown(story)
+    seen = look(story.shell, story.shell.ledger_store.read())
+    records = dict(fold_requests(seen.ledger, seen.problem.cluster))
+    assert seen.approvals.approved
+    assert not reservations(seen.approvals.approved, records)
+    propose(story.shell)
+    assert not story.pulls()
 
 
 def test_what_somebody_else_moved_stays_away_with_its_reason() -> None:

@@ -92,8 +92,12 @@ def _approved_vms(
 def homes_due(sources: ConcernSources, occurrence: OccurrenceId) -> dict[NamespacedName, str]:
     """VMs that may go home now, with their homes.
 
-    The home is back, the VM is the same, and it is where gitbot put it: nobody else moved it.
+    The home is back, the VM is the same, and it is where gitbot put it: nobody else moved it, and
+    nobody cancelled the return.
     """
+    way_back = sources.records.get(occurrence.homecoming)
+    if way_back is not None and way_back.cancelled:
+        return {}
     nodes = fold_nodes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
     homes = fold_homes(sources.ledger, cluster=sources.cluster, occurrence=occurrence)
     landed = _landed(sources.records.get(occurrence.drain))
