@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from gitbot.cli.checking import same_cluster
 from gitbot.cli.options import ClusterAccess, cluster_options, load_snapshot
 from gitbot.cli.running import colour, pick_cluster, say, stages
 from gitbot.cli.showing import shown
@@ -75,11 +76,13 @@ def author_shell(writing: Writing) -> Iterator[tuple[Shell, ClusterSnapshot, str
         ) as workspace,
     ):
         cluster = pick_cluster(workspace.settings, writing.cluster)
+        configured = workspace.settings.cluster(cluster)
         if access.snapshots:
             given = load_snapshot(access.of(name=cluster), now=workspace.clock.now())
+            if not writing.cluster:
+                same_cluster(given, cluster, configured.context if configured else "")
             workspace.read_only(cluster, lambda: given)
         shell = open_shell(workspace, cluster, onlooker=progress)
-        configured = workspace.settings.cluster(cluster)
         progress.begins("reading the cluster")
         snapshot = shell.cluster.snapshot()
         progress.begins("")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gitbot.cli.checking import ask_ledger, texts_of
+from gitbot.cli.checking import ask_ledger, same_cluster, texts_of
 from gitbot.cli.options import (
     LISTED,
     ClusterAccess,
@@ -113,7 +113,7 @@ def _calendar(
         scope=scope,
         cancelled=past.cancelled,
         finished=past.finished,
-        count=_counting(revision, access, now, progress),
+        count=_counting(revision, access, now, progress, asked=bool(cluster)),
     )
     progress.begins("looking for openings")
     return _shown(agenda, output, cluster=revision.cluster, now=now, span=(begin, end))
@@ -177,7 +177,7 @@ def _revision(root: Path, rev: str, cluster: str) -> Revision:
 
 
 def _counting(
-    revision: Revision, access: ClusterAccess, now: int, onlooker: Onlooker
+    revision: Revision, access: ClusterAccess, now: int, onlooker: Onlooker, *, asked: bool
 ) -> Callable[[NodesSpec], int | None]:
     """How many nodes a window has; nobody knows without a snapshot or a cluster that is named."""
     if not (access.snapshots or access.context or access.kubeconfig):
@@ -186,8 +186,12 @@ def _counting(
     from gitbot.intents.compile import nodes_of  # noqa: PLC0415
 
     configured = revision.settings.cluster(revision.cluster)
-    named = access.of(name=revision.cluster, context=configured.context if configured else "")
-    instances = Instances.of(load_snapshot(named, now=now, onlooker=onlooker))
+    context = configured.context if configured else ""
+    named = access.of(name=revision.cluster, context=context)
+    snapshot = load_snapshot(named, now=now, onlooker=onlooker)
+    if not asked:
+        same_cluster(snapshot, revision.cluster, context)
+    instances = Instances.of(snapshot)
     return lambda nodes: len(nodes_of(nodes, instances))
 
 

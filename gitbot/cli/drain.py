@@ -34,7 +34,7 @@ _SHORT = re.compile(r"(?:([0-9]{1,3})d)?(?:([0-9]{1,3})h)?(?:([0-9]{1,4})m)?")
     type=click.Choice(("Auto", "Propose", "Never"), case_sensitive=False),
     help="Whether the VMs come home afterwards; default: Propose.",
 )
-@click.option("--cordon", is_flag=True, help="gitbot cordons the nodes, and uncordons them after.")
+@click.option("--cordon", is_flag=True, help="gitbot cordons the nodes; a person uncordons them.")
 @writing_options
 def drain(
     *,

@@ -71,7 +71,7 @@ def get(
 
         hint = meant(missing[0], [row.name for row in whole.rows])
         raise UsageError(f"{chosen}: not found: {', '.join(missing)}", hint=hint)
-    if not rows:
+    if not rows and not whole.not_read:
         say(f"no {chosen} found{_meant_namespace(whole, scope)}", err=True)
     return 2 if whole.not_read or stale else int(bool(whole.broken))
 

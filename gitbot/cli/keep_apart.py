@@ -8,6 +8,7 @@ import click
 
 from gitbot.cli.authoring import Writing, author_shell, write_intent, writing_options
 from gitbot.cli.options import read_selector
+from gitbot.errors import UsageError
 
 
 @click.command("keep-apart")
@@ -15,28 +16,28 @@ from gitbot.cli.options import read_selector
     "-l", "--selector", "labels", required=True, metavar="SELECTOR", help="Labels of the VMIs."
 )
 @click.option("-n", "--namespace", required=True, metavar="NAME", help="Namespace of the VMs.")
-@click.option(
-    "--zones", "apart", flag_value="zones", default="zones", help="One VM a zone (default)."
-)
-@click.option("--nodes", "apart", flag_value="nodes", help="One VM a node.")
+@click.option("--zones", is_flag=True, help="One VM a zone (default).")
+@click.option("--nodes", is_flag=True, help="One VM a node.")
 @click.option("--max", "most", type=click.IntRange(1, 10_000), help="At most so many in each.")
 @writing_options
 def keep_apart(
-    *, writing: Writing, labels: str, namespace: str, apart: str, most: int | None
+    *, writing: Writing, labels: str, namespace: str, zones: bool, nodes: bool, most: int | None
 ) -> int:
     """Write a ZoneAntiAffinity rule for the VMs with these labels and open its pull request.
 
     gitbot then finds breaches of the rule, proposes the fewest moves that heal them, and makes no
     move that adds one.
     """
+    if zones and nodes:
+        raise UsageError("found both --zones and --nodes", hint="give one of them")
     from gitbot.model.scheduling import HOSTNAME  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.author import NewIntent  # noqa: PLC0415
 
     selector, value = _selector(labels)
     spec: dict[str, Any] = {"selector": selector}
-    spec |= {"topologyKey": HOSTNAME} if apart == "nodes" else {}
+    spec |= {"topologyKey": HOSTNAME} if nodes else {}
     spec |= {"maxPerDomain": most} if most else {}
-    where = "on a node" if apart == "nodes" else "in a zone"
+    where = "on a node" if nodes else "in a zone"
     new = NewIntent(
         kind="ZoneAntiAffinity",
         namespace=namespace,

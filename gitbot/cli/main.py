@@ -181,7 +181,7 @@ def _usage(error: click.ClickException) -> str:
     if isinstance(choice, click.Choice) and (found := _FOUND.match(error.message)):
         from gitbot.model.words import nearest  # noqa: PLC0415 - only for an error
 
-        near = nearest(found[1], [str(word) for word in choice.choices])
+        near = nearest(found[1], [str(word) for word in choice.choices], cutoff=_ALIKE)
         how = f"did you mean {near}?" if near else how
     return f"{text}; {how}" if how else text
 

@@ -107,7 +107,19 @@ class MigrationRequestSpec(Value):
 
 
 _OFFLINE = frozenset(
-    {"allowrestart", "restart", "mode", "offline", "online", "live", "cold", "force", "shutdown"}
+    {
+        "allowrestart",
+        "allowreboot",
+        "restart",
+        "reboot",
+        "mode",
+        "offline",
+        "online",
+        "live",
+        "cold",
+        "force",
+        "shutdown",
+    }
 )
 _NEVER_RESTARTS = (
     "remove it: gitbot migrates live and never restarts a VM; where only a restart helps the plan "

@@ -11,7 +11,7 @@ from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.workflows.look import Look
 from gitbot.workflows.stops import UNREADABLE, observes
 
-RESUME = "gitbot resume --by NAME"
+RESUME = "gitbot resume"
 LOOK_AT_BASE = "git pull && gitbot lint"
 ENFORCE = f"set mode: Enforce in {CONFIGURATION_FILE}"
 

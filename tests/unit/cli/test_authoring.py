@@ -177,6 +177,7 @@ WRONG = [
         "did you mean Europe/Madrid?",
     ),
     (("keep-apart", "-l", "app in", "-n", "a"), "found 'app in', expected such as app=db"),
+    (("keep-apart", "-l", "app=db", "-n", "a", "--zones", "--nodes"), "both --zones and --nodes"),
 ]
 
 

@@ -128,3 +128,4 @@ def test_broken_intents_and_a_cluster_out_of_reach_are_said(
     assert said.code == 2
     assert "unknown" in said.out
     assert "the cluster could not be read" in said.err
+    assert "no vms found" not in desk.gitbot("get", "vms").text, "nobody knows"

@@ -108,7 +108,9 @@ def test_a_reserve_that_leaves_nothing_is_refused_with_the_arithmetic(
     assert said(limits=limits) == words
 
 
-@pytest.mark.parametrize("wish", ["allowRestart: true", "mode: offline", "force: true"])
+@pytest.mark.parametrize(
+    "wish", ["allowRestart: true", "allowReboot: true", "mode: offline", "force: true"]
+)
 def test_a_wish_for_a_restart_is_answered_with_what_to_do(wish: str) -> None:
     words = said(f"{REQUEST}  {wish}\n")
     assert words.startswith(f'found the unknown field "{wish.partition(":")[0]}", expected vms')

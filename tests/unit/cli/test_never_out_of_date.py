@@ -269,8 +269,12 @@ def test_a_snapshot_of_another_cluster_is_refused_unless_the_cluster_is_named(de
     assert desk.gitbot("plan", "--snapshot", file).code == 0
     path = desk.tree / ".gitbot.yaml"
     path.write_text(path.read_text().replace("name: iberia", "name: lusitania"))
-    said = desk.gitbot("plan", "--snapshot", file)
-    assert said.code == 2
-    assert "the snapshot is of cluster iberia, the intents are those of lusitania" in said.err
-    assert "--cluster lusitania" in said.err
-    assert desk.gitbot("plan", "--snapshot", file, "--cluster", "lusitania").code == 0
+    desk.git("commit", "--quiet", "--all", "--message=another cluster")
+    desk.git("push", "--quiet", "origin", "HEAD:main")
+    for words in ("plan", "calendar", "move vm/jumpbox --dry-run", "drain kni-worker --dry-run"):
+        said = desk.gitbot(*words.split(), "--snapshot", file)
+        assert said.code == 2, words
+        assert "the snapshot is of cluster iberia, the intents are those of lusitania" in said.err
+        assert "--cluster lusitania" in said.err
+        named = desk.gitbot(*words.split(), "--snapshot", file, "--cluster", "lusitania")
+        assert named.code == 0, words

@@ -87,7 +87,7 @@ def test_the_stop_flag_says_who_why_and_what_lifts_it(desk: Desk) -> None:
     out(desk, "hold", "--by", "ann", "--reason", "storage is slow")
     (line,) = [line for line in out(desk, "status").splitlines() if line.startswith("stopped")]
     assert line.startswith("stopped: storage is slow (ann, since ")
-    assert line.endswith("Europe/Madrid); next: gitbot resume --by NAME")
+    assert line.endswith("Europe/Madrid); next: gitbot resume")
     out(desk, "resume", "--by", "bob")
     assert "stopped" not in out(desk, "status")
 

@@ -149,7 +149,7 @@ def test_status_tells_what_to_type_next(stage: Stage) -> None:
     hold(stage.shell, reason="smoke", by="ann")
     apply(stage.shell)
     (request,) = status(stage.shell).requests
-    assert request.next_command == "gitbot resume --by NAME"
+    assert request.next_command == "gitbot resume"
     assert [move.waits for move in request.moves] == ["stopped: smoke"] * 2
 
 

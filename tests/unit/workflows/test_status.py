@@ -65,7 +65,7 @@ def test_what_is_merged_and_not_yet_applied_names_the_next_command() -> None:
     hold(story.shell, reason="smoke", by="ann")
     stopped, section = shown(story).split("\n\n")
     assert stopped.startswith("stopped: smoke (ann, since ")
-    assert section == f"Merged, not applied yet:\n{line}gitbot resume --by NAME"
+    assert section == f"Merged, not applied yet:\n{line}gitbot resume"
     resume(story.shell, reason="", by="ann")
     apply(story.shell)
     assert "pull request" not in shown(story)
