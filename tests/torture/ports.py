@@ -74,9 +74,11 @@ class ClusterPort:
         return self.line.read("migrations", lambda how: self._look(how).migrations)
 
     def get_instance(self, name: NamespacedName) -> KubernetesObject | None:
-        found = self.line.read("instance", lambda _: self.world.instances.get(name.name))
-        self.witness.read_instance(self.line.who, name.name)
-        return found
+        def answer(_: str) -> KubernetesObject | None:
+            self.witness.read_instance(self.line.who, name.name)
+            return self.world.instances.get(name.name)
+
+        return self.line.read("instance", answer)
 
     def list_events(self, name: NamespacedName) -> tuple[KubernetesObject, ...]:
         del name

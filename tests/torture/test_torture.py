@@ -74,6 +74,11 @@ FOUND = {
         ),
         deeds=(Deed(what="stick", who="2", at=0), Deed(what="uncordon", at=63)),
     ),
+    "the last look at a VM answers late, and the VM restarts on the way": a_schedule(
+        "two",
+        faults=(Fault(call="instance", number=1, how="slow", seconds=50),),
+        deeds=(Deed(what="restart", at=40),),
+    ),
 }
 
 

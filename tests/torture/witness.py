@@ -59,6 +59,7 @@ class Witness:
         self.known[who].looked = self.world.loop.now
 
     def read_instance(self, who: str, vm: str) -> None:
+        """When the server answers, which may be long before the answer arrives."""
         self.known[who].instances[vm] = self.world.loop.now
 
     def read_flag(self, who: str, found: str | None) -> None:
