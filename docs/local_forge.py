@@ -1,4 +1,4 @@
-"""The buttons of the local forge, for the tutorial: open, list, show, approve, merge, close.
+"""The buttons of the local forge: open, list, show, approve, comment, team, merge, close.
 
 A hosted forge has a web page for this; the local one is a bare Git repository. Run it with the
 Python that gitbot is installed in; FORGE is the path of the bare repository:
@@ -6,6 +6,8 @@ Python that gitbot is installed in; FORGE is the path of the bare repository:
     python local_forge.py FORGE list
     python local_forge.py FORGE open BRANCH --as ana --title "Move jumpbox"
     python local_forge.py FORGE merge 1 --as ana
+    python local_forge.py FORGE comment 1 "/gitbot override quorum WHY" --as ann
+    python local_forge.py FORGE team @acme/customapp ann dora
 
 Exit code 2 where the forge refuses.
 """
@@ -83,6 +85,17 @@ def team(forge: LocalForge, name: str, people: tuple[str, ...]) -> None:
     """Who approves for the owners of that name."""
     forge.name_team(name, people)
     click.echo(f"{name}: {', '.join(people) or 'removed'}")
+
+
+@buttons.command("comment", help="Comment; what begins with /gitbot is a command.")
+@click.argument("number", type=int)
+@click.argument("text")
+@as_option
+@click.pass_obj
+def comment(forge: LocalForge, number: int, text: str, person: str) -> None:
+    """Says what to type, so that gitbot does it: no workflow reads comments here."""
+    said = forge.acting_as(person).upsert_comment(number, marker=text, body=text)
+    click.echo(f"next: gitbot comment --issue {number} --comment {said.id}")
 
 
 @buttons.command("merge", help="Merge into main, by a merge commit.")

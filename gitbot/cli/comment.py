@@ -34,9 +34,9 @@ def comment(issue: int | None, identity: int | None, live: bool, output: str) ->
     """Do what a comment on a pull request says, once, and answer it there.
 
     The first line is the command: /gitbot plan, status, explain VM, hold, resume, cancel REQUEST,
-    apply, returned NODE or help. gitbot obeys only people who may write to the repository. Without
-    --issue and --comment it reads them from the event of a GitHub job. Exit code 1 if the command
-    could not be carried out.
+    apply, returned NODE, override POLICY WHY or help. gitbot obeys only people who may write to the
+    repository. Without --issue and --comment it reads them from the event of a GitHub job. Exit
+    code 1 if the command could not be carried out.
     """
     from gitbot.published import CommandOutcome  # noqa: PLC0415
     from gitbot.wiring.workspace import open_workspace  # noqa: PLC0415

@@ -48,24 +48,26 @@ def run(paths: tuple[Path, ...], mutate: bool, output: str) -> None:
     shipped = _shipped()
     texts = _texts(paths) if paths else {**shipped, **_own()}
     policies, errors = read_policies({**shipped, **texts})
+    unnoticed: tuple[Finding, ...] = ()
     with stages("testing policies") as progress:
         results, more = run_tests(texts, policies)
-        findings = (*errors, *more, *(_failed(result) for result in results if not result.passed))
+        failing = [_failed(result) for result in results if not result.passed]
         if mutate:
             progress.begins("testing policies without each of their validations")
-            findings += tuple(map(_survivor, survivors(texts, policies)))
+            unnoticed = tuple(map(_survivor, survivors(texts, policies)))
+    findings = (*errors, *more, *failing, *unnoticed)
     if not results and not findings:
         raise UsageError(
             "there is no policy test here", hint="tests stand beside policies, in *.test.yaml"
         )
     click.echo(_shown(results, findings, output), nl=False)
-    failed = sum(not result.passed for result in results)
     covered = {(item.policy, number) for item in results for number in item.failed}
     tested = policies.of(item.policy for item in results)
     every = sum(len(item.validations) for item in tested)
+    noticed = f"; a case notices the loss of {every - len(unnoticed)}" if mutate else ""
     click.echo(
-        f"{len(results)} tests, {failed} failed; {len(covered)} of {every} validations fail in "
-        "some case",
+        f"{len(results)} tests, {len(failing)} failed; {len(covered)} of {every} validations fail "
+        f"in some case{noticed}",
         err=True,
     )
     if findings:

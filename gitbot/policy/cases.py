@@ -167,10 +167,14 @@ def survivors(files: Mapping[str, str], policies: PolicySet) -> tuple[tuple[Poli
 
 
 def _notices(tests: Iterable[PolicyTests], policy: Policy, index: int) -> bool:
-    """Whether a case fails for the policy without one of its validations."""
+    """Whether a case that passes fails for the policy without one of its validations."""
     left = tuple(item for number, item in enumerate(policy.validations) if number != index)
     mutant = replace(policy, validations=left)
-    return any(not result.passed for item in tests for result in item.run(mutant))
+    return any(
+        before.passed and not after.passed
+        for item in tests
+        for before, after in zip(item.run(policy), item.run(mutant), strict=True)
+    )
 
 
 def _outcome(case: CaseSpec, policy: Policy) -> tuple[str, tuple[int, ...]]:
@@ -206,5 +210,7 @@ def _answer(policy: Policy, data: Mapping[str, Any]) -> tuple[str, str, tuple[in
     if not found:
         return "Pass", "", ()
     first = found[0]
-    failed = tuple(item.validation for item in found if item.validation is not None)
+    failed = tuple(
+        item.validation for item in found if item.validation is not None and not item.error
+    )
     return ("Error" if first.error else str(strictest(policy))), first.message, failed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+_BUDGET = "Iteration budget exceeded"  # of cel_expr_python, which does not say its number
 _PLACE = re.compile(r"ERROR: <input>:(\d+):(\d+): (.*)")
 
 
@@ -47,4 +48,5 @@ def short(text: str) -> str:
     line = text.splitlines()[0] if text else "no answer"
     if "Non-CEL value type for 'Python function" in line:  # goes on with an address in memory
         return "a function cannot pass on a time, a type or an optional value"
+    line = line.replace(_BUDGET, f"{_BUDGET}: an evaluation may run 9,999 loop steps")
     return re.sub(r"^[A-Z_]+: |\s\[[A-Z_]+\]$", "", line)

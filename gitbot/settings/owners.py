@@ -1,5 +1,6 @@
 """Who owns folders, namespaces, nodes and zones, and who may override a policy."""
 
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from gitbot.documents import Report, schemas, value_at
 from gitbot.documents.fields import Text, Value
 from gitbot.documents.formats import repository_path
+from gitbot.model.findings import Refusal
 
 RepositoryPath = Annotated[
     str, AfterValidator(repository_path), Field(min_length=1), WithJsonSchema(schemas.PATH)
@@ -16,8 +18,19 @@ RepositoryPath = Annotated[
 NamespacePattern = Annotated[str, Field(pattern=r"^[a-z0-9*-]{1,63}$")]
 NamePattern = Annotated[str, Field(pattern=r"^[A-Za-z0-9*._-]{1,253}$")]
 _STEP = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-OwnerName = Annotated[str, Field(pattern=f"^@{_STEP}(/{_STEP})?$")]
+_OWNER = f"^@{_STEP}(/{_STEP})?$"
 _TEAMS = "`@org/team` or `@user`; no App and no bot"
+
+
+def _owner_name(text: str) -> str:
+    if not re.search(_OWNER, text):
+        raise Refusal("value", _TEAMS, 'write it in quotes, with its @: "@acme/dba"')
+    return text
+
+
+OwnerName = Annotated[
+    str, AfterValidator(_owner_name), WithJsonSchema({"type": "string", "pattern": _OWNER})
+]
 
 
 class NodeSettings(Value):

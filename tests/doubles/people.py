@@ -1,8 +1,7 @@
-"""What people set on a local forge, and gitbot never does: reviews, readers and teams."""
+"""What people set on a local forge, and gitbot never does: reviews and readers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from gitbot.adapters.forges.local import LocalForge
@@ -20,9 +19,3 @@ def dismiss_review(forge: LocalForge, number: int, *, reviewer: str) -> None:
 def refuse_writing(forge: LocalForge, *accounts: str) -> None:
     """Set the accounts that may only read. Earlier ones may write again."""
     forge._settings({"readers": sorted(set(accounts))}, "name the readers")
-
-
-def name_team(forge: LocalForge, team: str, members: Iterable[str]) -> None:
-    """Set the accounts of `@org/team`; a team of nobody is removed."""
-    teams = {**forge._read_json("settings.json").get("teams", {}), team: sorted(set(members))}
-    forge._settings({"teams": {key: teams[key] for key in teams if teams[key]}}, "name a team")

@@ -8,7 +8,7 @@ merge, statuses, sticky comments) is thus real Git.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -235,6 +235,11 @@ class LocalForge:
     def team_members(self, team: str) -> frozenset[str] | None:
         known = self._read_json("settings.json").get("teams", {})
         return frozenset(known[team]) if team in known else None
+
+    def name_team(self, team: str, members: Iterable[str]) -> None:
+        """Set the accounts of `@org/team`; a team of nobody is removed."""
+        teams = {**self._read_json("settings.json").get("teams", {}), team: sorted(set(members))}
+        self._settings({"teams": {key: teams[key] for key in teams if teams[key]}}, "name a team")
 
     def upsert_issue(self, *, marker: str, title: str, body: str) -> Issue:
         return self._change(

@@ -38,6 +38,26 @@ def test_a_failing_test_says_where_and_exits_1(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["items"][0]["code"] == "policy/test-failed"
 
 
+def test_an_error_is_no_coverage_and_a_failing_case_notices_nothing(tmp_path: Path) -> None:
+    where = folder(tmp_path, one=GOOD, one_test=case("Pass", "{plan: {}}"))
+    result = CliRunner().invoke(policy, ["test", "--mutate", str(where)])
+    assert result.exit_code == 1
+    assert "found Error, expected Pass" in result.stdout
+    assert "without `size(plan.moves) < 3` every case still passes" in result.stdout
+    assert result.stderr == (
+        "1 tests, 1 failed; 0 of 1 validations fail in some case; a case notices the loss of 0\n"
+    )
+
+
+def test_the_loss_of_a_validation_is_noticed(tmp_path: Path) -> None:
+    where = folder(tmp_path, one=GOOD, one_test=case("Deny", "{plan: {moves: [1, 2, 3]}}"))
+    result = CliRunner().invoke(policy, ["test", "--mutate", str(where)])
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "1 tests, 0 failed; 1 of 1 validations fail in some case; a case notices the loss of 1\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("path", "message"), [("nope", "there is no"), (".", "no policy test here")]
 )

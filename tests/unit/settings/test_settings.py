@@ -124,6 +124,11 @@ WRONG = [
         "3:38: spec.forge: found nothing, expected a mapping; write a value, or remove the key",
     ),
     (
+        f"{ONE}, owners: [{{zones: [a], teams: [dba]}}]}}\n",
+        '3:61: spec.owners[0].teams[0]: found "dba", expected `@org/team` or `@user`; no App and no '
+        'bot; write it in quotes, with its @: "@acme/dba"',
+    ),
+    (
         f"{ONE}}}\n---\n{ONE}}}\n",
         "5:1: found document 2, expected one document in f; remove it",
     ),

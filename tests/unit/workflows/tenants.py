@@ -209,7 +209,7 @@ def _local(folder: Path, port: SimulatedPort) -> Iterator[Tenants]:
         repository=mirror,
         forge=forge,
         acting_as=forge.acting_as,
-        team=lambda team, *members: people.name_team(forge, team, members),
+        team=lambda team, *members: forge.name_team(team, members),
         demote=demote,
         review=review,
         dismiss=lambda number, account: people.dismiss_review(forge, number, reviewer=account),
