@@ -52,7 +52,7 @@ def test_a_pull_request_from_opening_to_merge(forge: LocalForge, tmp_path: Path)
 
 def test_a_team_is_set_and_removed(forge: LocalForge, tmp_path: Path) -> None:
     assert press(tmp_path, "team", "@acme/dba", "ann", "dora") == "@acme/dba: ann, dora\n"
-    assert forge.team_members("@acme/dba") == {"ann", "dora"}
+    assert forge.team_members("@acme/dba") == frozenset({"ann", "dora"})
     assert press(tmp_path, "team", "@acme/dba") == "@acme/dba: removed\n"
     assert forge.team_members("@acme/dba") is None
 

@@ -125,8 +125,10 @@ WRONG = [
     ),
     (
         f"{ONE}, owners: [{{zones: [a], teams: [dba]}}]}}\n",
-        '3:61: spec.owners[0].teams[0]: found "dba", expected `@org/team` or `@user`; no App and no '
-        'bot; write it in quotes, with its @: "@acme/dba"',
+        (
+            '3:61: spec.owners[0].teams[0]: found "dba", expected `@org/team` or `@user`; no App '
+            'and no bot; write it in quotes, with its @: "@acme/dba"'
+        ),
     ),
     (
         f"{ONE}}}\n---\n{ONE}}}\n",
