@@ -1,7 +1,8 @@
 """Run the tiers of checks and tests; `make test` calls this.
 
 Each tier prints how long it took. A tier that needs something absent is skipped with one line;
-with --require all a skip is a failure.
+with --require all a skip is a failure. Tiers that mostly wait, for servers and for time to pass,
+run beside those that compute; what they print follows when they end.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tests.browser import chromium
 from tests.controlplane import build
@@ -42,6 +46,7 @@ class Tier:
     commands: tuple[tuple[str, ...], ...]
     missing: Callable[[], str] = nothing_needed
     prepare: tuple[tuple[str, ...], ...] = ()  # builds and fetches, before the tier's time counts
+    waits: bool = False  # it may run beside tiers that compute
 
 
 def tool(name: str, *arguments: str) -> tuple[str, ...]:
@@ -94,12 +99,14 @@ TIERS = (
         commands=(pytest("-m", "controlplane", "--durations=12"),),
         missing=build.missing,
         prepare=((sys.executable, "-m", "tests.controlplane.build", *build.COMPONENTS),),
+        waits=True,
     ),
     Tier(
         name="forge",
         commands=(pytest("-m", "forge", "tests/forge"),),
         missing=npm.missing,
         prepare=((sys.executable, "-m", "tests.forge.npm"),),
+        waits=True,
     ),
     Tier(
         name="long",
@@ -137,20 +144,54 @@ def environment() -> dict[str, str]:
     return {**kept, "KUBECONFIG": "/nonexistent", "NO_COLOR": "1"}
 
 
-def execute(command: tuple[str, ...]) -> bool:
-    finished = subprocess.run(command, cwd=ROOT, env=environment(), check=False)
+def execute(command: tuple[str, ...], out: IO[str] | None = None) -> bool:
+    """Output goes to ours if `out` is None."""
+    finished = subprocess.run(
+        command, cwd=ROOT, env=environment(), stdout=out, stderr=out, check=False
+    )
     if finished.returncode != 0:
-        print(f"FAILED: {' '.join(command)}", flush=True)
+        print(f"FAILED: {' '.join(command)}", file=out, flush=True)
     return finished.returncode == 0
 
 
-def run(tier: Tier) -> bool:
-    good = all(execute(command) for command in tier.prepare)
+def run(tier: Tier, out: IO[str] | None = None) -> bool:
     started = time.monotonic()
-    for command in tier.commands if good else ():
-        good = execute(command) and good
-    print(f"tier {tier.name}: {time.monotonic() - started:.0f} s", flush=True)
-    return good
+    passed = [execute(command, out) for command in tier.commands]
+    print(f"tier {tier.name}: {time.monotonic() - started:.0f} s", file=out, flush=True)
+    return all(passed)
+
+
+def run_beside(tier: Tier) -> tuple[bool, str]:
+    """Whether it passed, and what it printed."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out:
+        good = run(tier, out)
+        out.seek(0)
+        return good, out.read()
+
+
+def run_all(tiers: Sequence[Tier]) -> bool:
+    beside = [tier for tier in tiers if tier.waits]
+    if len(beside) == len(tiers):
+        passed = [run(tier) for tier in tiers]
+        return all(passed)
+    with ThreadPoolExecutor(max_workers=1) as second:
+        running = [second.submit(run_beside, tier) for tier in beside]
+        passed = [run(tier) for tier in tiers if not tier.waits]
+        for future in running:
+            good, text = future.result()
+            print(text, end="", flush=True)
+            passed.append(good)
+    return all(passed)
+
+
+def ready(tier: Tier, require: str) -> tuple[bool, bool]:
+    """Whether the tier can run, and whether that is as it should be."""
+    missing = tier.missing()
+    if missing:
+        print(f"tier {tier.name}: skipped, {missing}", flush=True)
+        return False, require not in ("all", tier.name)
+    made = all(execute(command) for command in tier.prepare)
+    return made, made
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -158,14 +199,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--tiers", default="fast")
     parser.add_argument("--require", default="")
     options = parser.parse_args(arguments)
-    good = True
+    tiers, good = [], True
     for tier in chosen(options.tiers):
-        missing = tier.missing()
-        if missing:
-            print(f"tier {tier.name}: skipped, {missing}", flush=True)
-            good = good and options.require not in ("all", tier.name)
-            continue
-        good = run(tier) and good
+        can, fine = ready(tier, options.require)
+        tiers += [tier] if can else []
+        good = good and fine
+    good = run_all(tiers) and good
     print("all tiers passed" if good else "SOME CHECKS FAILED", flush=True)
     return 0 if good else 1
 
