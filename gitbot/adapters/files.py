@@ -95,17 +95,26 @@ class ShippedTexts:
         """Each finding's code, the place in the documentation, and what it means, one a line."""
         return _read_shipped("templates", {".tsv"})
 
+    def reference(self) -> str:
+        """Address of the folder with the reference pages."""
+        return _shipped_folder("docs/reference").as_uri()
+
     def workflows(self) -> Mapping[str, str]:
         """File name of each GitHub workflow to its text, with the words that `init` replaces."""
         return _read_shipped("templates/github", {".yml"})
 
 
-def _read_shipped(name: str, suffixes: set[str]) -> Mapping[str, str]:
+def _shipped_folder(name: str) -> Path:
     package = Path(__file__).resolve().parent.parent
     candidates = (package / "_shipped" / name, package.parent / name)
     folder = next((path for path in candidates if path.is_dir()), None)
     if folder is None:
         raise UsageError(f"gitbot's own {name} are missing", hint="install gitbot again")
+    return folder
+
+
+def _read_shipped(name: str, suffixes: set[str]) -> Mapping[str, str]:
+    folder = _shipped_folder(name)
     return {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(folder.rglob("*"))

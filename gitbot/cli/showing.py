@@ -122,7 +122,10 @@ def shown_findings(
 
 
 def _docs() -> str:
-    """Address of the folder with the pages: GITBOT_DOCS, else what the installed package names."""
+    """Address of the reference pages: GITBOT_DOCS, what the installed package names, else its own.
+
+    Its own are on this machine.
+    """
     from importlib.metadata import PackageNotFoundError, metadata  # noqa: PLC0415 - a slow one
 
     if found := os.environ.get("GITBOT_DOCS", ""):
@@ -130,9 +133,11 @@ def _docs() -> str:
     try:
         addresses = metadata("gitbot").get_all("Project-URL") or []
     except PackageNotFoundError:
-        return ""
+        addresses = []
     named = dict(text.split(", ", 1) for text in addresses)
-    return f"{named['Documentation'].rstrip('/')}/reference" if "Documentation" in named else ""
+    if "Documentation" in named:
+        return f"{named['Documentation'].rstrip('/')}/reference"
+    return ShippedTexts().reference()
 
 
 def _page(result: CheckResult) -> str:

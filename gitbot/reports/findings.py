@@ -44,13 +44,11 @@ def json_findings(findings: Iterable[Finding]) -> str:
     return json_text(published({"items": _sorted(findings)}, FindingList))
 
 
-def sarif(
-    findings: Iterable[Finding], *, version: str = "", meanings: str = "", docs: str = ""
-) -> str:
+def sarif(findings: Iterable[Finding], *, docs: str, version: str = "", meanings: str = "") -> str:
     """SARIF 2.1.0 for GitHub's code scanning. Columns count in Unicode code points.
 
     `meanings` has code, page and meaning in columns, one code a line; `docs` is the address of the
-    folder with those pages, "" if it is not known.
+    folder with those pages, on the web or on this machine.
 
     GitHub refuses a whole file for one result without a place, and for rules without help (SARIF
     Multitool 5.7, rule kind GHAS); it shows at most 5,000 results, so errors come first.
@@ -112,9 +110,10 @@ def _meaning(code: str, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]
 def _sarif_rule(code: str, page: str, meaning: str, docs: str) -> dict[str, Any]:
     title = _title(code).capitalize()
     plain = meaning.replace("`", "")
-    address = f"{docs.rstrip('/')}/{page}" if docs else f"docs/reference/{page}"
-    typed = "" if docs else f"`gitbot help {code}` says it on a terminal. "
-    rule = {
+    address = f"{docs.rstrip('/')}/{page}"
+    elsewhere = docs.startswith("file:")  # the file may be read on another machine
+    typed = f"`gitbot help {code}` says it on a terminal. " if elsewhere else ""
+    return {
         "id": code,
         "name": _title(code).title().replace(" ", ""),
         "shortDescription": {"text": f"{title}."},
@@ -123,8 +122,8 @@ def _sarif_rule(code: str, page: str, meaning: str, docs: str) -> dict[str, Any]
             "text": f"{title}: {plain}. {typed}All codes: {address}.",
             "markdown": f"**{title}**: {meaning}.\n\n{typed}[All codes]({address})",
         },
+        "helpUri": address,
     }
-    return {**rule, "helpUri": address} if docs else rule
 
 
 def _sarif_result(finding: Finding, index: int, fingerprint: str) -> dict[str, Any]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import yaml
@@ -51,6 +54,30 @@ def test_what_it_builds_has_the_name_of_the_version(tmp_path: Path) -> None:
     )
     built = {path.name for path in tmp_path.iterdir()}
     assert built == {f"gitbot-{version}-py3-none-any.whl", f"gitbot-{version}.tar.gz"}
+
+
+def test_what_it_builds_names_its_documentation(tmp_path: Path) -> None:
+    """So that each rule of a SARIF file links to the page of that very release."""
+    tree = tmp_path / "tree"
+    for name in ("gitbot", "policies", "templates", "docs/reference"):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree / name)
+    (step,) = (step["run"] for step in JOB["steps"] if "hatchling build" in step.get("run", ""))
+    told = {
+        "GITHUB_SERVER_URL": "https://forge.example",
+        "GITHUB_REPOSITORY": "acme/gitbot",
+        "TAG": "v1.2.3",
+    }
+    begins = step.partition("python3 -m venv")[0]
+    build = f"{begins}{sys.executable} -m hatchling build -t wheel -d {tmp_path}"
+    subprocess.run(["bash", "-euc", build], cwd=tree, env={**os.environ, **told}, check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        (name,) = (name for name in packed.namelist() if name.endswith("/METADATA"))
+        said = packed.read(name).decode()
+    address = "https://forge.example/acme/gitbot/blob/v1.2.3/docs"
+    assert f"Project-URL: Documentation, {address}\n" in said
 
 
 def test_the_sbom_is_the_lock() -> None:

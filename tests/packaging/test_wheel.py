@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SHIPPED = [
+    "gitbot/_shipped/docs/reference/findings.md",
     "gitbot/_shipped/policies/default/blast-radius.yaml",
     "gitbot/_shipped/templates/github/plan.yml",
     "gitbot/_shipped/templates/virtualmachineinstancemigration.json.j2",
@@ -91,6 +93,18 @@ def test_a_kept_demo_writes_only_its_folder(installed: Path, tmp_path: Path) -> 
     again = run(installed, tmp_path, "demo", "--dir", "kept")
     assert again.returncode == 2
     assert again.stderr == "error: kept exists; give the name of a new folder\n"
+
+
+def test_each_rule_of_sarif_links_to_a_page_that_exists(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / ".gitbot.yaml").write_text("kind: Configuratoin\n", encoding="utf-8")
+    done = run(installed, tmp_path, "lint", "-o", "sarif")
+    assert done.returncode == 1, done.stderr
+    rules = json.loads(done.stdout)["runs"][0]["tool"]["driver"]["rules"]
+    pages = {rule["helpUri"].partition("#")[0] for rule in rules}
+    page = installed / "gitbot/_shipped/docs/reference/findings.md"
+    assert pages == {page.as_uri()}
+    assert page.is_file()
 
 
 def test_init_and_lint_work_from_an_empty_folder(installed: Path, tmp_path: Path) -> None:

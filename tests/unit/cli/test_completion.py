@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from email.message import Message
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from click.shell_completion import ShellComplete
@@ -163,6 +165,21 @@ def test_sarif_links_to_the_documentation_that_the_package_names(
     assert '"helpUri": "https://other.example/ref/findings.md#' in (
         shown_findings((finding,), "sarif")
     )
+
+
+def test_sarif_links_to_a_page_on_this_machine_where_no_address_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("GITBOT_DOCS", raising=False)
+    monkeypatch.setattr("importlib.metadata.metadata", lambda _: Message())
+    finding = Finding(code="intents/unknown-field", severity=Severity.ERROR, message="m")
+    document = json.loads(shown_findings((finding,), "sarif"))
+    (rule,) = document["runs"][0]["tool"]["driver"]["rules"]
+    address, _, place = rule["helpUri"].partition("#")
+    page = Path(urlsplit(address).path)
+    assert address.startswith("file:///")
+    assert "| `intents/unknown-field` | error |" in page.read_text(encoding="utf-8")
+    assert place == "intents-what-documents-say"
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

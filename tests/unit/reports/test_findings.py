@@ -46,7 +46,7 @@ def test_json_leaves_out_what_is_not_known() -> None:
 
 
 def test_sarif_is_valid_and_says_where() -> None:
-    text = report.sarif(BOTH, version="0.1.0")
+    text = report.sarif(BOTH, docs=DOCS, version="0.1.0")
     Sarif.model_validate_json(text)
     run = json.loads(text)["runs"][0]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [
@@ -93,10 +93,11 @@ def test_every_rule_of_sarif_has_title_description_help_and_link() -> None:
     }
     assert held["helpUri"] == f"{DOCS}/plan.md#holds"
     assert policy["fullDescription"]["text"].startswith("What a policy says about a plan; ")
-    unknown = report.sarif((replace(ERROR, code="x/new-thing"),), meanings=MEANINGS)
+    here = "file:///opt/gitbot/docs/reference"
+    unknown = report.sarif((replace(ERROR, code="x/new-thing"),), meanings=MEANINGS, docs=here)
     (rule,) = json.loads(unknown)["runs"][0]["tool"]["driver"]["rules"]
-    assert "helpUri" not in rule
-    assert "(docs/reference/findings.md)" in rule["help"]["markdown"]
+    assert rule["helpUri"] == f"{here}/findings.md"
+    assert f"({here}/findings.md)" in rule["help"]["markdown"]
     assert "`gitbot help x/new-thing` says it" in rule["help"]["text"]
 
 
@@ -104,7 +105,7 @@ def test_sarif_fingerprints_survive_a_moved_line_and_are_never_shared() -> None:
     moved = replace(ERROR, line=99)
 
     def prints(*findings: Finding) -> list[str]:
-        run = json.loads(report.sarif(findings))["runs"][0]
+        run = json.loads(report.sarif(findings, docs=DOCS))["runs"][0]
         return [item["partialFingerprints"]["primaryLocationLineHash"] for item in run["results"]]
 
     assert prints(ERROR) == prints(moved)
@@ -113,7 +114,7 @@ def test_sarif_fingerprints_survive_a_moved_line_and_are_never_shared() -> None:
 
 def test_sarif_shows_errors_first_where_they_are_too_many() -> None:
     many = [replace(WARNING, message=f"warning {number}") for number in range(report.MAX_RESULTS)]
-    results = json.loads(report.sarif([*many, ERROR]))["runs"][0]["results"]
+    results = json.loads(report.sarif([*many, ERROR], docs=DOCS))["runs"][0]["results"]
     assert len(results) == report.MAX_RESULTS + 1
     assert [item["level"] for item in results].count("error") == 1
     assert results[-1]["message"]["text"].startswith("1 more findings; code scanning shows")
@@ -142,4 +143,4 @@ def test_github_commands_are_escaped() -> None:
 def test_nothing_prints_nothing() -> None:
     assert report.text(()) == report.github(()) == ""
     assert json.loads(report.json_findings(()))["items"] == []
-    Sarif.model_validate_json(report.sarif(()))
+    Sarif.model_validate_json(report.sarif((), docs=DOCS))
