@@ -9,6 +9,7 @@ other process: a filter of system calls refuses that, which needs no rights.
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import platform
 import resource
@@ -38,6 +39,7 @@ from gitbot.policy.running import (
 MEMORY = 1024  # MiB of addresses
 ANSWER = 16  # MiB
 _FILES = 64
+_COLLECT_AFTER = 200_000  # values of a question are many, and none of them is a cycle
 _MIB = 2**20
 
 
@@ -180,6 +182,8 @@ def main() -> None:
     limit()
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     os.environ.clear()
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
     serve(questions, answers, int(sys.argv[1]))
 
 

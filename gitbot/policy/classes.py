@@ -6,10 +6,11 @@ from collections.abc import Hashable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
-from gitbot.policy.reads import Reads, Tree, project
+from gitbot.policy.reads import Reads, leaves, project
 from gitbot.policy.value import PolicySubject
 
 SHARED = frozenset({"plan", "cluster", "now"})  # the same for all subjects
+_Place = tuple[str, ...]  # a variable and the keys in it
 
 
 class Classes:
@@ -18,32 +19,32 @@ class Classes:
     def __init__(self, subjects: Sequence[PolicySubject]) -> None:
         self._subjects = subjects
         self._held: dict[str, tuple[Sequence[Any], Sequence[int]]] = {}
-        self._columns: dict[str, Sequence[int]] = {}
-        self._keys: dict[tuple[str, ...], Sequence[Hashable]] = {}
+        self._columns: dict[_Place, tuple[Sequence[int], int]] = {}
+        self._keys: dict[tuple[_Place, ...], Sequence[Hashable]] = {}
+
+    def at_least(self, reads: Reads) -> int:
+        """At least so many classes: as many as there are values in one place that it reads."""
+        return max((self._column(place)[1] for place in _places(reads)), default=1)
 
     def keys(self, reads: Reads) -> Sequence[Hashable]:
         """The key of each subject, by what an expression reads."""
-        own = {name: tree for name, tree in reads.items() if name not in SHARED}
-        names = tuple(sorted(f"{name} {_text(tree)}" for name, tree in own.items()))
-        if names not in self._keys:
-            columns = [self._column(name, tree) for name, tree in sorted(own.items())]
+        places = _places(reads)
+        if places not in self._keys:
+            columns = [self._column(place)[0] for place in places]
             alone = columns[0] if len(columns) == 1 else tuple(zip(*columns, strict=True))
-            self._keys[names] = alone or tuple(repeat(0, len(self._subjects)))
-        return self._keys[names]
+            self._keys[places] = alone or tuple(repeat(0, len(self._subjects)))
+        return self._keys[places]
 
-    def _column(self, name: str, tree: Tree | None) -> Sequence[int]:
-        place = f"{name} {_text(tree)}"
+    def _column(self, place: _Place) -> tuple[Sequence[int], int]:
+        """A number for each subject's value in a place, and how many different ones there are."""
         if place not in self._columns:
-            self._columns[place] = self._numbers(name, tree)
+            values, places = self._distinct(place[0])
+            numbers: dict[Hashable, int] = {}
+            found = [numbers.setdefault(_text(value, place), len(numbers)) for value in values]
+            if len(found) != len(places):
+                found = [found[number] for number in places]
+            self._columns[place] = found, len(numbers)
         return self._columns[place]
-
-    def _numbers(self, name: str, tree: Tree | None) -> Sequence[int]:
-        values, places = self._distinct(name)
-        numbers: dict[str, int] = {}
-        # repr tells 1, 1.0, true and "1" apart, as CEL does
-        texts = (repr(project(value, tree)) for value in values)
-        found = [numbers.setdefault(text, len(numbers)) for text in texts]
-        return found if len(found) == len(places) else [found[place] for place in places]
 
     def _distinct(self, name: str) -> tuple[Sequence[Any], Sequence[int]]:
         """The values, those that subjects share once (a node, an intent), and whose is which."""
@@ -56,7 +57,17 @@ class Classes:
         return self._held[name]
 
 
-def _text(tree: Mapping[str, Any] | None) -> str:
-    if tree is None:
-        return "*"
-    return "{" + ",".join(f"{key!r}:{_text(tree[key])}" for key in sorted(tree)) + "}"
+def _places(reads: Reads) -> tuple[_Place, ...]:
+    own = ((name, tree) for name, tree in reads.items() if name not in SHARED)
+    return tuple(sorted((name, *keys) for name, tree in own for keys in leaves(tree)))
+
+
+def _text(value: Any, place: _Place) -> Hashable:
+    """What stands in a place, as text; otherwise how far the keys lead, and what stands there."""
+    for depth, key in enumerate(place[1:]):
+        if type(value) is not dict and not isinstance(value, Mapping):
+            return depth, repr(value)
+        if key not in value:
+            return depth
+        value = value[key]
+    return repr(project(value, None))  # repr tells 1, 1.0, true and "1" apart, as CEL does

@@ -37,14 +37,18 @@ def _failing(
     """The subjects that fail or may fail. Those that are alike for a policy are judged once."""
     classes, unlike = Classes(subjects), []
     for policy in policies:
-        keys = classes.keys(policy_reads(policy, messages=False))
+        read = policy_reads(policy, messages=False)
+        if classes.at_least(read) * ALIKE > len(subjects) > ALIKE:
+            unlike.append(policy)
+            continue
+        keys = classes.keys(read)
         first = dict(zip(reversed(keys), reversed(subjects), strict=True))
         if len(first) * ALIKE > len(subjects) > ALIKE:
             unlike.append(policy)
             continue
-        passes = {key: not failures(policy, subject.data) for key, subject in first.items()}
-        pairs = zip(keys, subjects, strict=True)
-        yield from ((policy, subject) for key, subject in pairs if not passes[key])
+        fails = {key for key, subject in first.items() if failures(policy, subject.data)}
+        pairs = zip(keys, subjects, strict=True) if fails else ()
+        yield from ((policy, subject) for key, subject in pairs if key in fails)
     yield from may_fail(tuple(unlike), subjects)
 
 

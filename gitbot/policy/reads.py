@@ -14,6 +14,7 @@ from gitbot.policy.syntax import SyntaxKind, SyntaxNode, read_syntax
 Tree = Mapping[str, "Tree | None"]
 Reads = Mapping[str, "Tree | None"]
 VARIABLES = "variables"
+_PLAIN = frozenset({str, int, bool, list})
 _KEYED = frozenset({"_[_]", "_?._", "_[?_]"})
 _Path = tuple[str, ...]
 
@@ -34,14 +35,22 @@ def reads_together(programs: Iterable[Program]) -> Reads:
 
 def project(value: Any, tree: Tree | None) -> Any:
     """A value with only what the tree reads of it."""
-    if type(value) is not dict:  # the most values by far: asking for Mapping is slow
-        if not isinstance(value, Mapping):
+    if type(value) is not dict:
+        if type(value) in _PLAIN or not isinstance(value, Mapping):  # asking for Mapping is slow
             return value
         if tree is None:
             return dict(value)
     elif tree is None:
         return value
     return {key: project(value[key], inner) for key, inner in tree.items() if key in value}
+
+
+def leaves(tree: Tree | None) -> Iterator[_Path]:
+    """The keys that lead to each value of which a tree reads all."""
+    if tree is None:
+        yield ()
+    else:
+        yield from ((key, *rest) for key, inner in tree.items() for rest in leaves(inner))
 
 
 def _paths(node: SyntaxNode, bound: frozenset[str]) -> Iterator[_Path]:
