@@ -62,7 +62,8 @@ class ClusterFacts:
     def as_is(self, move: Move) -> Move:
         """The move from where the VM is now."""
         node = self.node_of(move.vm.namespaced_name) or move.source.node
-        return replace(move, source=NodeRef(node=node, zone=self.zone_of(node)))
+        source = NodeRef(node=node, zone=self.zone_of(node))
+        return move if source == move.source else replace(move, source=source)
 
     def satisfies(self, node: str, move: Move) -> bool:
         labels = labels_of(self.nodes.get(node, {}))

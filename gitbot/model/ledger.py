@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gitbot.model.events import (
     AuditScored,
@@ -26,6 +27,26 @@ from gitbot.model.request_id import OccurrenceId, RequestId
 HOLD_FILE = "hold.jsonl"
 
 
+class _Asked:
+    """The last events, and what was asked of them: a look at a cluster asks the same many times."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[LedgerEvent, ...], dict[object, Any]] = ((), {})
+
+    def of(self, events: tuple[LedgerEvent, ...], kind: Any, place: str) -> Any:
+        known, answers = self._last
+        if known is not events:
+            answers = {}
+            self._last = (events, answers)
+        if (kind, place) not in answers:
+            found = [event for event in events if event.file.startswith(place)]
+            answers[kind, place] = tuple([event for event in found if isinstance(event, kind)])
+        return answers[kind, place]
+
+
+_asked = _Asked()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
     """The whole ledger at one commit: events in order of `seq`, plans by digest.
@@ -40,49 +61,44 @@ class Ledger:
 
     def of(self, place: str) -> tuple[LedgerEvent, ...]:
         """The events of one file, or of all files of a folder (`nodes/prod/`)."""
-        return tuple(event for event in self.events if event.file.startswith(place))
+        return self._all(object, place)
+
+    def _all(self, kind: Any, place: str = "") -> tuple[Any, ...]:
+        found: tuple[Any, ...] = _asked.of(self.events, kind, place)
+        return found
 
     def requests(self, cluster: str) -> tuple[RequestEvent, ...]:
         """Events about the moves of a cluster, and about migrations that somebody else made."""
-        known = self.of(f"requests/{cluster}/")
-        return tuple(event for event in known if isinstance(event, RequestEvent))
+        return self._all(RequestEvent, f"requests/{cluster}/")
 
     def nodes(self, cluster: str, occurrence: OccurrenceId) -> tuple[NodeEvent, ...]:
-        known = self.of(node_file(cluster, occurrence))
-        return tuple(event for event in known if isinstance(event, NodeEvent))
+        return self._all(NodeEvent, node_file(cluster, occurrence))
 
     def concerns(self, cluster: str) -> tuple[ConcernChanged, ...]:
-        return self._concerns(f"concerns/{cluster}/")
+        return self._all(ConcernChanged, f"concerns/{cluster}/")
 
     def concern(self, cluster: str, name: str) -> tuple[ConcernChanged, ...]:
-        return self._concerns(concern_file(cluster, name))
-
-    def _concerns(self, place: str) -> tuple[ConcernChanged, ...]:
-        known = self.of(place)
-        return tuple(event for event in known if isinstance(event, ConcernChanged))
+        return self._all(ConcernChanged, concern_file(cluster, name))
 
     def shown(self, number: int, *, cluster: str) -> tuple[PlanShown, ...]:
-        known = self.of(pull_file(number))
-        return tuple(
-            event for event in known if isinstance(event, PlanShown) and event.cluster == cluster
-        )
+        known: tuple[PlanShown, ...] = self._all(PlanShown, pull_file(number))
+        return tuple([event for event in known if event.cluster == cluster])
 
     def overrides(self, cluster: str) -> tuple[PolicyOverridden, ...]:
-        known = (event for event in self.of("pulls/") if event.cluster == cluster)
-        return tuple(event for event in known if isinstance(event, PolicyOverridden))
+        known: tuple[PolicyOverridden, ...] = self._all(PolicyOverridden, "pulls/")
+        return tuple([event for event in known if event.cluster == cluster])
 
     def stops(self, cluster: str) -> tuple[HoldEvent, ...]:
-        known = (event for event in self.events if event.cluster in ("", cluster))
-        return tuple(event for event in known if isinstance(event, HoldEvent))
+        known: tuple[HoldEvent, ...] = self._all(HoldEvent)
+        return tuple([event for event in known if event.cluster in ("", cluster)])
 
     def audits(self, cluster: str) -> tuple[AuditScored, ...]:
-        known = self.of(audit_file(cluster))
-        return tuple(event for event in known if isinstance(event, AuditScored))
+        return self._all(AuditScored, audit_file(cluster))
 
     def unknown(self, cluster: str) -> tuple[UnknownEvent, ...]:
         """Lines of a newer gitbot, for this cluster or for all."""
-        known = (event for event in self.events if event.cluster in ("", cluster))
-        return tuple(event for event in known if isinstance(event, UnknownEvent))
+        known: tuple[UnknownEvent, ...] = self._all(UnknownEvent)
+        return tuple([event for event in known if event.cluster in ("", cluster)])
 
     def names_below(self, folder: str) -> tuple[str, ...]:
         """The sorted names of a folder's files (`nodes/prod/`), without their suffix."""

@@ -98,11 +98,11 @@ class MemoryForge:
         pull = self._present(number)
         if not pull.reviews:
             return pull
-        reviews = tuple(
-            replace(item, can_write=item.approved and self.can_write(item.reviewer))
-            for item in pull.reviews
-        )
-        return replace(pull, reviews=reviews)
+        can = [item.approved and self.can_write(item.reviewer) for item in pull.reviews]
+        if can == [item.can_write for item in pull.reviews]:
+            return pull
+        reviews = zip(pull.reviews, can, strict=True)
+        return replace(pull, reviews=tuple(replace(it, can_write=may) for it, may in reviews))
 
     def _present(self, number: int) -> PullRequest:
         if number not in self._pulls:
@@ -110,7 +110,8 @@ class MemoryForge:
         pull = self._pulls[number]
         if pull.state is not PullState.OPEN:
             return pull
-        return replace(pull, head=self._repository.resolve(pull.branch) or pull.head)
+        head = self._repository.resolve(pull.branch) or pull.head
+        return pull if head == pull.head else replace(pull, head=head)
 
     def list_pulls(
         self, *, state: PullState | None = None, branch: str = "", first: int = 1
