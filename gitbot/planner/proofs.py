@@ -100,8 +100,9 @@ def _proven(hold: Hold, found: Mapping[tuple[str, NamespacedName], Proof]) -> Ho
 
 
 def closed_by(goals: Iterable[Goal]) -> Mapping[str, EmptyNodes]:
-    """The nodes that are emptied, each with its goal."""
-    return {node: goal for goal in goals if isinstance(goal, EmptyNodes) for node in goal.nodes}
+    """The nodes that are emptied, each with its goal; by a goal without nodes, those of later."""
+    drains = [goal for goal in goals if isinstance(goal, EmptyNodes)]
+    return {node: goal for goal in drains for node in goal.nodes or goal.later}
 
 
 def _contradicted(ground: Ground, goal: MoveVms) -> Iterator[Proof]:

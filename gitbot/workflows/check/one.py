@@ -16,7 +16,7 @@ from gitbot.model.findings import Finding
 from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import IntentRef
-from gitbot.model.problem import Goal, MoveVms, Pin, PlacementProblem, Request, Target
+from gitbot.model.problem import EmptyNodes, Goal, MoveVms, Pin, PlacementProblem, Request, Target
 from gitbot.model.request_id import MigrationRequestId, parse_request_id
 from gitbot.model.words import nearest
 from gitbot.planner import make_plan
@@ -69,8 +69,12 @@ def judge_vm(
     request = Request(id=_ASKED, intent=IntentRef(kind="MigrationRequest", namespace="", name=""))
     goal = MoveVms(request=request, vms=(vm,), target=Target(node_selector=added), pin=Pin.NODE)
     others = tuple(item for item in evidence.reservations if item.vm != vm)
+    due = tuple(_due(engine, evidence))
     problem, _ = engine.compile(
-        evidence.snapshot, now=evidence.now, goals=(goal,), reservations=others
+        evidence.snapshot,
+        now=evidence.now,
+        goals=(goal, *map(_closing, due)),
+        reservations=others,
     )
     instances = Instances.of(evidence.snapshot)
     hot = engine.load_rules(evidence.snapshot, now=evidence.now)
@@ -79,7 +83,7 @@ def judge_vm(
         *_rules(problem.rules, vm, nodes, instances),
         *_rules(hot, vm, (*here, *nodes), instances),  # a LoadRule wishes it away from its own
         *_freezes(problem, vm),
-        *_windows(engine, evidence),
+        *_windows(due, evidence.now),
         *_reservations(problem),
     ]
     if vm not in instances or not instances[vm].node:
@@ -132,24 +136,35 @@ def _freezes(problem: PlacementProblem, vm: NamespacedName) -> Iterator[IntentVe
         )
 
 
-def _windows(engine: Engine, evidence: Evidence) -> Iterator[IntentVerdict]:
-    """The nodes that leave service, now or within the time in which drains are announced."""
-    for intent, spec in engine.intents.maintenance_windows:
-        opening = engine.opening(intent, now=evidence.now) if spec.nodes is not None else None
-        if opening is None or opening.drain in evidence.past.finished:
+def _due(engine: Engine, evidence: Evidence) -> Iterator[EmptyNodes]:
+    """The drains that are planned with all else: open now, or announced."""
+    until = evidence.now + engine.settings.proposals.announce
+    for intent, _ in engine.intents.maintenance_windows:
+        opening = engine.opening(intent, now=evidence.now)
+        if opening is None or opening.allowed.start > until:
             continue
-        wait = opening.allowed.start - evidence.now
-        if wait > engine.settings.proposals.announce:
-            continue
-        goal = engine.drain_goal(intent, opening, evidence.snapshot, now=evidence.now)
+        if opening.drain not in evidence.past.finished:
+            goal = engine.drain_goal(intent, opening, evidence.snapshot, now=evidence.now)
+            yield from (goal,) if goal is not None else ()
+
+
+def _closing(drain: EmptyNodes) -> EmptyNodes:
+    """Its nodes take no VM of others; it moves nothing itself."""
+    return replace(drain, nodes=(), later=(*drain.nodes, *drain.later))
+
+
+def _windows(due: Iterable[EmptyNodes], now: int) -> Iterator[IntentVerdict]:
+    """The nodes that leave service, now or soon: no plan takes a VM there."""
+    for drain in due:
+        wait = min((interval.start for interval in drain.request.allowed), default=now) - now
         when = f"in {format_duration(wait)}" if wait > 0 else "now"
-        for node in goal.nodes if goal is not None else ():
+        for node in drain.nodes:
             yield IntentVerdict(
                 node=node,
-                intent=intent.ref.id,
-                where=intent.ref.where,
-                says=f"leaves service {when} ({opening.drain})",
-                refuses=False,
+                intent=drain.request.intent.id,
+                where=drain.request.intent.where,
+                says=f"leaves service {when} ({drain.request.id})",
+                refuses=True,
             )
 
 
@@ -186,8 +201,14 @@ def check_one(
         evidence=replace(evidence, reservations=others),
         instances=Instances.of(evidence.snapshot),
     )
-    problem, _ = scope.problem(goals)
-    made = judge_plan(revision, problem, make_plan(problem), findings=found, clock=evidence.clock)
+    closing = (
+        _closing(item) for item in _due(scope.engine, evidence) if item.request.id not in mine
+    )
+    problem, _ = scope.problem((*goals, *closing))
+    plan = make_plan(problem)
+    plan = replace(plan, drains=tuple(item for item in plan.drains if item.request in mine))
+    problem = replace(problem, goals=goals)
+    made = judge_plan(revision, problem, plan, findings=found, clock=evidence.clock)
     return CheckResult(
         findings=made.findings, judged=made, revision=revision, cluster=revision.cluster
     )

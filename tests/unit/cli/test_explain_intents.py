@@ -86,7 +86,7 @@ def test_freezes_windows_and_reservations_are_rows(desk: Desk) -> None:
     assert (kept["node"], kept["where"]) == ("kni-worker5", "pull request 1")
     assert kept["says"] == "keeps a place for customapp/jumpbox"
     leaves = rows["MaintenanceWindow/tonight"]
-    assert (leaves["node"], leaves["refuses"]) == ("kni-worker6", False)
+    assert (leaves["node"], leaves["refuses"]) == ("kni-worker6", True)
     assert "leaves service in " in leaves["says"]
 
 
@@ -100,6 +100,25 @@ def test_what_plan_refuses_explain_refuses_for_the_same_reason(desk: Desk) -> No
     assert (
         "asked to move it, gitbot would choose kni-worker" in desk.gitbot("explain", "jumpbox").out
     )
+
+
+def test_a_node_that_leaves_service_soon_is_refused_as_plan_refuses_it(desk: Desk) -> None:
+    drained = window(SystemClock().now() + 3600).replace("worker6", "worker5")
+    desk.write(jump=REQUEST, tonight=drained)
+    held = json.loads(desk.gitbot("plan", "-o", "json").out)["holds"]
+    (hold,) = (item for item in held if item["vm"]["name"] == "jumpbox")
+    assert "MaintenanceWindow/tonight" in hold["reason"]
+    alone = json.loads(desk.gitbot("explain", "--request", "customapp/jump", "-o", "json").out)
+    (refused,) = alone["holds"]
+    assert (refused["reason"], refused["code"]) == (hold["reason"], hold["code"])
+    there = ("--added-node-selector", "kubernetes.io/hostname=kni-worker5")
+    said = desk.gitbot("explain", "jumpbox", *there).out
+    assert "asked to move it, gitbot would not: " in said
+    free = json.loads(desk.gitbot("explain", "jumpbox", "-o", "json").out)["subjects"][0]
+    assert free["intents"]["to"] not in ("", "kni-worker5")
+    later = window(SystemClock().now() + 30 * 86_400).replace("worker6", "worker5")
+    desk.write(jump=REQUEST, tonight=later)
+    assert "1 move, 0 blocked" in desk.gitbot("explain", "--request", "customapp/jump").out
 
 
 def test_another_time_is_judged_with_the_cluster_of_now(desk: Desk) -> None:
