@@ -108,6 +108,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "two merges of one plan are carried out as one": 25,
     "the local forge names teams; policy test --mutate counts what is noticed": 25,
     "a snapshot of another cluster is refused by every command; cancelled returns are over": 35,
+    "explain judges the windows that are due; every rule of SARIF has a link": 20,
 }
 SIMULATION = 9_000
 MODULE = 350
