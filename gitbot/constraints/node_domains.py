@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import repeat
 
 import numpy as np
 
@@ -17,12 +18,11 @@ class NodeDomains:
         self._of = columns.domains(key)
 
     def of(self, nodes: Iterable[str]) -> set[int]:
-        get = self._of.get
-        return {get(node, -1) for node in nodes}
+        return set(map(self._of.get, nodes, repeat(-1)))
 
-    def count(self, counter: dict[int, int], before: Iterable[str], after: Iterable[str]) -> None:
+    def count(self, counter: dict[int, int], before: Collection[str], after: Iterable[str]) -> None:
         """Count one VM once in each labelled domain of `after`, no longer in those of `before`."""
-        old, new = self.of(before), self.of(after)
+        old, new = self.of(before) if before else _NONE, self.of(after)
         for domain in old - new:
             if domain >= 0:
                 left = counter[domain] - 1
@@ -52,4 +52,5 @@ class NodeDomains:
         mask &= self.column.known
 
 
+_NONE: frozenset[int] = frozenset()
 _FEW = 32  # up to so many domains are cleared one by one

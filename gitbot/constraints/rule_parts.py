@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar, Protocol
 
 from gitbot.constraints.domains import Domains, domain_words, people
@@ -144,7 +145,7 @@ class NearPart(_TermPart):
                     seen.add(id(peers))
                     get = self.domains.column(peers.topology_key).get
                     places = [occupancy.get(other, _NOWHERE) for other in peers.vms]
-                    values = {get(node) for nodes in places for node in nodes}
+                    values = set(map(get, chain.from_iterable(places)))
                     if len(values) > 1 or None in values or sum(map(bool, places)) == 1:
                         return False
         return True

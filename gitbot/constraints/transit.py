@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
 from gitbot.model.pod import Pod
 from gitbot.model.problem import Pin, PlacementProblem, Target
 from gitbot.model.scheduling import HOSTNAME
+
+_Undo = tuple[Callable[..., None], tuple[Any, ...]]
+"""A method and its arguments. It does not refer to its Transit, which so is free once dropped."""
 
 
 class Transit:
@@ -53,7 +57,7 @@ class Transit:
         self._moving: dict[NamespacedName, tuple[str, str]] = {}
         self._started: dict[NamespacedName, NamespacedName] = {}
         self._count = 0
-        self._undo: list[Callable[[], object]] = []
+        self._undo: list[_Undo] = []
         self._rules = MovingRules(rules, world.state.columns, self._occupancy, self._moving)
         self._on: dict[str, set[NamespacedName]] = defaultdict(set)
         for vm, nodes in self._occupancy.items():
@@ -106,7 +110,8 @@ class Transit:
     def back(self, mark: int) -> None:
         """Undo everything that was done since the mark, newest first."""
         while len(self._undo) > mark:
-            self._undo.pop()()
+            undo, arguments = self._undo.pop()
+            undo(self, *arguments)
 
     def rules_over(self, vm: NamespacedName) -> Sequence[int]:
         """The rules with the VM as a member, as indexes in `rules`."""
@@ -119,11 +124,6 @@ class Transit:
     def node_of(self, vm: NamespacedName) -> str:
         """Where the VM runs now (its source while it moves); "" if it does not run."""
         return self._home.get(vm, "")
-
-    def zone_of(self, node: str) -> str:
-        """The zone of a node, "" if it has none or does not exist."""
-        found = self.world.node(node)
-        return found.labels.get(self.zone_key, "") if found else ""
 
     def target_pod(self, vm: NamespacedName, added: Mapping[str, str] | None = None) -> Pod:
         """The pod that a migration of the VM would create, decoded. KeyError without VM(I)."""
@@ -214,7 +214,7 @@ class Transit:
         source = self._leaving(vm, node)
         self._started[vm] = self._place(vm, node)
         self._moving[vm] = (source, node)
-        self._undo.append(lambda: (self._started.pop(vm), self._moving.pop(vm)))
+        self._undo.append((Transit._not_started, (vm,)))
         self._occupy(vm, self._occupancy.get(vm, frozenset()) | {node})
 
     def _leaving(self, vm: NamespacedName, node: str) -> str:
@@ -229,12 +229,8 @@ class Transit:
         held, pod = self._pod_of(vm), self._started.pop(vm)
         self._release(held)
         self._set_home(vm, pod, node)
-
-        def undo() -> None:
-            self._moving[vm], self._started[vm] = ends, pod
-            self._set_home(vm, held, source)
-
-        self._undo.append(undo)
+        self._undo.append((Transit._set_home, (vm, held, source)))
+        self._undo.append((Transit._fly, (vm, ends, pod)))
         self._occupy(vm, self._occupancy[vm] - {source})
 
     def move(self, vm: NamespacedName, node: str) -> None:
@@ -243,7 +239,7 @@ class Transit:
         pod = self._place(vm, node)
         self._release(held)
         self._set_home(vm, pod, node)
-        self._undo.append(lambda: self._set_home(vm, held, source))
+        self._undo.append((Transit._set_home, (vm, held, source)))
         self._occupy(vm, (self._occupancy.get(vm, frozenset()) - {source}) | {node})
 
     def _set_home(self, vm: NamespacedName, pod: NamespacedName | None, node: str) -> None:
@@ -254,15 +250,16 @@ class Transit:
 
     def fail(self, vm: NamespacedName) -> None:
         """The move failed: free the target's place; the VM stays on its source."""
-        source, node = self._moving.pop(vm)
-        pod = self._started.pop(vm)
+        ends, pod = self._moving.pop(vm), self._started.pop(vm)
         self._release(pod)
+        self._undo.append((Transit._fly, (vm, ends, pod)))
+        self._occupy(vm, self._occupancy[vm] - {ends[1]})
 
-        def undo() -> None:
-            self._moving[vm], self._started[vm] = (source, node), pod
+    def _fly(self, vm: NamespacedName, ends: tuple[str, str], pod: NamespacedName) -> None:
+        self._moving[vm], self._started[vm] = ends, pod
 
-        self._undo.append(undo)
-        self._occupy(vm, self._occupancy[vm] - {node})
+    def _not_started(self, vm: NamespacedName) -> None:
+        del self._moving[vm], self._started[vm]
 
     def leave(self, vm: NamespacedName) -> None:
         """Remove all pods of a VM, as if it were gone. It keeps its places in the rules."""
@@ -289,9 +286,11 @@ class Transit:
 
     def cordon(self, *nodes: str, off: bool = False) -> None:
         changed = [node for node in nodes if self.world.unschedulable(node) is off]
-        ways = (self.world.cordon, self.world.uncordon)
-        ways[off](*changed)
-        self._undo.append(lambda: ways[not off](*changed))
+        self._cordon(off, *changed)
+        self._undo.append((Transit._cordon, (not off, *changed)))
+
+    def _cordon(self, off: bool, *nodes: str) -> None:
+        (self.world.uncordon if off else self.world.cordon)(*nodes)
 
     def breaches(self) -> tuple[Breach, ...]:
         return self._rules.breaches(self.instances.domains)
@@ -320,7 +319,7 @@ class Transit:
 
     def _occupy(self, vm: NamespacedName, nodes: frozenset[str]) -> None:
         before = self._occupancy.get(vm, frozenset())
-        self._undo.append(lambda: self._shift(vm, nodes, before))
+        self._undo.append((Transit._shift, (vm, nodes, before)))
         self._shift(vm, before, nodes)
 
     def _shift(self, vm: NamespacedName, before: frozenset[str], nodes: frozenset[str]) -> None:
@@ -335,13 +334,17 @@ class Transit:
         self._count += 1
         pod = self.target_pod(vm).but(name=target_name(vm, self._count))
         self.world.add(pod, node)
-        self._undo.append(lambda: self._take_back(self.world.remove(pod)))
+        self._undo.append((Transit._take_back, (pod.name,)))
         return pod.name
 
-    def _take_back(self, _: Pod) -> None:
+    def _take_back(self, pod: NamespacedName) -> None:
+        self.world.remove(pod)
         self._count -= 1
 
     def _release(self, name: NamespacedName | None) -> None:
         if name is not None and self.world.pod(name) is not None:
             node, pod = self.world.node_of(name), self.world.remove(name)
-            self._undo.append(lambda: self.world.add(pod, node))
+            self._undo.append((Transit._put_back, (pod, node)))
+
+    def _put_back(self, pod: Pod, node: str) -> None:
+        self.world.add(pod, node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, ClassVar
 
 from gitbot.constraints.domains import Domains, domain_words, people
@@ -33,11 +34,12 @@ def all_apart(
     Of all rules, or `among` these: a quick test of many.
     """
     found = []
+    get = occupancy.get
     for number in range(len(rules)) if among is None else among:
         rule = rules[number]
         if not isinstance(rule, ZoneAntiAffinity) or rule.max_per_domain < 1:
             continue
-        places = [occupancy.get(vm, _NOWHERE) for vm in rule.members]
+        places = tuple(map(get, rule.members, repeat(_NOWHERE)))
         nodes = _NOWHERE.union(*places)
         if len(nodes) == len(places) and all(places):
             values = set(map(rule.domains.column(rule.topology_key).get, nodes))
@@ -85,8 +87,8 @@ class ZoneAntiAffinity:
 
     def _all_apart(self, column: Mapping[str, str], occupancy: Occupancy) -> bool:
         """Whether every place is in its own domain: a quick test for the usual case."""
-        places = [node for vm in self.members for node in occupancy.get(vm, ())]
-        values = {column.get(node) for node in places}
+        places = list(chain.from_iterable(occupancy.get(vm, ()) for vm in self.members))
+        values = set(map(column.get, places))
         return self.max_per_domain > 0 and len(values) == len(places) and None not in values
 
     def room_for(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any
 
 from gitbot.kubernetes.names import NamespacedName
@@ -55,8 +56,10 @@ class Pod:
     def but(self, **changed: Any) -> Pod:
         """`dataclasses.replace`, made for many thousands of pods."""
         copy = object.__new__(Pod)
-        for name in _FIELDS:
-            _set(copy, name, changed[name] if name in changed else getattr(self, name))
+        for put, value in zip(_PUT, _values(self), strict=True):
+            put(copy, value)
+        for name, value in changed.items():
+            _set(copy, name, value)
         return copy
 
     @property
@@ -125,6 +128,8 @@ class Pod:
 
 
 _FIELDS = tuple(item.name for item in fields(Pod))
+_values = attrgetter(*_FIELDS)
+_PUT = tuple(getattr(Pod, name).__set__ for name in _FIELDS)  # each writes one slot
 _set = object.__setattr__
 
 _tolerations = Alike(lambda items: tuple(Toleration.of(item) for item in items))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
@@ -42,14 +43,8 @@ class Board:
         self.onlooker: Onlooker = NOBODY  # once asked to end, no node takes a VM
         columns = transit.world.state.columns
         self.nodes, self.number = columns.names, columns.index
-        self._numbers = Made(self._numbers_of, most=_MOST_CLOSED)
-        self.open_nodes = Made(self._open_nodes, most=_MOST_CLOSED)
-
-    def _numbers_of(self, names: Mapping[str, object]) -> Numbers:
-        return np.array([self.number[n] for n in names if n in self.number], dtype=np.int64)
-
-    def _open_nodes(self, closed: Mapping[str, str]) -> frozenset[str]:
-        return frozenset(self.facts.nodes).difference(closed)
+        self._numbers = Made(partial(_numbers, self.number), most=_MOST_CLOSED)
+        self.open_nodes = Made(frozenset(facts.nodes).difference, most=_MOST_CLOSED)
 
     @classmethod
     def of(cls, facts: ProblemIndex) -> Board:
@@ -344,6 +339,10 @@ class Board:
             if reasons:
                 found.append(NodeReasons(node=item.node, reasons=reasons))
         return tuple(found)
+
+
+def _numbers(known: Mapping[str, int], names: Mapping[str, object]) -> Numbers:
+    return np.array([known[name] for name in names if name in known], dtype=np.int64)
 
 
 def total(rule: RuleConstraint, occupancy: Occupancy) -> int:

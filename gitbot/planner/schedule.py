@@ -8,7 +8,7 @@ count, no matter in which order moves end or whether one fails.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
@@ -92,7 +92,7 @@ class _Clock:
             if draft.away is not None
             for item in draft.planned
         }
-        self.over: set[tuple[str, str]] = set()  # groups whose nodes are back
+        self.over: dict[str, set[str]] = defaultdict(set)  # groups whose nodes are back
         self.returns: list[tuple[int, str, str, str]] = []  # time, request, group, node
         self.returned: set[str] = set()
         self.needs: dict[str, set[str]] = {}  # by group: nodes that are back before it begins
@@ -164,7 +164,7 @@ class _Clock:
 
     def _return(self, request: str, group: str, node: str) -> None:
         """An emptied node is back, so its group has ended."""
-        self.over.add((request, group))
+        self.over[request].add(group)
         if request in self.away:
             self.returned.add(node)
             self.freed[node] += 1
@@ -228,7 +228,7 @@ class _Clock:
             return False
         if not lanes:
             return True
-        return sum((item.request.id, group) not in self.over for group in groups) < lanes
+        return len(groups - self.over[item.request.id]) < lanes
 
     def _begin(self, item: _Waiting) -> None:
         planned = item.planned

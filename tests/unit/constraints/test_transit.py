@@ -151,8 +151,6 @@ def test_pins_are_labels_of_the_node() -> None:
     assert transit.selector(Pin.ZONE, "a-2") == {ZONE: "a"}
     assert transit.selector(Pin.NONE, "a-2") == {}
     assert transit.selector(Pin.NODE, "bare") == {}
-    assert transit.zone_of("a-2") == "a"
-    assert transit.zone_of("bare") == transit.zone_of("gone") == ""
     assert option(transit, "db-1", "bare").reasons == (
         f"addedNodeSelector: the node has no label {HOSTNAME}, so no move can be pinned to it",
     )
