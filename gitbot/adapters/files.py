@@ -129,13 +129,13 @@ def _sweep(prefix: str) -> None:
             known = path.lstat()
             ours = known.st_uid == os.getuid() and stat.S_ISDIR(known.st_mode)
             if ours and SystemClock().now() - known.st_ctime > JUST_MADE:
-                with _locked(path):
+                with locked_folder(path):
                     shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder; OSError if another process has it. It ends with the process."""
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, to the end of the process at most. Raises BlockingIOError."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -155,7 +155,7 @@ def temporary_folder(name: str) -> Iterator[Path]:
     _sweep(prefix)
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     try:
-        with _locked(folder):
+        with locked_folder(folder):
             yield folder
     finally:
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     "--dir",
     "folder",
     type=click.Path(path_type=Path),
-    help="Keep everything in this new folder; default: a temporary one, removed at the end.",
+    help="Keep everything in this new folder, or start again in that of a demo that was killed; "
+    "default: a temporary one, removed at the end.",
 )
 @click.option("--serve", is_flag=True, help="Leave the simulated cluster running afterwards.")
 @click.option(
@@ -54,13 +54,11 @@ def demo(folder: Path | None, serve: bool, factor: int, no_story: bool) -> None:
     if no_story and not serve:
         raise UsageError("--no-story needs --serve")
     kept = folder is not None or serve
-    place = _place(folder)
     stop = _Stop()
-    try:
+    from gitbot.wiring.demo import demo_folder  # noqa: PLC0415
+
+    with demo_folder(folder) as place:
         _play(place, stop, serve=serve, factor=factor, story=not no_story, kept=kept)
-    finally:
-        if folder is None:
-            shutil.rmtree(place, ignore_errors=True)
 
 
 def _play(place: Path, stop: _Stop, *, serve: bool, factor: int, story: bool, kept: bool) -> None:
@@ -115,18 +113,6 @@ def _program() -> str:
     if shutil.which("gitbot") is not None or not beside.exists():
         return "gitbot"
     return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)
-
-
-def _place(folder: Path | None) -> Path:
-    if folder is None:
-        return Path(tempfile.mkdtemp(prefix="gitbot-demo-"))
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError as error:
-        raise UsageError(f"{folder} exists", hint="give the name of a new folder") from error
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be made: {error.strerror}") from error
-    return folder.resolve()
 
 
 class _Stop:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from gitbot.adapters.clock import SystemClock
+from gitbot.adapters.files import locked_folder, temporary_folder
 from gitbot.adapters.forges.local import LocalForge
 from gitbot.adapters.git import Git, GitRepository
 from gitbot.adapters.kubernetes import KubernetesCluster
+from gitbot.errors import UsageError
 from gitbot.kubernetes.objects import at, labels_of
 from gitbot.ports.forge import PullRequest
 from gitbot.simulation import (
@@ -29,6 +32,8 @@ ZONE = "topology.kubernetes.io/zone"
 # Virtual seconds until the scene has settled. The cluster starts so much earlier, so that its clock
 # is then ours: gitbot acts on no cluster whose clock is more than 30 seconds away.
 SETTLING = 25
+UNFINISHED = "unfinished-demo"  # lies in a demo's folder until its end
+NEW = "give the name of a new folder"
 
 
 class LockedClock:
@@ -119,6 +124,38 @@ class Stage:
         return "\n".join(
             f"   {zone:4} {name:12} {speed:17} {vms}" for zone, name, speed, vms in sorted(rows)
         )
+
+
+@contextmanager
+def demo_folder(folder: Path | None) -> Iterator[Path]:
+    """Where a demo plays: a temporary folder, a new one, or that of a demo that was killed."""
+    if folder is None:
+        with temporary_folder("demo") as place:
+            yield place.resolve()
+        return
+    with ExitStack() as held:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            held.enter_context(locked_folder(folder))
+            _clear(folder)
+        except FileExistsError as error:
+            raise UsageError(f"{folder} exists", hint=NEW) from error
+        except BlockingIOError as error:
+            raise UsageError(f"another demo runs in {folder}", hint=NEW) from error
+        except OSError as error:
+            raise UsageError(f"{folder} cannot be made: {error.strerror}") from error
+        yield folder.resolve()
+        (folder / UNFINISHED).unlink(missing_ok=True)
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a demo that was killed has made; its cluster is gone, so nothing can go on."""
+    present = [path.name for path in folder.iterdir()]
+    if present and UNFINISHED not in present:
+        raise UsageError(f"{folder} exists", hint=NEW)
+    (folder / UNFINISHED).touch()
+    for name in ("clone", "alice.git", "placement.git"):
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 @contextmanager
