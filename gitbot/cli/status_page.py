@@ -67,8 +67,8 @@ def _sections(result: StatusResult, *, wide: bool) -> Iterator[list[str]]:
     yield _titled("Merged without effect", result.refused)
     yield _titled("Nodes in maintenance", _nodes(result))
     yield _titled("Away from home", _away(result, wide=wide))
-    yield _titled("Open proposals", (_pull(pull) for pull in result.pulls))
-    people = (_pull(pull, f" by {pull.author}") for pull in result.people)
+    yield _titled("Open proposals", (_pull(result, pull) for pull in result.pulls))
+    people = (_pull(result, pull, f" by {pull.author}") for pull in result.people)
     yield _titled("Open pull requests of people", people)
 
 
@@ -98,7 +98,8 @@ def _then(command: str) -> str:
 
 
 def _request(item: RequestStatus) -> Iterator[str]:
-    yield f"{item.record.id}: {item.record.state}"
+    why = f": {item.record.cancelled}" if item.record.cancelled and not item.moves else ""
+    yield f"{item.record.id}: {item.record.state}{why}"
     for move in item.moves:
         record = move.record
         words = f"  {record.number} {record.vm}: {record.source} -> {record.landed or record.to}"
@@ -148,9 +149,8 @@ def _away(result: StatusResult, *, wide: bool) -> Iterator[str]:
         yield f"{item.vm}{since}: {where}: {item.reason}{_then(item.next_command)}"
 
 
-def _pull(pull: PullRequest, by: str = "") -> str:
-    place = f"; next: review and merge {pull.url or 'it'}"
-    return f"pull request {pull.number}{by} is open: {pull.title}{place}"
+def _pull(result: StatusResult, pull: PullRequest, by: str = "") -> str:
+    return f"pull request {pull.number}{by} is open: {pull.title}{_then(result.next_of(pull))}"
 
 
 def _openings(result: StatusResult, *, wide: bool) -> Iterator[str]:

@@ -99,6 +99,7 @@ class PullLine(Part, frozen=True):
     title: str
     branch: str
     url: str
+    next_command: Next = field(name="next")
 
 
 class NotAppliedLine(Part, frozen=True):

@@ -94,8 +94,14 @@ def _moves_a_vm(person: Person) -> None:
     asked = "pull request #1: Move customapp/jumpbox to kni-worker5; next: review and merge"
     person.types(move, asked)
     person.types(move, "is open already", asked)
-    person.types("gitbot status", "Open pull requests of people:", "pull request 1 by Ann is open")
+    person.types(
+        "gitbot status",
+        "Open pull requests of people:",
+        "pull request 1 by Ann is open: Move customapp/jumpbox to kni-worker5; "
+        "next: gitbot check --pull-request 1 --publish",
+    )
     person.types("gitbot check --pull-request 1 --publish", "ready: 1 move")
+    person.types("gitbot status", "kni-worker5; next: review and merge")
     person.types(f"{BUTTON} show 1", "mode Enforce", "gitbot/plan: success")
     person.merges(1)
     person.types("git clone -q $FORGE ../stale")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gitbot.calendar import Occurrence, current_or_next, occurrence_words
+from gitbot.execution.facts import ClusterFacts
 from gitbot.execution.requests import RequestRecord
 from gitbot.execution.values import Approved
 from gitbot.intents import FreezeWindowSpec, Intent, ScheduleSpec, freeze_times
@@ -13,8 +14,10 @@ from gitbot.intents.compile import HORIZON, Opening
 from gitbot.model.instants import Interval
 from gitbot.model.request_id import RequestId
 from gitbot.workflows.engine import Engine
+from gitbot.workflows.look import Look
 
 CANCELLED = "cancelled"
+EMPTY = "nothing to move"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,17 @@ def _windows(
             state=drain_state(records, approved, opening.drain) if drains else "",
             next_command=_next(base, records, approved, opening, now=now) if drains else "",
         )
+
+
+def is_empty(seen: Look, item: NextOpening) -> bool:
+    """Whether the nodes of the opening hold no VM now: nothing is proposed for them."""
+    opening = seen.base.opening(item.intent, now=seen.now) if item.request else None
+    if opening is None or opening.drain != item.request or seen.unread:
+        return False
+    snapshot = seen.problem.snapshot
+    goal = seen.base.drain_goal(item.intent, opening, snapshot, now=seen.now)
+    by_node = ClusterFacts.of(seen.problem, ()).by_node
+    return goal is not None and not any(by_node.get(node) for node in goal.nodes)
 
 
 def _opening(

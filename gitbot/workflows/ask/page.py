@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitbot.model.request_id import OccurrenceId
+from gitbot.ports.forge import PullRequest
 from gitbot.published import PublishedStatus, published
 from gitbot.workflows.ask.maintenance import NodeStatus
 from gitbot.workflows.ask.openings import NextOpening
@@ -37,8 +38,8 @@ def status_document(result: StatusResult) -> PublishedStatus:
         ],
         "away": [_away(item) for item in result.away],
         "openings": [_opening(item) for item in result.openings],
-        "pullRequests": result.pulls,
-        "intentPullRequests": result.people,
+        "pullRequests": [_pull(result, pull) for pull in result.pulls],
+        "intentPullRequests": [_pull(result, pull) for pull in result.people],
         "refused": result.refused,
         "owners": result.owners,
         "policyExceptions": result.exceptions,
@@ -65,6 +66,16 @@ def _maintenance(occurrence: OccurrenceId, nodes: tuple[NodeStatus, ...]) -> Map
         "window": occurrence.window,
         "occurrence": occurrence.id,
         "nodes": lines,
+    }
+
+
+def _pull(result: StatusResult, pull: PullRequest) -> Mapping[str, Any]:
+    return {
+        "number": pull.number,
+        "title": pull.title,
+        "branch": pull.branch,
+        "url": pull.url,
+        "next": result.next_of(pull),
     }
 
 

@@ -1,11 +1,16 @@
-"""Open pull requests of people that change the intents of a cluster."""
+"""Open pull requests: whose they are, and what to type before a merge."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gitbot.errors import RepositoryError
+from gitbot.execution.requests import RequestRecord
+from gitbot.model.request_id import DrainId, MigrationRequestId, RequestId, ReturnId
 from gitbot.ports.forge import PullRequest
+from gitbot.workflows.approvals import concern_branch
+from gitbot.workflows.look import Look
+from gitbot.workflows.propose import concern_name
 from gitbot.workflows.revision import INTENTS
 from gitbot.workflows.shell import Shell
 
@@ -24,6 +29,44 @@ def changing_intents(shell: Shell, pulls: Iterable[PullRequest]) -> tuple[PullRe
         and pull.base_branch == shell.base_branch
         and _changes_intents(shell, pull)
     )
+
+
+def before_merge(
+    seen: Look,
+    cluster: str,
+    own: Iterable[PullRequest],
+    people: Iterable[PullRequest],
+    records: Iterable[RequestRecord],
+) -> Mapping[int, str]:
+    """What to type, by number, before a merge is worth anything.
+
+    A proposal of what has ended since is closed. What people ask is planned and shown first, which
+    the workflows of a hosted forge do by themselves.
+    """
+    over = {concern_branch(cluster, concern_of(each.id)) for each in records if each.spent}
+    found = {pull.number: "gitbot propose" for pull in own if pull.branch in over}
+    for pull in people if seen.base.settings.forge.type == "local" else ():
+        shown = seen.ledger.shown(pull.number, cluster=cluster)
+        last = shown[-1] if shown and shown[-1].head == pull.head else None
+        check = f"gitbot check --pull-request {pull.number}"
+        if last is None or (last.digest and last.expires_at <= seen.now):
+            found[pull.number] = f"{check} --publish"
+        elif not last.digest:
+            found[pull.number] = check
+    return found
+
+
+def concern_of(request: RequestId) -> str:
+    """The concern whose pull request is about a request alone; "" if there is no such."""
+    match request:
+        case MigrationRequestId():
+            return concern_name("request", f"{request.namespace.replace('-', '--')}-{request.name}")
+        case DrainId(occurrence=occurrence):
+            return concern_name("drain", occurrence.window, occurrence.id)
+        case ReturnId(occurrence=occurrence):
+            return concern_name("return", occurrence.window, occurrence.id)
+        case _:
+            return ""
 
 
 def _changes_intents(shell: Shell, pull: PullRequest) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gitbot.errors import ClusterError, UsageError
 from gitbot.execution.accept import is_known, may_enter
@@ -12,11 +12,8 @@ from gitbot.execution.values import Approved, Waiting
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.events import MoveState
 from gitbot.model.request_id import (
-    DrainId,
-    MigrationRequestId,
     OccurrenceId,
     RequestId,
-    ReturnId,
     parse_request_id,
 )
 from gitbot.model.words import nearest
@@ -24,8 +21,13 @@ from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approvals import concern_branch
 from gitbot.workflows.ask.exceptions import PolicyException, exceptions
 from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
-from gitbot.workflows.ask.openings import NextOpening, next_openings
-from gitbot.workflows.ask.people import changing_intents, is_own
+from gitbot.workflows.ask.openings import EMPTY, NextOpening, is_empty, next_openings
+from gitbot.workflows.ask.people import (
+    before_merge,
+    changing_intents,
+    concern_of,
+    is_own,
+)
 from gitbot.workflows.ask.stops import ENFORCE, RESUME, StopLine, stop_lines
 from gitbot.workflows.look import (
     Look,
@@ -38,7 +40,6 @@ from gitbot.workflows.propose import (
     Away,
     NotPlanned,
     away_from_home,
-    concern_name,
     not_planned,
 )
 from gitbot.workflows.shell import Shell
@@ -100,7 +101,8 @@ class Unconsented:
 class StatusResult:
     """Everything that `gitbot status` shows. `refused` are merges that approved nothing.
 
-    `pulls` are gitbot's own open pull requests, `people` those of people that change intents.
+    `pulls` are gitbot's own open pull requests, `people` those of people that change intents,
+    `before_merge` what to type for some of them before a merge is worth anything, by number.
 
     `broken` are the errors of the base branch; if there are any, the rest is shown with the intents
     of `commit`, the newest one without errors.
@@ -121,6 +123,7 @@ class StatusResult:
     pulls: tuple[PullRequest, ...]
     refused: tuple[str, ...]
     people: tuple[PullRequest, ...] = ()
+    before_merge: Mapping[int, str] = field(default_factory=dict)
     commit: str = ""
     broken: tuple[str, ...] = ()
     stops: tuple[StopLine, ...] = ()
@@ -133,6 +136,9 @@ class StatusResult:
     not_read: str = ""
     zone: str = "UTC"
     mode: str = "Enforce"
+
+    def next_of(self, pull: PullRequest) -> str:
+        return self.before_merge.get(pull.number, f"review and merge {pull.url or 'it'}")
 
     @property
     def unplanned(self) -> Mapping[str, tuple[NamespacedName, ...]]:
@@ -170,6 +176,7 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
     opened = shell.forge.list_pulls(state=PullState.OPEN)
     pulls = tuple(pull for pull in opened if is_own(shell, pull))
     wishes = () if seen.unread else not_planned(shell, seen, pulls)
+    people = changing_intents(shell, opened)
     away = away_from_home(seen, pulls)
     approved = seen.approvals.approved
     return StatusResult(
@@ -188,11 +195,12 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
         nodes=maintenance(seen, records, away, apply=apply_command(seen)),
         away=away,
         openings=tuple(
-            _opening(shell, item, wishes, pulls)
+            _opening(shell, seen, item, wishes, pulls)
             for item in next_openings(seen.base, records, approved, now=seen.now)
         ),
         pulls=pulls,
-        people=changing_intents(shell, opened),
+        people=people,
+        before_merge=before_merge(seen, shell.cluster_name, pulls, people, records.values()),
         refused=tuple(
             f"pull request {item.pull_request}: {NOTHING}"
             f"{item.reason.removeprefix(NOTHING)}; next: gitbot propose"
@@ -215,15 +223,17 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
 
 def _opening(
     shell: Shell,
+    seen: Look,
     item: NextOpening,
     wishes: tuple[NotPlanned, ...],
     pulls: tuple[PullRequest, ...],
 ) -> NextOpening:
     """With what a person types now: nothing to propose where a plan is open, or none exists."""
     stuck = [wish.next_command for wish in wishes if wish.request == item.request]
-    branch = concern_branch(shell.cluster_name, _concern(item.request)) if item.request else ""
+    branch = concern_branch(shell.cluster_name, concern_of(item.request)) if item.request else ""
     if not item.next_command or not (stuck or any(pull.branch == branch for pull in pulls)):
-        return item
+        empty = item.next_command and is_empty(seen, item)
+        return replace(item, next_command="", state=EMPTY) if empty else item
     return replace(item, next_command=stuck[0] if stuck else "")
 
 
@@ -251,7 +261,7 @@ def _only(
             pull
             for pull in whole.pulls
             if pull.branch
-            == concern_branch(whole.cluster, _concern(known) if known is not None else "")
+            == concern_branch(whole.cluster, concern_of(known) if known is not None else "")
         ),
         people=(),
         exceptions=(),
@@ -275,19 +285,6 @@ def _only(
         hint = f"did you mean {near}?" if near else f"known: {', '.join(records) or 'none'}"
         raise UsageError(f"the ledger knows no request {request}; {hint}")
     return one
-
-
-def _concern(request: RequestId) -> str:
-    """The concern whose pull request is about a request alone; "" if there is no such."""
-    match request:
-        case MigrationRequestId():
-            return concern_name("request", f"{request.namespace.replace('-', '--')}-{request.name}")
-        case DrainId(occurrence=occurrence):
-            return concern_name("drain", occurrence.window, occurrence.id)
-        case ReturnId(occurrence=occurrence):
-            return concern_name("return", occurrence.window, occurrence.id)
-        case _:
-            return ""
 
 
 def _request(seen: Look, record: RequestRecord) -> RequestStatus:

@@ -90,8 +90,10 @@ def test_the_same_asked_twice_is_one_pull_request(desk: Desk, words: tuple[str, 
     line = f"pull request #{pull.number}: {pull.title}; next: review and merge {pull.url}"
     assert line in again.out
     page = desk.gitbot("status")
-    line = f"pull request {pull.number} by Ann is open: {pull.title}; next: review and merge"
-    assert line in page.out
+    line = f"pull request {pull.number} by Ann is open: {pull.title}; next: "
+    assert f"{line}gitbot check --pull-request {pull.number} --publish\n" in page.out
+    assert desk.gitbot("check", "--pull-request", str(pull.number), "--publish").code == 0
+    assert f"{line}review and merge" in desk.gitbot("status").out
     desk.loop.forge.close_pull(pull.number)
     assert desk.gitbot(*words, "--name", "other").code == 0
     assert len(pulls(desk)) == 2

@@ -205,6 +205,30 @@ def test_the_next_opening_of_a_drain_names_the_command_that_helps() -> None:
     assert opening.next_command == "gitbot explain --window firmware"
 
 
+def test_an_opening_without_a_vm_to_move_has_nothing_to_propose() -> None:
+    story = Story.begin()
+    assert "kni-worker5" not in story.where().values()
+    soon = format_instant(story.port.now() + 7200)[:16]
+    schedule = f'  schedule: {{start: "{soon}", timeZone: UTC, duration: PT4H}}\n'
+    story.commit(drain=DRAIN.replace("worker6", "worker5") + schedule)
+    propose(story.shell)
+    assert "00Z, nothing to move: opens " in shown(story)
+    (opening,) = status(story.shell).openings
+    assert (opening.state, opening.next_command) == ("nothing to move", "")
+
+
+def test_the_proposal_of_a_cancelled_request_is_not_to_be_merged() -> None:
+    story = Story.begin(jump=REQUEST)
+    propose(story.shell)
+    cancel(story.shell, request=JUMP, by="ann", reason="not now")
+    line = "pull request 1 is open: Move customapp/jumpbox to kni-worker5; next: gitbot propose"
+    assert line in shown(story)
+    assert f"Ended:\n{JUMP}: withdrawn: not now\n" in shown(story)
+    assert status_document(status(story.shell)).pulls[0].next_command == "gitbot propose"
+    propose(story.shell)
+    assert "is open" not in shown(story)
+
+
 def test_a_request_with_an_open_pull_request_is_named_once() -> None:
     story = Story.begin(jump=REQUEST)
     propose(story.shell)
