@@ -18,12 +18,14 @@ MISSING = "files/missing"
 
 
 def lint(
-    files: Mapping[str, bytes], finished: Callable[[str], Collection[str]] = lambda _: ()
+    files: Mapping[str, bytes],
+    finished: Callable[[str], Collection[str]] = lambda _: (),
+    shipped: Callable[[], Mapping[str, str]] = dict,
 ) -> tuple[Finding, ...]:
     """Every finding about the files of a repository, by repository path; sorted.
 
     Reads no clock and no cluster; `check` reports what needs one. `finished` gives the ledger ids
-    of a cluster's finished requests.
+    of a cluster's finished requests, `shipped` the policies that ship with gitbot, by path.
     """
     settings, findings = _settings(files)
     folders = sorted({_folder(path) for path in files if path.startswith("intents/")} - {""})
@@ -40,7 +42,7 @@ def lint(
         found += without_finished(about, intents, functools.partial(finished, cluster))
         if machines:
             found += misleading_labels(intents, (machine for _, machine in machines))
-    found += _policies(files)
+    found += _policies(files, settings, shipped)
     return tuple(sorted(set(found), key=sort_key))
 
 
@@ -133,13 +135,23 @@ def _twins(files: Mapping[str, bytes]) -> Iterable[Finding]:
         seen.setdefault(folded, path)
 
 
-def _policies(files: Mapping[str, bytes]) -> tuple[Finding, ...]:
+def _policies(
+    files: Mapping[str, bytes],
+    settings: Settings | None,
+    shipped: Callable[[], Mapping[str, str]],
+) -> tuple[Finding, ...]:
     texts: dict[str, str] = {}
     for path in sorted(files):
         if path.startswith("policies/") and path.endswith(".yaml"):
             texts[path] = files[path].decode("utf-8", "replace")
-    if not texts:
+    overrides = settings is not None and settings.overrides
+    if not texts and not overrides:
         return ()
-    from gitbot.policy import read_policies  # noqa: PLC0415 - the CEL runtime only where used
+    from gitbot.policy import misdirected, pack_of, read_policies  # noqa: PLC0415 - CEL where used
 
-    return read_policies(texts)[1]
+    policies, found = read_policies(texts)
+    if settings is None or not (policies.exemptions or overrides):
+        return found
+    packs = {path: text for path, text in shipped().items() if pack_of(path) in settings.packs}
+    policies, _ = read_policies(packs, texts)
+    return (*found, *misdirected(policies, files[CONFIGURATION_FILE]))

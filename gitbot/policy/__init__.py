@@ -1,6 +1,7 @@
 """Policies in CEL over plan, moves, VMs, nodes and intents. Only one file knows the CEL runtime."""
 
-from gitbot.policy.files import pack_of, read_policies, unknown_policies
+from gitbot.policy.exemptions import misdirected
+from gitbot.policy.files import pack_of, read_policies
 from gitbot.policy.judging import judge
 from gitbot.policy.value import Over, Policy, PolicyRunner, PolicySet, Verdict
 
@@ -11,7 +12,7 @@ __all__ = [
     "PolicySet",
     "Verdict",
     "judge",
+    "misdirected",
     "pack_of",
     "read_policies",
-    "unknown_policies",
 ]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import Field
 
-from gitbot.documents import Report, schemas
+from gitbot.documents import Report, read_documents, schemas, value_at
 from gitbot.documents.fields import Instant, Metadata, Text, Value, decode
+from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.instants import format_instant
-from gitbot.model.names import ApiVersion
-from gitbot.policy.value import Exemption
+from gitbot.model.names import CONFIGURATION_FILE, ApiVersion
+from gitbot.model.words import nearest
+from gitbot.policy.value import Exemption, Over, PolicySet
 
 KIND = "PlacementPolicyExemption"
 DESCRIPTION = (
@@ -63,6 +66,46 @@ def read_exemption(report: Report) -> Exemption | None:
         owner=spec.owner,
         expires=spec.expires,
     )
+
+
+def misdirected(policies: PolicySet, configuration: bytes) -> tuple[Finding, ...]:
+    """Exemptions and overrides that can cover nothing: of policies not in force, or of no subject.
+
+    Only an exemption of an unknown policy is an error: the others leave all as strict as it was.
+    """
+    found = [finding for item in policies.exemptions for finding in _about(item, policies)]
+    documents, _ = read_documents(configuration, CONFIGURATION_FILE)
+    for document in documents[:1]:
+        report = Report(document=document, file=CONFIGURATION_FILE, room="policy")
+        for index, item in enumerate(value_at(document.value, ("spec", "overrides")) or ()):
+            path = ("spec", "overrides", index, "policy")
+            if policies.find(item["policy"]) is None:
+                report.warn(path, "unknown-policy", *_unknown(item["policy"], policies))
+        found += report.findings
+    return tuple(sorted(found, key=sort_key))
+
+
+def _about(item: Exemption, policies: PolicySet) -> Iterator[Finding]:
+    policy = policies.find(item.policy)
+    if policy is None:
+        code, severity = "policy/unknown-policy", Severity.ERROR
+        said, hint = _unknown(item.policy, policies)
+    elif policy.over is Over.PLAN and item.subjects and not covers(item, item.policy, ""):
+        code, severity, hint = "policy/exempts-nothing", Severity.WARNING, "remove subjects"
+        said = f"found subjects, but {item.policy} judges the plan as one; expected none"
+    else:
+        return
+    said = f"exemption {item.name}: {said}"
+    yield Finding(
+        code=code, severity=severity, message=said, file=item.file, line=item.line, hint=hint
+    )
+
+
+def _unknown(name: str, policies: PolicySet) -> tuple[str, str]:
+    """What is wrong, and what to do."""
+    near = nearest(name, [policy.name for policy in policies.policies])
+    hint = f"did you mean {near}?" if near else "see gitbot policy list"
+    return f'found the policy "{name}", expected the name of a policy in force', hint
 
 
 def covers(exemption: Exemption, policy: str, subject: str) -> bool:

@@ -19,7 +19,6 @@ from gitbot.documents.fields import Metadata, Value, decode
 from gitbot.kubernetes.labels import label_key_problems
 from gitbot.model.findings import Finding, Refusal, Severity, has_errors, sort_key
 from gitbot.model.names import ApiVersion
-from gitbot.model.words import nearest
 from gitbot.policy import exemptions
 from gitbot.policy.engine import Program
 from gitbot.policy.extents import place_in_file
@@ -173,26 +172,6 @@ def _bounded(own: Mapping[str, str], findings: list[Finding]) -> Mapping[str, st
 
 def _id(item: Policy | Exemption) -> str:
     return f"{type(item).__name__} {item.name}"
-
-
-def unknown_policies(policies: PolicySet) -> tuple[Finding, ...]:
-    """Exemptions of policies that are not in force."""
-    known = [policy.name for policy in policies.policies]
-    return tuple(
-        Finding(
-            code="policy/unknown-policy",
-            severity=Severity.ERROR,
-            message=f'exemption {item.name}: found the policy "{item.policy}", expected the name '
-            "of a policy in force",
-            file=item.file,
-            line=item.line,
-            hint=f"did you mean {near}?"
-            if (near := nearest(item.policy, known))
-            else "see gitbot policy list",
-        )
-        for item in policies.exemptions
-        if item.policy not in known
-    )
 
 
 def pack_of(path: str) -> str:

@@ -9,7 +9,7 @@ from gitbot.intents import IntentSet, read_intents
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import CONFIGURATION_FILE
-from gitbot.policy import PolicyRunner, PolicySet, pack_of, read_policies, unknown_policies
+from gitbot.policy import PolicyRunner, PolicySet, misdirected, pack_of, read_policies
 from gitbot.ports.repository import Repository
 from gitbot.settings import Settings, read_settings
 
@@ -139,7 +139,7 @@ def read_revision(
     policies, of_policies = read_policies(
         shipped.in_force(settings), texts.policies, runner=shipped.runner
     )
-    more = (*of_policies, *unknown_policies(policies))
+    more = (*of_policies, *misdirected(policies, texts.configuration))
     intents, of_intents = read_intents(texts.intents(name), settings, name)
     return Revision(
         cluster=name,
@@ -162,7 +162,7 @@ def read_change(texts: Texts, base: Revision) -> Revision:
     changed, of_policies = read_policies(
         base.shipped.in_force(base.settings), texts.policies, runner=base.shipped.runner
     )
-    of_policies = (*of_policies, *unknown_policies(changed))
+    of_policies = (*of_policies, *misdirected(changed, b""))
     intents, of_intents = read_intents(texts.intents(base.cluster), base.settings, base.cluster)
     trusted = _sorted(base.trusted_findings, of_settings, of_policies)
     return replace(

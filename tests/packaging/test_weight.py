@@ -24,7 +24,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "named owners override what a policy denies; status lists exemptions and overrides": 260,
     "owners approve what moves: nodes, zones, teams, CODEOWNERS; who is missing": 935,
     "opt-outs: a label keeps gitbot away from a VM": 70,
-    "exemptions from policies: reason, owner, expiry": 180,
+    "exemptions from policies: reason, owner, expiry": 215,
     "policy packs: what they see of fleet, nodes and KubeVirt; pages, mutants, explain": 540,
     "a branch that Git refuses stops nobody": 60,
     "what running VMs require of each other counts as rules": 140,

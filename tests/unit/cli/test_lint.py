@@ -256,6 +256,27 @@ def test_linting_is_pure_and_sorted() -> None:
     ]
 
 
+def test_exemptions_and_overrides_of_policies_that_are_not_in_force(root: Path) -> None:
+    (root / "policies").mkdir(exist_ok=True)
+    (root / "policies" / "exempt.yaml").write_text(
+        """\
+apiVersion: placement.gitbot.dev/v1alpha1
+kind: PlacementPolicyExemption
+metadata: {name: batch}
+spec: {policy: blast-radios, reason: r, owner: o, expires: "2030-01-01T00:00:00Z"}
+"""
+    )
+    with (root / ".gitbot.yaml").open("a") as file:
+        file.write("  overrides: [{policy: quorum, owners: ['@ann']}]\n")  # of pack safety
+    lines = run().stdout.splitlines()
+    (error,) = (line for line in lines if "[error policy/unknown-policy]" in line)
+    assert error.startswith('policies/exempt.yaml:1: exemption batch: found the policy "blast-r')
+    assert "did you mean blast-radius?" in error
+    (warning,) = (line for line in lines if "[warning policy/unknown-policy]" in line)
+    assert warning.startswith(".gitbot.yaml:")
+    assert 'found the policy "quorum"' in warning
+
+
 MACHINE = """\
 apiVersion: kubevirt.io/v1
 kind: VirtualMachine

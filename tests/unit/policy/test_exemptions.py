@@ -8,7 +8,7 @@ import pytest
 
 from gitbot.model.findings import Severity
 from gitbot.model.problem import PlacementProblem
-from gitbot.policy import judge, read_policies, unknown_policies
+from gitbot.policy import judge, misdirected, read_policies
 from tests.unit.policy.test_judging import INTENTS, SNAPSHOT, policy
 from tests.unit.reports.plans import PLAN, STARTS
 
@@ -32,7 +32,7 @@ def said(text: str, *, over: str = "Move", expression: str = "false") -> list[tu
     files = {"p.yaml": policy(over, expression), "e.yaml": text}
     policies, findings = read_policies(files)
     assert findings == ()
-    assert unknown_policies(policies) == ()
+    assert misdirected(policies, b"") == ()
     verdict = judge(
         plan=replace(PLAN, moves=PLAN.moves[:1]),
         problem=PlacementProblem(cluster="iberia", now=STARTS, snapshot=SNAPSHOT),
@@ -86,6 +86,30 @@ def test_reason_owner_and_expiry_are_required(text: str, code: str) -> None:
 
 def test_an_exemption_of_a_policy_that_is_not_in_force() -> None:
     policies, _ = read_policies({"p.yaml": policy("Plan", "true"), "e.yaml": exemption(of="tired")})
-    (finding,) = unknown_policies(policies)
+    (finding,) = misdirected(policies, b"")
     assert (finding.code, finding.file, finding.line) == ("policy/unknown-policy", "e.yaml", 1)
     assert finding.hint == "did you mean tried?"
+
+
+@pytest.mark.parametrize(
+    ("over", "subjects", "codes"),
+    [
+        ("Plan", "[app/db]", ["policy/exempts-nothing"]),
+        ("Plan", "['*']", []),
+        ("Plan", "[]", []),
+        ("Move", "[app/db]", []),
+    ],
+)
+def test_a_policy_over_plan_has_no_subjects(over: str, subjects: str, codes: list[str]) -> None:
+    text = exemption(f"  subjects: {subjects}\n")
+    policies, found = read_policies({"p.yaml": policy(over, "true"), "e.yaml": text})
+    assert found == ()
+    assert [finding.code for finding in misdirected(policies, b"")] == codes
+
+
+def test_an_override_of_a_policy_that_is_not_in_force_is_a_warning_at_its_place() -> None:
+    policies, _ = read_policies({"p.yaml": policy("Plan", "true")})
+    text = b"spec:\n  overrides:\n  - policy: tried\n  - policy: tired\n"
+    (finding,) = misdirected(policies, text)
+    assert (finding.code, finding.severity) == ("policy/unknown-policy", Severity.WARNING)
+    assert (finding.file, finding.line, finding.hint) == (".gitbot.yaml", 4, "did you mean tried?")
