@@ -15,7 +15,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import at
 from gitbot.kubernetes.selectors import LabelMatcher
 from gitbot.kubevirt.names import CREATED_BY
-from gitbot.model.columns import Mask, NodeColumns, Numbers
+from gitbot.model.columns import Mask, Numbers
 from gitbot.model.node import Node
 from gitbot.model.pod import Pod
 from gitbot.model.scheduling import AffinityTerm, HostPort
@@ -42,7 +42,7 @@ class State:
     """
 
     def __init__(self, facts: StandingFacts) -> None:
-        self.facts = facts
+        self.facts, self.columns = facts, facts.columns
         self.used: dict[str, Numbers] = {}
         self.unschedulable: Mask = np.array([n.unschedulable for n in self.nodes], dtype=bool)
         self.placed: dict[NamespacedName, tuple[Pod, int]] = {}
@@ -61,16 +61,12 @@ class State:
         self._selected: dict[LabelMatcher, tuple[tuple[Pod, int], ...]] = {}
 
     @property
-    def columns(self) -> NodeColumns:
-        return self.facts.columns
-
-    @property
     def nodes(self) -> tuple[Node, ...]:
-        return self.facts.columns.nodes
+        return self.columns.nodes
 
     def fork(self) -> State:
         copy = object.__new__(State)
-        copy.facts = self.facts
+        copy.facts, copy.columns = self.facts, self.columns
         copy.used = {name: column.copy() for name, column in self.used.items()}
         copy.unschedulable = self.unschedulable.copy()
         copy.placed = dict(self.placed)

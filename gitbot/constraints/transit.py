@@ -59,10 +59,7 @@ class Transit:
         self._count = 0
         self._undo: list[_Undo] = []
         self._rules = MovingRules(rules, world.state.columns, self._occupancy, self._moving)
-        self._on: dict[str, set[NamespacedName]] = defaultdict(set)
-        for vm, nodes in self._occupancy.items():
-            for node in nodes:
-                self._on[node].add(vm)
+        self._on: dict[str, set[NamespacedName]] | None = None  # made at the first question
         self._quotas = {
             namespace: quotas_of(objects, world.pods_in(namespace))
             for namespace, objects in instances.quotas.items()
@@ -88,9 +85,8 @@ class Transit:
         copy._occupancy, copy._home = dict(self._occupancy), dict(self._home)
         copy._held, copy._moving = dict(self._held), dict(self._moving)
         copy._started, copy._count = dict(self._started), self._count
-        copy._undo, copy._quotas = [], self._quotas
+        copy._undo, copy._quotas, copy._on = [], self._quotas, None
         copy._rules = self._rules.fork(copy._occupancy, copy._moving)
-        copy._on = defaultdict(set, {node: set(vms) for node, vms in self._on.items()})
         return copy
 
     @property
@@ -119,6 +115,11 @@ class Transit:
 
     def on(self, node: str) -> tuple[NamespacedName, ...]:
         """The VMs that hold a place on a node, sorted."""
+        if self._on is None:
+            self._on = defaultdict(set)
+            for vm, nodes in self._occupancy.items():
+                for place in nodes:
+                    self._on[place].add(vm)
         return tuple(sorted(self._on.get(node, ())))
 
     def node_of(self, vm: NamespacedName) -> str:
@@ -324,10 +325,9 @@ class Transit:
 
     def _shift(self, vm: NamespacedName, before: frozenset[str], nodes: frozenset[str]) -> None:
         self._occupancy[vm] = nodes
-        for node in before - nodes:
-            self._on[node].discard(vm)
-        for node in nodes - before:
-            self._on[node].add(vm)
+        if self._on is not None:
+            for node in before ^ nodes:
+                (self._on[node].add if node in nodes else self._on[node].discard)(vm)
         self._rules.shift(vm, before, nodes)
 
     def _place(self, vm: NamespacedName, node: str) -> NamespacedName:

@@ -100,8 +100,9 @@ class World:
         return self._state.nodes
 
     def node(self, name: str) -> Node | None:
-        number = self._state.columns.index.get(name)
-        return None if number is None else self._state.nodes[number]
+        columns = self._state.columns
+        number = columns.index.get(name)
+        return None if number is None else columns.nodes[number]
 
     def add(self, pod: Pod, node: str) -> None:
         """Place a pod on a node without checking that it fits. Raises Bug if the name is taken."""

@@ -41,6 +41,8 @@ class ProblemIndex:
     """KubeVirt's checks of each VM that was asked about, wherever it is sent."""
     ruled: dict[NamespacedName, tuple[RuleConstraint, ...]] = field(default_factory=dict)
     """The rules over each VM that was asked about."""
+    memories: dict[NamespacedName, int] = field(default_factory=dict)
+    """The guest memory of each VM that was asked about."""
     held: dict[str, tuple[tuple[NamespacedName, ...], Held]] = field(default_factory=dict)
     """What the VMs on a node hold, with the names of the pods for which that is true."""
 
@@ -101,7 +103,10 @@ class ProblemIndex:
         return frozenset(name for name in names if wanted <= labels_of(self.nodes[name]).items())
 
     def memory(self, vm: NamespacedName) -> int:
-        return memory_of(self.vmis.get(vm, {}))
+        known = self.memories.get(vm)
+        if known is None:
+            known = self.memories[vm] = memory_of(self.vmis.get(vm, {}))
+        return known
 
     def copy(self, vm: NamespacedName) -> Copy:
         """How its memory is assumed to be copied, and how long that takes."""
