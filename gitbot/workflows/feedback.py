@@ -16,6 +16,8 @@ from gitbot.workflows import labels
 from gitbot.workflows.shell import Shell
 
 CONTEXT = "gitbot/apply"
+OWNERS = "gitbot/owners"
+GIVEN = "owners approved"
 MAX_DESCRIPTION = 140  # characters that GitHub keeps of a description
 MAX_ROWS = 200  # moves that a check shows
 MEMORY = 7 * 86_400  # seconds after which the status of a finished request is left alone
@@ -52,7 +54,20 @@ def write_statuses(
         text = "\n".join([*asked, "", _moves(mine, waiting)] if asked else [_moves(mine, waiting)])
         check = CheckRun(name=name, state=state, title=words, summary=text)
         if head and set_check(shell, head, check):
+            _tell_owners(shell, head, sorted({item.terms.consent for item in items} - {""}))
             _label(shell, items[0].approval.pull_request, _labels(mine, waiting, stop))
+
+
+def _tell_owners(shell: Shell, head: str, missing: list[str]) -> None:
+    """What is left of the owners' check on a merged head: an approval after the merge counts."""
+    name = context_of(shell, OWNERS)
+    known = {status.context: status for status in shell.forge.list_statuses(head)}
+    if name in known and known[name].state is CheckState.PENDING:
+        words = "; ".join(missing) or GIVEN
+        state = CheckState.PENDING if missing else CheckState.SUCCESS
+        title = shortened(inert.plain(words), MAX_DESCRIPTION)
+        check = CheckRun(name=name, state=state, title=title, summary=inert.markdown(words))
+        set_check(shell, head, check)
 
 
 def _is_told(item: Approved, record: RequestRecord | None, since: int) -> bool:

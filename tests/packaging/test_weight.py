@@ -22,7 +22,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "move, drain and keep-apart open pull requests": 580,
     "owners bind folders to namespaces": 145,
     "named owners override what a policy denies; status lists exemptions and overrides": 260,
-    "owners approve what moves: nodes, zones, teams, CODEOWNERS; who is missing": 935,
+    "owners approve what moves: nodes, zones, teams, CODEOWNERS; who is missing": 950,
     "opt-outs: a label keeps gitbot away from a VM": 70,
     "exemptions from policies: reason, owner, expiry": 215,
     "policy packs: what they see of fleet, nodes and KubeVirt; pages, mutants, explain": 540,

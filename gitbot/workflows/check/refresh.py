@@ -19,8 +19,8 @@ from gitbot.workflows.check.publish import (
 )
 from gitbot.workflows.check.record import is_due, is_not_fetched
 from gitbot.workflows.check.run import CheckResult
-from gitbot.workflows.check.verdicts import GIVEN, OWNERS, PLAN
-from gitbot.workflows.feedback import context_of
+from gitbot.workflows.check.verdicts import PLAN
+from gitbot.workflows.feedback import GIVEN, OWNERS, context_of
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.stops import forge_skew
 

@@ -10,13 +10,11 @@ from gitbot.model.words import shortened
 from gitbot.ports.forge import Annotation, AnnotationLevel, CheckRun, CheckState
 from gitbot.reports import detail, inert, refusal, summary
 from gitbot.workflows.check.run import CheckResult
-from gitbot.workflows.feedback import context_of
+from gitbot.workflows.feedback import GIVEN, OWNERS, context_of
 from gitbot.workflows.shell import Shell
 
 PLAN = "gitbot/plan"
 POLICY = "gitbot/policy"
-OWNERS = "gitbot/owners"
-GIVEN = "owners approved"
 MAX_TITLE = 140  # characters that a status keeps
 MAX_TEXT = 65_000  # bytes; GitHub takes 65,535 characters
 _LEVELS = {

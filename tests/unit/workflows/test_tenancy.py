@@ -69,6 +69,19 @@ def test_a_named_node_needs_its_own_owner(scene: Tenants) -> None:
     assert moved(scene)
 
 
+def test_the_owners_check_of_a_merged_pull_request_follows_later_approvals(scene: Tenants) -> None:
+    number = asked(scene, "mallory", NAMED)
+    scene.merge(number)
+    assert not moved(scene)
+    scene.approve(number, "dora")
+    assert not moved(scene)
+    waits = "waits for the approval of @acme/platform (olga) for node kni-worker5"
+    assert scene.check(number, "gitbot/owners") == ("pending", waits)
+    scene.approve(number, "olga")
+    assert moved(scene)
+    assert scene.check(number, "gitbot/owners") == ("success", "owners approved")
+
+
 def test_an_approval_before_the_merge_suffices(scene: Tenants) -> None:
     number = asked(scene, "mallory", NAMED)
     scene.approve(number, "dora")
