@@ -6,6 +6,7 @@ than its room has. So `sum(need // unit) <= sum(room // unit)` for every unit, o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -48,6 +49,7 @@ class Rooms:
     _confined: dict[int, tuple[Mask, Sequence[NamespacedName]]] = field(default_factory=dict)
     _left: dict[tuple[int, str, int], int] = field(default_factory=dict)
     _needs: dict[tuple[int, str], Numbers] = field(default_factory=dict)
+    _sizes: dict[tuple[int, str], Counter[int]] = field(default_factory=dict)
 
     def shortage(
         self,
@@ -59,6 +61,8 @@ class Rooms:
 
         The VMs in `but` are not counted among the latter. The mask is one of `ground.once`.
         """
+        if self._enough(mask, asks):
+            return None
         confined = self.confined(mask)
         inside = [self.ground.least(vm) for vm in confined if vm in but] if but else []
         for resource in sorted({name for item in asks for name in item}):
@@ -77,6 +81,36 @@ class Rooms:
                     )
         return None
 
+    def _enough(self, mask: Mask, asks: Sequence[Mapping[str, int]]) -> bool:
+        """Whether there is room even if no VM on these nodes can leave them.
+
+        Quick: it does not work out where each of them could be.
+        """
+        for resource in sorted({name for item in asks for name in item}):
+            needs = np.array([item.get(resource, 0) for item in asks], dtype=np.int64)
+            base, taken = self.ground.base(resource)[mask], self._taken(mask, resource)
+            for unit in sorted({1, *needs.tolist(), *taken} - {0}):
+                there = int((base // unit).sum()) - sum(
+                    size // unit * count for size, count in taken.items()
+                )
+                if int((needs // unit).sum()) > there:
+                    return False
+        return True
+
+    def _taken(self, mask: Mask, resource: str) -> Counter[int]:
+        """How much of a resource the other VMs on these nodes need, by amount."""
+        found = self._sizes.get((id(mask), resource))
+        if found is None:
+            least = self.ground.least
+            found = Counter(least(vm).get(resource, 0) for vm in self._there(mask))
+            self._sizes[id(mask), resource] = found
+        return found
+
+    def _there(self, mask: Mask) -> list[NamespacedName]:
+        """The other VMs on these nodes."""
+        numbers, on = np.flatnonzero(mask).tolist(), self.ground.on
+        return [vm for number in numbers for vm in on.get(number, ()) if vm not in self.must]
+
     def confined(self, mask: Mask) -> Sequence[NamespacedName]:
         """The other VMs on these nodes that cannot leave them."""
         known = self._confined.get(id(mask))
@@ -85,17 +119,12 @@ class Rooms:
                 self._confined.clear()
                 self._left.clear()
                 self._needs.clear()
+                self._sizes.clear()
             known = self._confined[id(mask)] = (mask, self._found(mask))
         return known[1]
 
     def _found(self, mask: Mask) -> Sequence[NamespacedName]:
-        ground = self.ground
-        there = [
-            vm
-            for number in np.flatnonzero(mask).tolist()
-            for vm in ground.on.get(number, ())
-            if vm not in self.must
-        ]
+        there = self._there(mask)
         if not (~self.closed & ~mask).any():
             return there
         if len(there) > MOST_RESIDENTS:

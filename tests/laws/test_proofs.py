@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pytest
 
+from gitbot.model.columns import Mask
 from gitbot.model.problem import EmptyNodes, MoveVms, ReturnHome
 from gitbot.planner.board import Board
 from gitbot.planner.facts import ProblemIndex
@@ -20,6 +21,7 @@ from gitbot.planner.proofs import (
     prove,
     quests,
 )
+from gitbot.planner.shortage import Rooms
 from gitbot.planner.step import Task, Wish
 from tests.doubles.problems import named
 from tests.laws.tiny import Tiny, problem_of, tiny
@@ -132,6 +134,25 @@ def test_proofs_are_found() -> None:
     cases = full_ones(range(400))
     hopeless = [case for case in cases if Space(case).best().undone]
     assert sum(any(proven(case)) for case in hopeless) >= 0.5 * len(hopeless) > 20
+
+
+def test_room_that_suffices_wherever_vms_are_hides_no_proof(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = [*map(tiny, range(60)), *full_ones(range(150))]
+    said: list[bool] = []
+    quick = Rooms._enough
+
+    def heard(rooms: Rooms, mask: Mask, asks: Sequence[Mapping[str, int]]) -> bool:
+        said.append(quick(rooms, mask, asks))
+        return said[-1]
+
+    monkeypatch.setattr(Rooms, "_enough", heard)
+    found = [[proof for _, proof, _ in proven(case)] for case in cases]
+    assert said.count(True) > 50
+    assert said.count(False) > 50
+    monkeypatch.setattr(Rooms, "_enough", lambda *_: False)
+    assert [[proof for _, proof, _ in proven(case)] for case in cases] == found
 
 
 @pytest.mark.slow

@@ -101,6 +101,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "large drains: choices remembered, scores, labels and rules at one look": 160,
     "large drains: equal VMs are placed in bulk, in any order": 305,
     "what VMs that stay ask for is read from their running pods": 25,
+    "no room is proven without asking each VM where it could be": 30,
     "requests even out how full nodes are": 190,
     "an exact solver, if asked for, plans small parts where room is scarce": 305,
     "windows that were edited after their end are named by apply, propose and status": 35,
