@@ -27,7 +27,7 @@ from gitbot.calendar.text import (
     local_date,
     local_time,
 )
-from gitbot.calendar.zones import TZDATA_VERSION, clock_time, day_start, local_text, zone
+from gitbot.calendar.zones import TZDATA_VERSION, clock_time, day_start, local_text, resolve, zone
 
 __all__ = [
     "DURATION",
@@ -57,6 +57,7 @@ __all__ = [
     "occurrence_words",
     "occurrences",
     "read_calendar",
+    "resolve",
     "span_words",
     "zone",
 ]

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.cli.authoring import Writing, author_shell, write_intent, writing_options
+from gitbot.cli.authoring import (
+    Writing,
+    author_shell,
+    next_time,
+    write_intent,
+    writing_options,
+)
 from gitbot.errors import UsageError
-from gitbot.model.names import CONFIGURATION_FILE
 
 if TYPE_CHECKING:
     from gitbot.model.cluster import ClusterSnapshot
 
-_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 _SHORT = re.compile(r"(?:([0-9]{1,3})d)?(?:([0-9]{1,3})h)?(?:([0-9]{1,4})m)?")
 
 
@@ -94,27 +97,8 @@ def _must_exist(snapshot: ClusterSnapshot, names: list[str]) -> None:
 
 def _opening(text: str, zone: str, *, now: int) -> str:
     """The local start as a window's field. A time of day is the next one of that zone."""
-    if not zone:
-        raise UsageError(
-            "--start needs a time zone",
-            hint=f"give --time-zone, or set timeZone of the cluster in {CONFIGURATION_FILE}",
-        )
-    clock = _CLOCK.fullmatch(text)
-    if clock is None:
-        return text
-    from gitbot.calendar import clock_time  # noqa: PLC0415 - keeps --help quick
-    from gitbot.calendar import zone as checked  # noqa: PLC0415
-    from gitbot.model.findings import Refusal  # noqa: PLC0415
-
-    try:
-        here = clock_time(now, checked(zone))
-    except Refusal as refusal:
-        raise UsageError(
-            f"--time-zone: found {zone!r}, expected {refusal.expected}", hint=refusal.hint
-        ) from refusal
-    opens = here.replace(hour=int(clock[1]), minute=int(clock[2]), second=0)
-    opens += timedelta(days=1) if opens <= here else timedelta()
-    return opens.strftime("%Y-%m-%dT%H:%M")
+    opens = next_time(text, zone, now=now, option="--start")
+    return text if opens is None else opens.strftime("%Y-%m-%dT%H:%M")
 
 
 def _duration(text: str) -> str:

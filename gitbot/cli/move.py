@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.cli.authoring import Writing, author_shell, write_intent, writing_options
+from gitbot.cli.authoring import (
+    Writing,
+    author_shell,
+    next_time,
+    write_intent,
+    writing_options,
+)
 from gitbot.errors import UsageError
+from gitbot.model.instants import format_instant
 
 if TYPE_CHECKING:
     from gitbot.kubernetes.names import NamespacedName
@@ -23,7 +30,7 @@ REASONS = ("Maintenance", "Troubleshooting", "NodeValidation", "LoadProfile", "H
 @click.option("--zone", metavar="ZONE", help="Move to a node of this zone.")
 @click.option("--away", is_flag=True, help="Move to any other node (the default).")
 @click.option("--reason", type=click.Choice(REASONS, case_sensitive=False), help="Why.")
-@click.option("--before", metavar="TIME", help="Latest end, such as 2026-12-06T05:00Z.")
+@click.option("--before", metavar="TIME", help="Latest end: 06:00, or 2026-12-06T05:00Z.")
 @writing_options
 def move(
     *,
@@ -45,7 +52,7 @@ def move(
         raise UsageError("found several of --to, --zone and --away", hint="give one of them")
     from gitbot.workflows.author import NewIntent  # noqa: PLC0415 - keeps --help quick
 
-    with author_shell(writing) as (shell, snapshot, _):
+    with author_shell(writing) as (shell, snapshot, zone_name):
         found = _resolved(snapshot, vms, namespace)
         names = [vm.name for vm in found]
         target = {"node": node} if node else {"zone": zone} if zone else {}
@@ -53,9 +60,10 @@ def move(
         first = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
         spec: dict[str, Any] = {"vms": {"names": names}}
         spec |= {"target": target} if target else {}
+        deadline = _deadline(before, zone_name or "UTC", now=shell.clock.now()) if before else ""
         spec |= {
             key: value
-            for key, value in (("reason", reason), ("note", writing.note), ("deadline", before))
+            for key, value in (("reason", reason), ("note", writing.note), ("deadline", deadline))
             if value
         }
         new = NewIntent(
@@ -68,6 +76,23 @@ def move(
             note=writing.note,
         )
         return write_intent(shell, new, writing)
+
+
+def _deadline(text: str, zone: str, *, now: int) -> str:
+    """As the field has it. A time of day is the next one of the cluster's zone."""
+    from gitbot.calendar import instant, resolve  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.findings import Refusal  # noqa: PLC0415
+
+    if (local := next_time(text, zone, now=now, option="--before")) is not None:
+        return format_instant(resolve(local, zone)[0])
+    try:
+        instant(text)
+    except Refusal as refusal:
+        expected = f"a time of day such as 06:00, or {refusal.expected}"
+        raise UsageError(
+            f"--before: found {text!r}, expected {expected}", hint=refusal.hint
+        ) from refusal
+    return text
 
 
 def _resolved(

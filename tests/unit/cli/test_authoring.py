@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from gitbot.adapters.clock import SystemClock
+from gitbot.calendar import clock_time
+from gitbot.model.instants import parse_instant
 from gitbot.ports.forge import PullRequest
 from tests.unit.cli.desk import Desk, at_desk
 from tests.unit.workflows.story import HEAD, RULE
@@ -132,6 +135,17 @@ def test_a_drain_tonight(desk: Desk) -> None:
     assert "cordon: Gitbot" in text
 
 
+def test_a_move_before_a_time_of_day(desk: Desk) -> None:
+    """In the time zone of the cluster, Europe/Madrid."""
+    said = desk.gitbot("move", "vm/jumpbox", "--before", "6:00", "--dry-run")
+    (line,) = (line.strip() for line in said.out.splitlines() if "deadline:" in line)
+    deadline = parse_instant(line.removeprefix("deadline: ").strip('"'))
+    assert f"{clock_time(deadline, 'Europe/Madrid'):%H:%M:%S}" == "06:00:00"
+    assert 0 < deadline - SystemClock().now() <= 86_400
+    whole = desk.gitbot("move", "vm/jumpbox", "--before", "2099-12-06T05:00+01:00", "--dry-run")
+    assert "deadline: 2099-12-06T05:00+01:00" in whole.out.replace('"', "")
+
+
 def test_a_drain_without_a_time_begins_at_merge(desk: Desk) -> None:
     result = desk.gitbot("drain", "kni-worker")
     assert result.code == 0, result.text
@@ -172,6 +186,10 @@ def test_a_selector_is_written_as_kubectl_writes_it(desk: Desk) -> None:
 
 WRONG = [
     (("move", "vm/jumpbox", "--away", "--zone", "a"), "several of --to, --zone and --away"),
+    (
+        ("move", "vm/jumpbox", "--before", "soon"),
+        "--before: found 'soon', expected a time of day such as 06:00, or a date and a time",
+    ),
     (("move", "pod/x"), "there is no pod x"),
     (("drain", "kni-worker", "--start", "22:00"), "--start and --for belong together"),
     (
