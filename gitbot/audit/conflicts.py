@@ -21,12 +21,13 @@ from gitbot.kubevirt.names import SCHEDULABLE
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import Occupancy, RuleConstraint
 from gitbot.model.findings import Finding, Severity
+from gitbot.model.grouping import grouped
 from gitbot.model.names import VM_TERMS, IntentRef
 from gitbot.model.words import first_of
 
 _MOST_STATES = 5_000  # beyond it nothing is claimed
 _MOST_MEMBERS = 64
-_SAMPLE = 100  # nodes
+_SAMPLE = 100  # nodes, about
 _MOST_SETS = 4  # of one broken rule
 
 
@@ -46,14 +47,27 @@ def conflicting(
     required += own_rules(snapshot)
     concerned = frozenset().union(*(rule.members for rule in broken))
     hard = [*required, *_node_rules(instances, (pod for pod in pods if pod.vm in concerned))]
+    about, able = _by_member(hard, concerned), _for_vms(instances)
     told: set[frozenset[IntentRef]] = set()
     for rule in broken:
-        together = [other for other in hard if not rule.members.isdisjoint(other.members)]
-        for found in _each_smallest(instances, together):
+        numbers = set().union(*(about.get(vm, ()) for vm in rule.members))
+        together = [hard[number] for number in sorted(numbers)]
+        for found in _each_smallest(instances, able, together):
             refs = frozenset(item.ref for item in found)
             if refs not in told and [ref.kind for ref in refs] != ["ZoneAntiAffinity"]:
                 told.add(refs)
                 yield _finding(found)
+
+
+def _by_member(
+    rules: Sequence[RuleConstraint], concerned: frozenset[NamespacedName]
+) -> dict[NamespacedName, tuple[int, ...]]:
+    """The places of rules in their list, by the concerned VMs that they are about."""
+    return grouped(
+        (vm, number)
+        for number, rule in enumerate(rules)
+        for vm in concerned.intersection(rule.members)
+    )
 
 
 def _node_rules(instances: Instances, pods: Iterable[PlacedPod]) -> Iterator[PlacementRule]:
@@ -61,8 +75,9 @@ def _node_rules(instances: Instances, pods: Iterable[PlacedPod]) -> Iterator[Pla
     domains = instances.domains
 
     @lru_cache
-    def having(key: str, value: str) -> frozenset[str]:
-        return frozenset(node for node, found in domains.column(key).items() if found == value)
+    def having(key: str) -> dict[str, frozenset[str]]:
+        nodes = grouped((value, node) for node, value in domains.column(key).items())
+        return {value: frozenset(names) for value, names in nodes.items()}
 
     for placed in pods:
         pod = placed.pod
@@ -70,7 +85,7 @@ def _node_rules(instances: Instances, pods: Iterable[PlacedPod]) -> Iterator[Pla
             continue
         nodes = domains.names
         for key, value in pod.node_selector.items():
-            nodes &= having(key, value)
+            nodes &= having(key).get(value, frozenset())
         if pod.affinity.required_nodes is not None:
             nodes &= domains.matching(pod.affinity.required_nodes)
         vm = placed.vm
@@ -79,13 +94,19 @@ def _node_rules(instances: Instances, pods: Iterable[PlacedPod]) -> Iterator[Pla
         yield PlacementRule(ref=ref, parts=(part,), members=frozenset({vm}))
 
 
+def _for_vms(instances: Instances) -> tuple[str, ...]:
+    nodes = instances.domains.nodes
+    able = {name for name, node in nodes.items() if SCHEDULABLE in node.labels}
+    return tuple(sorted(able or nodes))
+
+
 def _each_smallest(
-    instances: Instances, rules: list[RuleConstraint]
+    instances: Instances, able: Sequence[str], rules: list[RuleConstraint]
 ) -> Iterator[list[RuleConstraint]]:
     """Smallest sets one after the other: each time without one rule of the last."""
-    if not _impossible(instances, rules, _alike(instances, rules, most=_SAMPLE)):
+    if not _impossible(instances, rules, _alike(instances, able[:: max(1, len(able) // _SAMPLE)], rules)):
         return  # a placement on some nodes is one on all
-    nodes = _alike(instances, rules)
+    nodes = _alike(instances, able, rules)
     for _ in range(_MOST_SETS):
         found = _smallest(instances, rules, nodes)
         if not found:
@@ -95,15 +116,13 @@ def _each_smallest(
 
 
 def _alike(
-    instances: Instances, rules: Sequence[RuleConstraint], *, most: int = 0
+    instances: Instances, able: Sequence[str], rules: Sequence[RuleConstraint]
 ) -> tuple[str, ...]:
-    """One node of each kind that the rules tell apart; of about `most` nodes if it is not 0."""
-    domains, homes = instances.domains.nodes, instances.homes
-    able = {name for name, node in domains.items() if SCHEDULABLE in node.labels} or set(domains)
+    """One node of each kind that the rules tell apart, of those and where their VMs run."""
+    homes = instances.homes
     here = {homes[vm] for rule in rules for vm in rule.members if vm in homes}
     kinds: dict[object, str] = {}
-    every = sorted(able)[:: max(1, len(able) // most)] if most else able
-    for node in sorted(here.union(every)):
+    for node in sorted(here.union(able)):
         kinds.setdefault(tuple(signature(rule, node) for rule in rules), node)
     return tuple(kinds.values())
 

@@ -14,6 +14,7 @@ from gitbot.cli.options import (
     ClusterAccess,
     cluster_options,
     fail_on_option,
+    kept,
     now_option,
     output_option,
     read_file,
@@ -94,7 +95,7 @@ def audit(
     from gitbot.workflows.audit import run_audit  # noqa: PLC0415
 
     query, human = _query(scope, rule, since, now), output in _TALK
-    with stages("reading the repository") as progress:
+    with stages("reading the repository") as progress, kept():
         grounds = grounds_of(
             access,
             now=now,

@@ -207,7 +207,7 @@ def _load_state(access: ClusterAccess, *, now: int, onlooker: Onlooker) -> Clust
     if access.snapshots.count("-") > 1:
         raise UsageError("--snapshot -: standard input can be read once, found it given twice")
     texts = [(STDIN if name == "-" else name, read_file(name)) for name in access.snapshots]
-    with _kept():
+    with kept():
         reading = read_files(texts, now, cluster=access.name or "cluster")
     onlooker.begins("")
     for warning in reading.warnings:
@@ -219,14 +219,16 @@ def _load_state(access: ClusterAccess, *, now: int, onlooker: Onlooker) -> Clust
 
 
 @contextmanager
-def _kept() -> Iterator[None]:
-    """What is read here stays: the cycle collector neither runs meanwhile nor looks at it later."""
+def kept() -> Iterator[None]:
+    """What is made here stays: the cycle collector neither runs meanwhile nor looks at it later."""
+    ran = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         gc.freeze()
-        gc.enable()
+        if ran:
+            gc.enable()
 
 
 def _open_cluster(access: ClusterAccess) -> Cluster:

@@ -35,7 +35,10 @@ def name_of(obj: KubernetesObject) -> NamespacedName:
 
 def uid_of(obj: KubernetesObject) -> str:
     """The UID, "" if the object has none."""
-    return str(at(obj, "metadata", "uid", default=""))
+    metadata = obj.get("metadata")
+    if type(metadata) is dict:  # as nearly always: a third of the time
+        return str(metadata.get("uid") or "")
+    return str(at(metadata, "uid", default=""))
 
 
 def labels_of(obj: KubernetesObject) -> Mapping[str, str]:

@@ -9,7 +9,10 @@ FINAL_PHASES = ("Succeeded", "Failed")
 
 def phase_of(obj: KubernetesObject) -> str:
     """The phase in an object's status, "" if it has none yet."""
-    return str(at(obj, "status", "phase", default=""))
+    status = obj.get("status")
+    if type(status) is dict:  # as nearly always: a third of the time
+        return str(status.get("phase") or "")
+    return str(at(status, "phase", default=""))
 
 
 def is_final(obj: KubernetesObject) -> bool:

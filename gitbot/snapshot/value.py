@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from operator import lt
 
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.names import NamespacedName
@@ -107,7 +108,7 @@ def kind_of(obj: KubernetesObject) -> str:
 
 def in_order(kind: str, items: Iterable[KubernetesObject]) -> tuple[KubernetesObject, ...]:
     """The objects of a kind that a snapshot keeps, sorted. Raises SnapshotError as from_objects."""
-    named: dict[tuple[str, str], KubernetesObject] = {}
+    named: dict[NamespacedName, KubernetesObject] = {}
     for obj in items:
         name = name_of(obj)
         if not name.name:
@@ -117,11 +118,14 @@ def in_order(kind: str, items: Iterable[KubernetesObject]) -> tuple[KubernetesOb
             )
         if not belongs(kind, obj, name):
             continue
-        if (name.namespace, name.name) in named:
+        if name in named:
             shown = str(name) if name.namespace else name.name
             raise SnapshotError(f"{kind} {shown} occurs twice", hint="keep one of the two objects")
-        named[name.namespace, name.name] = obj
-    return tuple(named[key] for key in sorted(named))
+        named[name] = obj
+    names = list(named)
+    if all(map(lt, names, islice(names, 1, None))):  # as every file that gitbot wrote
+        return tuple(named.values())
+    return tuple(named[name] for name in sorted(named))
 
 
 def belongs(kind: str, obj: KubernetesObject, name: NamespacedName) -> bool:
