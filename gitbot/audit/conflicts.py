@@ -104,7 +104,8 @@ def _each_smallest(
     instances: Instances, able: Sequence[str], rules: list[RuleConstraint]
 ) -> Iterator[list[RuleConstraint]]:
     """Smallest sets one after the other: each time without one rule of the last."""
-    if not _impossible(instances, rules, _alike(instances, able[:: max(1, len(able) // _SAMPLE)], rules)):
+    some = able[:: max(1, len(able) // _SAMPLE)]
+    if not _impossible(instances, rules, _alike(instances, some, rules)):
         return  # a placement on some nodes is one on all
     nodes = _alike(instances, able, rules)
     for _ in range(_MOST_SETS):

@@ -192,7 +192,7 @@ class Losses:
 
     def _others(self, gone: Iterable[Pod]) -> list[tuple[None, Pod]]:
         """The pods that come back and are not VMs."""
-        return [(None, replace(pod, node="")) for pod in gone if self._is_replaced(pod)]
+        return [(None, pod.but(node="")) for pod in gone if self._is_replaced(pod)]
 
     def _new_pod(self, item: Instance) -> Pod:
         """The pod of a new start: from the VM's template, with what its running pod asks for."""
@@ -208,9 +208,9 @@ class Losses:
         pod = Pod.from_object(start_object(self._instances, fresh), estimated=True)
         name = target_name(item.name, 0)
         if item.source_pod is None:
-            return replace(pod, name=name, node="")
-        held = Pod.from_object(item.source_pod)
-        return replace(pod, name=name, node="", requests=held.requests, priority=held.priority)
+            return pod.but(name=name, node="")
+        held = self._world.pod(name_of(item.source_pod)) or Pod.from_object(item.source_pod)
+        return pod.but(name=name, node="", requests=held.requests, priority=held.priority)
 
     def _replica(self, item: Instance) -> KubernetesObject | None:
         """The next VMI of a replica set, from its template; else the VMI as it is."""
@@ -290,7 +290,7 @@ def _placed(world: World, pod: Pod, closed: Mask) -> str:
     if len(numbers) > 1:
         best = int(numbers[int(np.argmax(world.totals(pod, numbers)))])
     node = world.state.columns.names[best]
-    world.add(replace(pod, node=node), node)
+    world.add(pod.but(node=node), node)
     return node
 
 

@@ -24,7 +24,7 @@ class decoding:  # noqa: N801 - used like a function
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> Literal[False]:
+    def __exit__(self, _of: object, error: BaseException | None, _at: object) -> Literal[False]:
         if isinstance(error, _FOUND):
             raise SnapshotError(
                 f"{self._kind} {_name(self._obj)} cannot be read: {_words(error)}",
