@@ -27,6 +27,7 @@ from gitbot.model.constraint import Breach, Occupancy, RuleConstraint, worsened
 from gitbot.model.grouping import grouped
 from gitbot.model.pod import Pod
 
+_LOOKS = 16  # how often the rest of a loss is asked whether it surely fits
 _RESTARTING = ("Always", "RerunOnFailure")
 VmFilter = Callable[[NamespacedName], bool]
 
@@ -103,6 +104,14 @@ class Losses:
 
         Without `reasons`, only the first VM without a place says why.
         """
+        found = self._follows(nodes, reasons=reasons)
+        assert found is not None, "BUG: nobody was asked whether the rest surely fits"
+        return found
+
+    def _follows(
+        self, nodes: Iterable[str], *, reasons: bool, about: VmFilter | None = None
+    ) -> NodeLoss | None:
+        """As `of`; None as soon as it is certain that each VM that `about` is about lands."""
         lost = tuple(sorted(set(nodes)))
         world = self._world.fork()
         world.cordon(*lost)
@@ -113,7 +122,10 @@ class Losses:
         back, off = self._starting(lost)
         others = self._others(gone)
         queue = sorted([*back, *others], key=lambda item: (-item[1].priority, item[1].name))
-        ends = _ends(world, [pod for _, pod in queue], closed)
+        wanted = [pod.name for item, pod in queue if item and about and about(item.name)]
+        ends = _ends(world, [pod for _, pod in queue], closed, frozenset(wanted))
+        if ends is None:
+            return None
         restarts: list[Restart] = []
         told = False
         for item, pod in queue:
@@ -155,8 +167,8 @@ class Losses:
         world = self._world.fork()
         for nodes in groups:
             if not self._surely_survived(world, nodes, about):
-                loss = self.of(nodes, reasons=False)
-                if any(about(item.vm) for item in loss.pending):
+                loss = self._follows(nodes, reasons=False, about=about)
+                if loss is not None and any(about(item.vm) for item in loss.pending):
                     yield loss
 
     def _surely_survived(self, world: World, nodes: Collection[str], about: VmFilter) -> bool:
@@ -267,17 +279,29 @@ def _starts_again(item: Instance) -> bool:
     return controller_of(item.vmi) is not None
 
 
-def _ends(world: World, pods: Sequence[Pod], closed: Mask) -> dict[NamespacedName, str]:
-    """Where each pod lands, "" if nowhere. What waits is tried again when others have landed."""
+def _ends(
+    world: World, pods: Sequence[Pod], closed: Mask, wanted: Collection[NamespacedName] = ()
+) -> dict[NamespacedName, str] | None:
+    """Where each pod lands, "" if nowhere. What waits is tried again when others have landed.
+
+    None as soon as all `wanted` pods, if there are any, have landed or surely will.
+    """
     ends = {pod.name: "" for pod in pods}
-    waiting = list(pods)
+    waiting, step = list(pods), len(pods) // _LOOKS + 1
+    certain = bool(wanted)
     while waiting:
-        for pod in waiting:
+        for number, pod in enumerate(waiting):
+            if certain and number % step == step - 1:
+                rest = waiting[number:]
+                ahead = [other for other in rest if other.name in wanted]
+                if Newcomers(world, rest).surely_fit(ahead, closed):
+                    return None
             ends[pod.name] = _placed(world, pod, closed)
+            certain = certain and (bool(ends[pod.name]) or pod.name not in wanted)
         left = [pod for pod in waiting if not ends[pod.name]]
         if len(left) == len(waiting):
             break
-        waiting = left
+        certain, waiting = False, left
     return ends
 
 

@@ -33,6 +33,11 @@ class LabelColumn:
         return mask
 
     @cached_property
+    def largest(self) -> int:
+        """How many nodes the largest domain has."""
+        return int(np.bincount(self.ids[self.known]).max(initial=0))
+
+    @cached_property
     def _grouped(self) -> tuple[Numbers, Numbers]:
         """All nodes by domain, and where each domain begins and the last one ends."""
         order = np.argsort(self.ids, kind="stable")
