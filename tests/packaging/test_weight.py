@@ -78,6 +78,8 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "healings that come and go have one pull request a day": 45,
     "audit names who else moves VMs": 130,
     "audit asks for labels, wishes and own terms once": 45,
+    "audit reads names, phases and terms that all pods have at once": 45,
+    "single losses end where what is left surely fits": 45,
     "audit --propose takes pins out of manifests, and offers the rule that says the same": 490,
     "audit scores in the ledger and on the dashboard, ages of all findings": 195,
     "audit builds Kustomizations, and reads manifests of another repository at any ref": 210,
