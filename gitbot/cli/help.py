@@ -29,12 +29,14 @@ def help(command: tuple[str, ...]) -> None:  # noqa: A001 - the command's name
 
 def _finding(code: str) -> str:
     from gitbot import reports  # noqa: PLC0415 - keeps --help quick
+    from gitbot.cli.showing import documentation  # noqa: PLC0415
     from gitbot.wiring import ShippedTexts  # noqa: PLC0415
 
     meanings = ShippedTexts().meanings()["findings.tsv"]
-    text = reports.explained(code, meanings=meanings)
+    docs = documentation().rstrip("/")
+    text = reports.explained(code, meanings=meanings, docs=docs)
     if not text:
         near = nearest(code, [line.partition("\t")[0] for line in meanings.splitlines()])
-        hint = f"did you mean {near}?" if near else "docs/reference/findings.md lists them"
+        hint = f"did you mean {near}?" if near else f"{docs}/findings.md lists them"
         raise UsageError(f"there is no finding {code}", hint=hint)
     return text

@@ -112,7 +112,7 @@ def shown_findings(
             return "".join(f"{file}\n" for file in dict.fromkeys(item.file for item in findings))
         case "sarif":
             meanings = ShippedTexts().meanings()["findings.tsv"]
-            return reports.sarif(findings, version=version, meanings=meanings, docs=_docs())
+            return reports.sarif(findings, version=version, meanings=meanings, docs=documentation())
         case "junit":
             return reports.junit(findings)
         case "github":
@@ -121,7 +121,7 @@ def shown_findings(
             return reports.text(findings, reports.Paint(colour=colour))
 
 
-def _docs() -> str:
+def documentation() -> str:
     """Address of the reference pages: GITBOT_DOCS, what the installed package names, else its own.
 
     Its own are on this machine.

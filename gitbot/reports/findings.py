@@ -76,7 +76,7 @@ def sarif(findings: Iterable[Finding], *, docs: str, version: str = "", meanings
     return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
 
 
-def explained(code: str, *, meanings: str) -> str:
+def explained(code: str, *, meanings: str, docs: str) -> str:
     """What a code means, for a person; "" if nothing of that code is known."""
     known = _known(meanings)
     room, _, _ = code.partition("/")
@@ -84,7 +84,7 @@ def explained(code: str, *, meanings: str) -> str:
         return ""
     page, meaning = _meaning(code, known)
     own = f"gitbot policy explain {code}\n" if code not in known else ""
-    return f"{_title(code).capitalize()} ({code})\n\n{meaning}\n\n{own}docs/reference/{page}\n"
+    return f"{_title(code).capitalize()} ({code})\n\n{meaning}\n\n{own}{docs}/{page}\n"
 
 
 def _known(meanings: str) -> Mapping[str, tuple[str, str]]:

@@ -141,6 +141,17 @@ def test_help_says_what_a_finding_means(
     assert shown in capsys.readouterr().out
 
 
+def test_help_names_a_page_that_exists(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITBOT_DOCS", raising=False)
+    with pytest.raises(SystemExit):
+        main(["help", "intents/unknown-field"])
+    address = urlsplit(capsys.readouterr().out.splitlines()[-1])
+    assert address.scheme == "file"
+    assert Path(address.path).is_file()
+
+
 def test_help_names_the_nearest_finding(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["help", "intent/unknown-field"])
