@@ -64,8 +64,8 @@ bench: $(VENV)/.bench ## Run the benchmarks and print their figures (DATA=DIR: p
 conformance: $(VENV)/.development ## Ask the cases of CEL's specification (DATA=DIR: a clone of google/cel-spec)
 	@$(PY) -m tests.conformance --data "$(DATA)"
 
-long: $(VENV)/.development ## Mutation tests and full-size searches (hours)
-	@$(PY) -m tests.tiers --tiers long
+long: $(VENV)/.development ## Mutation tests and full-size searches (hours; DATA=DIR: public instances too)
+	@$(PY) -m tests.tiers --tiers long $(if $(DATA),--data "$(DATA)")
 
 torture: $(VENV)/.development ## Simulate bots, cluster, Git, forge and people under faults (SEEDS=2000000, START=0, JOBS=2)
 	@$(PY) -m tests.torture --seeds "$(SEEDS)" --start "$(START)" --jobs "$(JOBS)"

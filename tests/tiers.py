@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -27,6 +27,7 @@ from tests.forge import npm
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 APART = ("slow", "oracle", "controlplane", "forge", "browser", "long")
+DATA = "{data}"  # stands for what --data says
 FAST = " and ".join(f"not {marker}" for marker in APART)
 
 
@@ -114,6 +115,7 @@ TIERS = (
             pytest("-m", "long"),
             (sys.executable, "-m", "tests.torture", "--seeds", "2000000", "--jobs", "2"),
             (sys.executable, "-m", "mutmut", "run"),
+            (sys.executable, "-m", "tests.bench.bench_roadef", "--data", DATA),
         ),
     ),
 )  # fmt: skip
@@ -194,15 +196,21 @@ def ready(tier: Tier, require: str) -> tuple[bool, bool]:
     return made, made
 
 
+def with_data(tier: Tier, folder: str) -> Tier:
+    commands = [tuple(folder if part == DATA else part for part in one) for one in tier.commands]
+    return replace(tier, commands=tuple(commands))
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Run the tiers of checks and tests.")
     parser.add_argument("--tiers", default="fast")
     parser.add_argument("--require", default="")
+    parser.add_argument("--data", default="", help="folder with public instances, for tier long")
     options = parser.parse_args(arguments)
     tiers, good = [], True
     for tier in chosen(options.tiers):
         can, fine = ready(tier, options.require)
-        tiers += [tier] if can else []
+        tiers += [with_data(tier, options.data)] if can else []
         good = good and fine
     good = run_all(tiers) and good
     print("all tiers passed" if good else "SOME CHECKS FAILED", flush=True)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.bench.roadef import checker
 from tests.bench.roadef.model import Model, read
+from tests.bench.roadef.search import Search
 from tests.bench.roadef.translation import Translated
 
 # Two resources, the second one transient. Machines 0 and 1 share a location, 1 and 2 a
@@ -88,9 +89,11 @@ def drawn(seed: int) -> Model:
     draw = random.Random(seed)
     machines, services, processes = 6, 4, 9
     lines = ["2 0 10 1 5", str(machines)]
-    for _ in range(machines):
-        numbers = [draw.randrange(2), draw.randrange(3), *(draw.randint(9, 14) for _ in range(2))]
-        lines.append(" ".join(map(str, [*numbers, 8, 8, *(draw.randrange(4) for _ in range(6))])))
+    for machine in range(machines):
+        place = [draw.randrange(2), draw.randrange(3)]
+        sizes = [draw.randint(9, 14), draw.randint(9, 14), 8, 8]
+        moves = [draw.randrange(1, 4) * (other != machine) for other in range(machines)]
+        lines.append(" ".join(map(str, [*place, *sizes, *moves])))
     lines.append(str(services))
     for service in range(services):
         others = draw.sample([other for other in range(services) if other != service], 1)
@@ -137,6 +140,24 @@ def test_gitbot_refuses_a_state_that_the_statement_refuses() -> None:
         if machine != cluster.host[process]:
             cluster.move(process, machine)
     assert len(cluster.broken()) == 3  # capacity, conflict and spread
+
+
+def test_the_search_counts_as_the_checker_does() -> None:
+    moved = 0
+    for seed in range(6):
+        model = drawn(seed)
+        search = Search(model, seed)
+        search.heat = 2000.0
+        for _ in range(100):
+            search.step()
+            host = search.state.host[:-1]
+            assert checker.broken(model, host) == []
+            terms = checker.costs(model, host)
+            assert search.state.total == sum(terms.values()) - terms["services"]
+            moved += bool((host != model.home).any())
+            search.keep()
+        assert search.least <= checker.objective(model, model.home)
+    assert moved > 100
 
 
 def test_bounds_are_no_higher_than_costs() -> None:

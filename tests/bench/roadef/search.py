@@ -1,0 +1,129 @@
+"""Simulated annealing over pairs of machines: all exchanges and single moves of a pair at once.
+
+Where moved processes keep holding room at home, that room is what is scarce. So it has a price,
+high at first and falling: what gains the most for what it holds moves first.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+import numpy as np
+
+from gitbot.model.columns import Numbers
+from tests.bench.roadef.checker import lower_bound, objective
+from tests.bench.roadef.model import Model
+from tests.bench.roadef.state import Amounts, State
+
+MOST = 30  # processes of a machine that are looked at together
+_HOT = {True: 500, False: 3000}  # with transient resources: heat at the start, see `improved`
+_COLD = 0.005  # heat in the end, as a share
+_DEAR, _CHEAP = 0.6, 0.002  # price of all that can be held at the start and in the end, in gains
+_ROUND = 50  # steps between two looks at the clock
+_TINY = 1e-30
+
+
+class Search:
+    """One search from the given assignment; equal seeds and heats take equal steps."""
+
+    def __init__(self, model: Model, seed: int) -> None:
+        self.state, self.draw = State(model), random.Random(seed)
+        self.noise = np.random.default_rng(seed)
+        self.best, self.least = self.state.host[:-1].copy(), self.state.total
+        self.heat = 0.0
+
+    def step(self) -> None:
+        """Look at one pair of machines, and take one of its exchanges, the cheaper the likelier."""
+        one, two = self.draw.sample(range(len(self.state.on)), 2)
+        left, right = self._some(one, two), self._some(two, one)
+        rows, columns = self._with_room(one, two, left, right)
+        left, right = left[rows], right[columns]
+        delta = self._added(one, two, left, right)
+        delta += self.heat * np.log(self.noise.standard_exponential(len(delta)) + _TINY)
+        best = int(delta.argmin())
+        self._take(int(left[best]), int(right[best]), one, two)
+
+    def _some(self, machine: int, other: int) -> Numbers:
+        """Processes that may go to the other machine, and nobody at the end."""
+        here = self.state.on[machine]
+        some = here if len(here) <= MOST else self.draw.sample(here, MOST)
+        processes = np.array([*some, self.state.nobody])
+        return processes[self.state.may(processes, machine, other)]
+
+    def _with_room(
+        self, one: int, two: int, left: Numbers, right: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        """The exchanges that both machines have room for, as positions on both sides.
+
+        The scarcest resource of each is asked first. The last one is that nobody goes.
+        """
+        room = self.state.room
+        in_one, in_two = self._asks(right, one), self._asks(right, two)
+        mine_one, mine_two = self._asks(left, one), self._asks(left, two)
+        first, second = self._scarce(one), self._scarce(two)
+        ok = in_one[:, first] - mine_one[:, first, None] <= room[one, first]
+        ok &= mine_two[:, second, None] - in_two[:, second] <= room[two, second]
+        rows, columns = np.divmod(np.flatnonzero(ok), len(right))
+        fits = (in_one[columns] - mine_one[rows] <= room[one]).all(axis=1)
+        fits &= (mine_two[rows] - in_two[columns] <= room[two]).all(axis=1)
+        return rows[fits], columns[fits]
+
+    def _scarce(self, machine: int) -> int:
+        return int((self.state.room[machine] / self.state.capacity[machine]).argmin())
+
+    def _asks(self, processes: Numbers, machine: int) -> Amounts:
+        """The room that processes take or give back on a machine: none that they hold at home."""
+        state = self.state
+        found: Amounts = state.adds[processes, : state.width]
+        at_home = state.home[processes] == machine
+        if state.steady < state.width and at_home.any():
+            found[at_home, state.steady :] = 0
+        return found
+
+    def _added(self, one: int, two: int, left: Numbers, right: Numbers) -> Amounts:
+        """What each exchange adds to the costs."""
+        state = self.state
+        gain = state.adds[right] - state.adds[left]
+        delta: Amounts = np.maximum(state.level[one] + gain, 0) @ state.weights
+        delta += np.maximum(state.level[two] - gain, 0) @ state.weights
+        delta += state.moves(left, one, two) + state.moves(right, two, one)
+        delta -= state.cost[one] + state.cost[two]
+        return delta
+
+    def _take(self, left: int, right: int, one: int, two: int) -> None:
+        """Carry the exchange out, one move after the other, unless a service's rule forbids it."""
+        state = self.state
+        done: list[tuple[int, int]] = []
+        for process, source, target in ((left, one, two), (right, two, one)):
+            if process == state.nobody:
+                continue
+            if not state.may(np.array([process]), source, target)[0]:
+                for moved, back in done:
+                    state.shift(moved, back)
+                return
+            state.shift(process, target)
+            done.append((process, source))
+
+    def keep(self) -> None:
+        """Remember the state if it is the best."""
+        if self.state.total < self.least:
+            self.best, self.least = self.state.host[:-1].copy(), self.state.total
+
+
+def improved(model: Model, *, seed: int, seconds: float) -> Numbers:
+    """The best assignment found within so many seconds of the processor.
+
+    Heat is in units of what there is to gain, shared by all pairs of processes.
+    """
+    began = time.process_time()
+    search = Search(model, seed)
+    gain = max(objective(model, model.home) - lower_bound(model), 1)
+    hot = _HOT[bool(model.transient.any())] * gain / len(model.home) ** 2
+    while (share := (time.process_time() - began) / seconds) < 1:
+        search.heat = hot * _COLD**share
+        search.state.charge(gain * _DEAR * (_CHEAP / _DEAR) ** share)
+        for _ in range(_ROUND):
+            search.step()
+        search.keep()
+    return search.best
