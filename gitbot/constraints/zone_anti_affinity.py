@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any, ClassVar
 
 from gitbot.constraints.domains import Domains, domain_words, people
@@ -15,7 +15,6 @@ from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
 from gitbot.model.names import IntentRef
 from gitbot.model.scheduling import ZONE
 
-_NOWHERE: frozenset[str] = frozenset()
 _FEW = 3  # a message names at most so many empty domains
 
 
@@ -34,17 +33,19 @@ def all_apart(
     Of all rules, or `among` these: a quick test of many.
     """
     found = []
-    get = occupancy.get
+    places = {held for held in occupancy.values() if len(held) == 1}
+    known: dict[tuple[int, str], Mapping[frozenset[str] | None, str | None]] = {}
     for number in range(len(rules)) if among is None else among:
         rule = rules[number]
         if not isinstance(rule, ZoneAntiAffinity) or rule.max_per_domain < 1:
             continue
-        places = tuple(map(get, rule.members, repeat(_NOWHERE)))
-        nodes = _NOWHERE.union(*places)
-        if len(nodes) == len(places) and all(places):
-            values = set(map(rule.domains.column(rule.topology_key).get, nodes))
-            if len(values) == len(nodes) and None not in values:
-                found.append(number)
+        domains = known.get(key := (id(rule.domains), rule.topology_key))
+        if domains is None:
+            get = rule.domains.column(rule.topology_key).get
+            domains = known[key] = {held: get(node) for held in places for node in held}
+        values = set(map(domains.get, map(occupancy.get, rule.members)))
+        if len(values) == len(rule.members) and None not in values:
+            found.append(number)
     return frozenset(found)
 
 

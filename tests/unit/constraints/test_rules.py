@@ -10,7 +10,7 @@ import pytest
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.placement_rule import PlacementRule, placement_rules
 from gitbot.constraints.rule_check import gained
-from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity, zone_anti_affinity
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity, all_apart, zone_anti_affinity
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.constraint import Occupancy
 from tests.unit.constraints.builders import (
@@ -98,6 +98,27 @@ def test_breaches_of_a_zone_rule(
     occupancy: Occupancy, most: int, expected: list[tuple[str, int]]
 ) -> None:
     assert said(zone_rule(max_per_domain=most), occupancy) == expected
+
+
+@pytest.mark.parametrize(
+    ("occupancy", "apart"),
+    [
+        (places(db_1="a-1", db_2="b-1", db_3="c-1"), True),
+        (places(db_1="a-1", db_2="b-1", db_3="c-1", web_1="a-1"), True),
+        (places(db_1="a-1", db_2="a-2", db_3="c-1"), False),
+        (places(db_1="a-1", db_2="b-1"), False),  # db-3 does not run: not told, but nothing broken
+        (places(db_1="a-1", db_2="b-1", db_3="bare"), False),
+        # db-1 leaves the zone of db-2, where it still holds a place
+        (places(db_1="a-1+b-1", db_2="a-1", db_3="c-1"), False),
+        (places(db_1="a-1+b-1", db_2="a-1", db_3="b-1"), False),
+    ],
+)
+def test_the_quick_test_finds_rules_whose_vms_are_in_domains_of_their_own(
+    occupancy: Occupancy, apart: bool
+) -> None:
+    rule = zone_rule()
+    assert all_apart([rule], occupancy) == ({0} if apart else set())
+    assert not (apart and rule.breaches(occupancy))
 
 
 def test_a_zone_rule_speaks_of_zones_and_names() -> None:
