@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -17,8 +15,6 @@ from gitbot.cli.checking import same_cluster
 from gitbot.cli.options import ClusterAccess, cluster_options, load_snapshot
 from gitbot.cli.running import colour, pick_cluster, say, stages
 from gitbot.cli.showing import shown
-from gitbot.errors import UsageError
-from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.wiring import find_root
 
 if TYPE_CHECKING:
@@ -26,8 +22,6 @@ if TYPE_CHECKING:
     from gitbot.workflows.author import NewIntent
     from gitbot.workflows.check import CheckResult
     from gitbot.workflows.shell import Shell
-
-_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -93,30 +87,6 @@ def author_shell(writing: Writing) -> Iterator[tuple[Shell, ClusterSnapshot, str
         snapshot = shell.cluster.snapshot()
         progress.begins("")
         yield shell, snapshot, (configured and configured.time_zone) or ""
-
-
-def next_time(text: str, zone: str, *, now: int, option: str) -> datetime | None:
-    """The next local time that a time of day such as 22:00 names; None for other texts."""
-    if not zone:
-        raise UsageError(
-            f"{option} needs a time zone",
-            hint=f"give --time-zone, or set timeZone of the cluster in {CONFIGURATION_FILE}",
-        )
-    clock = _CLOCK.fullmatch(text)
-    if clock is None:
-        return None
-    from gitbot.calendar import clock_time  # noqa: PLC0415 - keeps --help quick
-    from gitbot.calendar import zone as checked  # noqa: PLC0415
-    from gitbot.model.findings import Refusal  # noqa: PLC0415
-
-    try:
-        here = clock_time(now, checked(zone))
-    except Refusal as refusal:
-        raise UsageError(
-            f"--time-zone: found {zone!r}, expected {refusal.expected}", hint=refusal.hint
-        ) from refusal
-    found = here.replace(hour=int(clock[1]), minute=int(clock[2]), second=0)
-    return found + (timedelta(days=1) if found <= here else timedelta())
 
 
 def write_intent(shell: Shell, new: NewIntent, writing: Writing) -> int:

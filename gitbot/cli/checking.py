@@ -18,6 +18,7 @@ from gitbot.cli.options import (
     ClusterAccess,
     at_option,
     cluster_options,
+    judged_at,
     load_snapshot,
     now_option,
     scope_options,
@@ -57,7 +58,7 @@ class Asked:
     base: str = ""
     published: bool = False
     assume_plugins: tuple[str, ...] = ()
-    at: int = 0  # the instant to judge, 0 for now
+    at: str = ""  # the instant to judge, "" for now
     scope: Scope | None = None  # what is shown of the plan
 
 
@@ -149,11 +150,11 @@ def _read_and_check(
     if any(map(stops, revision.findings)):
         return refused(revision)
     ledger = ask_ledger(root, now=asked.now, base=asked.base, human=human, onlooker=progress)
-    if asked.at:
-        say(f"judged for {format_instant(asked.at)}, with the cluster of now", err=not human)
+    if at := judged_at(asked.at, revision.zone, now=asked.now):
+        say(f"judged for {format_instant(at)}, with the cluster of now", err=not human)
     evidence = Evidence(
         snapshot=_snapshot(asked, root, repository, revision, progress),
-        now=asked.at or asked.now,
+        now=at or asked.now,
         clock=asked.now,
         past=past_of(ledger, revision.cluster),
         assume_plugins=asked.assume_plugins,

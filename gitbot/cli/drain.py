@@ -10,10 +10,10 @@ import click
 from gitbot.cli.authoring import (
     Writing,
     author_shell,
-    next_time,
     write_intent,
     writing_options,
 )
+from gitbot.cli.options import next_time
 from gitbot.errors import UsageError
 
 if TYPE_CHECKING:

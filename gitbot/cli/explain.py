@@ -88,7 +88,7 @@ def explain(
     cluster: str | None,
     no_intents: bool,
     scope: Scope,
-    at: int,
+    at: str,
     now: int,
     output: str,
 ) -> int:

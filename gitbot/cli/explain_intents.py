@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gitbot.cli.checking import ask_ledger, same_cluster, working_tree
-from gitbot.cli.options import ClusterAccess, load_snapshot
+from gitbot.cli.options import ClusterAccess, judged_at, load_snapshot
 from gitbot.cli.running import colour, pick_cluster, say
 from gitbot.errors import UsageError
 from gitbot.model.instants import format_instant
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gitbot.model.cluster import ClusterSnapshot
     from gitbot.model.ledger import Ledger
     from gitbot.model.load import ClusterLoad
-    from gitbot.workflows.check import Evidence, VmVerdict
+    from gitbot.workflows.check import CheckResult, Evidence, VmVerdict
     from gitbot.workflows.revision import Revision
 
 
@@ -49,7 +49,7 @@ def grounds_of(
     access: ClusterAccess,
     *,
     now: int,
-    at: int = 0,
+    at: str = "",
     cluster: str,
     intents: bool,
     must: bool,
@@ -77,10 +77,10 @@ def grounds_of(
     onlooker.begins("")
     if not cluster:
         same_cluster(snapshot, revision.cluster, context)
-    if at:
-        say(f"judged for {format_instant(at)}, with the cluster of now", err=not human)
+    if instant := judged_at(at, revision.zone, now=now):
+        say(f"judged for {format_instant(instant)}, with the cluster of now", err=not human)
     past = past_of(ledger, revision.cluster)
-    evidence = Evidence(snapshot=snapshot, now=at or now, clock=now, past=past)
+    evidence = Evidence(snapshot=snapshot, now=instant or now, clock=now, past=past)
     return Grounds(
         snapshot=snapshot,
         revision=revision,
@@ -175,8 +175,22 @@ def explain_one(
     if request and (name := _id_of(request)) in grounds.evidence.past.finished:
         words = f"{name} is finished: it never runs again; next: gitbot status {name}"
         say(words, err=output not in ("table", "wide"))
+    for words in _nothing_to_empty(result):
+        say(words, err=output not in ("table", "wide"))
     click.echo(shown(result, output, colour=colour()), nl=False)
     return 0
+
+
+def _nothing_to_empty(result: CheckResult) -> Iterator[str]:
+    """Why the plan of a drain moves nothing, where nobody would be held."""
+    from gitbot.model.problem import EmptyNodes  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.words import first_of  # noqa: PLC0415
+
+    if result.problem is None or result.judged is None or result.holds or result.judged.plan.moves:
+        return
+    for goal in result.problem.goals:
+        if isinstance(goal, EmptyNodes):
+            yield f"nothing to move: no VM is on {first_of(goal.nodes, 3)}"
 
 
 def _id_of(request: str) -> str:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -17,6 +18,7 @@ import click
 from gitbot.cli.running import kubeconfig_options, say
 from gitbot.errors import ClusterError, SnapshotError, UsageError
 from gitbot.model.instants import parse_instant
+from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.wiring import SystemClock
 
@@ -31,6 +33,7 @@ STDIN = "standard input"
 LISTED = ("table", "wide", "json", "yaml", "name")  # -o of every command that lists or asks
 FINDING_FORMATS = (*LISTED, "text", "sarif", "junit", "github")
 _WITHOUT = "--snapshot FILE to work without a cluster"
+_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -152,13 +155,55 @@ def now_option(function: F) -> F:
 
 
 def at_option(function: F) -> F:
-    """--at; the command gets `at` in seconds UTC, 0 for now."""
+    """--at; the command gets `at` as `judged_at` reads it, "" for now."""
     return click.option(
         "--at",
         metavar="TIME",
-        callback=lambda _context, _option, text: read_instant(text) if text else 0,
-        help="Judge what would be done at this time, with the cluster as it is now.",
+        default="",
+        callback=_checked_at,
+        help="Judge what would be done at this time (22:00, or 2026-12-06T21:00:00Z), with the "
+        "cluster as it is now.",
     )(function)
+
+
+def _checked_at(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    if text and not _CLOCK.fullmatch(text):
+        read_instant(text)
+    return text
+
+
+def judged_at(text: str, zone: str | None, *, now: int) -> int:
+    """The instant to judge, 0 for now. A time of day is the next one of the zone, else of UTC."""
+    if not text:
+        return 0
+    from gitbot.calendar import resolve  # noqa: PLC0415 - keeps --help quick
+
+    local = next_time(text, zone or "UTC", now=now, option="--at")
+    return read_instant(text) if local is None else resolve(local, zone or "UTC")[0]
+
+
+def next_time(text: str, zone: str, *, now: int, option: str) -> datetime | None:
+    """The next local time that a time of day such as 22:00 names; None for other texts."""
+    if not zone:
+        raise UsageError(
+            f"{option} needs a time zone",
+            hint=f"give --time-zone, or set timeZone of the cluster in {CONFIGURATION_FILE}",
+        )
+    clock = _CLOCK.fullmatch(text)
+    if clock is None:
+        return None
+    from gitbot.calendar import clock_time  # noqa: PLC0415 - keeps --help quick
+    from gitbot.calendar import zone as checked  # noqa: PLC0415
+    from gitbot.model.findings import Refusal  # noqa: PLC0415
+
+    try:
+        here = clock_time(now, checked(zone))
+    except Refusal as refusal:
+        raise UsageError(
+            f"--time-zone: found {zone!r}, expected {refusal.expected}", hint=refusal.hint
+        ) from refusal
+    found = here.replace(hour=int(clock[1]), minute=int(clock[2]), second=0)
+    return found + (timedelta(days=1) if found <= here else timedelta())
 
 
 def output_option(formats: Iterable[str], default: str) -> Callable[[F], F]:

@@ -114,7 +114,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a snapshot of another cluster is refused by every command; cancelled returns are over": 35,
     "explain judges the windows that are due; every rule of SARIF has a link": 20,
     "status knows what to type before a merge is worth anything, and empty openings": 65,
-    "move --before takes a time of day": 40,
+    "--before and --at take a time of day; a window with empty nodes says so": 90,
 }
 SIMULATION = 9_000
 MODULE = 350

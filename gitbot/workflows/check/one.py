@@ -210,7 +210,11 @@ def check_one(
     problem = replace(problem, goals=goals)
     made = judge_plan(revision, problem, plan, findings=found, clock=evidence.clock)
     return CheckResult(
-        findings=made.findings, judged=made, revision=revision, cluster=revision.cluster
+        findings=made.findings,
+        judged=made,
+        revision=revision,
+        problem=problem,
+        cluster=revision.cluster,
     )
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.forges.local import LocalForge
+from gitbot.calendar import clock_time
 from gitbot.cli.schema import schema_of
-from gitbot.model.instants import format_instant
+from gitbot.model.instants import format_instant, parse_instant
 from gitbot.ports.forge import MergeMethod
 from tests.unit.cli.desk import Desk, at_desk
 from tests.unit.workflows.story import HEAD, REQUEST, RULE
@@ -134,6 +135,25 @@ def test_another_time_is_judged_with_the_cluster_of_now(desk: Desk) -> None:
     assert later.code == 0, later.text
     assert later.out.startswith(f"judged for {format_instant(opens + 3600)}, with the cluster")
     assert "frozen until " in later.out
+
+
+def test_a_time_of_day_is_the_next_one_of_the_clusters_zone(desk: Desk) -> None:
+    now = SystemClock().now()
+    for command in (("plan",), ("explain", "jumpbox")):
+        first = desk.gitbot(*command, "--at", "6:00").out.splitlines()[0]
+        judged = parse_instant(first.removeprefix("judged for ").partition(",")[0])
+        assert f"{clock_time(judged, 'Europe/Madrid'):%H:%M:%S}" == "06:00:00"
+        assert 0 < judged - now <= 86_400 + 60
+    wrong = desk.gitbot("plan", "--at", "25:00")
+    assert (wrong.code, "found '25:00', expected a time such as" in wrong.err) == (2, True)
+
+
+def test_a_window_whose_nodes_are_empty_says_so(desk: Desk) -> None:
+    desk.write(tonight=window(SystemClock().now() + 3600).replace("worker6", "worker5"))
+    said = desk.gitbot("explain", "--window", "tonight")
+    assert said.out.startswith("nothing to move: no VM is on kni-worker5\n")
+    desk.write(tonight=window(SystemClock().now() + 3600))
+    assert "nothing to move" not in desk.gitbot("explain", "--window", "tonight").out
 
 
 def test_no_intents_and_no_repository_ask_about_the_cluster_alone(
