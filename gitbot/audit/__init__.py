@@ -9,6 +9,7 @@ from gitbot.audit.departures import Departure
 from gitbot.audit.descheduler import read_policy
 from gitbot.audit.everything import audit_cluster
 from gitbot.audit.load import LoadQuestion, load_findings
+from gitbot.audit.movers import other_movers
 from gitbot.audit.unpin import NodePin, pin_in, rule_of_pin, without_pins
 from gitbot.audit.value import AuditFinding, of_finding
 
@@ -20,6 +21,7 @@ __all__ = [
     "audit_cluster",
     "load_findings",
     "of_finding",
+    "other_movers",
     "pin_in",
     "read_policy",
     "rule_of_pin",

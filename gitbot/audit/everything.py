@@ -43,6 +43,6 @@ def audit_cluster(
         *not_migratable(instances),
         *evictions(instances, departures),
         *single_points(snapshot, pods, departures),
-        *other_movers(snapshot, pods),
+        *other_movers(snapshot),
     ]
     return tuple(sorted(found, key=lambda item: item.order))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from gitbot.audit.value import AuditFinding, about
-from gitbot.constraints.placed import PlacedPod
 from gitbot.kubernetes.labels import APP_NAME, MANAGED_BY
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, labels_of, name_of
+from gitbot.kubernetes.objects import at, labels_of, name_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.eviction import eviction_strategy
-from gitbot.kubevirt.names import EVACUATION, EVICTION_SOURCE, WORKLOAD_UPDATE
+from gitbot.kubevirt.movers import mover_of
+from gitbot.kubevirt.names import CREATED_BY
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.findings import Severity
 from gitbot.model.words import counted, first_of
@@ -31,10 +31,10 @@ _DRAINERS = {
 """Taints by key, and who sets them."""
 
 
-def other_movers(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
+def other_movers(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
     yield from _migrations(snapshot)
     yield from _updater(snapshot)
-    yield from _descheduler(snapshot, pods)
+    yield from _descheduler(snapshot)
     for node in snapshot.of("Node"):
         keys = [taint.get("key", "") for taint in at(node, "spec", "taints", default=())]
         said = [_DRAINERS[key] for key in keys if key in _DRAINERS]
@@ -51,20 +51,9 @@ def _migrations(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
         yield _note(
             "VirtualMachineInstanceMigration",
             name_of(migration),
-            f"{_who(migration)} migrates {vmi} ({phase or 'new'})",
+            f"{mover_of(migration)} migrates {vmi} ({phase or 'new'})",
             "it takes a slot, and gitbot's migrations queue behind it",
         )
-
-
-def _who(migration: KubernetesObject) -> str:
-    annotations = annotations_of(migration)
-    if annotations.get(EVICTION_SOURCE) == "descheduler":
-        return "the descheduler, by an evacuation,"
-    if EVACUATION in annotations:
-        return "an evacuation"
-    if WORKLOAD_UPDATE in annotations:
-        return "KubeVirt's workload updater"
-    return "a person or another tool"
 
 
 def _updater(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
@@ -83,13 +72,13 @@ def _updater(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
             )
 
 
-def _descheduler(snapshot: ClusterSnapshot, pods: Sequence[PlacedPod]) -> Iterator[AuditFinding]:
+def _descheduler(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
     """A descheduler that runs here, and what its evictions do to VMs."""
     found = [
-        placed.pod.name
-        for placed in pods
-        if placed.vm is None
-        and "descheduler" in (placed.pod.labels.get("app"), placed.pod.labels.get(APP_NAME))
+        name_of(pod)
+        for pod in snapshot.of("Pod")
+        for labels in (labels_of(pod),)
+        if "descheduler" in (labels.get("app"), labels.get(APP_NAME)) and CREATED_BY not in labels
     ]
     if not found:
         return

@@ -27,6 +27,7 @@ def table(
 ) -> str:
     """Text that is harmless on a terminal. `stale`: a line above says how old the ledger is."""
     parts = [section for section in _sections(result, wide=wide) if section]
+    movers = _titled("Other movers", _movers(result))
     spared = _titled("Exemptions and overrides", (item.words for item in result.exceptions))
     openings = _titled("Next openings", _openings(result, wide=wide))
     if not parts:
@@ -36,7 +37,7 @@ def table(
         parts[0].append(f"{shows} nothing running")
     return "\n\n".join(
         "\n".join(_painted(inert.terminal(line), paint) for line in part)
-        for part in (*parts, spared, openings)
+        for part in (*parts, movers, spared, openings)
         if part
     )
 
@@ -125,6 +126,12 @@ def _not_applied(result: StatusResult) -> Iterator[str]:
 def _not_planned(result: StatusResult) -> Iterator[str]:
     for wish in result.not_planned:
         yield f"{wish.request}: {wish.reason}{_then(wish.next_command)}"
+
+
+def _movers(result: StatusResult) -> Iterator[str]:
+    for item in result.movers:
+        name = "/".join(part for part in (item.namespace, item.name) if part)
+        yield f"{item.kind} {name}: {item.does}"
 
 
 def _nodes(result: StatusResult) -> Iterator[str]:

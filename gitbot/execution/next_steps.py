@@ -24,6 +24,7 @@ from gitbot.execution.values import Absent, Approved, Effect, Stale, Steps, View
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
+from gitbot.kubevirt.movers import mover_of
 from gitbot.model.events import ForeignMove, KnownEvent, MoveState
 from gitbot.model.ledger import request_file
 from gitbot.model.plan import Move
@@ -197,6 +198,7 @@ def _foreign_move(turn: _Turn, migration: KubernetesObject) -> ForeignMove:
         cluster=turn.view.cluster,
         request=request,
         vm=str(vm),
+        author=mover_of(migration),
         source=str(at(state, "sourceNode", default="")),
         to=target,
         landed=target if phase_of(migration) == "Succeeded" else "",

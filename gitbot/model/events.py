@@ -164,10 +164,11 @@ class RequestCancelled(_Tagged, frozen=True, kw_only=True, tag="cancelled"):
 
 
 class ForeignMove(_Tagged, frozen=True, kw_only=True, tag="observed"):
-    """Somebody else's migration ended."""
+    """Somebody else's migration ended; `author` says whose."""
 
     request: RequestId
     vm: str
+    author: str = ""
     source: str = field(default="", name="from")
     to: str = ""
     landed: str = ""

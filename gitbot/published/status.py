@@ -132,6 +132,15 @@ class PolicyExceptionLine(Part, frozen=True):
     digest: Annotated[str, Meta(description='The plan of an override, else "".')]
 
 
+class MoverLine(Part, frozen=True):
+    """Somebody else who moves VMs, or is about to: the object that shows it, and what it does."""
+
+    kind: str
+    namespace: str
+    name: str
+    does: str
+
+
 class NotPlannedLine(Part, frozen=True):
     """A request of the base branch without an approved plan."""
 
@@ -164,6 +173,7 @@ class PublishedStatus(Document, frozen=True, kw_only=True):
     refused: Annotated[list[str], Meta(description="Merges that approved nothing.")]
     owners: Annotated[list[OwnersLine], Meta(description="What waits for owners.")]
     policy_exceptions: list[PolicyExceptionLine]
+    movers: Annotated[list[MoverLine], Meta(description="Who else moves VMs.")]
     not_applied: list[NotAppliedLine]
     not_planned: list[NotPlannedLine]
 

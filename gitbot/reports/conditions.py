@@ -44,12 +44,16 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """A migration that is there already. `seconds` is what it takes from its start."""
+    """A migration that is there already. `seconds` is what it takes from its start.
+
+    `by` says in words whose it is, "" if it is gitbot's own.
+    """
 
     vm: NamespacedName
     runs: bool
     ours: bool
     seconds: int
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,12 +247,17 @@ def queue_words(outlook: Outlook, *, starts: int, now: int) -> str:
     if not outlook.ahead:
         return f"empty: no migration runs or waits; {last}"
     later = behind(outlook, starts=starts, now=now)
-    names = first_of([f"{item.vm} {'runs' if item.runs else 'waits'}" for item in outlook.ahead], 3)
+    names = first_of([_ahead_words(item) for item in outlook.ahead], 3)
     others = sum(not item.ours for item in outlook.ahead)
     whose = f"{others} of others" if others else "all gitbot's own"
     done = "gitbot's wait for a slot" if later else "before the first move starts"
     amount, through = counted(len(outlook.ahead), "migration"), format_duration(_through(outlook))
     return f"{amount} in front ({whose}: {names}), through in about {through}: {done}; {last}"
+
+
+def _ahead_words(item: Ahead) -> str:
+    whose = f" for {item.by}" if item.by else ""
+    return f"{item.vm} {'runs' if item.runs else 'waits'}{whose}"
 
 
 def behind(outlook: Outlook, *, starts: int, now: int) -> int:

@@ -10,6 +10,7 @@ from gitbot.intents import IntentSet, MaintenanceWindowSpec, MigrationRequestSpe
 from gitbot.intents.compile import opening_of
 from gitbot.kubernetes.phases import is_final
 from gitbot.kubevirt.limits import is_running
+from gitbot.kubevirt.movers import mover_of
 from gitbot.model.instants import Interval
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import PlacementPlan
@@ -111,6 +112,7 @@ def _ahead(problem: PlacementProblem) -> tuple[Ahead, ...]:
                 vm=vm,
                 runs=is_running(migration),
                 ours=is_own(migration),
+                by="" if is_own(migration) else mover_of(migration),
                 seconds=copies.of(vm, instances.get(vm, {})).seconds,
             )
         )

@@ -36,8 +36,8 @@ ROOMS = {
     "kubernetes": "labels names objects phases quantities selectors",
     "kubevirt": (
         "admission configuration containers eviction launcher_pod limits memory_overhead "
-        "migration_policy names node_selector owners pod_defaults pods preflight source_node "
-        "target_pod target_refusals webhook_answers"
+        "migration_policy movers names node_selector owners pod_defaults pods preflight "
+        "source_node target_pod target_refusals webhook_answers"
     ),
     "model": (
         "canonical cluster columns consent constraint decoding diagnosis effect event_data events "

@@ -43,6 +43,7 @@ def status_document(result: StatusResult) -> PublishedStatus:
         "refused": result.refused,
         "owners": result.owners,
         "policyExceptions": result.exceptions,
+        "movers": result.movers,
         "notApplied": result.not_applied,
         "notPlanned": result.not_planned,
     }

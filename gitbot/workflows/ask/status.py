@@ -21,6 +21,7 @@ from gitbot.ports.forge import PullRequest, PullState
 from gitbot.workflows.approvals import concern_branch
 from gitbot.workflows.ask.exceptions import PolicyException, exceptions
 from gitbot.workflows.ask.maintenance import NodeStatus, maintenance
+from gitbot.workflows.ask.movers import OtherMover, movers_beside
 from gitbot.workflows.ask.openings import EMPTY, NextOpening, is_empty, next_openings
 from gitbot.workflows.ask.people import (
     before_merge,
@@ -131,6 +132,7 @@ class StatusResult:
     openings: tuple[NextOpening, ...] = ()
     owners: tuple[Unconsented, ...] = ()
     exceptions: tuple[PolicyException, ...] = ()
+    movers: tuple[OtherMover, ...] = ()
     not_applied: tuple[NotApplied, ...] = ()
     not_planned: tuple[NotPlanned, ...] = ()
     not_read: str = ""
@@ -179,6 +181,7 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
     people = changing_intents(shell, opened)
     away = away_from_home(seen, pulls)
     approved = seen.approvals.approved
+    nodes = maintenance(seen, records, away, apply=apply_command(seen))
     return StatusResult(
         cluster=shell.cluster_name,
         now=seen.now,
@@ -192,7 +195,7 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
             for record in records.values()
             if not record.finished or seen.now - record.changed_at <= RECENT
         ),
-        nodes=maintenance(seen, records, away, apply=apply_command(seen)),
+        nodes=nodes,
         away=away,
         openings=tuple(
             _opening(shell, seen, item, wishes, pulls)
@@ -214,6 +217,7 @@ def _whole(shell: Shell, seen: Look, readable: ReadableBase) -> StatusResult:
             if item.terms.consent and not item.terms.void
         ),
         exceptions=exceptions(seen, opened),
+        movers=movers_beside(seen, nodes),
         not_applied=not_applied(seen, shell.cluster_name),
         not_planned=wishes,
         not_read=seen.unread,
@@ -265,6 +269,7 @@ def _only(
         ),
         people=(),
         exceptions=(),
+        movers=(),
         refused=(),
         owners=tuple(item for item in whole.owners if item.request == request),
         not_applied=tuple(item for item in whole.not_applied if item.request == request),

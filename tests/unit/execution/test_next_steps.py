@@ -473,6 +473,7 @@ def test_foreign_moves_are_observed_once(world: World) -> None:
     assert world.step() == ["three.jsonl observed"]
     seen = world.event("observed")
     assert (seen.source, seen.landed, seen.vm) == ("b", "c", "db/three")
+    assert seen.author == "a person or another tool"
     assert world.step() == []
 
 

@@ -17,9 +17,10 @@ from gitbot.errors import ClusterError, UsageError
 from gitbot.execution.requests import fold_requests
 from gitbot.model.instants import format_instant
 from gitbot.published import json_text
+from gitbot.published.ledger_lines import line_value
 from gitbot.simulation.kubevirt.new_migration import new_migration
 from gitbot.workflows.apply import apply, cancel, hold, resume, returned
-from gitbot.workflows.ask import status, status_document
+from gitbot.workflows.ask import Query, history, status, status_document
 from gitbot.workflows.look import look
 from gitbot.workflows.past import reservations
 from gitbot.workflows.propose import propose
@@ -168,10 +169,33 @@ def test_a_request_without_an_approved_plan_is_named_with_its_reason(
 ) -> None:
     story = Story.begin(jump=text)
     before(story)
-    title, line = shown(story).splitlines()
+    title, line = shown(story).split("\n\n")[0].splitlines()
     assert title == "Merged, without a plan:"
     assert line.startswith(f"{JUMP}: ")
     assert words in line
+
+
+def test_who_else_moves_vms_is_named_while_it_lasts_and_then_in_the_ledger() -> None:
+    story = Story.begin()
+    cordoned(story)
+    virtctl = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": "jump-now", "namespace": "customapp"},
+        "spec": {"vmiName": "jumpbox"},
+    }
+    story.cluster.apply([virtctl])
+    page = shown(story)
+    assert page.startswith("nothing is running, and nothing waits\n\nOther movers:\n")
+    assert "Node kni-worker5: somebody cordoned it" in page
+    assert "jump-now: a person or another tool migrates jumpbox (" in page
+    movers = status_document(status(story.shell)).movers
+    assert [item.kind for item in movers] == ["VirtualMachineInstanceMigration", "Node"]
+    story.cluster.settle()
+    apply(story.shell)
+    assert "jumpbox" not in shown(story)
+    (line,) = history(story.store.read(), story.name, Query(by="a person or another tool"))
+    assert line_value(line)["vm"] == "customapp/jumpbox"
 
 
 def test_an_open_drain_without_a_plan_is_named_with_its_reason() -> None:
