@@ -83,6 +83,10 @@ class LedgerError(GitbotError):
     """The ledger is damaged, rewritten or contradicts itself: halt and ask a person."""
 
 
+class LimitExceeded(GitbotError):
+    """A process with limits gave no answer about what others wrote."""
+
+
 class Interrupted(GitbotError):
     """A person or the system asked to stop."""
 

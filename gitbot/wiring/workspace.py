@@ -127,6 +127,7 @@ def open_shell(
     progress: Callable[[Progress], None] | None = None,
     onlooker: Onlooker = NOBODY,
 ) -> Shell:
+    from gitbot.wiring.planning import plan_apart  # noqa: PLC0415 - no planner for `lint`
     from gitbot.workflows.shell import Shell  # noqa: PLC0415 - no planner for `lint`
 
     name = workspace.settings.forge.base_branch
@@ -146,6 +147,7 @@ def open_shell(
         executor=token_hex(8),
         ledger_name=workspace.ledger_name,
         seconds=seconds_counted,
+        planning=plan_apart,
     )
 
 

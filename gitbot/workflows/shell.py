@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from gitbot.model.request_id import RequestId
 from gitbot.model.watch import NOBODY, Onlooker
@@ -36,6 +37,7 @@ class Shell:
     `interrupted` says that somebody asked the run to end: it records what it began, and begins
     nothing more. `executor` names this process in the ledger, `seconds` never steps back.
     `ledger_name` tells this repository's ledger from others that act on the same cluster.
+    `planning` plans what untrusted heads ask for; None: this process.
     """
 
     cluster_name: str
@@ -54,6 +56,7 @@ class Shell:
     executor: str = ""
     ledger_name: str = "ledger"
     seconds: Callable[[], float] | None = None
+    planning: Callable[..., Any] | None = None
 
     def timer(self) -> float:
         """Seconds from any beginning, for measuring how long something takes."""

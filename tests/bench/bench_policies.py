@@ -173,9 +173,14 @@ def _vmi(number: int) -> KubernetesObject:
 
 def _elsewhere(runner: LimitedPolicyRunner | None) -> float:
     """Processor seconds of the process with limits so far."""
-    if runner is None or runner.pid is None:
+    if runner is None or runner.process.started is None:
         return 0.0
-    fields = Path(f"/proc/{runner.pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    fields = (
+        Path(f"/proc/{runner.process.started.pid}/stat")
+        .read_text("ascii")
+        .rpartition(")")[2]
+        .split()
+    )
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

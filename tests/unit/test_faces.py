@@ -17,8 +17,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = {
     "adapters": (
-        "clock files forges.github forges.local git kubernetes kustomize late load_file "
-        "policy_runner progress prometheus published signals"
+        "clock files forges.github forges.local git kubernetes kustomize late limited_process "
+        "limits load_file policy_runner progress prometheus published signals"
     ),
     "audit": "",
     "calendar": "",

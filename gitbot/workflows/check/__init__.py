@@ -25,13 +25,23 @@ from gitbot.workflows.check.publish import (
     publish_group,
 )
 from gitbot.workflows.check.refresh import refresh_pulls
-from gitbot.workflows.check.run import CheckResult, check, refused
-from gitbot.workflows.check.scope import Evidence
+from gitbot.workflows.check.run import (
+    PATIENCE,
+    CheckResult,
+    Planned,
+    check,
+    plan_here,
+    refused,
+)
+from gitbot.workflows.check.scope import ClusterScope, Evidence
 from gitbot.workflows.check.verdicts import checks_of
 
 __all__ = [
+    "PATIENCE",
     "CheckResult",
+    "ClusterScope",
     "Evidence",
+    "Planned",
     "PublishResult",
     "VmVerdict",
     "check",
@@ -44,6 +54,7 @@ __all__ = [
     "judge_vm",
     "on_top",
     "override",
+    "plan_here",
     "publish",
     "publish_group",
     "refresh_pulls",

@@ -12,6 +12,7 @@ from gitbot.errors import (
     ConflictError,
     ForgeError,
     Interrupted,
+    LimitExceeded,
     RepositoryError,
     UnreachableError,
     UsageError,
@@ -35,8 +36,9 @@ from gitbot.workflows.check.record import (
     write_pause,
     write_record,
 )
-from gitbot.workflows.check.run import CheckResult, check
+from gitbot.workflows.check.run import PATIENCE, CheckResult, Planning, check
 from gitbot.workflows.check.scope import Evidence
+from gitbot.workflows.check.unplanned import SLOW, conflict, too_large, unreadable
 from gitbot.workflows.check.verdicts import checks_of
 from gitbot.workflows.feedback import set_check
 from gitbot.workflows.journal import Journal, retried
@@ -156,12 +158,18 @@ def check_pull(
     try:
         merged = shell.repository.merge_trees(base_commit, pull.head)
         if merged is None:
-            return CheckResult(findings=(_conflict(pull),))
+            return CheckResult(findings=(conflict(pull),))
         after = texts_at(shell.repository, merged, commit=pull.head, folders=folders)
     except RepositoryError as error:  # caused by this pull request alone: go on with the others
-        return CheckResult(findings=(_unreadable(error),))
+        return CheckResult(findings=(unreadable(error),))
     return check_texts(
-        shell, ledger, before=before, after=after, snapshot=snapshot, pull_request=pull.number
+        shell,
+        ledger,
+        before=before,
+        after=after,
+        snapshot=snapshot,
+        pull_request=pull.number,
+        planning=shell.planning,
     )
 
 
@@ -173,6 +181,7 @@ def check_texts(
     after: Texts,
     snapshot: ClusterSnapshot | None = None,
     pull_request: int = 0,
+    planning: Planning | None = None,
 ) -> CheckResult:
     """Check what these texts would add to those of a base commit, with what is approved there."""
     protected = shell.read_base(before.commit)
@@ -192,31 +201,16 @@ def check_texts(
             changed=after.changed_since(before),
             pull_request=pull_request,
             onlooker=patience,
+            planning=planning,
         )
         if found.final or shell.onlooker.stopped():
             return found
     except Interrupted:
         if shell.onlooker.stopped():
             raise
-    return CheckResult(findings=(_SLOW,))
-
-
-PATIENCE = 300  # seconds to plan a pull request; nobody else's is looked at meanwhile
-_SLOW = Finding(
-    code="check/too-slow",
-    severity=Severity.ERROR,
-    message=f"nothing is planned: planning took more than {PATIENCE} seconds",
-    hint="ask for less in one pull request, or name fewer VMs or nodes in a selector",
-)
-
-
-def _conflict(pull: PullRequest) -> Finding:
-    return Finding(
-        code="check/merge-conflict",
-        severity=Severity.ERROR,
-        message=f"pull request {pull.number} does not merge into {pull.base_branch}",
-        hint=f"merge {pull.base_branch} into {pull.branch} and resolve the conflict",
-    )
+    except LimitExceeded as error:
+        return CheckResult(findings=(too_large(error),))
+    return CheckResult(findings=(SLOW,))
 
 
 def _fetch_head(shell: Shell, pull: PullRequest) -> tuple[Finding, ...]:
@@ -238,15 +232,6 @@ def _fetch_head(shell: Shell, pull: PullRequest) -> tuple[Finding, ...]:
         )
         return (found,)
     return ()
-
-
-def _unreadable(error: RepositoryError) -> Finding:
-    return Finding(
-        code="check/unreadable",
-        severity=Severity.ERROR,
-        message=f"the merge result cannot be read: {error.message}",
-        hint=error.hint,
-    )
 
 
 def is_own_proposal(shell: Shell, pull: PullRequest) -> bool:

@@ -6,7 +6,7 @@ terminal, a pull request's job and the trusted run that publishes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from gitbot.calendar import Appointment, changed_openings
@@ -17,7 +17,7 @@ from gitbot.intents.agenda import Agenda
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.plan import Hold, PlacementPlan
-from gitbot.model.problem import PlacementProblem
+from gitbot.model.problem import Goal, PlacementProblem
 from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.planner import make_plan
 from gitbot.reports import Diff, Preview, YearAhead
@@ -85,12 +85,12 @@ def check(
     changed: Iterable[str] = (),
     pull_request: int = 0,
     onlooker: Onlooker = NOBODY,
+    planning: Planning | None = None,
 ) -> CheckResult:
     """Check a revision alone, or with `before` what it adds to these intents of the base.
 
-    With `before`, the plan has the moves of new or changed MigrationRequests; windows and
-    rules are a preview. `changed` are the paths it touches. Asked to end, the best plan so far is
-    not `final`; Interrupted without any.
+    Then the plan has the moves of new or changed MigrationRequests, and previews. `changed` are the
+    paths it touches. Asked to end, the best plan is not `final`; Interrupted without any.
     """
     revision = replace(revision, findings=(*revision.findings, *_too_many(revision, before)))
     if any(map(stops, revision.findings)):
@@ -107,7 +107,7 @@ def check(
     )
     work = whole_tree(scope) if before is None else pull_request_scope(scope)
     problem, found = scope.problem(work.goals)
-    plan, previews, more = _plan(scope, problem, work, onlooker, changed)
+    plan, previews, more = _plan(scope, problem, work, onlooker, changed, planning=planning)
     made = judge_plan(
         revision,
         problem,
@@ -161,20 +161,33 @@ _YEAR = 366 * 86_400
 MOST_WINDOWS = 50
 
 
+Planned = tuple[PlacementPlan, tuple[Preview, ...], tuple[Finding, ...]]
+Planning = Callable[[ClusterScope, PlacementProblem, tuple[Goal, ...], Onlooker], Planned]
+PATIENCE = 300  # seconds to plan a pull request; nobody else's is looked at meanwhile
+
+
+def plan_here(
+    scope: ClusterScope, problem: PlacementProblem, previewed: tuple[Goal, ...], onlooker: Onlooker
+) -> Planned:
+    """The plan, the previews after it, and what these say."""
+    plan = make_plan(problem, onlooker=onlooker)
+    return plan, *scope.previews(() if onlooker.stopped() else previewed, plan, onlooker)
+
+
 def _plan(
     scope: ClusterScope,
     problem: PlacementProblem,
     work: Work,
     onlooker: Onlooker,
     changed: Iterable[str],
-) -> tuple[PlacementPlan, tuple[Preview, ...], tuple[Finding, ...]]:
+    *,
+    planning: Planning | None,
+) -> Planned:
     """The plan, the previews after it, and what they say."""
     if onlooker.stopped():
         raise Interrupted("ended as asked: nothing was planned yet")
     onlooker.begins("planning")
-    plan = make_plan(problem, onlooker=onlooker)
-    previewed = () if onlooker.stopped() else work.previewed
-    previews, found = scope.previews(previewed, plan, onlooker)
+    plan, previews, found = (planning or plan_here)(scope, problem, work.previewed, onlooker)
     revision = scope.engine.revision
     both = _both_touched(changed, revision.settings, revision.cluster)
     found = (*found, *window_findings(scope, problem, plan), *both)

@@ -126,8 +126,8 @@ def test_only_the_policies_that_end_the_process_are_unanswered(
 def test_a_process_that_crashes_denies(runner: LimitedPolicyRunner) -> None:
     text = policy(FOREVER, over="Plan", message="boom")
     policies, _ = read_policies({}, {"p.yaml": text}, runner=runner)
-    assert runner._process is not None
-    crash = Timer(0.3, runner._process.send_signal, [signal.SIGSEGV])
+    assert runner.process.started is not None
+    crash = Timer(0.3, runner.process.started.send_signal, [signal.SIGSEGV])
     crash.start()
     problem = PlacementProblem(cluster="iberia", now=STARTS, snapshot=SNAPSHOT)
     made = judge(plan=PLAN, problem=problem, policies=policies, intents=INTENTS, now=STARTS)
@@ -141,8 +141,8 @@ def test_it_knows_nothing_of_the_environment(
 ) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_canary")
     verdict({"p.yaml": policy("move.wave == 0")}, runner)
-    assert runner._process is not None
-    environment = Path(f"/proc/{runner.pid}/environ").read_bytes()
+    assert runner.process.started is not None
+    environment = Path(f"/proc/{runner.process.started.pid}/environ").read_bytes()
     assert {item.partition(b"=")[0] for item in environment.split(b"\0")} == {
         b"PYTHONPATH",
         b"LC_ALL",
@@ -152,8 +152,8 @@ def test_it_knows_nothing_of_the_environment(
 
 REFUSED = """\
 import os, socket, sys
-from gitbot.adapters.limited import limit
-limit()
+from gitbot.adapters.limits import limit
+limit(1024)
 def tried(what):
     try:
         what()

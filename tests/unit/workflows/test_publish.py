@@ -10,8 +10,7 @@ import pytest
 from gitbot.errors import UsageError
 from gitbot.ports.forge import CheckState, Comment, PullRequest, PullState
 from gitbot.workflows.apply import apply
-from gitbot.workflows.check import PublishResult, publish, publish_group, refresh_pulls
-from gitbot.workflows.check.publish import PATIENCE
+from gitbot.workflows.check import PATIENCE, PublishResult, publish, publish_group, refresh_pulls
 from gitbot.workflows.propose import propose
 from tests.doubles.ledger import last_move, moves_of
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story

@@ -1,0 +1,177 @@
+"""Plans of untrusted heads in a process of their own: `python -m gitbot.wiring.planning`.
+
+It has limits on time, memory and output, no variable of gitbot's environment, no credential and, on
+Linux, no network. What it answers is read as values of gitbot's own classes, and nothing else.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import io
+import os
+import pickle
+import signal
+import sys
+import traceback
+from dataclasses import dataclass, is_dataclass, replace
+from enum import Enum
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, BinaryIO
+
+from gitbot.adapters.limited_process import EndedError, LimitedProcess
+from gitbot.adapters.limits import limit, limit_time
+from gitbot.errors import Bug, Interrupted, LimitExceeded
+from gitbot.model.problem import Goal, PlacementProblem
+from gitbot.model.request_id import RequestId
+from gitbot.model.watch import Onlooker
+from gitbot.policy import PolicySet
+from gitbot.workflows.check import PATIENCE, ClusterScope, Planned, plan_here
+
+MEMORY = 4096  # MiB of addresses
+ANSWER = 64  # MiB
+_GRACE = 60  # seconds to answer after it was asked to stop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutPlan:
+    """What planning raised, in words; a bug unless it is one of these."""
+
+    text: str = ""
+    stopped: bool = False
+    memory: bool = False
+
+
+def plan_apart(
+    scope: ClusterScope, problem: PlacementProblem, previewed: tuple[Goal, ...], onlooker: Onlooker
+) -> Planned:
+    """As `plan_here`, in the process. Raises Interrupted, LimitExceeded."""
+    question = pickle.dumps((_without_policies(scope), problem, previewed))
+    try:
+        found = read_answer(the_process().ask(question, onlooker.stopped))
+    except EndedError as ended:
+        if ended.slow:
+            raise Interrupted(f"nothing is planned: {ended}") from ended
+        raise LimitExceeded(str(ended)) from ended
+    if not isinstance(found, WithoutPlan):
+        plan, previews, findings = found
+        return plan, previews, findings
+    if found.stopped:
+        raise Interrupted(found.text)
+    if found.memory:
+        raise LimitExceeded(f"out of memory: its process may use {MEMORY} MiB")
+    raise Bug(f"BUG: planning apart: {found.text}")
+
+
+@lru_cache(maxsize=1)
+def the_process() -> LimitedProcess:
+    """One for all pull requests of this process."""
+    made = LimitedProcess(
+        "gitbot.wiring.planning",
+        seconds=PATIENCE,
+        memory=MEMORY,
+        answer=ANSWER,
+        wait=PATIENCE + _GRACE,
+    )
+    atexit.register(made.close)
+    return made
+
+
+def _without_policies(scope: ClusterScope) -> ClusterScope:
+    """Policies judge the plan afterwards, in the process for policies."""
+    revision = scope.engine.revision
+    shipped = replace(revision.shipped, policies={}, templates={}, runner=None)
+    bare = replace(revision, policies=PolicySet(), shipped=shipped)
+    return replace(scope, engine=replace(scope.engine, revision=bare))
+
+
+_PLAIN = (Enum, tuple, str)
+
+
+class _Values(pickle.Unpickler):
+    """Makes values of gitbot's own classes, and calls nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("builtins", "getattr"):
+            return _member
+        found = getattr(import_module(module), name, None) if _is_ours(module) else None
+        plain = isinstance(found, type) and (is_dataclass(found) or issubclass(found, _PLAIN))
+        if not plain:
+            raise LimitExceeded(f"its answer holds {module}.{name}")
+        return found
+
+
+def _is_ours(module: str) -> bool:
+    return module.startswith("gitbot.") and module in sys.modules
+
+
+def _member(kind: type, name: str) -> Any:
+    """What the values of gitbot have beside classes: members of enumerations, ids from text."""
+    if issubclass(kind, Enum):
+        return kind[name]
+    if (kind, name) == (RequestId, "read"):
+        return RequestId.read
+    raise LimitExceeded(f"its answer holds {kind.__name__}.{name}")
+
+
+def read_answer(data: bytes) -> Any:
+    try:
+        return _Values(io.BytesIO(data)).load()
+    except LimitExceeded:
+        raise
+    except Exception as error:
+        raise LimitExceeded(f"its answer cannot be read: {error}") from error
+
+
+class _Told:
+    """An onlooker that a signal asks to end."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def begins(self, stage: str) -> None:
+        pass
+
+    def planned(self, moves: int) -> None:
+        pass
+
+    def stopped(self) -> bool:
+        return self.asked
+
+    def ask(self, *_: object) -> None:
+        self.asked = True
+
+
+def serve(questions: BinaryIO, answers: BinaryIO, seconds: int) -> None:
+    """Answer until there are no more questions. Each has its length before it."""
+    while size := questions.read(4):
+        told = _Told()
+        signal.signal(signal.SIGTERM, told.ask)
+        limit_time(seconds)
+        made = pickle.dumps(_answer(questions.read(int.from_bytes(size, "big")), told))
+        answers.write(len(made).to_bytes(4, "big") + made)
+        answers.flush()
+
+
+def _answer(question: bytes, told: _Told) -> Planned | WithoutPlan:
+    try:
+        scope, problem, previewed = pickle.loads(question)  # noqa: S301 - of the parent
+        return plan_here(scope, problem, previewed, told)
+    except Interrupted as error:
+        return WithoutPlan(text=str(error), stopped=True)
+    except MemoryError:
+        return WithoutPlan(memory=True)
+    except Exception:  # noqa: BLE001 - told to the parent, which calls it a bug
+        return WithoutPlan(text=traceback.format_exc())
+
+
+def main() -> None:
+    limit(MEMORY)
+    os.environ.clear()
+    gc.freeze()
+    serve(sys.stdin.buffer, sys.stdout.buffer, int(sys.argv[1]))
+
+
+if __name__ == "__main__":  # as the module that the parent knows: it reads its classes by name
+    import_module("gitbot.wiring.planning").main()

@@ -1,0 +1,137 @@
+"""Plans of untrusted heads come from a process with limits, and are those that this one makes."""
+
+from __future__ import annotations
+
+import operator
+import os
+import pickle
+import signal
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gitbot.adapters.limited_process import EndedError, LimitedProcess
+from gitbot.errors import LimitExceeded
+from gitbot.model.watch import Onlooker
+from gitbot.wiring import planning
+from gitbot.wiring.planning import ANSWER, MEMORY, WithoutPlan, plan_apart, read_answer, the_process
+from gitbot.workflows.check import ClusterScope, Planned, publish
+from tests.doubles import canaries
+from tests.unit.workflows.story import REQUEST, RULE, Story
+
+
+class Does:
+    """A question that makes the process do something instead of planning."""
+
+    def __init__(self, what: Any, *arguments: Any) -> None:
+        self.what, self.arguments = what, arguments
+
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        return self.what, self.arguments
+
+
+@pytest.fixture
+def process() -> Iterator[LimitedProcess]:
+    made = LimitedProcess(
+        "gitbot.wiring.planning", seconds=1, memory=MEMORY, answer=ANSWER, wait=60
+    )
+    yield made
+    made.close()
+
+
+def test_it_makes_the_plan_and_the_previews_of_this_process() -> None:
+    found = []
+    for where in (None, plan_apart):
+        story = Story.begin()
+        story.open(jump=REQUEST, rule=RULE)
+        found.append(publish(replace(story.shell, planning=where), number=1))
+    here, apart = found
+    assert here.digest == apart.digest != ""
+    assert here.check.previews == apart.check.previews != ()
+    assert here.check.diff == apart.check.diff
+    assert the_process().started is not None
+
+
+def test_it_has_no_variable_of_ours_no_connection_and_no_program(
+    process: LimitedProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = canaries.plant("ghp_canaryofplans0001")
+    monkeypatch.setenv("GITHUB_TOKEN", token)
+    for does in (Does(socket.socket), Does(os.execv, "/bin/true", ["true"])):
+        told = read_answer(process.ask(pickle.dumps(does)))
+        assert "Operation not permitted" in told.text
+    assert process.started is not None
+    environment = Path(f"/proc/{process.started.pid}/environ").read_bytes()
+    assert token.encode() not in environment
+    assert {entry.split(b"=")[0] for entry in environment.split(b"\0") if entry} <= {
+        b"PYTHONPATH",
+        b"LC_ALL",
+    }
+
+
+def test_too_much_memory_is_told_and_too_much_time_ends_it(process: LimitedProcess) -> None:
+    told = read_answer(process.ask(pickle.dumps(Does(bytearray, MEMORY * 2**20))))
+    assert told == WithoutPlan(memory=True)
+    with pytest.raises(EndedError, match="more than 1 s of processor time") as ended:
+        process.ask(pickle.dumps(Does(sum, range(10**12))))
+    assert ended.value.slow
+
+
+def test_what_exceeds_its_memory_is_a_finding_and_the_next_is_planned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin()
+    story.open(jump=REQUEST)
+    shell = replace(story.shell, planning=plan_apart)
+    with monkeypatch.context() as patched:
+        bomb = Does(bytearray, MEMORY * 2**20)
+        patched.setattr(planning, "_without_policies", lambda _: bomb)
+        outcome = publish(shell, number=1).check
+    (finding,) = outcome.findings
+    assert finding.code == "check/too-large"
+    assert f"it may use {MEMORY} MiB" in finding.message.replace("its process", "it")
+    assert publish(shell, number=1).check.judged is not None
+
+
+class Stops:
+    """Somebody who asks to end as soon as it began."""
+
+    def begins(self, stage: str) -> None:
+        del stage
+
+    def planned(self, moves: int) -> None:
+        del moves
+
+    def stopped(self) -> bool:
+        return True
+
+
+def test_it_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that runs answers with what it has; the rest of the wait is over."""
+    story = Story.begin()
+    story.open(jump=REQUEST)
+    publish(replace(story.shell, planning=plan_apart), number=1)
+    bare = planning._without_policies
+
+    def paused(scope: ClusterScope) -> Any:
+        """In the process: waits for a signal, and is the scope."""
+        return Does(operator.getitem, (Does(signal.pause), bare(scope)), 1)
+
+    monkeypatch.setattr(planning, "_without_policies", paused)
+
+    def stopped(scope: Any, problem: Any, previewed: Any, onlooker: Onlooker) -> Planned:
+        del onlooker
+        return plan_apart(scope, problem, previewed, Stops())
+
+    outcome = publish(replace(story.shell, planning=stopped), number=1).check
+    assert outcome.judged is not None
+
+
+@pytest.mark.parametrize("answer", [Does(os.getcwd), Does(eval, "1"), Does(getattr, str, "join")])
+def test_an_answer_is_values_of_gitbot_and_nothing_else(answer: Does) -> None:
+    with pytest.raises(LimitExceeded, match="its answer"):
+        read_answer(pickle.dumps(answer))
