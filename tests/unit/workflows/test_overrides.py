@@ -84,6 +84,19 @@ def test_who_is_not_named_is_told_who_is(scene: Tenants, by: str, words: str, wh
     assert scene.check(number, "gitbot/policy")[0] == "failure"
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bot_overrides_nothing_also_if_it_is_named(kind: str, tmp_path: Path) -> None:
+    named = OVERRIDES.replace("'@ann'", "'@gitbot'")
+    files = {"policies/no-jumpbox.yaml": POLICY}
+    with tenants(kind, tmp_path, owners=named, **files) as scene:
+        number = scene.open("ann", {FILE: AWAY}).number
+        for bot in ("gitbot", "renovate[bot]"):
+            outcome, _ = say(scene, number, bot, "/gitbot override no-jumpbox because")
+            assert outcome is not CommandOutcome.DONE
+        assert overrides(scene) == []
+        assert scene.check(number, "gitbot/policy")[0] == "failure"
+
+
 def test_another_plan_is_denied_again(scene: Tenants) -> None:
     number = scene.open("ann", {FILE: AWAY}).number
     say(scene, number, "olga", "/gitbot override no-jumpbox the rack burns")
