@@ -33,6 +33,11 @@ _DEVIATIONS = {
     "AsymmetricHigh": (0, 30),
 }
 _COMBINED = "MetricResource"
+_COOLDOWN = "15 minutes to 6 hours"
+"""By KubevirtMigrationAware: min(6 h, max(15 min, the last migration) * 2 ** (migrations - 1)).
+
+Source: openshift/descheduler, kubevirt-descheduler-plugins, kubevirtmigrationaware/defaults.go.
+"""
 SCHEDULABLE = {"kubevirt.io/schedulable": "true"}
 
 
@@ -53,6 +58,7 @@ class Utilization:
     excluded: tuple[str, ...] = ()
     mode: str = ""
     name: str = "LowNodeUtilization"
+    cooldown: str = ""  # how long a VM is left alone after a migration, in words
 
     @property
     def acts(self) -> bool:
@@ -134,6 +140,7 @@ def _of_object(file: str, item: Mapping[str, Any]) -> Iterator[Utilization]:
                     labels=SCHEDULABLE,
                     mode=mode,
                     name=_RELIEVE[0],
+                    cooldown=_COOLDOWN,
                 )
 
 

@@ -62,7 +62,10 @@ def _would(policy: Utilization, found: Classification) -> str:
         return f"; it would evict nothing: {found.idle}"
     if policy is RELIEVE:
         return ""
-    return "; it evicts VMs from here" if policy.acts else "; mode Predictive: it evicts nothing"
+    rests = f", each again {policy.cooldown} after a migration" if policy.cooldown else ""
+    if policy.acts:
+        return f"; it evicts VMs from here{rests}"
+    return "; mode Predictive: it evicts nothing"
 
 
 def _relief(  # noqa: PLR0917 - one question of one node
