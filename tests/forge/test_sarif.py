@@ -55,6 +55,12 @@ def test_github_takes_it(findings: tuple[Finding, ...], tmp_path: Path) -> None:
     assert complaints(text, tmp_path) == []
 
 
+def test_github_takes_links_to_pages_of_the_installed_package(tmp_path: Path) -> None:
+    here = ShippedTexts().reference()
+    assert here.startswith("file:///")
+    assert complaints(sarif(BOTH, meanings=MEANINGS, docs=here), tmp_path) == []
+
+
 def test_the_validator_would_refuse_what_github_refuses(tmp_path: Path) -> None:
     broken = sarif(BOTH, docs=DOCS).replace('"help"', '"halp"')
     assert any("GH2012" in line for line in complaints(broken, tmp_path))
