@@ -81,6 +81,7 @@ def run(line: str, folder: Path) -> tuple[str, str]:
 def test_session(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("GITBOT_DOCS", "https://docs.example/reference")
     # a busy machine must not write lines about progress into what is compared
     monkeypatch.setattr("gitbot.adapters.progress._LOGGED", 3600.0)
     source = HERE / name
