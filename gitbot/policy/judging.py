@@ -110,13 +110,16 @@ def _findings(
         severities = [Severity.ERROR]
     elif spared.counts:
         severities = [Severity.NOTE]
+    file, line = (ref.file, ref.line) if ref else ("", 0)
+    if failure.error and policy.limited and not ref:  # what is to be mended is in the repository
+        file, line = policy.file, policy.line
     return tuple(
         Finding(
             code=policy.code,
             severity=severity,
             message=f"{about}{failure.message}{spared.words}",
-            file=ref.file if ref else "",
-            line=ref.line if ref else 0,
+            file=file,
+            line=line,
             hint=f"policy {policy.name} in {policy.file}",
         )
         for severity in severities

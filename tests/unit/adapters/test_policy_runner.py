@@ -118,9 +118,8 @@ def test_only_the_policies_that_end_the_process_are_unanswered(
     texts["bomb.yaml"] = policy(FOREVER, name="bomb")
     after = verdict(texts, runner)
     assert [item for item in after.findings if item.code != "policy/bomb"] == list(before.findings)
-    assert [item.severity for item in after.findings if item.code == "policy/bomb"] == [
-        Severity.ERROR
-    ]
+    (bomb,) = (item for item in after.findings if item.code == "policy/bomb")
+    assert (bomb.severity, bomb.file, bomb.line) == (Severity.ERROR, "bomb.yaml", 1)
 
 
 def test_a_process_that_crashes_denies(runner: LimitedPolicyRunner) -> None:
