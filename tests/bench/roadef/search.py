@@ -17,9 +17,11 @@ from tests.bench.roadef.model import Model
 from tests.bench.roadef.state import Amounts, State
 
 MOST = 30  # processes of a machine that are looked at together
-_HOT = {True: 500, False: 3000}  # with transient resources: heat at the start, see `improved`
-_COLD = 0.005  # heat in the end, as a share
-_DEAR, _CHEAP = 0.6, 0.002  # price of all that can be held at the start and in the end, in gains
+_FIRST = 2 / 3  # of the time: the first cooling
+_AGAIN = 8  # coolings from the best state, in the rest of the time
+_HEAT = (500.0, 1700.0, 1700.0, 400.0)  # of the first cooling, then of the others in turn
+_COLD = 0.01  # heat at the end of a cooling, as a share
+_PRICE = ((0.6, 0.002), (0.05, 0.001))  # of all that can be held: first cooling, and others
 _ROUND = 50  # steps between two looks at the clock
 _TINY = 1e-30
 
@@ -110,20 +112,32 @@ class Search:
         if self.state.total < self.least:
             self.best, self.least = self.state.host[:-1].copy(), self.state.total
 
+    def restore(self) -> None:
+        """Go back to the best state."""
+        for process in np.flatnonzero(self.state.host[:-1] != self.best).tolist():
+            self.state.shift(process, int(self.best[process]))
+
 
 def improved(model: Model, *, seed: int, seconds: float) -> Numbers:
     """The best assignment found within so many seconds of the processor.
 
-    Heat is in units of what there is to gain, shared by all pairs of processes.
+    Price is in units of what there is to gain. So is heat, shared by all pairs of processes.
     """
     began = time.process_time()
     search = Search(model, seed)
     gain = max(objective(model, model.home) - lower_bound(model), 1)
-    hot = _HOT[bool(model.transient.any())] * gain / len(model.home) ** 2
-    while (share := (time.process_time() - began) / seconds) < 1:
-        search.heat = hot * _COLD**share
-        search.state.charge(gain * _DEAR * (_CHEAP / _DEAR) ** share)
-        for _ in range(_ROUND):
-            search.step()
-        search.keep()
+    unit = gain / len(model.home) ** 2
+    ends = [seconds * (_FIRST + (1 - _FIRST) * turn / _AGAIN) for turn in range(_AGAIN + 1)]
+    start = 0.0
+    for turn, end in enumerate(ends):
+        hot = unit * _HEAT[0 if turn == 0 else 1 + turn % (len(_HEAT) - 1)]
+        dear, cheap = _PRICE[turn > 0]
+        while (share := (time.process_time() - began - start) / (end - start)) < 1:
+            search.heat = hot * _COLD**share
+            search.state.charge(gain * dear * (cheap / dear) ** share)
+            for _ in range(_ROUND):
+                search.step()
+            search.keep()
+        search.restore()
+        start = end
     return search.best
