@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import click
 import pytest
 from hypothesis import settings
 
+import gitbot
 from gitbot.cli.main import COLLECT_AFTER
 from tests.doubles import canaries
 
 HERE = Path(__file__).parent
+PACKAGE = f"{Path(gitbot.__file__).parent}/"
 pytest_plugins = ("tests.controlplane.fixtures", "tests.controlplane.kubevirt.fixtures")
 
 # A law holds however slow the machine is: an example has no deadline.
@@ -62,6 +66,7 @@ class LongestFirst:
 def pytest_configure(config: pytest.Config) -> None:
     """Collect cycles as seldom as a command does; register what needs another place."""
     gc.set_threshold(COLLECT_AFTER)
+    sys.addaudithook(_no_secret_in_arguments)
     config.pluginmanager.register(LongestFirst())
 
 
@@ -97,9 +102,20 @@ def _no_secret(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         echo(message, *args, **more)
 
     monkeypatch.setattr(click, "echo", searched)
+    monkeypatch.setenv("GITBOT_PROMETHEUS_TOKEN", canaries.plant("c4n4ry-of-prometheus"))
     canaries.found()
     yield
     assert canaries.found() == []
+
+
+def _no_secret_in_arguments(event: str, arguments: tuple[Any, ...]) -> None:
+    """Everybody on a machine can read what gitbot gives to a process. Tests may do as they like."""
+    if event == "subprocess.Popen":
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and not frame.f_code.co_filename.startswith(PACKAGE):
+            frame = frame.f_back
+        if frame is not None:
+            canaries.search("the arguments of a process", list(map(str, arguments[1])))
 
 
 @pytest.hookimpl(wrapper=True)

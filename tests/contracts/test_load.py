@@ -18,6 +18,7 @@ from gitbot.ports.load import LoadSource
 from gitbot.simulation.http import kubeconfig_text
 from gitbot.snapshot import from_objects
 from tests.contracts.cluster_server import Reply, ScriptedServer, Seen
+from tests.doubles import canaries
 from tests.doubles.problems import NOW, node
 
 SNAPSHOT = from_objects("prod", [node("a", cpu="4", memory="8Gi"), node("b", cpu="8")], NOW)
@@ -148,14 +149,14 @@ def test_a_query_that_prometheus_refuses_leaves_the_others(monkeypatch: pytest.M
         refused = "rat(" in seen.query["query"]
         return Reply(code=400, body=bad) if refused else Reply(body=instant_vector(seen))
 
-    monkeypatch.setenv("GITBOT_PROMETHEUS_TOKEN", "secret")
+    monkeypatch.setenv("GITBOT_PROMETHEUS_TOKEN", canaries.plant("c4n4ry-of-a-load"))
     with serving(answer) as server:
         load = Prometheus(server.url, {"memory": "rat(x)", "system": ""}).read(SNAPSHOT)
     assert [value.metric for value in load.values] == ["cpu", "cpu"]
     assert 'Prometheus gave no memory: answer 400: unknown function "rat"' in load.missing
     assert [words for words in load.missing if "system" in words] == []
-    assert tokens == {"Bearer secret"}
-    assert "secret" not in str(load)
+    assert tokens == {"Bearer c4n4ry-of-a-load"}
+    assert "c4n4ry" not in str(load)
 
 
 def test_a_file_that_is_away_or_wrong_is_said_once(tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ from gitbot.adapters.git.process import Access
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.adapters.git.tips import fetch_tips
 from gitbot.errors import RepositoryError
+from tests.doubles import canaries
 
-TOKEN = "canary-7f3a"
+TOKEN = canaries.plant("canary-7f3a")
 
 
 @contextmanager

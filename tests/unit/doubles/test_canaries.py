@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
 
+from gitbot.adapters.git import Git
 from tests.contracts.forges import StepClock
 from tests.doubles import canaries
 from tests.doubles.github import GitHub, Server
@@ -21,6 +24,14 @@ def test_what_a_command_prints_is_searched(capsys: pytest.CaptureFixture[str]) -
     assert "c4n4ry" in capsys.readouterr().out  # which the report would fail for
     click.echo("the token is not shown")
     assert canaries.found() == []
+
+
+def test_what_gitbot_gives_to_a_process_is_searched(tmp_path: Path) -> None:
+    canaries.plant("c4n4ry-of-an-argument")
+    subprocess.run([sys.executable, "-c", "", "c4n4ry-of-an-argument"], check=True)
+    assert canaries.found() == []
+    Git.of_work_tree(tmp_path).attempt(["log", "--grep=c4n4ry-of-an-argument"])
+    assert canaries.found() == ["a secret is in the arguments of a process"]
 
 
 def test_what_is_sent_to_github_is_searched(tmp_path: Path) -> None:
