@@ -13,7 +13,7 @@ PY := $(VENV)/bin/python
 # pip reads no configuration of the person for what gitbot installs, but keeps the machine's index.
 PIP := $(PY) -m pip --disable-pip-version-check --quiet --no-input
 
-.PHONY: help demo test lint format bench conformance long torture controlplane controlplane-up controlplane-down wheel clean
+.PHONY: help demo test lint format bench conformance long torture mutants controlplane controlplane-up controlplane-down wheel clean
 
 help: ## Say what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ long: $(VENV)/.development ## Mutation tests and full-size searches (hours; DATA
 
 torture: $(VENV)/.development ## Simulate bots, cluster, Git, forge and people under faults (SEEDS=2000000, START=0, JOBS=2)
 	@$(PY) -m tests.torture --seeds "$(SEEDS)" --start "$(START)" --jobs "$(JOBS)"
+
+mutants: $(VENV)/.development ## Change single lines of what decides, and name what no test notices (hours)
+	@$(PY) -m tests.torture.mutants
 
 controlplane: $(VENV)/.development ## Build etcd, kube-apiserver, kube-scheduler, kube-controller-manager (needs Go)
 	@$(PY) -m tests.controlplane.build

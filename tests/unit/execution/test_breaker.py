@@ -1,0 +1,80 @@
+"""When the circuit opens: what counts, since when, and how often."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitbot.execution.breaker import DAY, tripped
+from gitbot.execution.values import BreakerLimits
+from gitbot.model.events import ForeignMove, LedgerEvent, MoveChanged, MoveState, StopLifted
+from gitbot.model.ledger import HOLD_FILE, Ledger
+from gitbot.model.request_id import RequestId
+
+NOW = 1_800_000_000
+FILE = "requests/prod/request/db/one.jsonl"
+
+
+def change(time: int, state: MoveState = MoveState.FAILED) -> MoveChanged:
+    return MoveChanged(
+        file=FILE,
+        time=time,
+        cluster="prod",
+        request=RequestId.read("request/db/one"),
+        vm="db/one",
+        vm_uid="u",
+        move=1,
+        state=state,
+        source="a",
+    )
+
+
+def foreign(time: int, landed: str) -> ForeignMove:
+    request = RequestId.read("request/db/one")
+    return ForeignMove(
+        file="requests/prod/observed.jsonl",
+        time=time,
+        cluster="prod",
+        request=request,
+        vm="db/one",
+        landed=landed,
+        migration="by-hand",
+    )
+
+
+LIMITS = BreakerLimits(failures=1, unexpected_landings=0, foreign_returns=1)
+HOME = change(NOW - DAY, MoveState.SUCCEEDED)
+
+
+@pytest.mark.parametrize(
+    ("events", "opens"),
+    [
+        ([change(NOW - 86_399)], "1 moves failed"),
+        ([change(NOW - 86_400)], ""),  # a day ago
+        ([HOME], ""),
+        ([HOME, foreign(NOW, "a")], "1 VMs were moved back"),
+        ([HOME, foreign(NOW, "b")], ""),  # elsewhere
+        ([HOME, foreign(NOW, "")], ""),  # nobody knows where
+        ([HOME, foreign(NOW - 86_400, "a")], ""),
+        ([foreign(NOW, "")], ""),
+        ([foreign(NOW, "a")], ""),  # gitbot never moved it
+    ],
+)
+def test_what_opens_the_circuit(events: list[LedgerEvent], opens: str) -> None:
+    reason = tripped(Ledger(events=tuple(events)), "prod", now=NOW, limits=LIMITS)
+    assert reason.startswith(f"circuit breaker: {opens}" if opens else "")
+    assert bool(reason) is bool(opens)
+
+
+def test_a_resume_begins_a_new_count_and_below_a_limit_nothing_opens() -> None:
+    lifted = StopLifted(file=HOLD_FILE, time=NOW - 10, cluster="prod")
+    ledger = Ledger(events=(change(NOW - 10), lifted))
+    assert tripped(ledger, "prod", now=NOW, limits=LIMITS) == ""
+    later = Ledger(events=(*ledger.events, change(NOW - 9)))
+    assert tripped(later, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 moves")
+    twice = BreakerLimits(failures=0, unexpected_landings=0, foreign_returns=2)
+    once = Ledger(events=(HOME, foreign(NOW, "a")))
+    assert tripped(once, "prod", now=NOW, limits=twice) == ""
+    landings = BreakerLimits(failures=0, unexpected_landings=1, foreign_returns=0)
+    assert tripped(later, "prod", now=NOW, limits=landings) == ""
+    off = BreakerLimits(failures=0, unexpected_landings=0, foreign_returns=0)
+    assert tripped(later, "prod", now=NOW, limits=off) == ""
