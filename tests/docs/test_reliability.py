@@ -48,3 +48,27 @@ def test_every_test_that_the_page_names_exists() -> None:
     for file, name in named:
         text = (ROOT / file).read_text("utf-8")
         assert re.search(rf"^def {name}\(", text, re.MULTILINE), f"{file}::{name}"
+
+
+ATTACKS = [
+    cells
+    for line in PAGE.splitlines()
+    if len(cells := [cell.strip() for cell in line.strip("|").split("|")]) == 5
+    and re.match(r"I\d+\b", cells[1])
+]
+
+
+def test_every_promise_has_an_attack_with_figure_command_and_what_it_found() -> None:
+    attacked: set[str] = set()
+    for attack, promises, figure, command, found in ATTACKS:
+        assert re.search(r"\d|each|every|all", figure), attack
+        assert found, attack
+        for first, last in re.findall(r"I(\d+)(?: to I(\d+))?", promises):
+            attacked |= {f"I{number}" for number in range(int(first), int(last or first) + 1)}
+        files = re.findall(r"tests/[\w/]+\.py", command)
+        files += [f"{name.replace('.', '/')}" for name in re.findall(r"-m (tests[.\w]+)", command)]
+        assert files, attack
+        for file in files:
+            path = ROOT / file
+            assert path.is_file() or path.with_suffix(".py").is_file() or path.is_dir(), file
+    assert attacked == set(ROWS)
