@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -66,6 +65,11 @@ _TALK = ("table", "wide")
     is_flag=True,
     help="Open a pull request that takes the pins that are shown out of the VM manifests.",
 )
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print the pull request that --propose would open, and its files; write nothing.",
+)
 @scope_options
 @now_option
 @output_option(FORMATS, "table")
@@ -81,6 +85,7 @@ def audit(
     load: bool,
     descheduler: str,
     propose: bool,
+    dry_run: bool,
     scope: Scope,
     now: int,
     output: str,
@@ -117,8 +122,8 @@ def audit(
             load=_load(grounds, descheduler, now, asked=load),
         )
     _show(result, output)
-    if propose:
-        propose_unpinning(grounds, result, manifests, access, partial(say, err=not human))
+    if propose or dry_run:
+        propose_unpinning(grounds, result, manifests, access, human=human, dry_run=dry_run)
     return _exit_code(result, fail_on)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitbot.cli.options import ClusterAccess
+from gitbot.cli.running import say as talk
 from gitbot.errors import UsageError
 from gitbot.wiring import find_root
 
@@ -20,13 +21,19 @@ def propose_unpinning(
     result: AuditResult,
     manifests: Manifests | None,
     access: ClusterAccess,
-    say: Callable[[str], None],
+    *,
+    human: bool,
+    dry_run: bool,
 ) -> None:
-    """Open it, or say which one is open, and what to type for pins that no file here has."""
+    """Open it, or say which one is open, and what to type for pins that no file here has.
+
+    A dry run prints its text and the changed files, and writes nothing.
+    """
     from gitbot.constraints.instances import Instances  # noqa: PLC0415 - keeps --help quick
     from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
     from gitbot.workflows.author import Pinned, open_unpinning, unpinning  # noqa: PLC0415
 
+    say = partial(talk, err=not human)
     if grounds.revision is None:
         raise UsageError("--propose needs a repository of intents", hint="gitbot init")
     found = [
@@ -46,7 +53,11 @@ def propose_unpinning(
         shell = open_shell(workspace, grounds.revision.cluster)
         machines = manifests.machines if manifests is not None else ()
         change = unpinning(shell, Instances.of(grounds.snapshot), found, machines)
-        if change.files:
+        if change.files and dry_run:
+            say(f"dry run: this pull request would open\n{change.title}\n\n{change.body}")
+            for path, data in sorted(change.files.items()):
+                say(f"# {path}\n{data.decode()}")
+        elif change.files:
             pull, already = open_unpinning(shell, change)
             say("a pull request that does this is open already" if already else change.branch)
             say(f"pull request #{pull.number}: {pull.title}; next: review and merge {pull.url}")

@@ -81,7 +81,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "audit asks for labels, wishes and own terms once": 45,
     "audit reads names, phases and terms that all pods have at once": 45,
     "single losses end where what is left surely fits": 45,
-    "audit --propose takes pins out of manifests, and offers the rule that says the same": 490,
+    "audit --propose takes pins out of manifests, and offers the rule that says the same": 510,
     "audit scores in the ledger and on the dashboard, ages of all findings": 195,
     "audit builds Kustomizations, and reads manifests of another repository at any ref": 210,
     "resilience: single losses before and after each plan, proved or searched": 490,

@@ -116,6 +116,14 @@ def test_pins_of_manifests_become_one_pull_request(desk: Desk) -> None:
     assert len(desk.loop.forge.list_pulls()) == 1
 
 
+def test_a_dry_run_shows_the_pull_request_and_opens_none(desk: Desk) -> None:
+    commit(desk, MANIFESTS)
+    out = audit(desk, "--dry-run")
+    assert "Unpin 2 VMs: default/by-name, default/forgotten\n\n" in out
+    assert f"# vms/shop.yaml\n{UNPINNED}" in out
+    assert desk.loop.forge.list_pulls() == ()
+
+
 def test_the_offered_rule_is_one_that_silences_the_audit(desk: Desk) -> None:
     commit(desk, MANIFESTS)
     audit(desk)
