@@ -128,7 +128,7 @@ def refusal_of_another(tmp_path: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_killed_at_some_calls_and_started_again(tmp_path: Path) -> None:
-    killed_and_started_again(tmp_path, every=61, first=2)
+    killed_and_started_again(tmp_path, every=163, first=2)
 
 
 @pytest.mark.long
