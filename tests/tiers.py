@@ -82,7 +82,7 @@ TIERS = (
         commands=(pytest("-m", FAST, "--cov", "--cov-report=term", "--cov-fail-under=0"),
                   tool("coverage", "report", "--format=total")),
     ),
-    Tier(name="slow", commands=(pytest("-m", "slow", "--timeout=1800"),)),
+    Tier(name="slow", commands=(pytest("-m", "slow", "--timeout=1800", "--durations=25"),)),
     Tier(
         name="browser",
         commands=(pytest("-m", "browser", "tests/browser"),),
@@ -104,7 +104,7 @@ TIERS = (
     ),
     Tier(
         name="forge",
-        commands=(pytest("-m", "forge", "tests/forge"),),
+        commands=(pytest("-m", "forge", "tests/forge", "--durations=12"),),
         missing=npm.missing,
         prepare=((sys.executable, "-m", "tests.forge.npm"),),
         waits=True,
