@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.cli.authoring import (
-    Writing,
-    author_shell,
-    write_intent,
-    writing_options,
-)
+from gitbot.cli.authoring import Writing, author_shell, write_intent, writing_options
 from gitbot.cli.options import next_time
 from gitbot.errors import UsageError
 
