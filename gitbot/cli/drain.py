@@ -10,6 +10,7 @@ import click
 from gitbot.cli.authoring import Writing, author_shell, write_intent, writing_options
 from gitbot.cli.options import next_time
 from gitbot.errors import UsageError
+from gitbot.model.names import CONFIGURATION_FILE
 
 if TYPE_CHECKING:
     from gitbot.model.cluster import ClusterSnapshot
@@ -92,7 +93,19 @@ def _must_exist(snapshot: ClusterSnapshot, names: list[str]) -> None:
 
 def _opening(text: str, zone: str, *, now: int) -> str:
     """The local start as a window's field. A time of day is the next one of that zone."""
-    opens = next_time(text, zone, now=now, option="--start")
+    from gitbot.model.findings import Refusal  # noqa: PLC0415 - keeps --help quick
+
+    if not zone:
+        raise UsageError(
+            "--start needs a time zone",
+            hint=f"give --time-zone, or set timeZone of the cluster in {CONFIGURATION_FILE}",
+        )
+    try:
+        opens = next_time(text, zone, now=now)
+    except Refusal as refusal:
+        raise UsageError(
+            f"--time-zone: found {zone!r}, expected {refusal.expected}", hint=refusal.hint
+        ) from refusal
     return text if opens is None else opens.strftime("%Y-%m-%dT%H:%M")
 
 

@@ -78,7 +78,7 @@ def _deadline(text: str, zone: str, *, now: int) -> str:
     from gitbot.calendar import instant, resolve  # noqa: PLC0415 - keeps --help quick
     from gitbot.model.findings import Refusal  # noqa: PLC0415
 
-    if (local := next_time(text, zone, now=now, option="--before")) is not None:
+    if (local := next_time(text, zone, now=now)) is not None:
         return format_instant(resolve(local, zone)[0])
     try:
         instant(text)

@@ -18,7 +18,6 @@ import click
 from gitbot.cli.running import kubeconfig_options, say
 from gitbot.errors import ClusterError, SnapshotError, UsageError
 from gitbot.model.instants import parse_instant
-from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.wiring import SystemClock
 
@@ -178,30 +177,22 @@ def judged_at(text: str, zone: str | None, *, now: int) -> int:
         return 0
     from gitbot.calendar import resolve  # noqa: PLC0415 - keeps --help quick
 
-    local = next_time(text, zone or "UTC", now=now, option="--at")
+    local = next_time(text, zone or "UTC", now=now)
     return read_instant(text) if local is None else resolve(local, zone or "UTC")[0]
 
 
-def next_time(text: str, zone: str, *, now: int, option: str) -> datetime | None:
-    """The next local time that a time of day such as 22:00 names; None for other texts."""
-    if not zone:
-        raise UsageError(
-            f"{option} needs a time zone",
-            hint=f"give --time-zone, or set timeZone of the cluster in {CONFIGURATION_FILE}",
-        )
+def next_time(text: str, zone: str, *, now: int) -> datetime | None:
+    """The next local time that a time of day such as 22:00 names; None for other texts.
+
+    Raises Refusal for an unknown zone.
+    """
     clock = _CLOCK.fullmatch(text)
     if clock is None:
         return None
     from gitbot.calendar import clock_time  # noqa: PLC0415 - keeps --help quick
     from gitbot.calendar import zone as checked  # noqa: PLC0415
-    from gitbot.model.findings import Refusal  # noqa: PLC0415
 
-    try:
-        here = clock_time(now, checked(zone))
-    except Refusal as refusal:
-        raise UsageError(
-            f"--time-zone: found {zone!r}, expected {refusal.expected}", hint=refusal.hint
-        ) from refusal
+    here = clock_time(now, checked(zone))
     found = here.replace(hour=int(clock[1]), minute=int(clock[2]), second=0)
     return found + (timedelta(days=1) if found <= here else timedelta())
 
