@@ -491,5 +491,35 @@ def test_a_fetch_that_hangs_ends_with_all_its_processes(tmp_path: Path) -> None:
         with pytest.raises(RepositoryError, match="it takes more than 1 seconds"):
             bounded.communicate_within(process, tmp_path, CommandBound(seconds=1, bytes=1))
         assert process.stdout is not None
-        assert process.stdout.read() == b""  # nobody holds the other end any more
+        assert process.stdout.closed  # it was read to its end: nobody holds the other end any more
     assert list(packs.iterdir()) == []
+
+
+@pytest.mark.parametrize("then", ["", "for k in objects/pack/*.keep; do rm ${k%keep}idx; done;"])
+def test_a_fetch_that_ends_before_it_releases_its_pack_leaves_nothing(
+    repository: GitRepository, bare: Path, tmp_path: Path, then: str
+) -> None:
+    """`git fetch` names its pack, keeps it from `git repack`, and looks at it; it ends in there."""
+    main = commit(repository, {"a": b"1\n"})
+    a_head(bare, main, random.Random(1).randbytes(4 * 1024 * 1024))
+    pack = tmp_path / "all.pack"
+    pack.write_bytes(Git(bare).run(["pack-objects", "--all", "--stdout", "-q"], stdin=b""))
+    fresh = mirror(bare, tmp_path / "fresh")
+    fresh.fetch()
+    before = bounded.size_of_packs(tmp_path / "fresh")
+    with (
+        subprocess.Popen(
+            ["/bin/sh", "-c", f"git index-pack --keep=x --stdin < {pack}; {then} sleep 600 & wait"],
+            cwd=tmp_path / "fresh",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as process,
+        pytest.raises(RepositoryError, match="it brings more than 1 MiB"),
+    ):
+        bounded.communicate_within(
+            process, tmp_path / "fresh", CommandBound(seconds=60, bytes=1024 * 1024)
+        )
+    Git(tmp_path / "fresh").run(["repack", "-a", "-d", "--quiet"])
+    assert bounded.size_of_packs(tmp_path / "fresh") < before + 64 * 1024

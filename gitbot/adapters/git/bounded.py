@@ -13,6 +13,7 @@ from pathlib import Path
 from gitbot.errors import RepositoryError
 
 _LOOK = 0.25  # seconds between two looks at the disk
+_DYING = 10  # seconds for killed processes to end
 _MIB = 1024 * 1024
 
 
@@ -85,9 +86,13 @@ def size_of_packs(directory: Path) -> int:
 
 
 def _end(process: subprocess.Popen[bytes], directory: Path) -> None:
-    """End the whole command, and remove its unfinished files."""
+    """End the whole command, and remove what would keep its pack from `git repack`."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    for left in (directory / "objects" / "pack").glob("tmp_*"):
+    with suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=_DYING)  # its children hold the pipes until they end
+    packs = directory / "objects" / "pack"
+    without_index = (p for p in packs.glob("*.pack") if not p.with_suffix(".idx").exists())
+    for left in [*packs.glob("tmp_*"), *packs.glob("*.keep"), *without_index]:
         left.unlink(missing_ok=True)
