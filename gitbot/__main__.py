@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
@@ -29,6 +31,9 @@ def main() -> NoReturn:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         _run()
+    except SystemExit as end:
+        _leave_quickly(end.code)
+        raise
     except KeyboardInterrupt:  # another one, while the first was being answered
         os._exit(_INTERRUPTED)
 
@@ -57,6 +62,23 @@ def _on(number: signal.Signals, handler: Callable[[int, FrameType | None], None]
 def _leave(*_signal: object) -> None:
     """All is done but leaving: no traceback now, and no other code."""
     os._exit(_INTERRUPTED)
+
+
+def _leave_quickly(code: object) -> None:
+    """Leave without freeing every value, which takes half a second after 100,000 objects.
+
+    As mypy and others end. Does nothing if something still runs, or if output cannot be written:
+    then Python's own way out says so.
+    """
+    if not isinstance(code, int) or threading.active_count() > 1:
+        return
+    atexit._run_exitfuncs()  # noqa: SLF001 - Python's own way out has no other name for it
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (AttributeError, OSError, ValueError):  # no stream, nobody reads it, or it is closed
+        return
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,23 @@ sys.argv = ["gitbot", "version"]
 from gitbot.__main__ import main
 main()
 """
+LASTING = """
+import atexit, sys, threading, time
+from gitbot.cli import version
+def work():
+    time.sleep(0.2)
+    print("worked")
+def command(**_):
+    atexit.register(print, "tidied")
+    if {working}:
+        threading.Thread(target=work).start()
+    print("x" * 100_000)
+    return 1
+version.version.callback = command
+sys.argv = ["gitbot", "version"]
+from gitbot.__main__ import main
+main()
+"""
 REMOVING = """
 import os, signal, sys
 from gitbot.adapters.files import temporary_folder
@@ -90,6 +107,15 @@ def test_when_all_is_said(number: signal.Signals) -> None:
     done = run(LEAVING.format(number=int(number)))
     assert (done.returncode, done.stderr) == (130, "")
     assert done.stdout.startswith("gitbot ")
+
+
+@pytest.mark.parametrize(("working", "ends"), [(False, ["tidied"]), (True, ["worked", "tidied"])])
+def test_output_is_whole_after_threads_and_what_was_registered(
+    working: bool, ends: list[str]
+) -> None:
+    done = run(LASTING.format(working=working))
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.split() == ["x" * 100_000, *ends]
 
 
 def test_while_a_folder_is_removed() -> None:
