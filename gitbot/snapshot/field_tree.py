@@ -19,6 +19,7 @@ class How(Enum):
 
     WHOLE = "kept as it is, even fields that the tree does not name; the named fields are checked"
     SHARED = "most objects of the kind have it in common: rows keep it once for all of them"
+    ALIKE = "pruned, it is equal in many objects: what is read from a file keeps it once"
     AS_SENT = "rows keep the JSON text that the server sent"
     ALWAYS = "held to its type even if the API server sent it: the reader itself uses it"
     FILTERED = "annotations: only ANNOTATIONS and ANNOTATION_PREFIXES are kept"
@@ -56,6 +57,11 @@ def whole(tree: Tree) -> Branch:
 def shared(tree: Tree) -> Branch:
     """A value that most objects of a kind have in common."""
     return Branch(how=How.SHARED, tree=tree)
+
+
+def alike(tree: Tree) -> Branch:
+    """A value that differs in what a server sends, and is often equal once it is pruned."""
+    return Branch(how=How.ALIKE, tree=tree)
 
 
 HOOK_SIDECARS = "hooks.kubevirt.io/hookSidecars"

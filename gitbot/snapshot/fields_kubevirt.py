@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from gitbot.snapshot.field_tree import ANY, CONDITIONS, QUANTITIES, TEMPLATE_METADATA, Fields, keep
+from gitbot.snapshot.field_tree import (
+    ANY,
+    CONDITIONS,
+    QUANTITIES,
+    TEMPLATE_METADATA,
+    Fields,
+    alike,
+    keep,
+    shared,
+)
 
 _PROBE: Fields = {"exec": {}, **keep("timeoutSeconds")}
 
@@ -75,23 +84,14 @@ _INSTANCE_VOLUME: Fields = {
     "sysprep": {},
 }
 _INSTANCE_SPEC: Fields = {
-    **keep(
-        "affinity",
-        "architecture",
-        "dnsPolicy",
-        "evictionStrategy",
-        "hostname",
-        "nodeSelector",
-        "priorityClassName",
-        "resourceClaims",
-        "schedulerName",
-        "startStrategy",
-        "subdomain",
-        "terminationGracePeriodSeconds",
-        "tolerations",
-        "topologySpreadConstraints",
-    ),
-    "domain": _DOMAIN,
+    "affinity": shared(ANY),
+    **keep("architecture", "dnsPolicy", "evictionStrategy", "hostname"),
+    "nodeSelector": shared(ANY),
+    **keep("priorityClassName", "resourceClaims", "schedulerName", "startStrategy", "subdomain"),
+    "terminationGracePeriodSeconds": ANY,
+    "tolerations": shared(ANY),
+    "topologySpreadConstraints": shared(ANY),
+    "domain": alike(_DOMAIN),
     "livenessProbe": _PROBE,
     "readinessProbe": _PROBE,
     "utilityVolumes": [keep("name", "claimName", "type")],

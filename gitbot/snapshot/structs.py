@@ -33,6 +33,7 @@ class Use(Enum):
     CHECKED = auto()  # an object that no API server has seen is held to the types of its fields
     PRUNED = auto()  # one object, only what is kept of it
     ROW = auto()  # the same, with what most have in common as it was sent
+    FILE = auto()  # the same of a file, with what is equal in many as it was written
 
 
 @functools.cache
@@ -41,8 +42,8 @@ def decoder_of(kind: str, use: Use) -> Any:
 
 
 @functools.cache
-def pruned_list_decoder(kind: str) -> Any:
-    return _decoder(list[_type_of(kind, _tree_of(kind), Use.PRUNED)])  # type: ignore[misc]
+def file_list_decoder(kind: str) -> Any:
+    return _decoder(list[_type_of(kind, _tree_of(kind), Use.FILE)])  # type: ignore[misc]
 
 
 @functools.cache
@@ -77,9 +78,12 @@ class SharedPart:
     decoder: Any
 
 
+_ONCE = {Use.ROW: (How.SHARED,), Use.FILE: (How.SHARED, How.ALIKE)}
+
+
 @functools.cache
-def shared_parts(kind: str) -> tuple[SharedPart, ...]:
-    return tuple(_part(path, tree) for path, tree in _branches(_tree_of(kind), How.SHARED))
+def shared_parts(kind: str, use: Use = Use.ROW) -> tuple[SharedPart, ...]:
+    return tuple(_part(path, tree) for path, tree in _branches(_tree_of(kind), *_ONCE[use]))
 
 
 def _part(path: Path, tree: Tree) -> SharedPart:
@@ -111,17 +115,18 @@ def _tree_of(kind: str) -> Fields:
     return {"metadata": METADATA, **fields}
 
 
-def _branches(tree: Tree, how: How, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
-    """The outermost branches with that treatment, in the order of the tree."""
+def _branches(tree: Tree, *hows: How, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
+    """The outermost branches with one of these treatments, in the order of the tree."""
     match tree:
-        case Branch():
-            if tree.how is how:
-                yield path, tree.tree
+        case Branch() if tree.how in hows:
+            yield path, tree.tree
+        case Branch(how=How.ALIKE):
+            yield from _branches(tree.tree, *hows, path=path)
         case [item]:
-            yield from _branches(item, how, (*path, "*"))
+            yield from _branches(item, *hows, path=(*path, "*"))
         case Mapping():
             for key, inner in tree.items():
-                yield from _branches(inner, how, (*path, key))
+                yield from _branches(inner, *hows, path=(*path, key))
 
 
 _INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -162,6 +167,8 @@ def _branch_type(name: str, branch: Branch, use: Use) -> Any:
             case How.FILTERED:
                 return dict
             case How.SHARED | How.AS_SENT if use is Use.ROW:
+                return msgspec.Raw
+            case How.SHARED | How.ALIKE if use is Use.FILE:
                 return msgspec.Raw
     return _type_of(name, branch.tree, use)
 

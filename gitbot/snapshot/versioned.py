@@ -14,7 +14,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.instants import parse_instant
 from gitbot.model.names import API_VERSION
 from gitbot.published import snapshot_file, sorted_bytes
-from gitbot.snapshot.decode import prune_all
+from gitbot.snapshot.decode import EqualParts, prune_all
 from gitbot.snapshot.load_file import load_of
 from gitbot.snapshot.plain_objects import word_of
 from gitbot.snapshot.resources import RESOURCES
@@ -60,8 +60,9 @@ def read_written(text: bytes) -> ClusterSnapshot | None:
         found = _written.decode(text)
         if (found.kind, found.api_version) != (KIND, API_VERSION) or not found.digest:
             return None
+        equal = EqualParts()
         objects = {
-            kind: in_order(kind, prune_all(kind, bytes(found.objects[kind])))
+            kind: in_order(kind, prune_all(kind, memoryview(found.objects[kind]), equal))
             for kind in sorted(found.objects)
         }
         snapshot = from_sorted(

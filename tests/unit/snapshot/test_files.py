@@ -89,6 +89,24 @@ def test_our_file_comes_back_as_it_was_and_is_the_same_bytes() -> None:
     assert data[:10] == b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 
+def test_what_is_equal_in_many_objects_of_our_file_is_one_value() -> None:
+    near: dict[str, Any] = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
+    pods = [
+        POD
+        | {"metadata": {"name": name, "namespace": "default"}}
+        | {"spec": POD["spec"] | {"affinity": near}}
+        for name in ("p", "q")
+    ]
+    vmi = VM | {"kind": "VirtualMachineInstance", "spec": {"affinity": near, "domain": {}}}
+    written = from_objects("cluster", [*pods, vmi], 7)
+    found = read_snapshot([("f", write_snapshot(written))], 0)
+    assert found == written
+    one, other = (pod["spec"] for pod in found.of("Pod"))
+    assert one["containers"] is other["containers"]
+    assert one["affinity"] is other["affinity"]
+    assert one["affinity"] is found.of("VirtualMachineInstance")[0]["spec"]["affinity"]
+
+
 @pytest.mark.parametrize(
     "data",
     [
