@@ -26,6 +26,8 @@ from tests.forge import npm
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
+MANY = min(os.cpu_count() or 1, 8) + 1
+"""Workers of the tiers that compute: some of their tests wait for programs that they start."""
 APART = ("slow", "oracle", "controlplane", "forge", "browser", "long")
 DATA = "{data}"  # stands for what --data says
 FAST = " and ".join(f"not {marker}" for marker in APART)
@@ -54,8 +56,9 @@ def tool(name: str, *arguments: str) -> tuple[str, ...]:
     return (str(BIN / name), *arguments)
 
 
-def pytest(*arguments: str) -> tuple[str, ...]:
-    return (sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadgroup", *arguments)
+def pytest(*arguments: str, workers: int = 2) -> tuple[str, ...]:
+    start = (sys.executable, "-m", "pytest", "-q", "-n", str(workers), "--dist", "loadgroup")
+    return (*start, *arguments)
 
 
 SHIPPED_WORKFLOWS = tuple(
@@ -79,10 +82,14 @@ TIERS = (
     LINT,
     Tier(
         name="fast",
-        commands=(pytest("-m", FAST, "--cov", "--cov-report=term", "--cov-fail-under=0"),
+        commands=(pytest("-m", FAST, "--cov", "--cov-report=term", "--cov-fail-under=0",
+                         workers=MANY),
                   tool("coverage", "report", "--format=total")),
     ),
-    Tier(name="slow", commands=(pytest("-m", "slow", "--timeout=1800", "--durations=25"),)),
+    Tier(
+        name="slow",
+        commands=(pytest("-m", "slow", "--timeout=1800", "--durations=25", workers=MANY),),
+    ),
     Tier(
         name="browser",
         commands=(pytest("-m", "browser", "tests/browser"),),
