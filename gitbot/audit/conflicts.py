@@ -17,6 +17,7 @@ from gitbot.constraints.placement_rule import PlacementRule
 from gitbot.constraints.rule_check import monotone, signature
 from gitbot.constraints.rule_parts import NodePart
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.kubernetes.selectors import NodeMatcher
 from gitbot.kubevirt.names import SCHEDULABLE
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import Occupancy, RuleConstraint
@@ -28,6 +29,7 @@ from gitbot.model.words import first_of
 _MOST_STATES = 5_000  # beyond it nothing is claimed
 _MOST_MEMBERS = 64
 _SAMPLE = 100  # nodes, about
+_MOST_DEMANDS = 1_000  # of VMs on nodes; those that ask for the same share one set
 _MOST_SETS = 4  # of one broken rule
 
 
@@ -79,15 +81,20 @@ def _node_rules(instances: Instances, pods: Iterable[PlacedPod]) -> Iterator[Pla
         nodes = grouped((value, node) for node, value in domains.column(key).items())
         return {value: frozenset(names) for value, names in nodes.items()}
 
+    @lru_cache(_MOST_DEMANDS)
+    def allowed(
+        selector: tuple[tuple[str, str], ...], terms: tuple[NodeMatcher, ...] | None
+    ) -> frozenset[str]:
+        nodes = domains.names
+        for key, value in selector:
+            nodes &= having(key).get(value, frozenset())
+        return nodes if terms is None else nodes & domains.matching(terms)
+
     for placed in pods:
         pod = placed.pod
         if placed.vm is None or not (pod.node_selector or pod.affinity.required_nodes is not None):
             continue
-        nodes = domains.names
-        for key, value in pod.node_selector.items():
-            nodes &= having(key).get(value, frozenset())
-        if pod.affinity.required_nodes is not None:
-            nodes &= domains.matching(pod.affinity.required_nodes)
+        nodes = allowed(tuple(pod.node_selector.items()), pod.affinity.required_nodes)
         vm = placed.vm
         part = NodePart(name="node", subjects=frozenset({vm}), nodes=nodes, wanted="its nodes")
         ref = IntentRef(kind=VM_TERMS, namespace=vm.namespace, name=vm.name)

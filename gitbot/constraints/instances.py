@@ -217,7 +217,7 @@ def _by_namespace(
 
 def _role(pod: KubernetesObject) -> StandingPod | _Launched | None:
     """What a pod is to the VMs, None if it holds no place or belongs to somebody else's VMI."""
-    node = at(pod, "spec", "nodeName", default="")
+    node = (pod.get("spec") or {}).get("nodeName")
     if not node or is_final(pod):
         return None
     labels, namespace = labels_of(pod), name_of(pod).namespace
@@ -237,6 +237,8 @@ def _instance(
     if is_final(vmi):
         return Instance(name=name, vmi=vmi, vm=vm)
     node = str(at(vmi, "status", "nodeName", default=""))
+    if len(pods) == 1 and at(pods[0], "spec", "nodeName") == node:  # as nearly all
+        return Instance(name=name, vmi=vmi, vm=vm, node=node, source_pod=pods[0])
     ours = [pod for pod in pods if at(pod, "spec", "nodeName") == node]
     active = at(vmi, "status", "activePods", default={})
     source = next((pod for pod in ours if uid_of(pod) in active), None) or next(iter(ours), None)

@@ -10,7 +10,7 @@ from typing import Any
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import Json, KubernetesObject, at, labels_of, name_of, uid_of
 from gitbot.kubernetes.phases import is_final
-from gitbot.model.alike import Alike
+from gitbot.model.alike import Alike, Same
 from gitbot.model.decoding import decoding
 from gitbot.model.requests import Requests, requests_of
 from gitbot.model.scheduling import Affinity, HostPort, SpreadConstraint, Toleration
@@ -98,6 +98,10 @@ class Pod:
     def _decode(cls, obj: KubernetesObject, *, estimated: bool) -> Pod:
         spec: Json = obj.get("spec") or {}
         name, labels = name_of(obj), labels_of(obj)
+        of_containers = _of_containers(
+            spec.get("containers"), spec.get("initContainers"), bool(spec.get("hostNetwork"))
+        )
+        volumes = tuple(spec.get("volumes") or ())
         return cls(
             name=name,
             uid=uid_of(obj),
@@ -109,19 +113,16 @@ class Pod:
             node_selector=spec.get("nodeSelector") or {},
             affinity=Affinity.of(spec, namespace=name.namespace, labels=labels),
             tolerations=_tolerations(spec.get("tolerations") or ()),
-            spread=tuple(
-                SpreadConstraint.of(item, labels)
-                for item in spec.get("topologySpreadConstraints") or ()
-            ),
-            ports=_ports(spec),
-            volumes=tuple(spec.get("volumes") or ()),
-            images=_images(spec),
-            containers=len(spec.get("containers") or ()) + len(spec.get("initContainers") or ()),
+            spread=_spread(spec, labels),
+            ports=of_containers.ports,
+            volumes=volumes,
+            images=of_containers.images + _mounted(volumes) if volumes else of_containers.images,
+            containers=of_containers.count,
             owner=_owner(obj),
             priority=int(spec.get("priority") or 0),
             scheduler=spec.get("schedulerName") or "default-scheduler",
-            gates=tuple(item.get("name", "") for item in spec.get("schedulingGates") or ()),
-            device_claims=tuple(item.get("name", "") for item in spec.get("resourceClaims") or ()),
+            gates=_names(spec.get("schedulingGates")),
+            device_claims=_names(spec.get("resourceClaims")),
             estimated=estimated,
             nominated=at(obj, "status", "nominatedNodeName", default=""),
         )
@@ -135,23 +136,38 @@ _set = object.__setattr__
 _tolerations = Alike(lambda items: tuple(Toleration.of(item) for item in items))
 
 
-def _ports(spec: Json) -> tuple[HostPort, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfContainers:
+    ports: tuple[HostPort, ...]
+    images: tuple[str, ...]
+    count: int
+
+
+@Same
+def _of_containers(
+    containers: list[Json] | None, initial: list[Json] | None, host_network: bool
+) -> _OfContainers:
     """Host ports of containers and sidecars; ordinary init containers take none."""
-    containers: list[Json] = [
-        *(spec.get("containers") or ()),
-        *(c for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always"),
-    ]
-    host_network = bool(spec.get("hostNetwork"))
+    every: list[Json] = [*(initial or ()), *(containers or ())]
     ports = {
         HostPort(
             ip=port.get("hostIP") or "0.0.0.0",  # noqa: S104 - Kubernetes' word for any address
             protocol=port.get("protocol") or "TCP",
             port=_host_port(port, host_network=host_network),
         )
-        for container in containers
+        for container in (*(containers or ()), *filter(_is_sidecar, initial or ()))
         for port in container.get("ports") or ()
     }
-    return tuple(sorted(port for port in ports if port.port > 0))
+    named = (str(container.get("image") or "") for container in every)
+    return _OfContainers(
+        ports=tuple(sorted(port for port in ports if port.port > 0)),
+        images=tuple(filter(None, named)),
+        count=len(every),
+    )
+
+
+def _is_sidecar(container: Json) -> bool:
+    return container.get("restartPolicy") == "Always"
 
 
 def _host_port(port: Json, *, host_network: bool) -> int:
@@ -159,14 +175,19 @@ def _host_port(port: Json, *, host_network: bool) -> int:
     return int(port.get("containerPort") or 0) if host_network and not number else number
 
 
-def _images(spec: Json) -> tuple[str, ...]:
-    containers: list[Json] = [
-        *(spec.get("initContainers") or ()),
-        *(spec.get("containers") or ()),
-    ]
-    mounted = [at(volume, "image", "reference", default="") for volume in spec.get("volumes") or ()]
-    named = [str(container.get("image") or "") for container in containers]
-    return tuple(name for name in (*named, *map(str, mounted)) if name)
+def _mounted(volumes: tuple[Json, ...]) -> tuple[str, ...]:
+    """The images of volumes."""
+    named = (str(at(volume, "image", "reference", default="")) for volume in volumes)
+    return tuple(filter(None, named))
+
+
+def _spread(spec: Json, labels: Mapping[str, str]) -> tuple[SpreadConstraint, ...]:
+    asked = spec.get("topologySpreadConstraints")
+    return tuple(SpreadConstraint.of(item, labels) for item in asked) if asked else ()
+
+
+def _names(items: list[Json] | None) -> tuple[str, ...]:
+    return tuple(item.get("name", "") for item in items) if items else ()
 
 
 def _owner(obj: KubernetesObject) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
 from gitbot.kubernetes.quantities import NANO, held_in_int64, milli, nanos
-from gitbot.model.alike import Alike
+from gitbot.model.alike import Alike, Same
 
 DEFAULT_CPU = 100  # milli, for a container that names no cpu, in scoring only
 DEFAULT_MEMORY = 200 * 1024 * 1024
@@ -40,8 +40,11 @@ class Requests:
 def requests_of(pod: KubernetesObject) -> Requests:
     """Add up the requests of a v1 Pod. Raises ValueError if a quantity is unreadable."""
     spec = pod.get("spec") or {}
+    statuses = _statuses(pod)
+    if not statuses:
+        return _unresized(*map(spec.get, _ASKING))
     asking = {key: spec[key] for key in _ASKING if key in spec}
-    return _requests(asking, _statuses(pod), _resize_infeasible(pod))
+    return _requests(asking, statuses, _resize_infeasible(pod))
 
 
 _ASKING = ("containers", "initContainers", "overhead", "resources")
@@ -81,6 +84,7 @@ def _made(
 
 
 _requests = Alike(_made)
+_unresized = Same(lambda *asked: _requests(dict(zip(_ASKING, asked, strict=True)), {}, False))
 
 
 def _complete(spec: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from gitbot.kubernetes.objects import at
 from gitbot.kubernetes.selectors import LabelMatcher, NodeMatcher, Requirement
-from gitbot.model.alike import Alike
+from gitbot.model.alike import Alike, Same
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -181,7 +181,11 @@ class Affinity:
         affinity = spec.get("affinity")
         if not affinity:
             return _NO_AFFINITY
-        return _affinity(affinity, namespace) or _labelled(affinity, namespace, labels)
+        known = _by_namespace(affinity)
+        found = known.get(namespace)
+        if found is None:
+            found = known[namespace] = _affinity(affinity, namespace)
+        return found or _labelled(affinity, namespace, labels)
 
 
 def _affinity_of(
@@ -217,6 +221,13 @@ def _plain(affinity: Mapping[str, Any], namespace: str) -> Affinity | Literal[Fa
 
 
 _affinity = Alike(_plain)
+
+
+def _none_yet(_affinity: Mapping[str, Any]) -> dict[str, Affinity | Literal[False]]:
+    return {}
+
+
+_by_namespace = Same(_none_yet)
 
 
 def _preferred_nodes(affinity: Mapping[str, Any]) -> tuple[NodePreference, ...]:

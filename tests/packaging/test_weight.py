@@ -117,7 +117,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "explain judges the windows that are due; every rule of SARIF has a link": 20,
     "status knows what to type before a merge is worth anything, and empty openings": 65,
     "--before and --at take a time of day; a window with empty nodes says so": 90,
-    "equal parts of a snapshot file are read once; commands end without freeing": 90,
+    "equal parts of snapshots are read once; commands end without freeing": 145,
 }
 SIMULATION = 9_000
 MODULE = 350

@@ -84,6 +84,7 @@ def test_02_the_own_source_pod_keeps_the_target_out_of_its_zone() -> None:
     assert World.of(shot).feasible(target_of(shot, vm_name("db-1"))) == ()
     shot = snapshot(*objects, *machine("db-2", "b-1"))
     assert World.of(shot).feasible(target_of(shot, vm_name("db-1"))) == ("c-1", "c-2")
+    rule = anti({"matchLabels": {"kubevirt.io/domain": "db"}})  # a new one: values do not change
     term = rule["affinity"]["podAntiAffinity"][REQUIRED][0]
     term["mismatchLabelKeys"] = ["kubevirt.io/created-by"]
     objects = [*zones("a", "b", "c"), *machine("db-1", "a-1", spec=rule)]

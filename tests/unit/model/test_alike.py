@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-from gitbot.model.alike import Alike
+from gitbot.model.alike import Alike, Same
 from gitbot.model.scheduling import Affinity
 
 
@@ -20,6 +20,22 @@ def test_equal_data_is_made_once() -> None:
     for data in ({"a": [1, "x"]}, {"a": [1, "x"]}, {"a": [True, "x"]}, {"a": [1, "x", None]}):
         assert alike(data) == str(data)
     assert len(made) == 3
+
+
+def test_the_same_data_is_made_once_and_kept_so_that_nothing_else_is_taken_for_it() -> None:
+    made: list[Any] = []
+
+    def make(*data: Any) -> tuple[Any, ...]:
+        made.append(data)
+        return data
+
+    same, one, other = Same(make, most=2), {"a": 1}, {"a": 1}
+    assert [same(one, None) is same(one, None), same(one, None) is same(other, None)] == [
+        True,
+        False,
+    ]
+    assert len(made) == 2
+    assert all(same({"n": number}) == ({"n": number},) for number in range(10))
 
 
 def test_what_is_no_plain_data_is_made_each_time() -> None:
