@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from math import floor, log
+from decimal import Decimal
+from functools import cache
+from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +60,14 @@ def _part(
         kept = column.ids[places[mask[places]]]
         table = np.bincount(kept + 1, minlength=len(column.values) + 1)
         counts = table[column.ids + 1]
-    share = counts * log(size + 2) + (constraint.max_skew - 1)
+    share = counts * _log(size + 2) + (constraint.max_skew - 1)
     return np.where(column.ids >= 0, share, 0.0)
+
+
+@cache
+def _log(number: int) -> float:
+    """Natural logarithm, correctly rounded; the last bit of `math.log` depends on the C library."""
+    return float(Decimal(number).ln())
 
 
 def _defaults(state: State, pod: Pod) -> tuple[SpreadConstraint, ...]:
