@@ -6,7 +6,7 @@ cannot see: earlier moves whose landing is up to the scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -29,6 +29,7 @@ Mark = tuple[int, Occupancy]
 _MOST_SCORE = 1_000_000  # above every sum of scores
 _MOST_CLOSED = 32
 _LAST = np.iinfo(np.int64).max
+EVERY = range(_MOST_SCORE)
 
 
 class Board:
@@ -210,23 +211,23 @@ class Board:
         """Bytes of guest memory that a move of the VM copies."""
         return self.facts.memory(vm)
 
-    def steps(self, vm: NamespacedName, wish: Wish) -> Iterator[Step]:
-        """The lawful steps of a VM from here, best first.
+    def steps(
+        self, vm: NamespacedName, wish: Wish, among: Container[int] = EVERY
+    ) -> Iterator[Step]:
+        """The lawful steps of a VM from here; if pinned to nodes, to those with these numbers.
 
-        Best means least breach of preferred rules, then the scheduler's score, then the node's
-        name.
+        Best first: least breach of preferred rules, then the scheduler's score, then the name.
         """
-        asked = self.asked(vm, wish)
-        ok = self.pinnable(vm, wish, asked)
-        numbers = np.flatnonzero(asked)
+        asked, pinned = self.asked(vm, wish), wish.pin is Pin.NODE
+        ok, numbers = self.pinnable(vm, wish, asked), np.flatnonzero(asked)
+        inside = among if pinned else EVERY
+        places = [p for p, n in enumerate(numbers.tolist()) if ok[n] and n in inside]
+        if len(places) > 1:
+            places.sort(key=self._order(vm, wish, numbers).tolist().__getitem__)
         seen: set[tuple[str, ...]] = set()
-        for place in np.argsort(self._order(vm, wish, numbers), kind="stable"):
-            if not ok[numbers[place]]:
-                continue
+        for place in places:
             step = self.step(vm, self.nodes[numbers[place]], wish)
-            if wish.pin is Pin.NODE:
-                yield step
-            elif self._lands_well(step, seen):
+            if pinned or self._lands_well(step, seen):
                 seen.add(step.landings)
                 yield step
 

@@ -293,9 +293,7 @@ def _leg(drain: _Drain, node: str, movers: Sequence[NamespacedName]) -> Leg:
     def undone(places: Occupancy) -> int:
         return sum(1 for vm in movers if node in places[vm])
 
-    return Leg(
-        offers=lambda board, vm: board.steps(vm, wish), undone=undone, at_least=undone, whole=True
-    )
+    return Leg(offers=lambda _: ((wish, frozenset()),), undone=undone, at_least=undone, whole=True)
 
 
 def _done(drain: _Drain, node: str, steps: tuple[Step, ...]) -> _NodeTurn:

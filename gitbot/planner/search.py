@@ -1,22 +1,25 @@
 """Exact search: the shortest lawful sequence of steps, or a proof that none is better.
 
 A* over the places of the VMs that may move (Hart, Nilsson, Raphael 1968). Real steps on the board
-lead to each state, so the search assumes nothing about the constraints' answers.
+lead to each state, so the search assumes nothing about the constraints' answers. The board is asked
+last: only about nodes with room (`openings`) that lead to a state which is new and below the limit.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Occupancy
 from gitbot.planner.board import Board
+from gitbot.planner.openings import Offer, Openings, State
 from gitbot.planner.step import Step
+from gitbot.planner.trail import Trail
 
-Offers = Callable[[Board, NamespacedName], Iterable[Step]]
 Measure = Callable[[Occupancy], int]
 Cost = tuple[int, int, int]
 """What stays undone, steps, bytes moved. Less is better."""
@@ -29,13 +32,13 @@ WORST: Cost = (1 << 62, 0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leg:
-    """A part of the search. `undone` measures what is left of it (0: nothing).
+    """A part of the search. `offers` are where a VM may go; `undone` measures what is left of it.
 
     `at_least` is a lower bound on the steps that bring it to 0. A `whole` leg is done completely or
     not begun; a leg that is not begun counts as one undone thing.
     """
 
-    offers: Offers
+    offers: Callable[[NamespacedName], Sequence[Offer]]
     undone: Measure
     at_least: Measure
     whole: bool = False
@@ -59,6 +62,7 @@ class _Way:
     ticket: int
     undone: int = field(compare=False)  # what its legs have left undone
     path: Path = field(compare=False)
+    state: State = field(compare=False)
     ended: bool = field(compare=False)
 
 
@@ -77,8 +81,9 @@ def shortest(
     The measures see the places of the VMs in `scope`. Every sequence leaves at least `left` undone.
     Opens at most `patience` states; after that, returns the best sequence seen, unproven.
     """
-    search = _Search(board, movers, legs, tuple(scope), below=below, left=left)
-    return search.run(patience)
+    with board.trial():
+        search = _Search(board, movers, legs, tuple(scope), below=below, left=left)
+        return search.run(patience)
 
 
 class _Search:
@@ -95,15 +100,22 @@ class _Search:
         self.board = board
         self.movers = movers
         self.legs = legs
-        self.scope = scope
         self.below = below
         self.left = left
         self.reached: dict[object, Cost] = {}
         self.queue: list[_Way] = []
         self.tickets = count()
+        self.trail = Trail(board)
+        self.openings = Openings(board, movers)
+        self.memory = [board.memory(vm) for vm in movers]
+        self.home = board.places(scope)
+        self.inside = [place for place, vm in enumerate(movers) if vm in self.home]
+        self.undone = cache(self._undone)
+        self.at_least = cache(self._at_least)
+        self.reach = cache(lambda leg, place: self.openings.reach(place, self._offers(leg, place)))
 
     def run(self, patience: int) -> Found:
-        self._enter((), (0, 0, 0), self.board.places(self.scope))
+        self._enter((), (0, 0, 0), self.openings.start)
         while self.queue:
             way = heapq.heappop(self.queue)
             if way.ended:
@@ -112,59 +124,99 @@ class _Search:
                 ends = [item for item in self.queue if item.ended]
                 return Found(path=min(ends).path if ends else None, proven=False)
             patience -= 1
-            with self.board.trial(step for steps in way.path for step in steps):
-                self._open(way)
+            self._open(way)
         return Found(path=None, proven=True)
 
     def _open(self, way: _Way) -> None:
         steps = way.path[-1]
         cost = (way.undone, sum(map(len, way.path)), way.weight)
-        key = (len(way.path), not steps, self.board.key(self.movers))
-        if self.reached[key] < cost:
+        number = len(way.path) - 1
+        if self.reached[number, not steps, way.state] < cost:
             return
-        leg = self.legs[len(way.path) - 1]
-        places = self.board.places(self.scope)
-        undone = leg.undone(places)
-        if not undone or not steps or not leg.whole:
-            lost = min(undone, 1) if leg.whole else undone
-            self._enter(way.path, (cost[0] + lost, *cost[1:]), places)
+        undone, whole = self.undone(number, way.state), self.legs[number].whole
+        if not undone or not steps or not whole:
+            lost = min(undone, 1) if whole else undone
+            self._enter(way.path, (cost[0] + lost, *cost[1:]), way.state)
         if undone or len(way.path) < len(self.legs):
-            self._move(way.path, cost, leg, places)
+            self._move(way, cost, number)
 
-    def _enter(self, path: Path, cost: Cost, places: Occupancy) -> None:
+    def _enter(self, path: Path, cost: Cost, state: State) -> None:
         """Begin the next leg, or end the search."""
-        if len(path) == len(self.legs):
-            self._push(path, cost, cost[1], ended=True)
-        elif self._new((len(path) + 1, True, self.board.key(self.movers)), cost):
-            self._push((*path, ()), cost, cost[1] + self._least(len(path), places, cost[0]))
+        number = len(path)
+        if number == len(self.legs):
+            self._push(path, state, cost, cost[1], ended=True)
+        elif self._new(key := (number, True, state), cost):
+            self.reached[key] = cost
+            floor = cost[1] + self._least(number, state, cost[0])
+            self._push((*path, ()), state, cost, floor)
 
-    def _move(self, path: Path, cost: Cost, leg: Leg, places: Occupancy) -> None:
-        now = self.board.key(self.movers)
-        for place, vm in enumerate(self.movers):
-            after = (cost[0], cost[1] + 1, cost[2] + self.board.memory(vm))
-            for step in leg.offers(self.board, vm):
-                key = (len(path), False, (*now[:place], step.node, *now[place + 1 :]))
-                if self._new(key, after):
-                    there = {**places, vm: frozenset({step.node})} if vm in places else places
-                    floor = after[1] + self._least(len(path) - 1, there, after[0])
-                    self._push((*path[:-1], (*path[-1], step)), after, floor)
+    def _move(self, way: _Way, cost: Cost, number: int) -> None:
+        room, here = self.openings.room(way.state), way.state
+        for place, memory in enumerate(self.memory):
+            after = (cost[0], cost[1] + 1, cost[2] + memory)
+            found: dict[int, tuple[State, int]] = {}
+            for node, index in self.reach(number, place):
+                if node == here[place] or not room(place, index):
+                    continue
+                state = (*here[:place], node, *here[place + 1 :])
+                if self._new((number, False, state), after):
+                    floor = after[1] + self._least(number, state, after[0])
+                    if self._within(after, floor):
+                        found[index] = state, floor
+            if found:
+                self._step(way, after, place, found)
+
+    def _step(
+        self, way: _Way, after: Cost, place: int, found: Mapping[int, tuple[State, int]]
+    ) -> None:
+        """Ask the board which of the moves of one mover are lawful. `found`: by node number."""
+        self.trail.go([step for steps in way.path for step in steps])
+        number = len(way.path) - 1
+        for wish, but in self._offers(number, place):
+            if all(state[place] in but for state, _ in found.values()):
+                continue
+            for step in self.board.steps(self.movers[place], wish, found):
+                state, floor = found.get(self.board.number[step.node], (way.state, 0))
+                key = (number, False, state)
+                if state is not way.state and step.node not in but and self._new(key, after):
+                    self.reached[key] = after
+                    path = (*way.path[:-1], (*way.path[-1], step))
+                    self._push(path, state, after, floor)
+
+    def _offers(self, number: int, place: int) -> Sequence[Offer]:
+        return self.legs[number].offers(self.movers[place])
 
     def _new(self, key: object, cost: Cost) -> bool:
-        if key in self.reached and self.reached[key] <= cost:
-            return False
-        self.reached[key] = cost
-        return True
+        return key not in self.reached or self.reached[key] > cost
 
-    def _least(self, number: int, places: Occupancy, undone: int) -> int:
+    def _undone(self, number: int, state: State) -> int:
+        return self.legs[number].undone(self._places(state))
+
+    def _at_least(self, number: int, state: State) -> int:
+        return self.legs[number].at_least(self._places(state))
+
+    def _places(self, state: State) -> Occupancy:
+        found = dict(self.home)
+        for place in self.inside:
+            if state[place] != self.openings.start[place]:
+                found[self.movers[place]] = frozenset({state[place]})
+        return found
+
+    def _least(self, number: int, state: State, undone: int) -> int:
         """The steps that the legs from this number on need, beside what stays undone anyway."""
         spare = max(0, self.left - undone)
-        needs = sorted(leg.at_least(places) for leg in self.legs[number:])
+        needs = sorted(self.at_least(leg, state) for leg in range(number, len(self.legs)))
         if any(leg.whole for leg in self.legs):
             return sum(needs[: len(needs) - spare])
         return max(0, sum(needs) - spare)
 
-    def _push(self, path: Path, cost: Cost, floor: int, *, ended: bool = False) -> None:
-        least = max(cost[0], self.left)
-        if (least, floor, cost[2]) < self.below:
-            way = _Way(least, floor, cost[2], next(self.tickets), cost[0], path, ended)
+    def _within(self, cost: Cost, floor: int) -> bool:
+        return (max(cost[0], self.left), floor, cost[2]) < self.below
+
+    def _push(
+        self, path: Path, state: State, cost: Cost, floor: int, *, ended: bool = False
+    ) -> None:
+        if self._within(cost, floor):
+            least, ticket = max(cost[0], self.left), next(self.tickets)
+            way = _Way(least, floor, cost[2], ticket, cost[0], path, state, ended)
             heapq.heappush(self.queue, way)

@@ -7,7 +7,7 @@ other VMs step aside. Then small tasks are searched for a better plan, within AN
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from gitbot.planner.aside import explained, trimmed
 from gitbot.planner.board import Board
 from gitbot.planner.chains import Chains
 from gitbot.planner.choices import Choices
+from gitbot.planner.openings import Offer
 from gitbot.planner.proofs import left_by_task
 from gitbot.planner.reassign import reassigned
 from gitbot.planner.search import Cost, Leg, shortest
@@ -156,22 +157,18 @@ def movers_of(
 
 def leg_of(task: Task, *, whole: bool = False) -> Leg:
     return Leg(
-        offers=lambda board, vm: _offers(board, vm, task),
+        offers=lambda vm: _offers(vm, task),
         undone=lambda places: len(_left(places, task)),
         at_least=lambda places: len(_left(places, task)),
         whole=whole,
     )
 
 
-def _offers(board: Board, vm: NamespacedName, task: Task) -> Iterator[Step]:
-    """Steps to where the VM is content, then steps aside to make room for the others."""
+def _offers(vm: NamespacedName, task: Task) -> Sequence[Offer]:
+    """Where the VM is content, then where it makes room for the others."""
     content = task.content.get(vm, frozenset())
-    if content:
-        yield from board.steps(vm, task.wishes[vm])
-    if task.aside is not None:
-        for step in board.steps(vm, task.aside):
-            if step.node not in content:
-                yield step
+    offers: list[Offer] = [(task.wishes[vm], frozenset())] if content else []
+    return offers if task.aside is None else [*offers, (task.aside, content)]
 
 
 def quick(board: Board, task: Task, *, keep: bool = False) -> Solved:

@@ -26,7 +26,7 @@ from gitbot.planner.step import Task, Wish
 from tests.doubles.problems import named
 from tests.laws.tiny import Tiny, problem_of, tiny
 from tests.laws.tiny_scarce import drawn
-from tests.laws.tiny_space import FAR, Flags, Space
+from tests.laws.tiny_space import Flags, Space
 
 FIRST = 2_000_000
 PARTS = 8
@@ -43,17 +43,10 @@ def proven(case: Tiny) -> Iterator[tuple[Quest, Proof, bool]]:
                 yield quest, proof, isinstance(goal, EmptyNodes)
 
 
-def reachable(space: Space) -> Flags:
-    begin = np.full(space.shape, FAR)
-    begin[space.case.start] = 0
-    costs = space.reach(begin, frozenset()).reshape(-1)
-    return np.less(costs, FAR)
-
-
 def placed(space: Space, quest: Quest, proof: Proof, *, drain: bool) -> Flags:
     """The states in which all VMs of a proof have found a place."""
     if quest.heals:
-        return np.equal(space.undone().reshape(-1), 0)
+        return np.equal(space.undone(), 0)
     case, good = space.case, np.ones(len(space.places), bool)
     for vm in proof.vms:
         number = next(n for n, item in enumerate(case.vms) if item.name == vm.name)
@@ -75,7 +68,7 @@ def wrong(case: Tiny) -> list[str]:
     found = list(proven(case))
     if not found:
         return []
-    states = reachable(space)
+    states = space.reachable()
     return [
         proof.reason
         for quest, proof, drain in found

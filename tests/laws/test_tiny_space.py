@@ -19,11 +19,30 @@ def test_both_know_the_same_lawful_moves(own: bool) -> None:
     small = [case for case in cases if len(case.nodes) ** len(case.vms) <= MOST]
     assert len(small) > 30
     for case in small:
-        space, brute = Space(case, own=own), Brute(case, own=own)
+        space, brute = Space(case, own=own, whole=True), Brute(case, own=own)
+        assert len(space.places) == len(case.nodes) ** len(case.vms)
         brute.begun = frozenset()
         for (mover, target), lawful in space.edges.items():
-            for state in map(tuple, space.places.tolist()):
-                assert lawful[state] == brute.lawful(state, mover, target), (case, state, mover)
+            for number, state in enumerate(map(tuple, space.places.tolist())):
+                assert lawful[number] == brute.lawful(state, mover, target), (case, state, mover)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_states_that_no_lawful_move_reaches_are_left_out_and_no_others(own: bool) -> None:
+    fewer = 0
+    for case in (*map(tiny, range(400, 500)), *map(scarce, range(20))):
+        whole, space = Space(case, own=own, whole=True), Space(case, own=own)
+        assert (whole.best(), whole.best(whole.named())) == (
+            space.best(),
+            space.best(space.named()),
+        ), case
+        assert reached(whole) == reached(space), case
+        fewer += len(space.places) < len(whole.places)
+    assert fewer > 60
+
+
+def reached(space: Space) -> set[tuple[int, ...]]:
+    return set(map(tuple, space.places[space.reachable()].tolist()))
 
 
 def test_both_know_the_same_best_plan_where_only_named_vms_move() -> None:
@@ -42,7 +61,7 @@ def test_a_route_leads_to_the_best_end_by_lawful_moves(seed: int) -> None:
     best, named = space.best(), space.best(space.named())
     assert best.undone < named.undone
     end = walk(case, best.route)
-    assert (space.undone()[end], len(best.route)) == (best.undone, best.moves)
+    assert (space.undone()[space.at(end)], len(best.route)) == (best.undone, best.moves)
     assert sum(case.vms[mover].size for mover, _ in best.route) == best.memory
 
 

@@ -1,11 +1,12 @@
 """All states of a tiny problem at once, where any VM may move: what the best plan costs.
 
 Counts of its own over arrays with one entry for each state; it shares no code with the planner or
-with `constraints`. A state is a point of an array with one axis for each VM: its node number.
+with `constraints`. A state is a row of node numbers, one for each VM.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -45,18 +46,20 @@ class _Turn:
 
 @dataclass
 class Space:
-    """`own`: what VMs' own podAffinity asks for is law as well while they run."""
+    """`own`: what VMs' own podAffinity asks for is law as well while they run.
+
+    No lawful move fills a node beyond its room or beyond what was on it, nor breaks a rule more
+    than it was. Without `whole` only the states are here for which that is true from the start on.
+    """
 
     case: Tiny
     own: bool = True
+    whole: bool = False
     edges: dict[Edge, Flags] = field(init=False)
 
     def __post_init__(self) -> None:
         case = self.case
         vms, nodes = len(case.vms), len(case.nodes)
-        self.shape = (nodes,) * vms
-        self.places = np.indices(self.shape).reshape(vms, -1).T
-        self.held: Flags = self.places[:, :, None] == np.arange(nodes)
         self.domain = {
             "host": list(range(nodes)),
             "zone": [
@@ -70,16 +73,53 @@ class Space:
                 for number, item in enumerate(case.vms)
                 if item.beside
             ]
-        sizes = np.array([item.size for item in case.vms])
-        self.used: Counts = np.einsum("svn,v->sn", self.held, sizes)
+        self.weights = nodes ** np.arange(vms)[::-1]
+        self.places = self._states()
+        if not self.whole:
+            for rule, members in self.rules:
+                amounts = self._amounts(rule, members, self._held())
+                start = (self.places == case.start).all(axis=1)
+                self.places = self.places[(amounts <= amounts[start]).all(axis=1)]
+        self.held = self._held()
+        self.used: Counts = self.held.transpose(0, 2, 1) @ [item.size for item in case.vms]
         self.still = [self._amounts(rule, members, self.held) for rule, members in self.rules]
-        self.number = np.arange(len(self.places)).reshape(self.shape)
-        self.edges = {
-            (mover, target): self._lawful(mover, target)
-            for mover, item in enumerate(case.vms)
-            if item.migratable
-            for target in range(nodes)
-        }
+        self.number = np.full(nodes**vms, -1)
+        self.codes = self.places @ self.weights
+        self.number[self.codes] = np.arange(len(self.places))
+        self.ends = {edge: self._after(*edge) for edge in self._edges()}
+        self.edges = {edge: self._lawful(*edge) for edge in self.ends}
+
+    def _edges(self) -> Iterator[Edge]:
+        for mover, item in enumerate(self.case.vms):
+            for target in range(len(self.case.nodes) if item.migratable else 0):
+                yield mover, target
+
+    def _states(self) -> Counts:
+        """The nodes of all VMs, VM by VM: (states, VMs)."""
+        case, every = self.case, np.arange(len(self.case.nodes))
+        filled = [sum(item.size for item in case.vms if item.on == node) for node in every]
+        most = np.maximum(filled, [item.room for item in case.nodes])
+        places, used = np.zeros((1, 0), dtype=np.int64), np.zeros((1, len(every)), dtype=np.int64)
+        for item in case.vms:
+            where = every if self.whole or item.migratable else every[[item.on]]
+            ends = np.tile(where, len(places))
+            places = np.column_stack([places.repeat(len(where), axis=0), ends])
+            used = used.repeat(len(where), axis=0)
+            used[np.arange(len(ends)), ends] += item.size
+            if not self.whole:
+                fits = (used <= most).all(axis=1)
+                places, used = places[fits], used[fits]
+        return places
+
+    def _held(self) -> Flags:
+        held: Flags = self.places[:, :, None] == np.arange(len(self.case.nodes))
+        return held
+
+    def at(self, state: State) -> int:
+        """The number of a state."""
+        found = int(self.number[np.array(state) @ self.weights])
+        assert found >= 0, (self.case, state)
+        return found
 
     def _members(self, rule: TinyRule) -> list[int]:
         return [number for number, item in enumerate(self.case.vms) if item.app == rule.app]
@@ -127,7 +167,8 @@ class Space:
     def _lawful(self, mover: int, target: int) -> Flags:
         """In which states this move may start."""
         case, item = self.case, self.case.vms[mover]
-        good: Flags = self.places[:, mover] != target
+        ends = self.ends[mover, target]
+        good: Flags = (self.places[:, mover] != target) & (ends >= 0)
         good &= self.used[:, target] + item.size <= case.nodes[target].room
         if item.fast and not case.nodes[target].fast:
             good[:] = False
@@ -142,16 +183,17 @@ class Space:
             if mover not in members and not (rule.shape in ("near", "apart") and item.app == "y"):
                 continue  # no place that the rule counts changes
             open_ = np.flatnonzero(good)
-            during, after = self.held[open_], self._after(mover, target)[open_]
+            during, after = self.held[open_], ends[open_]
             during[:, mover, target] = True
             kept = (self._amounts(rule, members, during) <= before[open_]).all(axis=1)
             good[open_] = kept & (before[after] <= before[open_]).all(axis=1)
-        return good.reshape(self.shape)
+        return good
 
     def _after(self, mover: int, target: int) -> Counts:
-        """The state that each state leads to: (states,)."""
-        taken = np.take(self.number, [target], axis=mover)
-        return np.broadcast_to(taken, self.shape).reshape(-1)
+        """The state that each state leads to: (states,); -1 for one that is not here."""
+        moved = (target - self.places[:, mover]) * self.weights[mover]
+        found: Counts = self.number[self.codes + moved]
+        return found
 
     # what can be reached
 
@@ -160,17 +202,28 @@ class Space:
     ) -> Counts:
         """The least cost of every state from states with a cost, without moves to closed nodes."""
         cost = begin.copy()
+        open_ = [
+            (np.flatnonzero(lawful), self.ends[mover, target][lawful], mover)
+            for (mover, target), lawful in self.edges.items()
+            if target not in closed and (movers is None or mover in movers)
+        ]
         changed = True
         while changed:
-            changed = False
-            for (mover, target), lawful in self.edges.items():
-                if target not in closed and (movers is None or mover in movers):
-                    there = np.moveaxis(cost, mover, 0)[target, ...]  # a view
-                    price = MOVE + self.case.vms[mover].size
-                    onward = np.where(lawful, cost + price, FAR).min(axis=mover)
-                    if (onward < there).any():
-                        np.minimum(there, onward, out=there)
-                        changed = True
+            before = cost.copy()
+            for sources, ends, mover in open_:
+                price = MOVE + self.case.vms[mover].size
+                np.minimum.at(cost, ends, cost[sources] + price)
+            changed = bool((cost < before).any())
+        return cost
+
+    def reachable(self) -> Flags:
+        """Whether lawful moves lead to each state, if all nodes are open."""
+        found: Flags = self.reach(self._begun(), frozenset()) < FAR
+        return found
+
+    def _begun(self) -> Counts:
+        cost = np.full(len(self.places), FAR)
+        cost[self.at(self.case.start)] = 0
         return cost
 
     def helped(self) -> bool:
@@ -188,8 +241,7 @@ class Space:
 
     def best(self, movers: frozenset[int] | None = None) -> Best:
         """The best plan there is; with `movers`, of those that move only these VMs."""
-        cost = np.full(self.shape, FAR)
-        cost[self.case.start] = 0
+        cost = self._begun()
         drained = self.case.goal_nodes if self.case.kind in ("empty", "leave") else ()
         turns: list[_Turn] = []
         for number in range(max(1, len(drained))):
@@ -197,36 +249,35 @@ class Space:
             found = self.reach(cost, closed, movers)
             turns.append(_Turn(begin=cost, found=found, closed=closed))
             if self.case.kind == "empty":  # the node as it was, or whole
-                there = self.held[:, :, drained[number]].any(axis=1).reshape(self.shape)
+                there = self.held[:, :, drained[number]].any(axis=1)
                 found = np.where(there, cost, np.minimum(found, cost))
             cost = found
         left = self.undone()
         ranks = np.where(cost < FAR, left * (FAR >> 8) + cost, 1 << 60)
-        end = tuple(int(place) for place in np.unravel_index(ranks.argmin(), self.shape))
+        end = int(ranks.argmin())
         moves, memory = divmod(int(cost[end]), MOVE)
         route = self._route(turns, end)
         return Best(undone=int(left[end]), moves=moves, memory=memory, route=route)
 
-    def _route(self, turns: list[_Turn], end: State) -> Route:
+    def _route(self, turns: list[_Turn], end: int) -> Route:
         """The moves of a cheapest way to a state."""
         route: Route = []
         here = end
         for turn in reversed(turns):
             while turn.begin[here] > turn.found[here]:
                 mover, before = self._step_before(turn, here)
-                route.append((mover, here[mover]))
+                route.append((mover, int(self.places[here, mover])))
                 here = before
         return route[::-1]
 
-    def _step_before(self, turn: _Turn, here: State) -> tuple[int, State]:
+    def _step_before(self, turn: _Turn, here: int) -> tuple[int, int]:
         for (mover, target), lawful in self.edges.items():
-            if here[mover] == target and target not in turn.closed:
+            if self.places[here, mover] == target and target not in turn.closed:
                 price = MOVE + self.case.vms[mover].size
-                for place in range(len(self.case.nodes)):
-                    before = (*here[:mover], place, *here[mover + 1 :])
-                    if lawful[before] and turn.found[before] + price == turn.found[here]:
-                        return mover, before
-        raise AssertionError((self.case, here))
+                for before in np.flatnonzero(lawful & (self.ends[mover, target] == here)):
+                    if turn.found[before] + price == turn.found[here]:
+                        return mover, int(before)
+        raise AssertionError((self.case, self.places[here]))
 
     # the goal
 
@@ -249,7 +300,7 @@ class Space:
                 left += ~np.array(
                     [self.content(place, number, node) for node in range(len(case.nodes))]
                 )[places[:, number]]
-        return left.reshape(self.shape)
+        return left
 
     def content(self, place: int, number: int, node: int) -> bool:
         case = self.case

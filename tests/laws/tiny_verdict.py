@@ -38,7 +38,7 @@ def best_of(case: Tiny) -> tuple[Best, int]:
     """The best there is, and what the plan leaves undone after any order of completion."""
     space = space_of(case)
     end = Brute(case, own=space.own).walk(planned(case))
-    return space.best(), int(space.undone()[end])
+    return space.best(), int(space.undone()[space.at(end)])
 
 
 def shortfall(case: Tiny) -> str:

@@ -118,6 +118,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "status knows what to type before a merge is worth anything, and empty openings": 65,
     "--before and --at take a time of day; a window with empty nodes says so": 90,
     "equal parts of snapshots are read once; commands end without freeing": 145,
+    "the exact search counts room itself, and asks last what the board allows": 155,
 }
 SIMULATION = 9_000
 MODULE = 350
