@@ -40,7 +40,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.constraint import RuleConstraint
-from gitbot.model.findings import Finding, Severity
+from gitbot.model.findings import Finding
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import PlacementPlan
@@ -53,12 +53,11 @@ from gitbot.model.request_id import (
     RequestId,
     ReturnId,
 )
-from gitbot.planner import make_plan
 from gitbot.published import PlanDocument
 from gitbot.rendering import migration_manifest
 from gitbot.settings import Settings
 from gitbot.workflows.denials import denials
-from gitbot.workflows.judged_plan import JudgedPlan, context_of, judge_plan
+from gitbot.workflows.judged_plan import context_of
 from gitbot.workflows.revision import Revision
 
 
@@ -292,17 +291,6 @@ class Engine:
             if intent and (opening := self.opening(intent, now=now, occurrence=at)):
                 found.append(self.drain_goal(intent, opening, snapshot, now=now))
         return tuple(goal for goal in found if goal is not None)
-
-    def judged(self, problem: PlacementProblem) -> JudgedPlan:
-        """Plan and judge a problem that has its goals."""
-        whole, found = self.compile(
-            problem.snapshot,
-            now=problem.now,
-            goals=problem.goals,
-            reservations=problem.reservations,
-        )
-        findings = [item for item in found if item.severity is not Severity.ERROR]
-        return judge_plan(self.revision, whole, make_plan(whole), findings=findings)
 
     def manifest(self, effect: CreateMigration) -> KubernetesObject:
         approval = effect.approved.approval

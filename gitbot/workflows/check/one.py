@@ -24,6 +24,7 @@ from gitbot.workflows.check.run import CheckResult
 from gitbot.workflows.check.scope import ClusterScope, Evidence
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.judged_plan import judge_plan
+from gitbot.workflows.leaving import closed_by, leaving, without_closed
 from gitbot.workflows.past import reserved
 from gitbot.workflows.revision import Revision
 
@@ -69,11 +70,12 @@ def judge_vm(
     request = Request(id=_ASKED, intent=IntentRef(kind="MigrationRequest", namespace="", name=""))
     goal = MoveVms(request=request, vms=(vm,), target=Target(node_selector=added), pin=Pin.NODE)
     others = tuple(item for item in evidence.reservations if item.vm != vm)
-    due = tuple(_due(engine, evidence))
+    past = evidence.past
+    due = tuple(leaving(engine, evidence.snapshot, now=evidence.now, finished=past.finished))
     problem, _ = engine.compile(
         evidence.snapshot,
         now=evidence.now,
-        goals=(goal, *map(_closing, due)),
+        goals=(goal, *closed_by(due, ())),
         reservations=others,
     )
     instances = Instances.of(evidence.snapshot)
@@ -136,23 +138,6 @@ def _freezes(problem: PlacementProblem, vm: NamespacedName) -> Iterator[IntentVe
         )
 
 
-def _due(engine: Engine, evidence: Evidence) -> Iterator[EmptyNodes]:
-    """The drains that are planned with all else: open now, or announced."""
-    until = evidence.now + engine.settings.proposals.announce
-    for intent, _ in engine.intents.maintenance_windows:
-        opening = engine.opening(intent, now=evidence.now)
-        if opening is None or opening.allowed.start > until:
-            continue
-        if opening.drain not in evidence.past.finished:
-            goal = engine.drain_goal(intent, opening, evidence.snapshot, now=evidence.now)
-            yield from (goal,) if goal is not None else ()
-
-
-def _closing(drain: EmptyNodes) -> EmptyNodes:
-    """Its nodes take no VM of others; it moves nothing itself."""
-    return replace(drain, nodes=(), later=(*drain.nodes, *drain.later))
-
-
 def _windows(due: Iterable[EmptyNodes], now: int) -> Iterator[IntentVerdict]:
     """The nodes that leave service, now or soon: no plan takes a VM there."""
     for drain in due:
@@ -195,18 +180,9 @@ def check_one(
     goals, found = _goal_of(revision, evidence, request=request, window=window)
     mine = {goal.request.id for goal in goals}
     others = tuple(item for item in evidence.reservations if item.request not in mine)
-    scope = ClusterScope(
-        engine=Engine(revision=revision),
-        before=None,
-        evidence=replace(evidence, reservations=others),
-        instances=Instances.of(evidence.snapshot),
-    )
-    closing = (
-        _closing(item) for item in _due(scope.engine, evidence) if item.request.id not in mine
-    )
-    problem, _ = scope.problem((*goals, *closing))
-    plan = make_plan(problem)
-    plan = replace(plan, drains=tuple(item for item in plan.drains if item.request in mine))
+    scope = ClusterScope.of(revision, replace(evidence, reservations=others), None)
+    problem, _ = scope.problem((*goals, *scope.closed_by_windows(goals)))
+    plan = without_closed(make_plan(problem), goals)
     problem = replace(problem, goals=goals)
     made = judge_plan(revision, problem, plan, findings=found, clock=evidence.clock)
     return CheckResult(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from gitbot.calendar import Appointment, changed_openings
-from gitbot.constraints.instances import Instances
 from gitbot.errors import Interrupted
 from gitbot.intents import IntentSet, stops, without_clockless, without_finished
 from gitbot.intents.agenda import Agenda
@@ -31,8 +30,8 @@ from gitbot.workflows.check.scope import (
     whole_tree,
 )
 from gitbot.workflows.check.windows import window_findings
-from gitbot.workflows.engine import Engine
 from gitbot.workflows.judged_plan import JudgedPlan, hold_findings, judge_plan
+from gitbot.workflows.leaving import without_closed
 from gitbot.workflows.revision import Revision, manifest_folders
 
 
@@ -99,15 +98,12 @@ def check(
     if revision.settings.cluster(revision.cluster) is None:
         return _unknown_cluster(revision.cluster, revision.settings, revision.findings)
     onlooker.begins("compiling rules")
-    scope = ClusterScope(
-        engine=Engine(revision=revision),
-        before=before,
-        evidence=evidence,
-        instances=Instances.of(evidence.snapshot),
-    )
+    scope = ClusterScope.of(revision, evidence, before)
     work = whole_tree(scope) if before is None else pull_request_scope(scope)
-    problem, found = scope.problem(work.goals)
+    apart = scope.closed_by_windows(work.goals) if before is not None and work.goals else ()
+    problem, found = scope.problem((*work.goals, *apart))
     plan, previews, more = _plan(scope, problem, work, onlooker, changed, planning=planning)
+    plan, problem = without_closed(plan, work.goals), replace(problem, goals=work.goals)
     made = judge_plan(
         revision,
         problem,

@@ -29,7 +29,9 @@ from gitbot.planner import make_plan
 from gitbot.reports import Preview
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.judged_plan import hold_findings
+from gitbot.workflows.leaving import closed_by, leaving
 from gitbot.workflows.outlook import outlook_of
+from gitbot.workflows.revision import Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,15 @@ class ClusterScope:
     evidence: Evidence
     instances: Instances
 
+    @classmethod
+    def of(cls, revision: Revision, evidence: Evidence, before: IntentSet | None) -> ClusterScope:
+        return cls(
+            engine=Engine(revision=revision),
+            before=before,
+            evidence=evidence,
+            instances=Instances.of(evidence.snapshot),
+        )
+
     @property
     def intents(self) -> IntentSet:
         return self.engine.intents
@@ -76,6 +87,12 @@ class ClusterScope:
             instances=self.instances,
             assume_plugins=self.evidence.assume_plugins,
         )
+
+    def closed_by_windows(self, goals: tuple[Goal, ...]) -> tuple[EmptyNodes, ...]:
+        """Goals that close the nodes which windows empty soon, beside the drains of `goals`."""
+        now, past = self.evidence.now, self.evidence.past
+        due = leaving(self.engine, self.evidence.snapshot, now=now, finished=past.finished)
+        return closed_by(due, goals)
 
     def previews(
         self, goals: tuple[Goal, ...], plan: PlacementPlan, onlooker: Onlooker = NOBODY

@@ -6,24 +6,38 @@ from dataclasses import dataclass, replace
 
 from gitbot.intents.proposals import Proposal, write_proposal
 from gitbot.model.findings import Severity
-from gitbot.model.problem import EmptyNodes, HealRule, MoveVms, ReturnHome
+from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, ReturnHome
 from gitbot.model.words import counted, first_of
+from gitbot.planner import make_plan
 from gitbot.reports import where_to
 from gitbot.workflows.engine import Engine
-from gitbot.workflows.judged_plan import JudgedPlan
+from gitbot.workflows.judged_plan import JudgedPlan, judge_plan
+from gitbot.workflows.leaving import closed_by, leaving, without_closed
 from gitbot.workflows.past import reservations
 from gitbot.workflows.propose.concerns import Concern, ConcernSources
 
 
 def judge_concern(base: Engine, sources: ConcernSources, concern: Concern) -> JudgedPlan:
-    problem = replace(
-        sources.problem,
-        goals=(concern.goal,),
-        reservations=reservations(
-            sources.approved, sources.records, but=(concern.goal.request.id,)
-        ),
+    goals: tuple[Goal, ...] = (concern.goal,)
+    mine = (concern.goal.request.id,)
+    problem, found = base.compile(
+        sources.problem.snapshot,
+        now=sources.problem.now,
+        goals=(*goals, *_closed(base, sources, concern.goal)),
+        reservations=reservations(sources.approved, sources.records, but=mine),
     )
-    return base.judged(problem)
+    plan = without_closed(make_plan(problem), goals)
+    findings = [item for item in found if item.severity is not Severity.ERROR]
+    return judge_plan(base.revision, replace(problem, goals=goals), plan, findings=findings)
+
+
+def _closed(base: Engine, sources: ConcernSources, goal: Goal) -> tuple[EmptyNodes, ...]:
+    """What keeps a request or a healing off nodes that a window empties soon."""
+    if not isinstance(goal, MoveVms | HealRule):
+        return ()
+    finished = {name for name, record in sources.records.items() if record.spent}
+    due = leaving(base, sources.problem.snapshot, now=sources.now, finished=finished)
+    return closed_by(due, (goal,))
 
 
 def is_unplanned(concern: Concern, judged: JudgedPlan) -> bool:

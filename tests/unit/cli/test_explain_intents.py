@@ -25,11 +25,14 @@ spec: {{namespaces: [customapp], reason: quarter close}}
 """
 
 
-def window(start: int) -> str:
+WHY = "but MaintenanceWindow/tonight (intents/iberia/tonight.yaml:1) empties kni-worker5"
+
+
+def window(start: int, node: str = "kni-worker6") -> str:
     return f"""{HEAD}kind: MaintenanceWindow
 metadata: {{name: tonight}}
 spec:
-  nodes: {{names: [kni-worker6]}}
+  nodes: {{names: [{node}]}}
   schedule: {{start: "{format_instant(start)[:16]}", timeZone: UTC, duration: PT4H}}
 """
 
@@ -89,6 +92,24 @@ def test_freezes_windows_and_reservations_are_rows(desk: Desk) -> None:
     leaves = rows["MaintenanceWindow/tonight"]
     assert (leaves["node"], leaves["refuses"]) == ("kni-worker6", True)
     assert "leaves service in " in leaves["says"]
+
+
+def test_nobody_takes_a_vm_to_a_node_that_a_window_empties_soon(desk: Desk) -> None:
+    desk.commit(tonight=window(SystemClock().now() + 3600, "kni-worker5"))
+    desk.write(jump=REQUEST)
+    for asked in ("plan", "check --base main", "plan --base main"):
+        answer = desk.gitbot(*asked.split(), "-o", "json")
+        document = json.loads(answer.out)
+        (hold,) = [item for item in document["holds"] if item["vm"]["name"] == "jumpbox"]
+        assert WHY in hold["reason"], asked
+        assert [item for item in document["moves"] if item["vm"]["name"] == "jumpbox"] == []
+        assert answer.code == 1
+    assert json.loads(desk.gitbot("check", "--base", "main", "-o", "json").out)["drains"] == []
+    (desk.tree / "intents" / "iberia" / "jump.yaml").unlink()
+    desk.commit(jump=REQUEST)
+    said = desk.gitbot("propose")
+    assert "request-customapp-jump" in said.text
+    assert WHY in said.text
 
 
 def test_what_plan_refuses_explain_refuses_for_the_same_reason(desk: Desk) -> None:
