@@ -54,8 +54,10 @@ def read_documents(
 def _read(characters: str, file: str, budget: Budget) -> Reading:
     reading = Reading(file=file, text=text_of(characters), budget=budget)
     start: int | None = 0
-    while start is not None:
+    broken = 0  # each costs a look at the rest of the file
+    while start is not None and broken < _MOST:
         start = _stretch(reading, start)
+        broken += 1
     if reading.started == 0:
         reading.report(
             "documents/empty-file",
