@@ -1,218 +1,221 @@
 """Mutants of the lines that decide: `python -m tests.torture.mutants gitbot/execution/fence.py`.
 
 Each is one small change of one line: a comparison, an `and`, a `not`, a number, a boolean, a branch
-that is always or never taken, a call that is left out. A mutant is imported in place of its module
-by a process of its own, which runs the narrow tests of that module; if they pass, it survived.
-Without names, all modules of `NARROW` are asked, which takes long.
+that is always or never taken, a call that is left out. It is planted in a process of its own, which
+runs the tests that reach its line, the quick ones first, and then schedules of the torture. If all
+of them pass, it survived. `equivalent.tsv` has those that change nothing, each with the reason.
+Without names, all modules of `ROOMS` are asked, which takes about an hour.
 """
 
 from __future__ import annotations
 
-import ast
-import copy
-import importlib.abc
-import importlib.util
-import io
-import multiprocessing
+import contextlib
+import gc
+import os
+import pickle
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
-from importlib.machinery import ModuleSpec
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import TypeVar
+from types import FunctionType
 
-import click  # noqa: F401 - imported once, for all mutants; so are the next
-import msgspec  # noqa: F401
+import coverage
 import pytest
-import yaml  # noqa: F401
 
-ROOT = Path(__file__).resolve().parents[2]
-LONGEST = 60  # seconds for the tests of a mutant: an endless loop is noticed, too
-EXECUTION = ("tests/unit/execution",)
-APPLY = ("tests/unit/workflows/test_apply.py", "tests/faults/test_late_effects.py")
-NARROW: dict[str, tuple[str, ...]] = {
-    "gitbot/execution/fence.py": (*EXECUTION, "tests/faults/test_fence.py"),
-    "gitbot/execution/accept.py": EXECUTION,
-    "gitbot/execution/breaker.py": ("tests/unit/execution/test_breaker.py",),
-    "gitbot/execution/endings.py": (*EXECUTION, "tests/faults/test_refused_creates.py"),
-    "gitbot/execution/starts.py": EXECUTION,
-    "gitbot/execution/observe.py": (*EXECUTION, "tests/faults/test_refused_creates.py"),
-    "gitbot/execution/requests.py": EXECUTION,
-    "gitbot/execution/nodes.py": EXECUTION,
-    "gitbot/execution/approval.py": EXECUTION,
-    "gitbot/execution/next_steps.py": EXECUTION,
-    "gitbot/workflows/apply/tickets.py": (*APPLY, "tests/faults/test_fence.py"),
-    "gitbot/workflows/apply/belief.py": ("tests/faults/test_old_reads.py", *APPLY),
-    "gitbot/workflows/apply/effects.py": (*APPLY, "tests/faults/test_refused_creates.py"),
-}
-OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
-Node = TypeVar("Node", bound=ast.AST)
+from tests.torture.mutant import ROOT, Mutant, functions_of, mutants, planted
+from tests.torture.run import play
+from tests.torture.schedule import schedule_of
+
+ROOMS = ("gitbot/execution", "gitbot/workflows/apply")
+SEEDS = 100  # schedules of the torture for a mutant that its tests let pass
+BUDGET = 4.0  # seconds of tests for one mutant
+QUICK = 0.4  # seconds: longer tests are not asked
+TIER = "not slow and not oracle and not controlplane and not forge and not browser and not long"
+TESTS = (
+    "tests/unit/execution",
+    "tests/faults/test_fence.py",
+    "tests/faults/test_refused_creates.py",
+    "tests/faults/test_late_effects.py",
+    "tests/faults/test_old_reads.py",
+    "tests/faults/test_cluster_trouble.py",
+    "tests/faults/test_rolled_back_ledger.py",
+    "tests/faults/test_timely.py",
+    "tests/faults/test_judged_again.py",
+    "tests/unit/workflows/test_apply.py",
+    "tests/unit/workflows/test_hold.py",
+    "tests/unit/workflows/test_maintenance.py",
+    "tests/unit/workflows/test_pauses.py",
+    "tests/unit/cli/test_apply.py",
+    "tests/unit/cli/test_hold.py",
+    "tests/torture/test_torture.py",
+)
+NOT_ASKED = ("test_two_thousand_schedules", "test_one_seed_is_one_run")  # long by nature
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mutant:
-    """`place` is the position of the node in a walk of the tree, `way` which change of it."""
+class Asked:
+    """Collects the tests once, and forks for each mutant."""
 
-    path: str
-    line: int
-    place: int
-    way: int
-    said: str
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = paths
+        self._reach: Mapping[str, Mapping[int, Sequence[str]]] = {}
+        self._times: Mapping[str, float] = {}
+        self.left = 0
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        for name in [name for name in items if any(part in name for part in NOT_ASKED)]:
+            del items[name]
+        self._times, self._reach = _baseline(session, list(items.values()), self._paths)
+        known = equivalent()
+        functions = {path: functions_of(path) for path in self._paths}
+        gc.collect()
+        gc.freeze()  # children write less into memory that they share
+        for path in self._paths:
+            self._module(session, items, path, functions[path], known)
+        return True
 
-def _compared(node: ast.Compare) -> ast.Compare:
-    node.ops[0] = OTHER[type(node.ops[0])]()
-    return node
+    def _module(
+        self,
+        session: pytest.Session,
+        items: Mapping[str, pytest.Item],
+        path: str,
+        functions: Sequence[FunctionType],
+        known: Mapping[tuple[str, str, str, str], str],
+    ) -> None:
+        began, killed, lived, same = time.monotonic(), 0, 0, 0
+        for mutant in mutants(path):
+            if mutant.key in known:
+                same += 1
+                continue
+            tests = self._tests(mutant)
+            if _survives(session, mutant, functions, [items[name] for name in tests]):
+                lived += 1
+                where = f"{path}:{mutant.line}: {mutant.within}: {mutant.said}"
+                print(f"{where}: {mutant.text} [{len(tests)} tests]", flush=True)
+            else:
+                killed += 1
+        took = time.monotonic() - began
+        said = f"{killed} killed, {lived} survived, {same} equivalent, {took:.0f} s"
+        print(f"{path}: {said}", flush=True)
+        self.left += lived
 
-
-def _joined(node: ast.BoolOp) -> ast.BoolOp:
-    node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-    return node
-
-
-def _constant(node: ast.Constant) -> ast.Constant:
-    node.value = not node.value if isinstance(node.value, bool) else node.value + 1  # type: ignore[operator]
-    return node
-
-
-def _test(value: bool) -> Callable[[Node], Node]:
-    def always(node: Node) -> Node:
-        node.test = ast.Constant(value)  # type: ignore[attr-defined]
-        return node
-
-    return always
-
-
-def ways(node: ast.AST) -> list[tuple[str, Callable[[ast.AST], ast.AST]]]:
-    """The changes of one node, with what they are called."""
-    found: list[tuple[str, Callable[..., ast.AST]]] = []
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        found.append(("compared otherwise", _compared))
-    elif isinstance(node, ast.BoolOp):
-        found.append(("and for or", _joined))
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        found.append(("without not", lambda given: given.operand))
-    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
-        found.append(("another constant", _constant))
-    elif isinstance(node, ast.If | ast.IfExp):
-        found += [("always", _test(True)), ("never", _test(False))]
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        found.append(("left out", lambda given: ast.copy_location(ast.Pass(), given)))
-    return found
-
-
-def mutants(path: str) -> Iterator[Mutant]:
-    tree = ast.parse((ROOT / path).read_text("utf-8"))
-    told = {id(part) for node in ast.walk(tree) for part in _told(node)}
-    for place, node in enumerate(ast.walk(tree)):
-        for way, (said, _) in enumerate(() if id(node) in told else ways(node)):
-            yield Mutant(path=path, line=node.lineno, place=place, way=way, said=said)  # type: ignore[attr-defined]
-
-
-def _told(node: ast.AST) -> Iterator[ast.AST]:
-    """Parts that decide nothing: decorators, and how many of something a message counts."""
-    if isinstance(node, ast.ClassDef | ast.FunctionDef):
-        for part in node.decorator_list:
-            yield from ast.walk(part)
-    if isinstance(node, ast.JoinedStr):
-        yield from ast.walk(node)
+    def _tests(self, mutant: Mutant) -> list[str]:
+        """Those that reach its line, the quickest first, as many as the budget allows."""
+        reach = self._reach.get(mutant.path, {})
+        lines = range(mutant.line, mutant.last + 1) if mutant.within else list(reach)
+        names = {name for line in lines for name in reach.get(line, ())}
+        names &= {name for name, took in self._times.items() if took <= QUICK}
+        spent, chosen = 0.0, []
+        for name in sorted(names, key=lambda name: (self._times[name], name)):
+            spent += self._times[name]
+            if spent <= BUDGET:
+                chosen.append(name)
+        return chosen
 
 
-class _Change(ast.NodeTransformer):
-    def __init__(self, node: ast.AST, change: Callable[[ast.AST], ast.AST]) -> None:
-        self._node, self._change = node, change
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        if node is self._node:
-            return ast.copy_location(self._change(copy.copy(node)), node)
-        seen: ast.AST = self.generic_visit(node)
-        return seen
-
-
-def changed(mutant: Mutant) -> ast.Module:
-    tree = ast.parse((ROOT / mutant.path).read_text("utf-8"))
-    node = list(ast.walk(tree))[mutant.place]
-    if isinstance(node, ast.Compare):
-        node.ops = list(node.ops)
-    made = ast.fix_missing_locations(_Change(node, ways(node)[mutant.way][1]).visit(tree))
-    assert isinstance(made, ast.Module)
-    return made
-
-
-class _Instead(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the mutant in place of its module."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        self._name = mutant.path.removesuffix(".py").replace("/", ".")
-        self._path = str(ROOT / mutant.path)
-        self._code = compile(changed(mutant), self._path, "exec")
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        del path, target
-        if fullname != self._name:
-            return None
-        return importlib.util.spec_from_file_location(fullname, self._path, loader=self)
-
-    def exec_module(self, module: ModuleType) -> None:
-        exec(self._code, module.__dict__)
+def _baseline(
+    session: pytest.Session, items: Sequence[pytest.Item], paths: Sequence[str]
+) -> tuple[dict[str, float], dict[str, dict[int, list[str]]]]:
+    """How long each test takes, and which tests reach which line, measured in another process."""
+    with tempfile.NamedTemporaryFile() as file:
+        if (child := os.fork()) == 0:
+            with _quiet():
+                measure = coverage.Coverage(
+                    data_file=None, config_file=False, include=[str(ROOT / path) for path in paths]
+                )
+                measure.start()
+                times: dict[str, float] = {}
+                for item, after in zip(items, [*items[1:], None], strict=True):
+                    measure.switch_context(item.nodeid)
+                    began, failed = time.monotonic(), session.testsfailed
+                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+                    if session.testsfailed == failed:
+                        times[item.nodeid] = time.monotonic() - began
+                measure.stop()
+                data = measure.get_data()
+                reach = {path: data.contexts_by_lineno(str(ROOT / path)) for path in paths}
+                Path(file.name).write_bytes(pickle.dumps((times, reach)))
+        os.waitpid(child, 0)
+        times, reach = pickle.loads(Path(file.name).read_bytes())
+    for item in items:
+        if item.nodeid not in times:
+            print(f"{item.nodeid} fails without any change", flush=True)
+    return times, reach
 
 
-def _asked(mutant: Mutant | None, tests: tuple[str, ...]) -> None:
-    if mutant is not None:
-        sys.meta_path.insert(0, _Instead(mutant))
-    said = io.StringIO()
-    with redirect_stdout(said), redirect_stderr(said):
-        code = pytest.main(
-            ["-x", "-q", "-n0", "--no-cov", "-p", "no:cacheprovider", "-p", "no:randomly", *tests]
-        )
-    sys.exit(int(code))
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """In a child: without output, and it ends here."""
+    code = 2
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, 1)
+        os.dup2(nothing, 2)
+        yield
+        code = 0
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    finally:
+        os._exit(code)
 
 
-def survives(mutant: Mutant | None, tests: tuple[str, ...]) -> bool:
-    """Whether the tests pass; None is the module as it is."""
-    process = multiprocessing.get_context("fork").Process(target=_asked, args=(mutant, tests))
-    process.start()
-    process.join(LONGEST)
-    if process.exitcode is None:
-        process.kill()
-        process.join()
-    return process.exitcode == 0
+def _survives(
+    session: pytest.Session,
+    mutant: Mutant,
+    functions: Sequence[FunctionType],
+    items: Sequence[pytest.Item],
+) -> bool:
+    if (child := os.fork()) == 0:
+        os.setpgid(0, 0)
+        with _quiet():
+            gc.disable()
+            if not planted(mutant, functions):
+                sys.exit(_by_import(mutant, items))
+            for item, after in zip(items, [*items[1:], None], strict=True):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+                if session.testsfailed:
+                    sys.exit(1)
+            sys.exit(int(any(play(schedule_of(seed)).broken for seed in range(SEEDS))))
+    until = time.monotonic() + 4 * BUDGET + 30
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status) == 0
+        if time.monotonic() > until:  # an endless loop
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, 9)
+        time.sleep(0.005)
+
+
+def _by_import(mutant: Mutant, items: Sequence[pytest.Item]) -> int:
+    """What is computed when the module is imported: in a process that has not imported it yet."""
+    asked = [mutant.path, str(mutant.place), str(mutant.way), *(item.nodeid for item in items)]
+    command = [sys.executable, "-m", "tests.torture.mutant", *asked]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
+def equivalent() -> dict[tuple[str, str, str, str], str]:
+    """Mutants that change nothing anybody could notice, with the reason."""
+    lines = (ROOT / "tests/torture/equivalent.tsv").read_text("utf-8").splitlines()[1:]
+    known = {}
+    for line in lines:
+        path, within, said, text, why = line.split("\t")
+        known[path, within, said, text] = why
+    return known
 
 
 def main(names: Sequence[str]) -> int:
     """Print the survivors of each module; 1 if there are any."""
-    left = 0
-    for path in names or NARROW:
-        tests, began, killed, lived = NARROW[path], time.monotonic(), 0, 0
-        if not survives(None, tests):
-            raise SystemExit(f"{path}: its tests fail without any change")
-        for mutant in mutants(path):
-            if survives(mutant, tests):
-                lived += 1
-                line = (ROOT / path).read_text("utf-8").splitlines()[mutant.line - 1].strip()
-                print(f"{path}:{mutant.line}: {mutant.said}: {line}", flush=True)
-            else:
-                killed += 1
-        passed = time.monotonic() - began
-        print(f"{path}: {killed} killed, {lived} survived, {passed:.0f} s", flush=True)
-        left += lived
-    return 1 if left else 0
+    paths = names or [
+        str(path.relative_to(ROOT)) for room in ROOMS for path in sorted((ROOT / room).glob("*.py"))
+    ]
+    asked = Asked(paths)
+    options = ["-x", "-q", "-s", "-n0", "--no-cov", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    code = pytest.main([*options, "-m", TIER, *TESTS], plugins=[asked])
+    return 1 if asked.left else int(code)
 
 
 if __name__ == "__main__":
