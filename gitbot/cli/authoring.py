@@ -97,6 +97,7 @@ def write_intent(shell: Shell, new: NewIntent, writing: Writing) -> int:
     """
     from gitbot.workflows.author import (  # noqa: PLC0415
         check_new,
+        next_step,
         open_already,
         open_new,
         with_free_name,
@@ -104,7 +105,7 @@ def write_intent(shell: Shell, new: NewIntent, writing: Writing) -> int:
 
     if not writing.dry_run and (pull := open_already(shell, new)) is not None:
         say("nothing was written: a pull request that asks for this is open already")
-        say(f"pull request #{pull.number}: {pull.title}; next: review and merge {pull.url}")
+        say(next_step(shell, pull))
         return 0
     if not writing.name:
         new = with_free_name(shell, new)
@@ -119,8 +120,7 @@ def write_intent(shell: Shell, new: NewIntent, writing: Writing) -> int:
         return 1
     if not writing.dry_run:
         pull = open_new(shell, new)
-        say(f"{new.path(shell.cluster_name)} on branch {new.branch}")
-        say(f"pull request #{pull.number}: {new.title}; next: review and merge {pull.url}")
+        say(f"{new.path(shell.cluster_name)} on branch {new.branch}\n{next_step(shell, pull)}")
     return 0
 
 

@@ -31,13 +31,13 @@ def propose_unpinning(
     """
     from gitbot.constraints.instances import Instances  # noqa: PLC0415 - keeps --help quick
     from gitbot.wiring.workspace import open_shell, open_workspace  # noqa: PLC0415
-    from gitbot.workflows.author import Pinned, open_unpinning, unpinning  # noqa: PLC0415
+    from gitbot.workflows import author  # noqa: PLC0415
 
     say = partial(talk, err=not human)
     if grounds.revision is None:
         raise UsageError("--propose needs a repository of intents", hint="gitbot init")
     found = [
-        Pinned(vm=item.name, node=item.node)
+        author.Pinned(vm=item.name, node=item.node)
         for item in result.findings
         if item.finding.code == "audit/pin"
     ]
@@ -52,14 +52,14 @@ def propose_unpinning(
     ) as workspace:
         shell = open_shell(workspace, grounds.revision.cluster)
         machines = manifests.machines if manifests is not None else ()
-        change = unpinning(shell, Instances.of(grounds.snapshot), found, machines)
+        change = author.unpinning(shell, Instances.of(grounds.snapshot), found, machines)
         if change.files and dry_run:
             say(f"dry run: this pull request would open\n{change.title}\n\n{change.body}")
             for path, data in sorted(change.files.items()):
                 say(f"# {path}\n{data.decode()}")
         elif change.files:
-            pull, already = open_unpinning(shell, change)
+            pull, already = author.open_unpinning(shell, change)
             say("a pull request that does this is open already" if already else change.branch)
-            say(f"pull request #{pull.number}: {pull.title}; next: review and merge {pull.url}")
+            say(author.next_step(shell, pull))
         for line in change.typed:
             say(line)

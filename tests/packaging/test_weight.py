@@ -117,6 +117,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "explain judges the windows that are due; every rule of SARIF has a link": 20,
     "status knows what to type before a merge is worth anything, and empty openings": 65,
     "check and propose keep off nodes that a window empties soon": 35,
+    "who opens a pull request on a local forge is told to plan it first": 25,
     "--before and --at take a time of day; a window with empty nodes says so": 90,
     "equal parts of snapshots are read once; commands end without freeing": 145,
     "the exact search counts room itself, and asks last what the board allows": 155,

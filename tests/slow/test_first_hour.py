@@ -91,7 +91,10 @@ def _starts_a_repository(person: Person) -> None:
 def _moves_a_vm(person: Person) -> None:
     move = "gitbot move vm/jumpbox --to kni-worker5 --note 'make room'"
     person.types(f"{move} --dry-run", "kind: MigrationRequest", "1 move, 0 blocked")
-    asked = "pull request #1: Move customapp/jumpbox to kni-worker5; next: review and merge"
+    asked = (
+        "pull request #1: Move customapp/jumpbox to kni-worker5; "
+        "next: gitbot check --pull-request 1 --publish, then review and merge"
+    )
     person.types(move, asked)
     person.types(move, "is open already", asked)
     person.types(

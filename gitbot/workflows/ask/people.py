@@ -10,6 +10,7 @@ from gitbot.model.request_id import DrainId, MigrationRequestId, RequestId, Retu
 from gitbot.ports.forge import PullRequest
 from gitbot.workflows.approvals import concern_branch
 from gitbot.workflows.look import Look
+from gitbot.workflows.next_step import check_first
 from gitbot.workflows.propose import concern_name
 from gitbot.workflows.revision import INTENTS
 from gitbot.workflows.shell import Shell
@@ -40,19 +41,14 @@ def before_merge(
 ) -> Mapping[int, str]:
     """What to type, by number, before a merge is worth anything.
 
-    A proposal of what has ended since is closed. What people ask is planned and shown first, which
-    the workflows of a hosted forge do by themselves.
+    A proposal of what has ended since is closed. What people ask is planned and shown first.
     """
     over = {concern_branch(cluster, concern_of(each.id)) for each in records if each.spent}
     found = {pull.number: "gitbot propose" for pull in own if pull.branch in over}
-    for pull in people if seen.base.settings.forge.type == "local" else ():
-        shown = seen.ledger.shown(pull.number, cluster=cluster)
-        last = shown[-1] if shown and shown[-1].head == pull.head else None
-        check = f"gitbot check --pull-request {pull.number}"
-        if last is None or (last.digest and last.expires_at <= seen.now):
-            found[pull.number] = f"{check} --publish"
-        elif not last.digest:
-            found[pull.number] = check
+    for pull in people:
+        settings, now = seen.base.settings, seen.now
+        if first := check_first(settings, seen.ledger, pull, cluster=cluster, now=now):
+            found[pull.number] = first
     return found
 
 

@@ -15,11 +15,13 @@ from gitbot.workflows.author.run import (
     with_free_name,
 )
 from gitbot.workflows.author.unpin import Pinned, open_unpinning, unpinning
+from gitbot.workflows.next_step import next_step
 
 __all__ = [
     "NewIntent",
     "Pinned",
     "check_new",
+    "next_step",
     "open_already",
     "open_new",
     "open_unpinning",
