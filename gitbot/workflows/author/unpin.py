@@ -19,11 +19,11 @@ from gitbot.workflows.revision import INTENTS, manifest_folders
 from gitbot.workflows.shell import Shell
 
 _READ = (".yaml", ".yml", ".json")
-_EITHER = (
-    "No VM moves; only what pins it to its node goes. Where a VM shall stay on its node, commit "
-    "the rule below in another pull request. Where it was only to be there once, `gitbot move` "
-    "asks for that."
+_GONE = (
+    "No VM moves; only what pins it to its node goes. Where it was only to be there once, "
+    "`gitbot move` asks for that."
 )
+_STAYS = "Where a VM shall stay on its node, commit the rule below in another pull request."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,7 @@ class Unpinning:
     pinned: tuple[Pinned, ...]
     typed: tuple[str, ...]
     rules: Mapping[str, str]
+    unlabelled: tuple[NamespacedName, ...] = ()  # no rule can select one of these alone
 
     @property
     def branch(self) -> str:
@@ -66,7 +67,15 @@ class Unpinning:
             if item.files
         ]
         offered = [f"`{path}`\n\n```yaml\n{text}```" for path, text in self.rules.items()]
-        return "\n\n".join(["\n".join(lines), _EITHER, *offered])
+        if offered:
+            offered.insert(0, _STAYS)
+        if self.unlabelled:
+            listed = first_of(list(map(str, self.unlabelled)), 3)
+            offered.append(
+                f"No rule is offered for {listed}: no label is its own. If it shall stay, give it "
+                "one."
+            )
+        return "\n\n".join(["\n".join(lines), _GONE, *offered])
 
 
 def unpinning(
@@ -98,12 +107,16 @@ def unpinning(
         if not cut and not by_hand:
             there = [(file, obj) for file, obj in outside if name_of(obj) in names]
             typed.append(f"{item.vm}: {_typed(instances, item.vm, there)}")
+    offered = tuple(_offered(shell, instances, found))
     return Unpinning(
         base=base,
         files={path: data for path, data in texts.items() if data != before[path]},
         pinned=tuple(found),
         typed=tuple(typed),
-        rules=dict(_offered(shell, instances, found)),
+        rules={path: text for _, path, text in offered},
+        unlabelled=tuple(
+            item.vm for item in found if item.files and item.vm not in {vm for vm, *_ in offered}
+        ),
     )
 
 
@@ -155,13 +168,13 @@ def _typed(
 
 def _offered(
     shell: Shell, instances: Instances, found: Iterable[Pinned]
-) -> Iterator[tuple[str, str]]:
-    """Files of rules that keep the VMs where they are."""
+) -> Iterator[tuple[NamespacedName, str, str]]:
+    """Files of rules that keep the VMs where they are: VM, path, text."""
     for item in found:
         rule = rule_of_pin(instances, item.vm, item.node)
         if item.files and rule is not None:
             folder = f"{INTENTS}{shell.cluster_name}/{item.vm.namespace}"
-            yield f"{folder}/{rule['metadata']['name']}.yaml", write_shown(rule)
+            yield item.vm, f"{folder}/{rule['metadata']['name']}.yaml", write_shown(rule)
 
 
 def open_unpinning(shell: Shell, change: Unpinning) -> tuple[PullRequest, bool]:
