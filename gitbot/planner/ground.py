@@ -96,11 +96,15 @@ class Ground:
         """Where a VM could go if all others were gone, by nodes, claims and rules about nodes."""
         found = self._nodes.get(vm)
         if found is None:
-            found = self.board.transit.world.open_to(self.board.transit.target_pod(vm)).copy()
+            found = self.by_spec(vm).copy()
             for _, part in self.parts(vm):
                 found &= self.mask(part.nodes)
             found = self._nodes[vm] = self.once(found)
         return found
+
+    def by_spec(self, vm: NamespacedName) -> Mask:
+        """Where a VM could go if all others and all rules were gone."""
+        return self.board.transit.world.open_to(self.board.transit.target_pod(vm))
 
     def once(self, mask: Mask) -> Mask:
         """One mask for equal masks."""
@@ -125,10 +129,10 @@ class Ground:
         """The values of a label by number."""
         return self.board.transit.world.state.columns.label(key).values
 
-    def in_domain(self, key: str, value: int) -> Mask:
-        """The nodes with the value of that number."""
+    def in_domains(self, key: str, values: frozenset[int]) -> Mask:
+        """The nodes with a value of these numbers."""
         ids = self.board.transit.world.state.columns.label(key).ids
-        return self.once(ids == value)
+        return self.once(np.isin(ids, sorted(values)))
 
     def parts(self, vm: NamespacedName) -> Iterator[tuple[RuleConstraint, NodePart]]:
         """The required rules that keep a VM on some nodes, where it is now."""

@@ -78,6 +78,28 @@ def clash_words(
     return reason, f"change {asking.where} or {other.where}"
 
 
+def keeps_words(ref: IntentRef, vms: Sequence[NamespacedName], wanted: str) -> str:
+    """A rule that keeps VMs on some nodes."""
+    return f"{_intent(ref)} keeps {_who(vms)} on {wanted}"
+
+
+def empties_words(ref: IntentRef, nodes: Sequence[str]) -> str:
+    """A window that closes nodes."""
+    return f"{_intent(ref)} empties {first_of(nodes, _FEW)}"
+
+
+def beside_words(
+    reason: str, remedy: str, others: Sequence[tuple[IntentRef, str]]
+) -> tuple[str, str]:
+    """Reason and remedy of a proof that rests on other intents as well."""
+    if not others:
+        return reason, remedy
+    told = "; ".join(words for _, words in others[:_FEW])
+    more = f"; and {len(others) - _FEW} more" if len(others) > _FEW else ""
+    places = " or ".join(dict.fromkeys(ref.where for ref, _ in others[:_FEW]))
+    return f"{reason}; {told}{more}", f"{remedy}, or change {places}"
+
+
 def _rule(crowd: Crowd) -> str:
     return "the VMs' own anti-affinity" if crowd.rule.ref.of_vm else _intent(crowd.rule.ref)
 
@@ -92,7 +114,8 @@ def _nodes(ground: Ground, mask: Mask, vms: Sequence[NamespacedName]) -> tuple[s
     labels = sorted({labels_wanted(ground.board, vm) for vm in vms} - {""})
     which = f" with {labels[0]}" if len(labels) == 1 else ""
     if len(names) == 1:
-        return f"{names[0]}, the only node for it," if len(vms) == 1 else names[0], names[0]
+        told = f" ({labels[0]})" if len(labels) == 1 else ""
+        return f"{names[0]}, the only node for it{told}," if len(vms) == 1 else names[0], names[0]
     if len(names) <= _FEW:
         return f"{' and '.join(names)}", f"{' or '.join(names)}"
     return f"the {len(names)} nodes{which} that may take them", f"nodes{which or ' that are open'}"

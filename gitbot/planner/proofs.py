@@ -7,7 +7,7 @@ plan. It treats the unknown as allowed: no proof is better than a wrong one.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from gitbot.constraints.rule_parts import NodePart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.columns import Mask
 from gitbot.model.constraint import RuleConstraint
+from gitbot.model.names import IntentRef
 from gitbot.model.plan import Hold
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, ReturnHome
 from gitbot.model.words import first_of
 from gitbot.planner.board import Board
 from gitbot.planner.ground import Crowd, Ground
-from gitbot.planner.proof_words import apart_words, clash_words, room_words
+from gitbot.planner.proof_causes import Counted, causes
+from gitbot.planner.proof_words import apart_words, beside_words, clash_words, room_words
 from gitbot.planner.shortage import Rooms
 from gitbot.planner.step import Draft, Task
 
@@ -35,11 +37,15 @@ _OPEN = frozenset({"no-feasible-node", "no-free-domain", "not-together", "not-he
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """In no plan do all of these VMs find a place: why, and what would help."""
+    """In no plan do all of these VMs find a place: why, and what would help.
+
+    `scope` is what was counted: other intents may keep its VMs off other nodes.
+    """
 
     vms: frozenset[NamespacedName]
     reason: str
     remedy: str
+    scope: Counted | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +68,13 @@ def proofs_of(ground: Ground, goal: Goal, stuck: frozenset[NamespacedName]) -> I
         yield from _contradicted(ground, goal)
     for quest in quests(ground, goal, stuck):
         for proof in prove(ground, quest):
-            yield replace(proof, reason=f"{quest.told}{proof.reason}")
+            reason, remedy = beside_words(proof.reason, proof.remedy, _others(ground, goal, proof))
+            yield replace(proof, reason=f"{quest.told}{reason}", remedy=remedy)
+
+
+def _others(ground: Ground, goal: Goal, proof: Proof) -> list[tuple[IntentRef, str]]:
+    closed = closed_by(ground.board.facts.problem.goals)
+    return list(causes(ground, proof.scope, goal, closed)) if proof.scope is not None else []
 
 
 def with_proofs(board: Board, drafts: Sequence[Draft]) -> list[Draft]:
@@ -270,7 +282,8 @@ def _narrow(rooms: Rooms, quest: Quest) -> Iterator[Proof]:
         found = rooms.shortage(mask, asks) if mask.any() else None
         if found is not None:
             reason, remedy = room_words(ground, mask, inside, found)
-            yield Proof(vms=frozenset(inside), reason=reason, remedy=remedy)
+            scope = Counted(vms=inside, nodes=mask)
+            yield Proof(vms=frozenset(inside), reason=reason, remedy=remedy, scope=scope)
 
 
 def _crowded(rooms: Rooms, quest: Quest, crowd: Crowd) -> Iterator[Proof]:
@@ -290,15 +303,17 @@ def _crowded(rooms: Rooms, quest: Quest, crowd: Crowd) -> Iterator[Proof]:
     for values in sorted({frozenset().union(*domains.values()), *domains.values()}, key=sorted):
         inside = [vm for vm, own in domains.items() if own <= values]
         named = frozenset(vm for vm in inside if vm in quest.must)
+        scope = Counted(vms=inside, nodes=ground.in_domains(crowd.key, values))
         room = {value: crowd.room(names[value], healed=healed) for value in sorted(values)}
         if named and len(inside) > sum(room.values()):
             listed = sorted(names[value] for value in values)
             reason, remedy = apart_words(crowd, len(inside), listed)
-            yield Proof(vms=named, reason=reason, remedy=remedy)
+            yield Proof(vms=named, reason=reason, remedy=remedy, scope=scope)
         elif named:
             least = {value: len(inside) - sum(room.values()) + room[value] for value in room}
             forced = {value: needed for value, needed in least.items() if needed > 0}
-            yield from _forced(rooms, crowd, {vm: ends[vm] for vm in inside}, forced, named)
+            for proof in _forced(rooms, crowd, {vm: ends[vm] for vm in inside}, forced, named):
+                yield replace(proof, scope=scope)
 
 
 def _forced(
@@ -311,7 +326,7 @@ def _forced(
     """Domains that must take a number of some VMs, but lack room even for the smallest of them."""
     ground = rooms.ground
     for value, needed in forced.items():
-        inside = ground.in_domain(crowd.key, value)
+        inside = ground.in_domains(crowd.key, frozenset({value}))
         able = {vm: mask & inside for vm, mask in ends.items() if (mask & inside).any()}
         assert able, "BUG: a domain in which no VM can be"
         amounts = [ground.least(vm) for vm in able]

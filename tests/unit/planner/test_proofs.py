@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from gitbot.constraints.placement_rule import PlacementRule
+from gitbot.constraints.rule_parts import NodePart
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.model.names import IntentRef
 from gitbot.model.plan import Hold
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, Pin, Target
@@ -29,8 +32,8 @@ def to(name: str, *vms: str) -> MoveVms:
     )
 
 
-def first_hold(objects: list[Any], goal: Goal, *, apart: bool = False) -> Hold:
-    case = problem(objects, goals=[goal])
+def first_hold(objects: list[Any], *goals: Goal, apart: bool = False) -> Hold:
+    case = problem(objects, goals=goals)
     found = planned(spread(case) if apart else case).holds
     return next(hold for hold in found if hold.code != "blocked-node")
 
@@ -62,7 +65,7 @@ def first_hold(objects: list[Any], goal: Goal, *, apart: bool = False) -> Hold:
                 vm("web", on="n2", memory="4Gi"),
             ],
             drain("n1"),
-            "db-2 asks 16Gi memory; n2, the only node for it, has 10Gi beside 1 VM that can be",
+            "db-2 asks 16Gi memory; n2, the only node for it (performance=high), has 10Gi beside 1",
             "6Gi more memory on n2 would do",
         ),
         (  # room enough, but in pieces
@@ -151,3 +154,46 @@ def test_a_vm_that_is_only_starting_does_not_end_the_search_for_a_proof() -> Non
     ]
     said = first_hold(objects, drain("n1")).reason
     assert said == "no plan exists: a asks 6Gi memory; n2, the only node for it, has 4Gi"
+
+
+def test_a_rule_that_keeps_vms_off_other_nodes_belongs_to_the_proof() -> None:
+    only = IntentRef(kind="PlacementRule", namespace="default", name="only", file="p.yaml", line=1)
+    apart = replace(SPREAD, file="s.yaml", line=4)
+    objects: list[Any] = [
+        *(node(f"n{zone}", zone=zone) for zone in "abc"),
+        *(vm(f"db-{n}", on=f"n{zone}", labels={"app": "db"}) for n, zone in enumerate("aab")),
+    ]
+    vms = frozenset(named(f"db-{n}") for n in range(3))
+    part = NodePart(
+        name="node", subjects=vms, nodes=frozenset({"na", "nb"}), wanted="nodes of zone a or b"
+    )
+    keeps = PlacementRule(ref=only, parts=(part,), members=vms)
+    goal = HealRule(request=request("heal", intent=apart), rule=apart)
+    case = spread(problem(objects, goals=[goal]))
+    (rule,) = case.rules
+    assert isinstance(rule, ZoneAntiAffinity)
+    case = replace(case, rules=(replace(rule, ref=apart), keeps))
+    hold = planned(case).holds[0]
+    assert hold.reason == (
+        "no plan exists: 3 VMs, 2 zones for them (a, b): ZoneAntiAffinity/default/spread (s.yaml:4)"
+        " allows 1 in each; PlacementRule/default/only (p.yaml:1) keeps db-0, db-1, db-2 on nodes"
+        " of zone a or b"
+    )
+    assert "enforcement: Preferred in s.yaml:4, or change p.yaml:1" in hold.hint
+
+
+def test_a_window_that_closes_other_nodes_belongs_to_the_proof() -> None:
+    window = IntentRef(kind="MaintenanceWindow", namespace="", name="rack", file="b.yaml", line=7)
+    other = replace(drain("n3"), request=request("drain", intent=window))
+    objects = [
+        node("n1", memory="16Gi"),
+        node("n2", memory="8Gi"),
+        node("n3", memory="16Gi"),
+        vm("a", on="n1", memory="12Gi"),
+    ]
+    hold = first_hold(objects, drain("n1"), other)
+    assert hold.reason == (
+        "no plan exists: a asks 12Gi memory; n2, the only node for it, has 8Gi;"
+        " MaintenanceWindow/rack (b.yaml:7) empties n3"
+    )
+    assert hold.hint.startswith("4Gi more memory on n2 would do, or change b.yaml:7")

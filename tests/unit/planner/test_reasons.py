@@ -50,7 +50,7 @@ def apart(key: str = ZONE, **more: Any) -> dict[str, Any]:
                 node("n4", labels=FAST, taints=[{"key": "gpu", "effect": "NoSchedule"}]),
             ],
             {"memory": "6Gi", "node_selector": FAST},
-            "no plan exists: a asks 6Gi memory; n3, the only node for it, has 4Gi",
+            "no plan exists: a asks 6Gi memory; n3, the only node for it (speed=fast), has 4Gi",
             id="two reasons for three nodes",
         ),
     ],
