@@ -37,7 +37,7 @@ def _is_barred(approved: Approved) -> bool:
 def accept(
     view: View, records: Mapping[RequestId, RequestRecord], approved: Approved
 ) -> tuple[MoveEvent, ...]:
-    record = records.get(approved.id, RequestRecord(id=approved.id))
+    record = records.get(approved.id) or RequestRecord(id=approved.id)
     new = tuple(move for move in approved.moves if not is_known(record, approved, move))
     if not new or not may_enter(record, approved, new):
         return ()

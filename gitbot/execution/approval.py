@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gitbot.execution.values import Approval
 from gitbot.model.events import PlanShown
+from gitbot.model.value import Frozen
 
 UNSURE = "unsure"  # instead of a digest: two plans within one second
 
@@ -36,8 +37,7 @@ class ProposalFact:
     expires_at: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergedPull:
+class MergedPull(Frozen, frozen=True, kw_only=True):
     """The facts about one merged pull request. Times in seconds UTC."""
 
     number: int

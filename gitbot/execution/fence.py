@@ -9,7 +9,7 @@ docs/exactly-once.md has the argument, tests/laws/test_fence.py its check.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gitbot.execution.requests import MoveRecord
 from gitbot.execution.values import CreateMigration, Effect, Steps, View
@@ -81,14 +81,14 @@ def stamped(steps: Steps, now: int) -> Steps:
         claimed[event.migration] if isinstance(event, MoveChanged) and event.claim else event
         for event in steps.events
     )
-    return replace(steps, events=events, effects=effects)
+    return steps.but(events=events, effects=effects)
 
 
 def _stamped(effect: Effect, now: int) -> Effect:
     if not isinstance(effect, CreateMigration) or effect.event.claim is None:
         return effect
     claim = effect.event.claim.good_until(min(now + FENCE.send, effect.ends))
-    return replace(effect, event=effect.event.but(claim=claim))
+    return effect.but(event=effect.event.but(claim=claim))
 
 
 def given_back(event: MoveChanged, *, now: int) -> MoveChanged:

@@ -7,7 +7,7 @@ effects in their order, and asks again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gitbot.execution.accept import accept, each_once, is_known
 from gitbot.execution.breaker import breaker_event, tripped
@@ -64,14 +64,14 @@ class _Turn:
             return
         self.events += events
         ledger = self.view.ledger
-        grown = replace(ledger, events=(*ledger.events, *events))
-        self.view = replace(self.view, ledger=grown)
+        grown = ledger.but(events=(*ledger.events, *events))
+        self.view = self.view.but(ledger=grown)
 
 
 def next_steps(view: View) -> Steps:
     approved_once = each_once(view.approved)
     if approved_once is not view.approved:
-        view = replace(view, approved=approved_once)
+        view = view.but(approved=approved_once)
     turn = _Turn(view=view, facts=ClusterFacts.of(view.problem, view.migrations))
     for approved in view.approved:
         turn.add(*accept(view, turn.records, approved))
@@ -100,7 +100,7 @@ def next_steps(view: View) -> Steps:
     turn.add(*starts.events)
     _put_off(turn, candidates, starts.waiting)
     for approved in _drains(turn):
-        record = turn.records.get(approved.id, RequestRecord(id=approved.id))
+        record = turn.records.get(approved.id) or RequestRecord(id=approved.id)
         turn.effects += effects_due(turn.view, turn.facts, approved, record)
     turn.effects += starts.effects
     return Steps(
@@ -126,7 +126,7 @@ def _unconsented(turn: _Turn) -> list[Waiting]:
         if approved.terms.consent and not approved.terms.void
         for move in approved.moves
         if not is_known(
-            turn.records.get(approved.id, RequestRecord(id=approved.id)), approved, move
+            turn.records.get(approved.id) or RequestRecord(id=approved.id), approved, move
         )
     ]
 
@@ -214,7 +214,7 @@ def _break_circuit(turn: _Turn) -> None:
     if not reason or view.stop:
         return
     turn.add(breaker_event(reason, cluster=view.cluster, now=view.now))
-    turn.view = replace(turn.view, stop=reason)
+    turn.view = turn.view.but(stop=reason)
 
 
 def _end_all(turn: _Turn) -> None:
@@ -239,7 +239,7 @@ def _drains(turn: _Turn) -> tuple[Approved, ...]:
 
 def _advance_nodes(turn: _Turn) -> None:
     for approved in _drains(turn):
-        record = turn.records.get(approved.id, RequestRecord(id=approved.id))
+        record = turn.records.get(approved.id) or RequestRecord(id=approved.id)
         turn.add(*advance(turn.view, turn.facts, approved, record))
 
 

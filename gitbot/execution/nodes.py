@@ -41,11 +41,11 @@ def nodes_of(view: View, maintenance: Maintenance) -> dict[str, NodeRecord]:
     """Every node of the occurrence with its state, in the order of draining."""
     known = fold_nodes(view.ledger, cluster=view.cluster, occurrence=maintenance.occurrence)
     names = dict.fromkeys([*maintenance.nodes, *known])  # earlier plans of it had nodes, too
-    return {node: known.get(node, NodeRecord(node=node)) for node in names}
+    return {node: known.get(node) or NodeRecord(node=node) for node in names}
 
 
 def may_begin(nodes: Mapping[str, NodeRecord], node: str, most: int) -> str:
-    record = nodes.get(node, NodeRecord(node=node))
+    record = nodes.get(node) or NodeRecord(node=node)
     if record.state in BUSY:
         return ""
     if record.state is not NodeState.WAITING:

@@ -7,8 +7,6 @@ allowed time may be over. Pure: the workflow reads, and calls this right before 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gitbot.execution.endings import next_start
 from gitbot.execution.fence import TOO_LATE
 from gitbot.execution.requests import fold_requests
@@ -41,5 +39,5 @@ def not_any_more(
         return f"the VM left {event.source} for {node or 'no known node'}"
     if now >= event.claim.until:
         return TOO_LATE
-    starts = next_start(replace(view, now=now), effect.approved, effect.move, request)
+    starts = next_start(view.but(now=now), effect.approved, effect.move, request)
     return "" if starts is not None and starts <= now else "its allowed time is over"

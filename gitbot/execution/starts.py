@@ -22,13 +22,13 @@ from gitbot.model.grouping import grouped
 from gitbot.model.instants import format_instant
 from gitbot.model.plan import Move, MoveRef
 from gitbot.model.request_id import RequestId
+from gitbot.model.value import Frozen
 
 MOST_REFUSALS = 8  # by the checks, in one look: each costs a replay of the whole cluster
 BACK_OFF = 60  # seconds before a second attempt; doubles with every further one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Frozen, frozen=True, kw_only=True):
     """A move that has no VMIM and has not ended. `intended`: the ledger has announced it.
 
     `claimed`: it may still be created at any moment, so that its place and its slot are taken.
@@ -42,8 +42,7 @@ class Candidate:
     claimed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unfinished:
+class Unfinished(Frozen, frozen=True, kw_only=True):
     """A move of an approved plan that has not ended: it waits or runs."""
 
     approved: Approved
@@ -65,8 +64,7 @@ class _Round:
     waits: dict[tuple[RequestId, str, int, int], frozenset[int]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Starts:
+class Starts(Frozen, frozen=True, kw_only=True):
     """What starts, what waits, and the groups that the checks refuse."""
 
     events: tuple[KnownEvent, ...]
@@ -264,7 +262,7 @@ def _take(facts: ClusterFacts, look: _Round, candidate: Candidate) -> None:
     nodes = look.nodes.get(approved.id, {})
     source = nodes.get(move.source.node)
     if source is not None and source.state not in BUSY:
-        nodes[source.node] = replace(source, state=NodeState.DRAINING)
+        nodes[source.node] = source.but(state=NodeState.DRAINING)
         look.begins.append((approved, source.node))
 
 

@@ -24,12 +24,12 @@ from gitbot.model.events import (
 )
 from gitbot.model.ledger import Ledger
 from gitbot.model.request_id import OccurrenceId
+from gitbot.model.value import Frozen
 
 BUSY = frozenset({NodeState.DRAINING, NodeState.READY})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRecord:
+class NodeRecord(Frozen, frozen=True, kw_only=True):
     """One node of one occurrence; `since` in seconds UTC, `boot_id` from before the drain."""
 
     node: str
@@ -49,7 +49,7 @@ def fold_nodes(
         if not isinstance(event, NodeChanged):
             continue
         facts = event.facts
-        before = nodes.get(facts.node, NodeRecord(node=facts.node))
+        before = nodes.get(facts.node) or NodeRecord(node=facts.node)
         nodes[facts.node] = NodeRecord(
             node=facts.node,
             state=event.state,

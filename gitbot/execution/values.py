@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject
@@ -14,6 +14,7 @@ from gitbot.model.ledger import Ledger
 from gitbot.model.plan import Move, PlacementPlan
 from gitbot.model.problem import ALWAYS, PlacementProblem
 from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.model.value import Frozen, field
 
 REFUSED = "Refused"
 """Outcome of a create that the server refused."""
@@ -60,8 +61,7 @@ class Maintenance:
     removed: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class Terms(Frozen, frozen=True, kw_only=True):
     """When and how often moves of a request may run. `void`: why they must not run at all.
 
     `paused`: why nothing new of it starts for now. `consent`: which owners have not approved it.
@@ -85,6 +85,9 @@ class Terms:
         return self.paused or self.consent
 
 
+_ALWAYS_ONCE = Terms()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approved:
     """One request of one approved plan. `id` is the ledger id; moves carry the planned id.
@@ -95,12 +98,11 @@ class Approved:
     id: RequestId
     approval: Approval
     moves: tuple[Move, ...]
-    terms: Terms = field(default_factory=Terms)
+    terms: Terms = _ALWAYS_ONCE
     plan: PlacementPlan | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BreakerLimits:
+class BreakerLimits(Frozen, frozen=True, kw_only=True):
     """How much may fail within a day before gitbot stops itself; counts."""
 
     failures: int = 3
@@ -108,8 +110,7 @@ class BreakerLimits:
     foreign_returns: int = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Frozen, frozen=True, kw_only=True):
     """Everything that decides the next steps: approved plans, current cluster, ledger.
 
     `stop` is the reason of the stop flag ("" if it is not set); `judge_groups` asks for a
@@ -134,8 +135,7 @@ class View:
     denied: tuple[Stale, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CreateMigration:
+class CreateMigration(Frozen, frozen=True, kw_only=True):
     """Create the VMIM of one move; `event` is its ledger line in state intended.
 
     It may be sent before `ends` (seconds UTC).
@@ -179,8 +179,7 @@ class LabelNode:
 Effect = CreateMigration | DeleteMigration | SetUnschedulable | LabelNode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stale:
+class Stale(Frozen, frozen=True, kw_only=True):
     """A group of an approved plan that no longer passes the checks on the current cluster."""
 
     request: RequestId
@@ -188,8 +187,7 @@ class Stale:
     reasons: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class Waiting(Frozen, frozen=True, kw_only=True):
     """A move that cannot start now, and what it waits for; `until` is 0 if the time is unknown.
 
     `retry`: this may change soon by itself (a slot, a pause, a wave).
@@ -211,8 +209,7 @@ class Absent:
     since: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class Steps(Frozen, frozen=True, kw_only=True):
     """What to do now: write the events in one commit, then perform the effects in order.
 
     `in_flight` counts own running moves after the effects. `absent` must be read again, by name,

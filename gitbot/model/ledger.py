@@ -8,7 +8,6 @@ Files of the branch: `requests/<cluster>/<id>.jsonl`, `nodes/<cluster>/<window>/
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from gitbot.model.events import (
@@ -23,6 +22,7 @@ from gitbot.model.events import (
     UnknownEvent,
 )
 from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.model.value import Frozen, field
 
 HOLD_FILE = "hold.jsonl"
 
@@ -47,8 +47,7 @@ class _Asked:
 _asked = _Asked()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ledger:
+class Ledger(Frozen, frozen=True, kw_only=True):
     """The whole ledger at one commit: events in order of `seq`, plans by digest.
 
     `head` is the commit id of the branch, "" if the branch does not exist yet. Events of one family

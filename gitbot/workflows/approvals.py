@@ -119,7 +119,7 @@ def _decide(
         reason = "nothing is approved: the forge's answers about the merge do not agree yet"
         return NotApproved(pull_request=pull.number, reason=reason), None
     reviewed = merged_pull(shell, ledger, whole)
-    return decide(replace(reviewed, reviews_required=shell.forge.reviews_required)), reviewed
+    return decide(reviewed.but(reviews_required=shell.forge.reviews_required)), reviewed
 
 
 def _is_settled(ledger: Ledger, facts: MergedPull, finished: frozenset[str]) -> bool:

@@ -7,7 +7,7 @@ of it starts; what runs is watched to its end, and its nodes come back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gitbot.execution.approval import NotApproved
 from gitbot.execution.requests import RequestRecord
@@ -33,7 +33,7 @@ class Lapsed:
     paused: str = ""
 
     def on(self, terms: Terms) -> Terms:
-        return replace(terms, void=self.void or terms.void, paused=self.paused)
+        return terms.but(void=self.void or terms.void, paused=self.paused)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +63,8 @@ class Begun:
         if started and entered is not None:
             # as it began; but a window without schedule is open only while its file exists
             void = removed if _is_open_ended(request) else ""
-        terms = replace(terms, void=void)
-        return replace(terms, maintenance=self._maintenance(document, request, bool(removed)))
+        terms = terms.but(void=void)
+        return terms.but(maintenance=self._maintenance(document, request, bool(removed)))
 
     def lapsed(
         self, approved: Iterable[Approved], refused: Iterable[NotApproved]

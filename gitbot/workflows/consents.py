@@ -143,7 +143,7 @@ def _judged(
     owners = owners_at(shell, commit, present)
     if owners is None:
         why = f"its owners are unknown: {CONFIGURATION_FILE} has errors at {commit[:12]}"
-        return replace(item, terms=replace(item.terms, consent=why))
+        return replace(item, terms=item.terms.but(consent=why))
     if not owners.asks:
         return item
     only = replace(document, plan=replace(document.plan, moves=item.moves))
@@ -151,13 +151,13 @@ def _judged(
         found = consents(shell, owners, only, _intents(shell, owners, item), facts)
     except ClusterError as error:
         why = f"the owners of its nodes are unknown: {error}"
-        return replace(item, terms=replace(item.terms, consent=why))
+        return replace(item, terms=item.terms.but(consent=why))
     given = {name for consent in found for name in consent.by if name != facts.author}
     approvers = tuple(sorted({*item.approval.approvers, *given}))
     return replace(
         item,
         approval=replace(item.approval, approvers=approvers),
-        terms=replace(item.terms, consent=missing(found)),
+        terms=item.terms.but(consent=missing(found)),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from gitbot.errors import ConflictError
 from gitbot.model.canonical import canonical_json
@@ -74,4 +73,4 @@ def of_newer_gitbot(ledger: Ledger, *, file: str, cluster: str, time: int) -> Le
         "time": format_instant(time),
     }
     event = decode_line(canonical_json(content), file=file, number=1)
-    return replace(ledger, events=(*ledger.events, event), head="0" * 40)
+    return ledger.but(events=(*ledger.events, event), head="0" * 40)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -293,7 +292,7 @@ def test_a_plan_that_was_edited_in_the_ledger_stops_everything() -> None:
     story.merge(pull.number)
     ledger = story.store.read()
     edited = ledger.plans[digest].replace(b"kni-worker5", b"kni-worker3")
-    story.store.ledger = replace(ledger, plans={**ledger.plans, digest: edited})
+    story.store.ledger = ledger.but(plans={**ledger.plans, digest: edited})
     with pytest.raises(GitbotError, match="does not hold what its digest says"):
         apply(story.shell)
 

@@ -64,7 +64,7 @@ def test_a_ledger_that_only_grew_is_the_same() -> None:
     assert older_than(ledger, anchor) == ""
     assert "it ends at line 0" in older_than(Ledger(), anchor)
     last = ledger.events[-1]
-    other = replace(ledger, events=(*ledger.events[:-1], msgspec.structs.replace(last, time=1)))
+    other = ledger.but(events=(*ledger.events[:-1], msgspec.structs.replace(last, time=1)))
     assert "it has another line there" in older_than(other, anchor_of(ledger))
     assert "damaged" in older_than(ledger, "what")
 

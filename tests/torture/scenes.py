@@ -162,7 +162,7 @@ class TortureBase(TinyBase):
         )
 
     def view(self, *args: Any, **named: Any) -> View:
-        return replace(Engine.view(self, *args, **named), replay=self.replay)
+        return Engine.view(self, *args, **named).but(replay=self.replay)
 
 
 FREEZES = (

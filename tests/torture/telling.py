@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -256,8 +256,8 @@ class Telling(Annals):
         events: list[KnownEvent] = list(ledger.events)  # type: ignore[arg-type]
         place = places[-1]
         events[place] = msgspec.structs.replace(events[place], digest=other)
-        self.story.store.ledger = replace(
-            ledger, events=chain(None, tuple(events)), head=f"{act.pause:040x}"
+        self.story.store.ledger = ledger.but(
+            events=chain(None, tuple(events)), head=f"{act.pause:040x}"
         )
         return True
 

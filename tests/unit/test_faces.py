@@ -42,7 +42,7 @@ ROOMS = {
     "model": (
         "canonical cluster columns consent constraint decoding diagnosis effect event_data events "
         "findings grouping instants later ledger load names node opt_out plan pod problem "
-        "request_id requests scheduling watch words"
+        "request_id requests scheduling value watch words"
     ),
     "planner": "",
     "policy": "cases pages running trying",

@@ -47,7 +47,7 @@ def _how_far(
     for item in approved:
         if item.id not in requests:
             continue
-        record = records.get(item.id, RequestRecord(id=item.id))
+        record = records.get(item.id) or RequestRecord(id=item.id)
         for move in sorted(item.moves, key=lambda move: move.wave):
             known = record.moves.get(move.id)
             final = known is not None and known.final

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from gitbot.execution.next_steps import next_steps
@@ -135,7 +135,7 @@ class World:
             "replay": self.replay,
         }
         self.last = next_steps(View(**{**view, **self.view}))
-        self.ledger = replace(self.ledger, events=(*self.ledger.events, *self.last.events))
+        self.ledger = self.ledger.but(events=(*self.ledger.events, *self.last.events))
         return [line(event) for event in self.last.events if event.state not in ("home", "window")]
 
     def replay(self, problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
@@ -172,7 +172,7 @@ class World:
         known = RequestId.read(request)
         file = request_file("prod", known)
         said = RequestCancelled(file=file, time=self.now, cluster="prod", request=known)
-        self.ledger = replace(self.ledger, events=(*self.ledger.events, said))
+        self.ledger = self.ledger.but(events=(*self.ledger.events, said))
 
     def land(self, vm: str, on: str) -> None:
         """The VM's migration succeeded."""

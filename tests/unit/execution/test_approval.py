@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gitbot.execution.approval import (
@@ -41,7 +39,7 @@ def pull(*records: PlanShown, **fields: object) -> MergedPull:
         merged_at=100,
         records=records,
     )
-    return replace(plain, **fields)  # type: ignore[arg-type]
+    return plain.but(**fields)
 
 
 @pytest.mark.parametrize(

@@ -231,9 +231,9 @@ def test_a_removed_window_takes_its_cordon_back_and_a_failed_drain_keeps_it(
     (approved,) = world.approved
     maintenance = approved.terms.maintenance
     assert maintenance is not None
-    kept = replace(approved.terms, maintenance=replace(maintenance, removed=removed))
+    kept = approved.terms.but(maintenance=replace(maintenance, removed=removed))
     if removed:
-        kept = replace(kept, void="its intent was removed")
+        kept = kept.but(void="its intent was removed")
     world.approved = [replace(approved, terms=kept)]
     assert again(world) == (["uncordon a"] if removed else [])
 

@@ -350,7 +350,7 @@ class TinyBase(Engine):
         )
 
     def view(self, *args: Any, **named: Any) -> View:
-        return replace(super().view(*args, **named), replay=self.replay)
+        return super().view(*args, **named).but(replay=self.replay)
 
     def replay(self, problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
         message = self.refuse(problem, plan)
