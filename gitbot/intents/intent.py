@@ -62,6 +62,8 @@ class IntentSet:
     cluster: str
     intents: tuple[Intent, ...] = ()
     _specs: dict[type, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _named: dict[Any, Intent] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _ids: dict[str, Intent] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     def of(self, kind: str) -> tuple[Intent, ...]:
         return tuple(intent for intent in self.intents if intent.ref.kind == kind)
@@ -99,18 +101,15 @@ class IntentSet:
         return self.specs(PlacementProposalSpec)
 
     def find(self, kind: str, name: str, namespace: str = "") -> Intent | None:
-        wanted = (kind, namespace, name)
-        return next(
-            (
-                intent
-                for intent in self.intents
-                if (intent.ref.kind, intent.ref.namespace, intent.ref.name) == wanted
-            ),
-            None,
-        )
+        if not self._named:  # asked for each request
+            for intent in reversed(self.intents):
+                self._named[intent.ref.kind, intent.ref.namespace, intent.ref.name] = intent
+        return self._named.get((kind, namespace, name))
 
     def by_id(self, intent_id: str) -> Intent | None:
-        return next((item for item in self.intents if item.ref.id == intent_id), None)
+        if not self._ids:
+            self._ids.update((intent.ref.id, intent) for intent in reversed(self.intents))
+        return self._ids.get(intent_id)
 
     @property
     def digests(self) -> Mapping[str, str]:

@@ -155,12 +155,13 @@ class _Work:
         scope, evidence = self.scope, self.scope.evidence
         if scope.before is None:
             return ()
-        frozen = any(each.intent.id in scope.changed for each in self.problem.freezes)
+        changed = scope.changed  # compared with the base once, not for each request
+        frozen = any(each.intent.id in changed for each in self.problem.freezes)
         known = {goal.request.id for goal in planned}
         others = {
             request_id(intent)
             for intent, spec in scope.intents.migration_requests
-            if frozen or f"MaintenanceWindow/{spec.window}" in scope.changed
+            if frozen or f"MaintenanceWindow/{spec.window}" in changed
         }
         return compile_requests(
             scope.intents,

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from gitbot.intents import IntentSet
 from gitbot.intents.compile import Past
 from gitbot.model.request_id import RequestId
 from gitbot.published import read_plan
@@ -391,3 +392,21 @@ def test_a_pull_request_of_hundreds_of_windows_is_refused_before_it_is_planned()
     assert run(dict(list(files.items())[:5]), base={}).judged is not None
     stood = run({**files, "request": REQUEST}, base=files)
     assert moves(stood) == ["request/default/web-to-n3: web n1>n3"]
+
+
+def test_a_pull_request_of_many_requests_is_compared_with_the_base_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """19,000 requests took longer than 400 seconds: each was compared with the whole base."""
+    asked: list[int] = []
+    digests = IntentSet.digests.fget  # type: ignore[attr-defined]
+
+    def counted(intents: IntentSet) -> Mapping[str, str]:
+        asked.append(1)
+        found: Mapping[str, str] = digests(intents)
+        return found
+
+    monkeypatch.setattr(IntentSet, "digests", property(counted))
+    files = {f"q-{n}": REQUEST.replace("web-to-n3", f"q-{n}") for n in range(40)}
+    assert run(files, base={}).judged is not None
+    assert len(asked) < 10
