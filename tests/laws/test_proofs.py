@@ -64,10 +64,10 @@ def placed(space: Space, quest: Quest, proof: Proof, *, drain: bool) -> Flags:
 
 def wrong(case: Tiny) -> list[str]:
     """The proofs that a lawful sequence of moves contradicts."""
-    space = Space(case)
     found = list(proven(case))
     if not found:
         return []
+    space = Space(case)
     states = space.reachable()
     return [
         proof.reason
