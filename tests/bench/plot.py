@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 400, 70, 20, 20, 50
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 750, 400, 70, 50, 20, 50
 COLOURS = ("#0b57d0", "#b3261e", "#1e7d34", "#7a4d00")
 
 
