@@ -18,6 +18,7 @@ from gitbot.documents import read_kubernetes_yaml
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import at, condition_of, labels_of, name_of
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.decoding import decoding
 from gitbot.model.instants import format_instant
 from gitbot.model.load import PERCENT, ClusterLoad
 
@@ -32,6 +33,8 @@ _DEVIATIONS = {
     "AsymmetricMedium": (0, 20),
     "AsymmetricHigh": (0, 30),
 }
+PREDICTIVE = "Predictive"
+"""The operator's mode that evicts nothing, and its default."""
 _COMBINED = "MetricResource"
 _COOLDOWN = "15 minutes to 6 hours"
 """By KubevirtMigrationAware: min(6 h, max(15 min, the last migration) * 2 ** (migrations - 1)).
@@ -62,7 +65,7 @@ class Utilization:
 
     @property
     def acts(self) -> bool:
-        return self.mode != "Predictive"
+        return self.mode != PREDICTIVE
 
 
 RELIEVE = Utilization(
@@ -71,7 +74,7 @@ RELIEVE = Utilization(
     deviation=True,
     basis="load",
     labels=SCHEDULABLE,
-    mode="Predictive",
+    mode=PREDICTIVE,
     name="gitbot's default",
 )
 """What counts without a policy: measured CPU above the average by 10, as AsymmetricLow has it."""
@@ -117,6 +120,15 @@ def read_policy(file: str, data: bytes) -> tuple[Utilization, ...]:
         raise SnapshotError(f"{file}: the policy has another form: {error!r}") from error
 
 
+def policies_in(snapshot: ClusterSnapshot) -> tuple[Utilization, ...]:
+    """Those of the cluster's own KubeDescheduler, if it has one. Raises SnapshotError."""
+    found: list[Utilization] = []
+    for obj in snapshot.of(_OPERATOR):
+        with decoding(_OPERATOR, obj):
+            found += _of_object("", obj)
+    return tuple(found)
+
+
 def _of_object(file: str, item: Mapping[str, Any]) -> Iterator[Utilization]:
     match item.get("kind"):
         case "ConfigMap":
@@ -128,7 +140,7 @@ def _of_object(file: str, item: Mapping[str, Any]) -> Iterator[Utilization]:
         case "KubeDescheduler":
             spec = item.get("spec") or {}
             wanted = set(spec.get("profiles") or ())
-            mode = str(spec.get("mode") or "Predictive")
+            mode = str(spec.get("mode") or PREDICTIVE)
             if not wanted.isdisjoint(_RELIEVE):
                 given = at(spec, "profileCustomizations", "devDeviationThresholds") or ""
                 under, over = _DEVIATIONS[str(given)]

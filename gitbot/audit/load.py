@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gitbot.audit.descheduler import RELIEVE, Classification, Utilization, classify
+from gitbot.audit.descheduler import (
+    RELIEVE,
+    Classification,
+    Utilization,
+    classify,
+    policies_in,
+)
 from gitbot.audit.value import AuditFinding, about, about_vm
 from gitbot.constraints.explanation import Explainer, Explanation
 from gitbot.constraints.immovable import bound, pods_that_stay
@@ -41,7 +47,7 @@ def load_findings(snapshot: ClusterSnapshot, asked: LoadQuestion) -> Iterator[Au
         names=frozenset((_SCORE,) if asked.load.values else ()), loads=loads_of(asked.load)
     )
     explainer = Explainer(snapshot, ranking)
-    for policy in asked.policies or (RELIEVE,):
+    for policy in asked.policies or policies_in(snapshot) or (RELIEVE,):
         found = classify(policy, snapshot, asked.load)
         for item in found.of("under"):
             words = f"{policy.name}: under-utilised: {item.words}"

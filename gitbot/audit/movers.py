@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from gitbot.audit.descheduler import PREDICTIVE, policies_in
 from gitbot.audit.value import AuditFinding, about
 from gitbot.kubernetes.labels import APP_NAME, MANAGED_BY
 from gitbot.kubernetes.names import NamespacedName
@@ -35,6 +36,7 @@ def other_movers(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
     yield from _migrations(snapshot)
     yield from _updater(snapshot)
     yield from _descheduler(snapshot)
+    yield from _operator(snapshot)
     for node in snapshot.of("Node"):
         keys = [taint.get("key", "") for taint in at(node, "spec", "taints", default=())]
         said = [_DRAINERS[key] for key in keys if key in _DRAINERS]
@@ -94,6 +96,26 @@ def _descheduler(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
         "LiveMigrate moves a VM, None stops its guest; gitbot may undo what it does, and it may "
         "undo what gitbot does, but for VMs whose template has prefer-no-eviction",
     )
+
+
+def _operator(snapshot: ClusterSnapshot) -> Iterator[AuditFinding]:
+    """What the cluster's own KubeDescheduler makes the descheduler do with VMs."""
+    policies = policies_in(snapshot)
+    for obj in snapshot.of("KubeDescheduler"):
+        seconds = at(obj, "spec", "deschedulingIntervalSeconds")
+        every = f", every {seconds} s" if seconds else ""
+        mode = at(obj, "spec", "mode", default=PREDICTIVE)
+        does = "it evicts nothing" if mode == PREDICTIVE else "it evicts"
+        for policy in policies:
+            if policy.acts:
+                does += f"; {policy.name} evicts a VM again {policy.cooldown} after its migration"
+        hint = "gitbot audit --load classifies the nodes as it does"
+        yield _note(
+            "KubeDescheduler",
+            name_of(obj),
+            f"the descheduler is in mode {mode}{every}: {does}",
+            hint,
+        )
 
 
 def _note(kind: str, name: NamespacedName, message: str, hint: str) -> AuditFinding:

@@ -17,6 +17,7 @@ from gitbot.model.load import ClusterLoad
 KINDS = (
     "CSINode",
     "ConfigMap",  # only gitbot-hold in namespace gitbot
+    "KubeDescheduler",
     "KubeVirt",
     "MigrationPolicy",
     "Namespace",

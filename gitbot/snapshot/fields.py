@@ -179,6 +179,12 @@ EVENT: Fields = {
 FIELDS: Mapping[str, Fields] = {
     "CSINode": {"spec": {"drivers": [_DRIVER]}},
     "ConfigMap": {"data": TEXTS},
+    "KubeDescheduler": {
+        "spec": {
+            **keep("deschedulingIntervalSeconds", "mode", "profiles"),
+            "profileCustomizations": keep("devDeviationThresholds"),
+        },
+    },
     "KubeVirt": KUBEVIRT,
     "MigrationPolicy": POLICY,
     "Namespace": {"status": keep("phase")},

@@ -71,6 +71,14 @@ def _resource(
 _RESOURCES = (
     _resource("CSINode", _STORAGE, "v1", "csinodes", cluster_scoped=True),
     _resource("ConfigMap", "", "v1", "configmaps"),
+    _resource(
+        "KubeDescheduler",
+        "operator.openshift.io",
+        "v1",
+        "kubedeschedulers",
+        required=False,
+        needed=False,  # without it, only the mode of a descheduler stays unknown
+    ),
     _resource("KubeVirt", _KUBEVIRT, "v1", "kubevirts"),
     _resource(
         "MigrationPolicy",

@@ -177,7 +177,7 @@ def test_optional_groups_may_be_absent_and_are_named(connect: Connect) -> None:
     )
     with ScriptedServer(times(9, "/apis", groups)) as server:
         snapshot = connect(server).snapshot()
-    assert snapshot.absent_kinds == ("MigrationPolicy",)
+    assert snapshot.absent_kinds == ("KubeDescheduler", "MigrationPolicy")
     paths = {seen.path for seen in server.seen}
     assert "/apis/pool.kubevirt.io/v1alpha1/virtualmachinepools" in paths
     assert not any("migrationpolicies" in path for path in paths)

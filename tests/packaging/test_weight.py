@@ -122,6 +122,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "--before and --at take a time of day; a window with empty nodes says so": 90,
     "equal parts of snapshots are read once; commands end without freeing": 145,
     "the exact search counts room itself, and asks last what the board allows": 155,
+    "snapshots have the KubeDescheduler: its mode and cooldown in audit and status": 55,
     "a pull request that unpins names VMs for which no rule can be offered": 15,
 }
 SIMULATION = 9_000

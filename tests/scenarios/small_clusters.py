@@ -441,7 +441,7 @@ def drifted() -> Objects:
     return [
         kubevirt(),
         *(node(name, zone="a") for name in ("node-a", "node-b")),
-        vm("pinned", on="node-a", node_selector=here),
+        vm("pinned", on="node-a", labels={"app": "pinned"}, node_selector=here),
         machine("pinned", labels=flux, nodeSelector=here),
         vm("meant", on="node-a", labels={"app": "meant"}, node_selector=here),
         machine("meant", nodeSelector=here),
@@ -557,6 +557,16 @@ def moved_by_others() -> Objects:
         own,
         evacuation("5", vmi="a", phase="Succeeded"),
         pod("descheduler-1", on="node-b", namespace="kube-system", labels={"app": "descheduler"}),
+        {
+            "apiVersion": "operator.openshift.io/v1",
+            "kind": "KubeDescheduler",
+            "metadata": {"name": "cluster", "namespace": "openshift-kube-descheduler-operator"},
+            "spec": {
+                "deschedulingIntervalSeconds": 60,
+                "mode": "Automatic",
+                "profiles": ["KubeVirtRelieveAndMigrate"],
+            },
+        },
     ]
 
 

@@ -47,6 +47,7 @@ NEEDS = {
     "peace with other movers": (
         "workload updater moves 3 VMs",
         "a descheduler runs here",
+        "mode Automatic, every 60 s",
         "in front",
     ),
 }

@@ -1,0 +1,56 @@
+"""What the cluster's own KubeDescheduler does with VMs, without a file that says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gitbot.audit import LoadQuestion, load_findings, other_movers
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.load import NO_LOAD
+from gitbot.snapshot import from_objects
+from tests.doubles.problems import node
+
+AUTOMATIC = "the descheduler is in mode Automatic: it evicts"
+RELIEVE = "KubeVirtRelieveAndMigrate"
+
+
+def snapshot(**spec: Any) -> ClusterSnapshot:
+    operator = {
+        "apiVersion": "operator.openshift.io/v1",
+        "kind": "KubeDescheduler",
+        "metadata": {"name": "cluster", "namespace": "operators"},
+        "spec": spec,
+    }
+    return from_objects("c", [node("node-a"), operator], 0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({}, "the descheduler is in mode Predictive: it evicts nothing"),
+        (
+            {"mode": "Predictive", "profiles": [RELIEVE], "deschedulingIntervalSeconds": 60},
+            "the descheduler is in mode Predictive, every 60 s: it evicts nothing",
+        ),
+        (
+            {"mode": "Automatic", "profiles": [RELIEVE]},
+            f"{AUTOMATIC}; {RELIEVE} evicts a VM again 15 minutes to 6 hours after its migration",
+        ),
+        (
+            {"mode": "Automatic", "profiles": ["AffinityAndTaints"]},
+            AUTOMATIC,
+        ),
+    ],
+)
+def test_mode_and_cooldown_are_named(spec: dict[str, Any], words: str) -> None:
+    assert [item.finding.message for item in other_movers(snapshot(**spec))] == [words]
+
+
+def test_nodes_are_classified_as_the_clusters_own_descheduler_does() -> None:
+    asked = LoadQuestion(load=NO_LOAD)
+    of_cluster = load_findings(snapshot(profiles=[RELIEVE]), asked)
+    assert {item.finding.message.partition(":")[0] for item in of_cluster} == {RELIEVE}
+    without = load_findings(snapshot(profiles=[]), asked)
+    assert {item.finding.message.partition(":")[0] for item in without} == {"gitbot's default"}
