@@ -74,7 +74,9 @@ def drained(case: Instance, what: str, patience: int) -> Iterator[Figure]:
     least = int(case.vm_memory[case.displaced].sum()) // GIB
     bound = f"{least:,} (must leave)"
     yield Figure(what=told, gitbot=f"{outcome.memory:,}", peer=bound)
-    if cp_sat.installed() and len(case.cpu) < LARGE:
+    if len(case.cpu) < LARGE and not cp_sat.installed():
+        yield Figure(what="the same, CP-SAT", gitbot=f"{outcome.memory:,}", peer=cp_sat.MISSING)
+    elif len(case.cpu) < LARGE:
         solved = cp_sat.whole(case, seconds=patience)
         found = int(case.vm_memory[[vm for vm, _ in solved.moves]].sum()) // GIB if solved else 0
         yield Figure(
@@ -117,7 +119,7 @@ def _proven(case: Instance, what: str) -> Iterator[Figure]:
 
 def _healed(case: Instance, what: str, patience: int) -> Iterator[Figure]:
     outcome, seconds = _planned(case)
-    peer, moves = "", 0
+    peer, moves = "" if cp_sat.installed() else cp_sat.MISSING, 0
     if cp_sat.installed() and (solved := cp_sat.whole(case, seconds=patience)):
         host = case.host.copy()
         for vm, target in solved.moves:

@@ -95,7 +95,9 @@ def compared(case: Instance, what: str) -> Iterator[Figure]:
             ratio=GOAL_SECONDS / ours,
             goal=1,
         )
-    if cp_sat.installed():
+    if not cp_sat.installed():
+        yield Figure(what="the same, CP-SAT", gitbot=ms(ours), peer=cp_sat.MISSING)
+    else:
         solved, slow = timed(lambda: cp_sat.pruned(case))
         yield Figure(
             what=f"the same, {len(solved.moves) if solved else 'no'} moves of CP-SAT",

@@ -79,7 +79,7 @@ class Made:
 def figures(seeds: int = SEEDS) -> list[Figure]:
     """In a process of its own: HiGHS cannot be loaded where the ortools of other peers is."""
     if find_spec("highspy") is None:
-        return []
+        return [Figure(what="HiGHS is not installed: pip install 'gitbot[solver]'", gitbot="")]
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(measured, seeds).result()
 

@@ -24,6 +24,9 @@ class Solved:
     proven: bool
 
 
+MISSING = "CP-SAT is not installed: `make bench` installs it"
+
+
 def installed() -> bool:
     try:
         import ortools  # noqa: F401, PLC0415
