@@ -43,9 +43,8 @@ READ = (
         for kind in ("VirtualMachineInstance", _MIGRATION)
     ),
 )
-ESTIMATE = tuple(
-    Right(group=each.group, resource=each.plural, verb="list") for each in LISTED if not each.needed
-)
+_POLICIES = RESOURCES["MigrationPolicy"]
+ESTIMATE = (Right(group=_POLICIES.group, resource=_POLICIES.plural, verb="list"),)
 STOP_FLAG = Right(
     group="",
     resource="configmaps",
