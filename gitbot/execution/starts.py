@@ -326,4 +326,5 @@ def _effect_name(candidate: Candidate) -> NamespacedName:
 
 
 def _as_is(facts: ClusterFacts, move: Move) -> Move:
-    return replace(facts.as_is(move), wave=0, starts=0)
+    found = facts.as_is(move)
+    return replace(found, wave=0, starts=0) if found.wave or found.starts else found

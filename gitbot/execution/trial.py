@@ -55,7 +55,9 @@ def trial_plan(view: View, moves: tuple[Move, ...]) -> PlacementPlan:
     return PlacementPlan(
         cluster=view.cluster,
         moves=tuple(
-            replace(move, wave=indexes[move.wave], starts=move.starts and move.starts + shift)
+            move
+            if not move.starts and indexes[move.wave] == move.wave  # as it is: most of them
+            else replace(move, wave=indexes[move.wave], starts=move.starts and move.starts + shift)
             for move in ordered
         ),
         waves=tuple(waves),

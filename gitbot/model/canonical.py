@@ -32,12 +32,12 @@ def _refuse_floats(value: Any) -> None:
     if value is None or isinstance(value, str | int):
         return
     match value:
-        case Mapping():
+        case dict() | Mapping():  # the first is the fast way, and nearly always enough
             for key, item in value.items():
                 if not isinstance(key, str):
                     raise Bug(f"BUG: canonical JSON with a key that is not text: {key!r}")
                 _refuse_floats(item)
-        case Sequence():
+        case list() | tuple() | Sequence():
             for item in value:
                 _refuse_floats(item)
         case _:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gitbot.model.canonical import canonical_json, short_digest
 from gitbot.model.request_id import RequestId
@@ -32,11 +33,15 @@ class EffectId:
 
         The digits are of the SHA-256 of the effect's canonical JSON.
         """
-        parts = [self.request, self.vmi_uid, self.move, self.attempt]
-        digits = short_digest(canonical_json(parts).decode("utf-8"), _HEX)
-        prefix, suffix = "gitbot-", f"-{digits}"
+        prefix, suffix = "gitbot-", f"-{_digits(self)}"
         room = NAME_LIMIT - len(prefix) - len(suffix)
         return f"{prefix}{vm[:room].rstrip('-.')}{suffix}"
+
+
+@lru_cache(maxsize=1024)
+def _digits(effect: EffectId) -> str:
+    parts = [effect.request, effect.vmi_uid, effect.move, effect.attempt]
+    return short_digest(canonical_json(parts).decode("utf-8"), _HEX)
 
 
 def label_value(text: str) -> str:

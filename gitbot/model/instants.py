@@ -10,6 +10,7 @@ FOREVER = 253402300799  # 9999-12-31T23:59:59Z, the last instant that RFC 3339 c
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@lru_cache(maxsize=4096)
 def format_instant(seconds: int) -> str:
     return (_EPOCH + timedelta(seconds=seconds)).isoformat()[:19] + "Z"
 

@@ -42,6 +42,7 @@ class MemoryForge:
         self._comments: dict[int, list[Comment]] = {}
         self._statuses: dict[str, dict[str, CommitStatus]] = {}
         self._checks: dict[str, dict[str, CheckRun]] = {}
+        self._listed: dict[int, tuple[PullRequest, PullRequest]] = {}  # whole, and as listed
         self.issues: list[Issue] = []
         self.readers: set[str] = set()
         self.teams: dict[str, frozenset[str]] = {}
@@ -118,12 +119,18 @@ class MemoryForge:
     ) -> tuple[PullRequest, ...]:
         """Pull requests by number; reviews and mergers are missing, as the port allows."""
         return tuple(
-            replace(self._present(number), reviews=(), merged_by="")
+            self._bare(self._present(number))
             for number, pull in sorted(self._pulls.items())
             if number >= first
             and (state is None or pull.state is state)
             and (not branch or pull.branch == branch)
         )
+
+    def _bare(self, pull: PullRequest) -> PullRequest:
+        known = self._listed.get(pull.number)
+        if known is None or known[0] is not pull:
+            known = self._listed[pull.number] = (pull, replace(pull, reviews=(), merged_by=""))
+        return known[1]
 
     def edit_pull(self, number: int, *, title: str, body: str) -> None:
         """Replace title and body."""

@@ -27,6 +27,7 @@ from tests.torture.loop import Killed
 from tests.torture.wire import Line
 from tests.torture.witness import Witness
 from tests.torture.world import Look, World
+from tests.unit.workflows.doubles import NOW
 
 OLD = 4  # changes by which an old list is behind
 
@@ -185,7 +186,8 @@ class LedgerPort:
             raise ConflictError("somebody else moved the branch first")
         written = self._written(ledger, events, plans)
         self.branch.ledger = written
-        line.wire.say(f"{line.who} writes {', '.join(map(_words, events))}")
+        if line.wire.trace is not None:
+            line.wire.say(f"{line.who} writes {', '.join(map(_words, events))}")
         self.witness.written(line.who, ledger, written)
         line.wire.moment("pushed")
         if fault.how == "answer lost":
@@ -236,6 +238,12 @@ class RepositoryPort:
         self.heads[self.line.who] = head or ""
         return head
 
+    def is_ancestor(self, ancestor: str, descendant: str) -> bool:
+        return self.repository.is_ancestor(ancestor, descendant)
+
+    def read_blob(self, rev: str, path: str) -> bytes | None:
+        return self.repository.read_blob(rev, path)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.repository, name)
 
@@ -285,7 +293,7 @@ class ClockPort:
     offset: int = 0
 
     def now(self) -> int:
-        return self.world.seconds + self.offset
+        return NOW + self.line.wire.loop.now // 1000 + self.offset
 
     def sleep(self, seconds: int, /) -> None:
         self.line._wait(1000 * max(0, seconds))

@@ -131,17 +131,12 @@ class TortureBase(TinyBase):
         name, schedule = str(request), self.schedule
         if name not in self.said.ends:
             return None
-        return Terms(
-            allowed=(Interval(start=NOW - 60, end=NOW + self.said.ends[name]),),
+        return _terms(
+            self.said.ends[name],
             attempts=schedule.attempts,
             finish=schedule.finish,
             void=f"{name} was edited" if name in self.said.edited else "",
-            maintenance=self._maintenance() if name == DRAIN else None,
-        )
-
-    def _maintenance(self) -> Maintenance:
-        return Maintenance(
-            occurrence=OCCURRENCE, nodes=("a",), cordon=True, done=self.schedule.done
+            done=schedule.done if name == DRAIN else "",
         )
 
     def problem(self, snapshot: ClusterSnapshot, now: int) -> PlacementProblem:
@@ -163,6 +158,19 @@ class TortureBase(TinyBase):
 
     def view(self, *args: Any, **named: Any) -> View:
         return Engine.view(self, *args, **named).but(replay=self.replay)
+
+
+@lru_cache(maxsize=1024)
+def _terms(end: int, *, attempts: int, finish: bool, void: str, done: str) -> Terms:
+    """`done` of a drain, "" of a request."""
+    drains = Maintenance(occurrence=OCCURRENCE, nodes=("a",), cordon=True, done=done)
+    return Terms(
+        allowed=(Interval(start=NOW - 60, end=NOW + end),),
+        attempts=attempts,
+        finish=finish,
+        void=void,
+        maintenance=drains if done else None,
+    )
 
 
 FREEZES = (

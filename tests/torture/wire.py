@@ -28,31 +28,31 @@ class Wire:
     hits: set[tuple[str, str]] = field(default_factory=set)
     calm: bool = False  # no fault any more
     trace: list[str] | None = None
-    _calls: dict[str, int] = field(default_factory=dict)  # only of kinds that may go wrong
-    _moments: dict[str, int] = field(default_factory=dict)  # only of kinds that deeds wait for
+    calls: dict[str, int] = field(default_factory=dict)  # only of kinds that may go wrong
+    moments: dict[str, int] = field(default_factory=dict)  # only of kinds that deeds wait for
     _faults: dict[tuple[str, int], Fault] = field(default_factory=dict)
     _deeds: dict[tuple[str, int], list[Deed]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._faults = {(item.call, item.number): item for item in self.schedule.faults}
-        self._calls = dict.fromkeys((item.call for item in self.schedule.faults), 0)
+        self.calls = dict.fromkeys((item.call for item in self.schedule.faults), 0)
         for deed in self.schedule.deeds:
             if deed.moment:
-                self._moments[deed.moment] = 0
+                self.moments[deed.moment] = 0
                 self._deeds.setdefault((deed.moment, deed.number), []).append(deed)
 
     def fault(self, call: str) -> Fault:
-        if self.calm or call not in self._calls:
+        if self.calm or call not in self.calls:
             return NONE
-        self._calls[call] += 1
-        return self._faults.get((call, self._calls[call]), NONE)
+        self.calls[call] += 1
+        return self._faults.get((call, self.calls[call]), NONE)
 
     def moment(self, what: str) -> None:
         """Something has come to a point at which a deed may be due."""
-        if self.calm or what not in self._moments:
+        if self.calm or what not in self.moments:
             return
-        self._moments[what] += 1
-        for deed in self._deeds.get((what, self._moments[what]), ()):
+        self.moments[what] += 1
+        for deed in self._deeds.get((what, self.moments[what]), ()):
             self.do(deed)
 
     def say(self, text: str) -> None:
@@ -68,20 +68,23 @@ class Line:
     who: str
     chance: random.Random
 
+    def __post_init__(self) -> None:
+        self._loop, self._uneven = self.wire.loop, self.wire.schedule.uneven
+        self._any = self.chance.random
+
     def _wait(self, milliseconds: int) -> None:
-        loop = self.wire.loop
+        loop = self._loop
         loop.wait(loop.now + milliseconds)
 
     def _takes(self) -> int:
-        if not self.wire.schedule.uneven:
-            return 10
-        return int(self.chance.random() ** 4 * 2000)
+        return int(self._any() ** 4 * 2000) if self._uneven else 10
 
     def enter(self, call: str) -> Fault:
         """A call begins; what is to go wrong with it."""
         wire = self.wire
-        fault = wire.fault(call)
-        wire.moment(call)
+        fault = wire.fault(call) if call in wire.calls else NONE
+        if call in wire.moments:
+            wire.moment(call)
         if fault is NONE:
             return fault
         wire.hits.add((call, fault.how))
@@ -98,6 +101,8 @@ class Line:
         """A read; `answer` gets "old", "empty" or "part" if it shall not be the truth."""
         fault = self.enter(call)
         self._wait(self._takes())
+        if fault is NONE:
+            return answer("")
         how = fault.how
         if how == "error":
             raise error("the connection was reset")
