@@ -96,11 +96,16 @@ class MovingRules:
             places[other] -= {target}
         return gained(rule, places, [*moves, (vm, source, node)])
 
-    def kept(self, vm: NamespacedName, source: str, asked: Mask) -> Mask:
-        """The asked nodes to which a move may start without making a required rule worse."""
+    def kept(
+        self, vm: NamespacedName, source: str, asked: Mask, only: Sequence[int] | None = None
+    ) -> Mask:
+        """The asked nodes to which a move may start without making a required rule worse.
+
+        `only`: counts these rules over the VM, by index.
+        """
         mask = asked.copy()
         held = self._occupancy.get(vm, frozenset())
-        for number in self.over(vm):
+        for number in self.over(vm) if only is None else only:
             if not self.rules[number].required:
                 continue
             counts = self._counts_of(number, vm, held == {source})

@@ -314,9 +314,9 @@ class Transit:
         """The same for the rule with this index in `rules`."""
         return self._rules.worsened(number, vm, self.node_of(vm), node)
 
-    def kept(self, vm: NamespacedName, asked: Mask) -> Mask:
-        """The asked nodes to which a move may start without making a required rule worse."""
-        return self._rules.kept(vm, self.node_of(vm), asked)
+    def kept(self, vm: NamespacedName, asked: Mask, only: Sequence[int] | None = None) -> Mask:
+        """The asked nodes where a move may start without making a rule worse; as MovingRules."""
+        return self._rules.kept(vm, self.node_of(vm), asked, only)
 
     def _occupy(self, vm: NamespacedName, nodes: frozenset[str]) -> None:
         before = self._occupancy.get(vm, frozenset())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.rule_check import rules_by_vm
@@ -45,6 +46,8 @@ class ProblemIndex:
     """The guest memory of each VM that was asked about."""
     held: dict[str, tuple[tuple[NamespacedName, ...], Held]] = field(default_factory=dict)
     """What the VMs on a node hold, with the names of the pods for which that is true."""
+    searched: dict[object, Any] = field(default_factory=dict)
+    """What exact searches found, by what they were asked."""
 
     @classmethod
     def of(cls, problem: PlacementProblem) -> ProblemIndex:

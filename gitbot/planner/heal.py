@@ -186,21 +186,33 @@ class _Healing:
         answers = max(1, len(movers)) * max(1, len(board.nodes))
         if answers > SMALL:
             return None
+        placed = board.transit.world.state.placed
+        pods = frozenset((name, node) for name, (_, node) in placed.items())
+        shut, loose = frozenset(self.wish.closed), frozenset(board.mark()[1].items())
+        cordons = board.transit.world.state.unschedulable.tobytes()
+        asked = (rule.ref, rule.required, *movers, below, shut, pods, loose, cordons)
+        known = board.facts.searched
+        if asked not in known:
+            known[asked] = self._search(movers, below, ANSWERS // answers)
+        found: Found = known[asked]
+        return replace(found, proven=found.proven and every)
+
+    def _search(self, movers: Sequence[NamespacedName], below: Cost, patience: int) -> Found:
+        board, rule = self.board, self.rule
         leg = Leg(
             offers=lambda _: ((self.wish, frozenset()),),
             undone=lambda places: total(rule, places),
             at_least=lambda places: least_moves(rule, rule.breaches(places)),
         )
-        found = shortest(
+        return shortest(
             board,
             movers,
             (leg,),
             scope=sorted(rule.members),
-            patience=ANSWERS // answers,
+            patience=patience,
             below=below,
             left=left_by_healing(board, rule, frozenset(movers), self.wish.closed),
         )
-        return replace(found, proven=found.proven and every)
 
     def _bystander(self, vm: NamespacedName) -> bool:
         return vm not in self.rule.members and self.others(vm)

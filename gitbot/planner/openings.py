@@ -31,6 +31,8 @@ class Openings:
             held_on(board, node).get(vm, {}) if node in board.number else {}
             for vm, node in zip(movers, self.start, strict=True)
         ]
+        self.exact = all(dict(a) == dict(b) for a, b in zip(asks, held, strict=True))
+        """Whether each mover takes the same everywhere, so that `room` is exact."""
         self._free: list[list[int]] = []  # by resource and node, without the movers
         self._asks: list[list[int]] = []  # by resource and mover
         self._stays: list[list[int]] = []  # the same, for a mover on its first node: at least

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Occupancy
+from gitbot.model.problem import Pin
 from gitbot.planner.board import Board
+from gitbot.planner.known_moves import KnownMoves
 from gitbot.planner.openings import Offer, Openings, State
-from gitbot.planner.step import Step
+from gitbot.planner.step import Step, Wish
 from gitbot.planner.trail import Trail
 
 Measure = Callable[[Occupancy], int]
@@ -65,6 +67,9 @@ class _Way:
     state: State = field(compare=False)
     ended: bool = field(compare=False)
 
+    def steps(self) -> list[Step]:
+        return [step for steps in self.path for step in steps]
+
 
 def shortest(
     board: Board,
@@ -110,9 +115,10 @@ class _Search:
         self.memory = [board.memory(vm) for vm in movers]
         self.home = board.places(scope)
         self.inside = [place for place, vm in enumerate(movers) if vm in self.home]
-        self.undone = cache(self._undone)
-        self.at_least = cache(self._at_least)
+        self.moves = KnownMoves(board, movers, self.openings)
+        self.measured: dict[object, int] = {}
         self.reach = cache(lambda leg, place: self.openings.reach(place, self._offers(leg, place)))
+        self.open = cache(self._open_to)
 
     def run(self, patience: int) -> Found:
         self._enter((), (0, 0, 0), self.openings.start)
@@ -120,7 +126,7 @@ class _Search:
             way = heapq.heappop(self.queue)
             if way.ended:
                 return Found(path=way.path, proven=True)
-            if patience <= 0:
+            if patience <= 0 or self.board.onlooker.stopped():
                 ends = [item for item in self.queue if item.ended]
                 return Found(path=min(ends).path if ends else None, proven=False)
             patience -= 1
@@ -169,19 +175,43 @@ class _Search:
     def _step(
         self, way: _Way, after: Cost, place: int, found: Mapping[int, tuple[State, int]]
     ) -> None:
-        """Ask the board which of the moves of one mover are lawful. `found`: by node number."""
-        self.trail.go([step for steps in way.path for step in steps])
+        """Take the lawful ones of some moves of one mover. `found`: by node number."""
         number = len(way.path) - 1
-        for wish, but in self._offers(number, place):
-            if all(state[place] in but for state, _ in found.values()):
-                continue
-            for step in self.board.steps(self.movers[place], wish, found):
+        for offer in range(len(self._offers(number, place))):
+            for step in self._steps(way, place, offer, found):
                 state, floor = found.get(self.board.number[step.node], (way.state, 0))
                 key = (number, False, state)
-                if state is not way.state and step.node not in but and self._new(key, after):
+                if state is not way.state and self._new(key, after):
                     self.reached[key] = after
                     path = (*way.path[:-1], (*way.path[-1], step))
                     self._push(path, state, after, floor)
+
+    def _steps(
+        self, way: _Way, place: int, offer: int, found: Mapping[int, tuple[State, int]]
+    ) -> Iterable[Step]:
+        """The lawful steps of an offer to some nodes, best first; the board is asked last."""
+        leg = len(way.path) - 1
+        wish, but = self._offers(leg, place)[offer]
+        nodes = self.open(leg, place, offer) & found.keys()
+        if not nodes:
+            return ()
+        vm, steps = self.movers[place], way.steps()
+        if wish.pin is Pin.NODE and self.moves.tells(place):
+            asked = sum(1 << node for node in nodes)
+            lawful = self.moves.where(place, asked, way.state, lambda: self.trail.go(steps))
+            if lawful.bit_count() < 2:
+                return (self._one(way, place, lawful, wish),) if lawful else ()
+        self.trail.go(steps)
+        return (s for s in self.board.steps(vm, wish, nodes) if s.node not in but)
+
+    def _one(self, way: _Way, place: int, lawful: int, wish: Wish) -> Step:
+        node = self.board.nodes[lawful.bit_length() - 1]
+        step = self.board.step(self.movers[place], node, wish)
+        return replace(step, source=way.state[place])
+
+    def _open_to(self, leg: int, place: int, offer: int) -> frozenset[int]:
+        offers = self._offers(leg, place)[offer : offer + 1]
+        return frozenset(number for _, number in self.openings.reach(place, offers))
 
     def _offers(self, number: int, place: int) -> Sequence[Offer]:
         return self.legs[number].offers(self.movers[place])
@@ -189,17 +219,24 @@ class _Search:
     def _new(self, key: object, cost: Cost) -> bool:
         return key not in self.reached or self.reached[key] > cost
 
-    def _undone(self, number: int, state: State) -> int:
-        return self.legs[number].undone(self._places(state))
+    def undone(self, number: int, state: State) -> int:
+        return self._measured(self.legs[number].undone, state)
 
-    def _at_least(self, number: int, state: State) -> int:
-        return self.legs[number].at_least(self._places(state))
+    def at_least(self, number: int, state: State) -> int:
+        return self._measured(self.legs[number].at_least, state)
+
+    def _measured(self, measure: Measure, state: State) -> int:
+        key = (measure, *(state[place] for place in self.inside))
+        if key not in self.measured:
+            self.measured[key] = measure(self._places(state))
+        return self.measured[key]
 
     def _places(self, state: State) -> Occupancy:
         found = dict(self.home)
         for place in self.inside:
-            if state[place] != self.openings.start[place]:
-                found[self.movers[place]] = frozenset({state[place]})
+            vm, start, node = self.movers[place], self.openings.start[place], state[place]
+            if node != start:
+                found[vm] = (found[vm] - {start}) | {node}
         return found
 
     def _least(self, number: int, state: State, undone: int) -> int:

@@ -30,7 +30,7 @@ def test_both_know_the_same_lawful_moves(own: bool) -> None:
 @pytest.mark.parametrize("own", [False, True])
 def test_states_that_no_lawful_move_reaches_are_left_out_and_no_others(own: bool) -> None:
     fewer = 0
-    for case in (*map(tiny, range(400, 500)), *map(scarce, range(20))):
+    for case in (*map(tiny, range(400, 460)), *map(scarce, range(10))):
         whole, space = Space(case, own=own, whole=True), Space(case, own=own)
         assert (whole.best(), whole.best(whole.named())) == (
             space.best(),
@@ -38,7 +38,7 @@ def test_states_that_no_lawful_move_reaches_are_left_out_and_no_others(own: bool
         ), case
         assert reached(whole) == reached(space), case
         fewer += len(space.places) < len(whole.places)
-    assert fewer > 60
+    assert fewer > 30
 
 
 def reached(space: Space) -> set[tuple[int, ...]]:

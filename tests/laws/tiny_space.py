@@ -81,8 +81,11 @@ class Space:
                 start = (self.places == case.start).all(axis=1)
                 self.places = self.places[(amounts <= amounts[start]).all(axis=1)]
         self.held = self._held()
-        self.used: Counts = self.held.transpose(0, 2, 1) @ [item.size for item in case.vms]
+        self.used = np.stack(
+            [(self.places == node) @ [item.size for item in case.vms] for node in range(nodes)]
+        )
         self.still = [self._amounts(rule, members, self.held) for rule, members in self.rules]
+        self.columns = np.ascontiguousarray(self.places.T)
         self.number = np.full(nodes**vms, -1)
         self.codes = self.places @ self.weights
         self.number[self.codes] = np.arange(len(self.places))
@@ -168,8 +171,8 @@ class Space:
         """In which states this move may start."""
         case, item = self.case, self.case.vms[mover]
         ends = self.ends[mover, target]
-        good: Flags = (self.places[:, mover] != target) & (ends >= 0)
-        good &= self.used[:, target] + item.size <= case.nodes[target].room
+        good: Flags = (self.columns[mover] != target) & (ends >= 0)
+        good &= self.used[target] + item.size <= case.nodes[target].room
         if item.fast and not case.nodes[target].fast:
             good[:] = False
         for number, other in enumerate(case.vms):
@@ -191,7 +194,7 @@ class Space:
 
     def _after(self, mover: int, target: int) -> Counts:
         """The state that each state leads to: (states,); -1 for one that is not here."""
-        moved = (target - self.places[:, mover]) * self.weights[mover]
+        moved = (target - self.columns[mover]) * self.weights[mover]
         found: Counts = self.number[self.codes + moved]
         return found
 
