@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from gitbot.execution.fence import (
@@ -69,15 +67,15 @@ def test_a_claim_is_good_from_when_it_is_written(announced: World) -> None:
 
 
 def test_no_claim_is_good_beyond_the_time_in_which_its_move_may_start(announced: World) -> None:
-    short = replace(create_of(announced.last), ends=LATER + 3)
-    event = create_of(stamped(replace(announced.last, effects=(short,)), LATER)).event
+    short = create_of(announced.last).but(ends=LATER + 3)
+    event = create_of(stamped(announced.last.but(effects=(short,)), LATER)).event
     assert event.claim is not None
     assert event.claim.until == LATER + 3
 
 
 def test_what_has_no_claim_gets_none(announced: World) -> None:
     effect = create_of(announced.last)
-    bare = replace(effect, event=effect.event.but(claim=None))
+    bare = effect.but(event=effect.event.but(claim=None))
     assert create_of(stamped(Steps(effects=(bare,)), LATER)) == bare
     assert stamped(Steps(), LATER) == Steps()
 
@@ -89,7 +87,7 @@ def test_an_effect_without_a_claim_counts_as_claimed_when_it_was_announced(
     record = record_of(announced)
     assert record.claim is not None
     assert settles_at(record) == FENCE.settles_at(record.claim.until)
-    old = replace(record, claim=None)
+    old = record.but(claim=None)
     assert settles_at(old) == FENCE.settles_at(NOW + FENCE.send)
 
 
@@ -98,10 +96,10 @@ def test_only_a_claim_of_this_process_is_unsent(announced: World) -> None:
     assert record.claim is not None
     own = frozenset({(record.migration, record.claim.epoch)})
     look = view_of(announced)
-    assert is_unsent(replace(look, unsent=own), record)
+    assert is_unsent(look.but(unsent=own), record)
     assert not is_unsent(look, record)
-    assert not is_unsent(replace(look, unsent=own), replace(record, claim=None))
-    assert not is_unsent(replace(look, unsent=frozenset({(record.migration, 7)})), record)
+    assert not is_unsent(look.but(unsent=own), record.but(claim=None))
+    assert not is_unsent(look.but(unsent=frozenset({(record.migration, 7)})), record)
 
 
 def test_a_claim_names_the_line_that_it_was_decided_on(announced: World) -> None:
@@ -110,10 +108,10 @@ def test_a_claim_names_the_line_that_it_was_decided_on(announced: World) -> None
     last = announced.ledger.events[-1]
     assert isinstance(last, MoveChanged)
     last = last.but(seq=41)
-    known = replace(look, ledger=Ledger(events=(*announced.ledger.events, last)))
+    known = look.but(ledger=Ledger(events=(*announced.ledger.events, last)))
     claim = next_claim(known, record, ends=NOW + 10_000)
     assert (claim.judged, claim.epoch, claim.until) == (41, 2, NOW + FENCE.send)
-    first = next_claim(replace(look, ledger=Ledger()), replace(record, claim=None), ends=NOW + 5)
+    first = next_claim(look.but(ledger=Ledger()), record.but(claim=None), ends=NOW + 5)
     assert (first.judged, first.epoch, first.until) == (0, 1, NOW + 5)
 
 
