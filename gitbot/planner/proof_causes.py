@@ -1,14 +1,16 @@
-"""What else a proof rests on: intents that keep its VMs off the nodes that it does not count."""
+"""Intents that shut each other out: rules that cannot all hold, and what else a proof rests on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from gitbot.constraints.contradiction import smallest_sets
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.columns import Mask
+from gitbot.model.constraint import RuleConstraint
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import EmptyNodes, Goal, MoveVms, ReturnHome
 from gitbot.planner.ground import Ground
@@ -23,9 +25,13 @@ class Counted:
     nodes: Mask
 
 
-def causes(
-    ground: Ground, scope: Counted, goal: Goal, closed: Mapping[str, EmptyNodes]
-) -> Iterator[tuple[IntentRef, str]]:
+def closed_by(goals: Iterable[Goal]) -> Mapping[str, EmptyNodes]:
+    """The nodes that are emptied, each with its goal; by a goal without nodes, those of later."""
+    drains = [goal for goal in goals if isinstance(goal, EmptyNodes)]
+    return {node: goal for goal in drains for node in goal.nodes or goal.later}
+
+
+def causes(ground: Ground, scope: Counted, goal: Goal) -> Iterator[tuple[IntentRef, str]]:
     """Intents other than the goal's own, each with its words; none that adds nothing to others.
 
     A node that a VM's own spec refuses needs no intent; one that a rule refuses needs no window.
@@ -33,6 +39,7 @@ def causes(
     if isinstance(goal, ReturnHome):
         return
     board, own = ground.board, goal.request.intent
+    closed = closed_by(board.facts.problem.goals)
     wanted = board.facts.matching(goal.target) if isinstance(goal, MoveVms) else board.nodes
     open_now = ground.mask(wanted) & ~scope.nodes
     shut = ground.mask(node for node, drain in closed.items() if drain.request.intent != own)
@@ -54,3 +61,26 @@ def causes(
         by_intent.setdefault(closed[node].request.intent, []).append(node)
     for ref, nodes in sorted(by_intent.items()):
         yield ref, empties_words(ref, nodes)
+
+
+def contradiction(ground: Ground, rule: RuleConstraint) -> Sequence[RuleConstraint]:
+    """A rule that is to be healed, with others that hold now and cannot stay so; empty if unknown.
+
+    What is broken now may stay broken, so it is left out.
+    """
+    board = ground.board
+    if not rule.members <= ground.held.keys():
+        return ()
+    others = {
+        other.ref: other for vm in sorted(rule.members) for other in board.facts.rules_over(vm)
+    }
+    hold = [
+        other
+        for ref, other in sorted(others.items())
+        if ref != rule.ref
+        and other.required
+        and other.members <= ground.held.keys()
+        and not any(True for _ in other.breaches(board.occupancy))
+    ]
+    homes = {vm: board.place(vm) for each in (rule, *hold) for vm in each.members}
+    return next(smallest_sets(homes, board.nodes, [rule, *hold]), ())

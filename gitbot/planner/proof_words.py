@@ -78,6 +78,16 @@ def clash_words(
     return reason, f"change {asking.where} or {other.where}"
 
 
+def together_words(rules: Sequence[IntentRef], vms: Sequence[NamespacedName]) -> tuple[str, str]:
+    """Rules of which no placement of the VMs keeps all."""
+    listed = [_intent(ref) if not ref.of_vm else f"{ref.name}'s own terms" for ref in rules]
+    if len(listed) == 1:
+        return f"no placement of {_who(vms)} keeps {listed[0]}", f"change {rules[0].where}"
+    both = "both" if len(listed) == 2 else "all"
+    reason = f"{' and '.join(listed)} cannot {both} hold for {_who(vms)}"
+    return reason, f"change {' or '.join(ref.where for ref in rules)}"
+
+
 def keeps_words(ref: IntentRef, vms: Sequence[NamespacedName], wanted: str) -> str:
     """A rule that keeps VMs on some nodes."""
     return f"{_intent(ref)} keeps {_who(vms)} on {wanted}"

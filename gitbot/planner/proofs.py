@@ -16,14 +16,19 @@ from gitbot.constraints.rule_parts import NodePart
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.columns import Mask
 from gitbot.model.constraint import RuleConstraint
-from gitbot.model.names import IntentRef
 from gitbot.model.plan import Hold
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, ReturnHome
 from gitbot.model.words import first_of
 from gitbot.planner.board import Board
 from gitbot.planner.ground import Crowd, Ground
-from gitbot.planner.proof_causes import Counted, causes
-from gitbot.planner.proof_words import apart_words, beside_words, clash_words, room_words
+from gitbot.planner.proof_causes import Counted, causes, closed_by, contradiction
+from gitbot.planner.proof_words import (
+    apart_words,
+    beside_words,
+    clash_words,
+    room_words,
+    together_words,
+)
 from gitbot.planner.shortage import Rooms
 from gitbot.planner.step import Draft, Task
 
@@ -68,13 +73,21 @@ def proofs_of(ground: Ground, goal: Goal, stuck: frozenset[NamespacedName]) -> I
         yield from _contradicted(ground, goal)
     for quest in quests(ground, goal, stuck):
         for proof in prove(ground, quest):
-            reason, remedy = beside_words(proof.reason, proof.remedy, _others(ground, goal, proof))
+            others = list(causes(ground, proof.scope, goal)) if proof.scope is not None else []
+            reason, remedy = beside_words(proof.reason, proof.remedy, others)
             yield replace(proof, reason=f"{quest.told}{reason}", remedy=remedy)
+    if isinstance(goal, HealRule):
+        yield from contradictory(ground, goal)
 
 
-def _others(ground: Ground, goal: Goal, proof: Proof) -> list[tuple[IntentRef, str]]:
-    closed = closed_by(ground.board.facts.problem.goals)
-    return list(causes(ground, proof.scope, goal, closed)) if proof.scope is not None else []
+def contradictory(ground: Ground, goal: HealRule) -> Iterator[Proof]:
+    """Required rules that hold now, and cannot hold once this one does."""
+    for rule in ground.board.facts.rules:
+        if rule.required and rule.ref.id == goal.rule.id and (found := contradiction(ground, rule)):
+            refs = sorted(each.ref for each in found)
+            vms = frozenset.intersection(*(each.members for each in found))
+            reason, remedy = together_words(refs, sorted(vms or rule.members))
+            yield Proof(vms=rule.members, reason=reason, remedy=remedy)
 
 
 def with_proofs(board: Board, drafts: Sequence[Draft]) -> list[Draft]:
@@ -109,12 +122,6 @@ def _proven(hold: Hold, found: Mapping[tuple[str, NamespacedName], Proof]) -> Ho
         return replace(hold, reason=reason, proven=True)
     hint = f"{proof.remedy}; {hold.hint}" if hold.hint else proof.remedy
     return replace(hold, reason=f"no plan exists: {proof.reason}", hint=hint, proven=True)
-
-
-def closed_by(goals: Iterable[Goal]) -> Mapping[str, EmptyNodes]:
-    """The nodes that are emptied, each with its goal; by a goal without nodes, those of later."""
-    drains = [goal for goal in goals if isinstance(goal, EmptyNodes)]
-    return {node: goal for goal in drains for node in goal.nodes or goal.later}
 
 
 def _contradicted(ground: Ground, goal: MoveVms) -> Iterator[Proof]:

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from gitbot.model.columns import Mask
-from gitbot.model.problem import EmptyNodes, MoveVms, ReturnHome
+from gitbot.model.problem import EmptyNodes, HealRule, MoveVms, ReturnHome
 from gitbot.planner.board import Board
 from gitbot.planner.facts import ProblemIndex
 from gitbot.planner.ground import Ground
 from gitbot.planner.proofs import (
     Proof,
     Quest,
+    contradictory,
     left_by_healing,
     left_by_task,
     prove,
@@ -41,6 +42,10 @@ def proven(case: Tiny) -> Iterator[tuple[Quest, Proof, bool]]:
         for quest in quests(ground, goal, frozenset(board.facts.vmis)):
             for proof in prove(ground, quest):
                 yield quest, proof, isinstance(goal, EmptyNodes)
+        if isinstance(goal, HealRule):
+            nowhere = ground.mask(())
+            for proof in contradictory(ground, goal):
+                yield Quest(must={}, closed=nowhere, heals=goal.rule.id), proof, False
 
 
 def placed(space: Space, quest: Quest, proof: Proof, *, drain: bool) -> Flags:
@@ -120,6 +125,15 @@ def test_a_healing_knows_what_stays_broken() -> None:
         assert least <= best, case
         known += 0 < least == best
     assert known > 4
+
+
+def test_rules_that_contradict_each_other_are_found() -> None:
+    cases = [case for case in map(tiny, range(3_000)) if case.kind == "heal"]
+    found = [
+        case for case in cases if any("cannot" in proof.reason for _, proof, _ in proven(case))
+    ]
+    assert len(found) > 3
+    assert {case: told for case in found if (told := wrong(case))} == {}
 
 
 def test_proofs_are_found() -> None:

@@ -46,6 +46,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a move waits until the node that a VM leaves answers": 60,
     "holds prove that no plan exists, and say what would help": 720,
     "proofs name the rules and windows that close other nodes": 105,
+    "proofs name rules that cannot all hold, as the audit does": 90,
     "what finds no room is not searched": 12,
     "each move of a plan has its time and names what it waits for": 625,
     "drains say what an eviction would do; freezes stop only what they forbid": 80,

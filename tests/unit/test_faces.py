@@ -24,7 +24,7 @@ ROOMS = {
     "calendar": "",
     "cli": "main",
     "constraints": (
-        "domains explanation facts immovable instances load load_relief losses made "
+        "contradiction domains explanation facts immovable instances load load_relief losses made "
         "node_unschedulable own_terms placed placement_rule ranking replay resilience rule_check "
         "rule_parts transit verdicts world zone_anti_affinity"
     ),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gitbot.constraints.instances import Instances
 from gitbot.constraints.placement_rule import PlacementRule
 from gitbot.constraints.rule_parts import NodePart
 from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
@@ -14,6 +15,7 @@ from gitbot.model.names import IntentRef
 from gitbot.model.plan import Hold
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, Pin, Target
 from tests.doubles.problems import named, node, problem, request, vm
+from tests.unit.audit.test_conflicts import APART, IN_A, TOGETHER, rules_of
 from tests.unit.planner.reading import SPREAD, planned, spread
 
 HIGH = {"performance": "high"}
@@ -197,3 +199,44 @@ def test_a_window_that_closes_other_nodes_belongs_to_the_proof() -> None:
         " MaintenanceWindow/rack (b.yaml:7) empties n3"
     )
     assert hold.hint.startswith("4Gi more memory on n2 would do, or change b.yaml:7")
+
+
+BOTH = (
+    "no plan exists: PlacementRule/default/healed (a.yaml:1) and"
+    " PlacementRule/default/other (b.yaml:2) cannot both hold for db-0, db-1"
+)
+
+
+@pytest.mark.parametrize(
+    ("places", "healed", "other", "reason"),
+    [
+        pytest.param(
+            "ab",
+            TOGETHER,
+            APART,
+            BOTH,
+            id="apart now, to be together",
+        ),
+        pytest.param("bb", APART, IN_A, "", id="what is broken already may stay broken"),
+        pytest.param("ab", IN_A, APART, BOTH, id="all in one zone, and apart"),
+    ],
+)
+def test_rules_that_cannot_both_hold_are_named_by_file_and_line(
+    places: str, healed: dict[str, Any], other: dict[str, Any], reason: str
+) -> None:
+    labels = {"app": "db"}
+    objects: list[Any] = [
+        *(node(f"n{zone}", zone=zone) for zone in "abc"),
+        *(vm(f"db-{n}", on=f"n{zone}", labels=labels) for n, zone in enumerate(places)),
+    ]
+    case = problem(objects)
+    rules = rules_of(Instances(case.snapshot), {"healed": healed, "other": other})
+    wheres = (("a.yaml", 1), ("b.yaml", 2))
+    rules = [
+        replace(rule, ref=replace(rule.ref, file=file, line=line))
+        for rule, (file, line) in zip(rules, wheres, strict=True)
+    ]
+    goal = HealRule(request=request("heal", intent=rules[0].ref), rule=rules[0].ref)
+    holds = planned(replace(case, rules=tuple(rules), goals=(goal,))).holds
+    assert {hold.reason for hold in holds} == ({reason} if reason else set())
+    assert all("a.yaml:1 or b.yaml:2" in hold.hint for hold in holds)
