@@ -116,6 +116,9 @@ class _Search:
         self.home = board.places(scope)
         self.inside = [place for place, vm in enumerate(movers) if vm in self.home]
         self.moves = KnownMoves(board, movers, self.openings)
+        self.pinned = all(  # else a landing may be up to the scheduler
+            wish.pin is Pin.NODE for leg in legs for vm in movers for wish, _ in leg.offers(vm)
+        )
         self.measured: dict[object, int] = {}
         self.reach = cache(lambda leg, place: self.openings.reach(place, self._offers(leg, place)))
         self.open = cache(self._open_to)
@@ -196,7 +199,7 @@ class _Search:
         if not nodes:
             return ()
         vm, steps = self.movers[place], way.steps()
-        if wish.pin is Pin.NODE and self.moves.tells(place):
+        if self.pinned and self.moves.tells(place):
             asked = sum(1 << node for node in nodes)
             lawful = self.moves.where(place, asked, way.state, lambda: self.trail.go(steps))
             if lawful.bit_count() < 2:
