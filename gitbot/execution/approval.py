@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gitbot.execution.values import Approval
 from gitbot.model.events import PlanShown
@@ -62,6 +63,7 @@ class NotApproved:
     merged_at: int = 0
 
 
+@lru_cache(maxsize=256)
 def decide(pull: MergedPull) -> Approval | NotApproved:
     qualifying = qualifying_reviews(pull)
     if len({review.reviewer for review in qualifying}) < pull.reviews_required:

@@ -66,6 +66,18 @@ class MemoryForge:
         other.account, other.writes = account, 0
         return other
 
+    def copied(self, repository: MemoryRepository, clock: Clock) -> Self:
+        """A forge of its own that begins as this one is, with a copy of its repository."""
+        other = copy.copy(self)
+        other._repository, other._clock = repository, clock
+        other._rules, other._pulls = dict(self._rules), dict(self._pulls)
+        other._comments = {number: list(items) for number, items in self._comments.items()}
+        other._statuses = {commit: dict(items) for commit, items in self._statuses.items()}
+        other._checks = {commit: dict(items) for commit, items in self._checks.items()}
+        other._listed, other.issues = dict(self._listed), list(self.issues)
+        other.readers, other.teams = set(self.readers), dict(self.teams)
+        return other
+
     def require_reviews(self, count: int) -> None:
         """Ask for that many approvals before a merge."""
         self._rules["reviews"] = count

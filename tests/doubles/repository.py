@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Mapping
+from typing import Self
 
 from gitbot.errors import ConflictError, RepositoryError
 from gitbot.ports.repository import Commit
@@ -21,6 +23,13 @@ class MemoryRepository:
         self._trees: dict[str, dict[str, bytes]] = {}
         self._below: dict[str, frozenset[str]] = {}  # a commit and all that is reachable from it
         self.pushes = 0
+
+    def copied(self) -> Self:
+        """The same commits and branches; what is written to one is not in the other."""
+        other = copy.copy(self)
+        other.branches, other._commits = dict(self.branches), dict(self._commits)
+        other._trees, other._below = dict(self._trees), dict(self._below)
+        return other
 
     def fetch(self) -> None:
         """Nothing is remote."""

@@ -19,6 +19,7 @@ from gitbot.model.names import IntentRef
 from gitbot.model.plan import Move, PlacementPlan
 from gitbot.model.problem import Freeze, Limits, PlacementProblem
 from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.ports.clock import Clock
 from gitbot.ports.forge import MergeMethod
 from gitbot.published import PlanDocument, PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.settings import ClusterSettings, Settings
@@ -66,7 +67,6 @@ PLANS: Mapping[str, tuple[PlacementPlan, ...]] = {
 LATER = frozenset({"two", "again"})  # their second pull request is open when the run begins
 
 
-@lru_cache(maxsize=64)
 def _document(scene: str, index: int) -> tuple[str, bytes]:
     plan = PLANS[scene][index]
     document = plan_document(plan, manifests=(), expires_at=NOW + 86_400, inputs=PlanInputs())
@@ -188,18 +188,45 @@ def _tiny() -> TinyBase:
     return TinyBase.of(ENFORCE)
 
 
-def opened(
-    schedule: Schedule, repository: MemoryRepository, forge: MemoryForge
-) -> tuple[Ledger, list[int]]:
-    """Pull requests with their plans shown, approved by bob; the numbers of those to merge."""
-    names = sorted({str(move.request) for plan in PLANS[schedule.scene] for move in plan.moves})
-    said = Said(ends=dict.fromkeys(names, schedule.window))
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """What a run begins with; `left` are the numbers of the pull requests to merge later."""
+
+    repository: MemoryRepository
+    forge: MemoryForge
+    ledger: Ledger
+    left: tuple[int, ...]
+    names: tuple[str, ...]  # of the requests
+
+    def copied(self, clock: Clock) -> Opened:
+        """The same for one run, which may write to it."""
+        repository = self.repository.copied()
+        return replace(self, repository=repository, forge=self.forge.copied(repository, clock))
+
+
+class _Beginning:
+    """The clock before a run."""
+
+    def now(self) -> int:
+        return NOW
+
+    def sleep(self, seconds: int, /) -> None:
+        raise NotImplementedError
+
+
+@lru_cache(maxsize=64)
+def opened(scene: str, window: int) -> Opened:
+    """Pull requests with their plans shown, approved by bob; those of the beginning are merged."""
+    repository = MemoryRepository()
+    forge = MemoryForge(repository, _Beginning(), reviews_required=1)
+    names = sorted({str(move.request) for plan in PLANS[scene] for move in plan.moves})
+    said = Said(ends=dict.fromkeys(names, window))
     base = repository.write_commit(
         branch="main", expected=None, files={FILE: said.data()}, message="start", time=NOW
     )
     events, plans, numbers = [], {}, []
-    for index in range(len(PLANS[schedule.scene])):
-        digest, data = _document(schedule.scene, index)
+    for index in range(len(PLANS[scene])):
+        digest, data = _document(scene, index)
         plans[digest] = data
         branch = f"work-{index}"
         head = repository.write_commit(
@@ -228,7 +255,15 @@ def opened(
         )
         forge.approve_pull(pull.number, reviewer="bob")
         numbers.append(pull.number)
-    return Ledger(events=tuple(events), plans=plans, head=f"{len(events):040x}"), numbers
+    while len(numbers) > (1 if scene in LATER else 0):
+        merge(forge, numbers.pop(0))
+    return Opened(
+        repository=repository,
+        forge=forge,
+        ledger=Ledger(events=tuple(events), plans=plans, head=f"{len(events):040x}"),
+        left=tuple(numbers),
+        names=tuple(names),
+    )
 
 
 def merge(forge: MemoryForge, number: int) -> None:

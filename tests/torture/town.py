@@ -18,7 +18,7 @@ from tests.torture.ports import (
     RepositoryPort,
     ServerClock,
 )
-from tests.torture.scenes import FILE, FREEZES, LATER, Said, TortureBase, merge, opened, said_by
+from tests.torture.scenes import FILE, FREEZES, Said, TortureBase, opened, said_by
 from tests.torture.schedule import Schedule
 from tests.torture.wire import Line, Wire
 from tests.torture.witness import Witness
@@ -57,14 +57,10 @@ class Town:
             self.world.add_node(node)
         for vm in ("one", "two"):
             self.world.add_instance(vm, "a")
-        self.repository = MemoryRepository()
-        self.forge = MemoryForge(self.repository, ServerClock(self.world), reviews_required=1)
-        ledger, self.open_pulls = opened(schedule, self.repository, self.forge)
-        self.names = sorted(said_by(self.repository.read_blob("main", FILE) or b"").ends)
-        self.branch = Branch(ledger=ledger)
-        keep = 1 if schedule.scene in LATER else 0
-        while len(self.open_pulls) > keep:
-            merge(self.forge, self.open_pulls.pop(0))
+        begin = opened(schedule.scene, schedule.window).copied(ServerClock(self.world))
+        self.repository, self.forge = begin.repository, begin.forge
+        self.open_pulls, self.names = list(begin.left), list(begin.names)
+        self.branch = Branch(ledger=begin.ledger)
         self.heads: dict[str, str] = {}
         self.base = TortureBase.begin(schedule)
         self.wire = Wire(loop=self.loop, schedule=schedule)
