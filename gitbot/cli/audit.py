@@ -22,6 +22,8 @@ from gitbot.cli.options import (
 from gitbot.cli.running import say, stages
 from gitbot.cli.showing import document_text, findings_page, shown_findings
 from gitbot.cli.unpinning import propose_unpinning
+from gitbot.errors import UsageError
+from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.findings import Severity
 from gitbot.model.instants import parse_instant
 from gitbot.model.words import counted
@@ -121,16 +123,34 @@ def audit(
             query=query,
             load=_load(grounds, descheduler, now, asked=load),
         )
-    _show(result, output)
+    _show(result, output, rule, grounds)
     if propose or dry_run:
         propose_unpinning(grounds, result, manifests, access, human=human, dry_run=dry_run)
     return _exit_code(result, fail_on)
 
 
-def _show(result: AuditResult, output: str) -> None:
+def _show(result: AuditResult, output: str, rule: str, grounds: Grounds) -> None:
+    if rule and not result.findings:
+        _must_be_known(rule, grounds)
     click.echo(_shown(result, output), nl=False)
     for line in result.unasked:
         say(f"not audited: {line}", err=True)
+
+
+def _must_be_known(rule: str, grounds: Grounds) -> None:
+    """Raises UsageError for a name that nothing has: the answer would look clean."""
+    from gitbot.model.words import nearest  # noqa: PLC0415 - only if nothing was found
+    from gitbot.wiring import ShippedTexts  # noqa: PLC0415
+
+    meanings = ShippedTexts().meanings()["findings.tsv"]
+    known = [line.partition("\t")[0] for line in meanings.splitlines()]
+    for intent in grounds.revision.intents.intents if grounds.revision is not None else ():
+        ref = intent.ref
+        known += [ref.id, str(NamespacedName(namespace=ref.namespace, name=ref.name)), ref.name]
+    if rule not in known:
+        near = nearest(rule, known)
+        hint = f"did you mean {near}?" if near else "gitbot get rules lists the intents"
+        raise UsageError(f"--rule: there is no intent and no finding {rule}", hint=hint)
 
 
 def _query(scope: Scope, rule: str, since: str, now: int) -> AuditQuery:

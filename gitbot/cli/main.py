@@ -57,8 +57,21 @@ COMMANDS: dict[str, str] = {
 }
 
 
+class _ReaderGoneError(Exception):
+    """Nobody reads the pipe (gitbot ... | head): not an error, and nothing to add.
+
+    Of a BrokenPipeError click itself would make exit code 1, which says that there are findings.
+    """
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's file only when the command is called."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGoneError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(COMMANDS)
@@ -140,9 +153,8 @@ def main(argv: list[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         _say("interrupted")
         sys.exit(130)
-    except BrokenPipeError:
-        # the reader of a pipe is gone (gitbot ... | head): not an error, and nothing to add
-        sys.stderr.close()
+    except _ReaderGoneError:
+        sys.stdout = sys.stderr = None  # Python would try to write the rest at its end
         sys.exit(141)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):

@@ -124,6 +124,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "equal parts of snapshots are read once; commands end without freeing": 145,
     "the exact search counts room itself, and asks last what the board allows": 155,
     "snapshots have the KubeDescheduler: its mode and cooldown in audit and status": 55,
+    "audit --rule knows names that nothing has; a reader that goes is no finding": 40,
     "a pull request that unpins names VMs for which no rule can be offered": 15,
     "what rules and terms say of a few VMs is kept by the places that they count": 165,
 }

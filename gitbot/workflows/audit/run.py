@@ -161,6 +161,6 @@ def _wanted(
     if query.labels and not any(query.labels.matches(labels.get(n, {})) for n in names):
         return False
     named = {item.rule, str(item.name), item.name.name, item.finding.code}
-    if query.rule and query.rule not in named:
+    if query.rule and query.rule not in named and not item.rule.endswith(f"/{query.rule}"):
         return False
     return not (query.since and item.observed and item.since < query.since)

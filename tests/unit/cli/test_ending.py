@@ -51,6 +51,14 @@ sys.argv = ["gitbot", "version"]
 from gitbot.__main__ import main
 main()
 """
+TALKING = """
+import sys, click
+from gitbot.cli import version
+version.version.callback = lambda **_: click.echo("words", err={err})
+sys.argv = ["gitbot", "version"]
+from gitbot.__main__ import main
+main()
+"""
 REMOVING = """
 import os, signal, sys
 from gitbot.adapters.files import temporary_folder
@@ -116,6 +124,20 @@ def test_output_is_whole_after_threads_and_what_was_registered(
     done = run(LASTING.format(working=working))
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.split() == ["x" * 100_000, *ends]
+
+
+@pytest.mark.parametrize("where", ["stdout", "stderr", "both"])
+def test_a_reader_that_is_gone_is_neither_an_error_nor_a_finding(where: str) -> None:
+    end, pipe = os.pipe()
+    os.close(end)
+    streams: dict[str, int] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    streams |= dict.fromkeys(streams if where == "both" else [where], pipe)
+    line = [sys.executable, "-c", TALKING.format(err=where != "stdout")]
+    done = subprocess.run(line, check=False, timeout=PATIENCE, **streams)  # type: ignore[call-overload]
+    os.close(pipe)
+    assert done.returncode == 141
+    assert not done.stdout
+    assert not done.stderr
 
 
 def test_while_a_folder_is_removed() -> None:
