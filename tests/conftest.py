@@ -66,7 +66,7 @@ class LongestFirst:
 def pytest_configure(config: pytest.Config) -> None:
     """Collect cycles as seldom as a command does; register what needs another place."""
     gc.set_threshold(COLLECT_AFTER)
-    sys.addaudithook(_no_secret_in_arguments)
+    sys.addaudithook(_no_secret_leaves)
     config.pluginmanager.register(LongestFirst())
 
 
@@ -105,17 +105,29 @@ def _no_secret(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("GITBOT_PROMETHEUS_TOKEN", canaries.plant("c4n4ry-of-prometheus"))
     canaries.found()
     yield
+    canaries.search_files()
     assert canaries.found() == []
 
 
-def _no_secret_in_arguments(event: str, arguments: tuple[Any, ...]) -> None:
-    """Everybody on a machine can read what gitbot gives to a process. Tests may do as they like."""
+def _no_secret_leaves(event: str, arguments: tuple[Any, ...]) -> None:
+    """In what gitbot gives to a process, which everybody on a machine can read, or in its files.
+
+    Tests may do as they like.
+    """
     if event == "subprocess.Popen":
-        frame: FrameType | None = sys._getframe()
-        while frame is not None and not frame.f_code.co_filename.startswith(PACKAGE):
-            frame = frame.f_back
-        if frame is not None:
+        if _by_gitbot():
             canaries.search("the arguments of a process", list(map(str, arguments[1])))
+    elif event == "os.rename":
+        canaries.renamed(arguments[0], arguments[1])
+    elif event == "open" and canaries.is_written(arguments[1], arguments[2]) and _by_gitbot():
+        canaries.wrote(arguments[0])
+
+
+def _by_gitbot() -> bool:
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return frame is not None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -48,6 +48,7 @@ class Mutant:
     said: str
     within: str
     text: str
+    called: bool  # False: it is computed when the module is imported
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -110,17 +111,19 @@ def mutants(path: str) -> Iterator[Mutant]:
                 place=place,
                 way=way,
                 said=said,
-                within=homes.get(id(node), ""),
+                within=homes[id(node)][0] if id(node) in homes else "",
+                called=id(node) in homes and homes[id(node)][1],
                 text=" ".join(ast.unparse(shown).split()),
             )
 
 
-def _homes(tree: ast.Module) -> dict[int, str]:
-    """The innermost function or class of each node, by its identity."""
-    homes: dict[int, str] = {}
+def _homes(tree: ast.Module) -> dict[int, tuple[str, bool]]:
+    """The innermost function or class of each node, by its identity, and if it is a function."""
+    homes: dict[int, tuple[str, bool]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            homes |= {id(part): node.name for part in ast.walk(node) if part is not node}
+            called = isinstance(node, ast.FunctionDef)
+            homes |= {id(part): (node.name, called) for part in ast.walk(node) if part is not node}
     return homes
 
 

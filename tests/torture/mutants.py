@@ -105,7 +105,7 @@ class Asked:
     def _tests(self, mutant: Mutant) -> list[str]:
         """Those that reach its line, the quickest first, as many as the budget allows."""
         reach = self._reach.get(mutant.path, {})
-        lines = range(mutant.line, mutant.last + 1) if mutant.within else list(reach)
+        lines = range(mutant.line, mutant.last + 1) if mutant.called else list(reach)
         names = {name for line in lines for name in reach.get(line, ())}
         names &= {name for name, took in self._times.items() if took <= QUICK}
         spent, chosen = 0.0, []

@@ -16,6 +16,7 @@ from gitbot.adapters.forges.local import LocalForge
 from gitbot.cli.main import main
 from gitbot.ports.forge import MergeMethod
 from gitbot.simulation.http import Face, write_kubeconfig
+from tests.doubles import canaries
 from tests.doubles.customapp import customapp
 from tests.scenarios.loop import CONFIGURATION, Loop
 
@@ -97,6 +98,7 @@ def at_desk(
     )
     monkeypatch.chdir(tree)
     with Face(cluster) as face:
-        path = write_kubeconfig(folder / "kubeconfig", server=face.url, context=cluster.name)
+        plain = write_kubeconfig(folder / "kubeconfig", server=face.url, context=cluster.name)
+        path = canaries.with_credentials(plain)
         monkeypatch.setenv("KUBECONFIG", str(path))
         yield Desk(loop=loop, face=face, tree=tree)

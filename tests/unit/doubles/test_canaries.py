@@ -10,6 +10,7 @@ import click
 import pytest
 
 from gitbot.adapters.git import Git
+from gitbot.simulation.http import write_kubeconfig
 from tests.contracts.forges import StepClock
 from tests.doubles import canaries
 from tests.doubles.github import GitHub, Server
@@ -45,3 +46,20 @@ def test_what_is_sent_to_github_is_searched(tmp_path: Path) -> None:
             Request(method="POST", path=path, body=body, token=token), Links(api="", html="")
         )
     assert canaries.found() == [f"a secret is in POST {path}"]
+
+
+def test_what_gitbot_writes_is_searched(tmp_path: Path) -> None:
+    canaries.plant("c4n4ry-of-a-file")
+    plain = tmp_path / "of-the-test"
+    plain.write_text("c4n4ry-of-a-file", "utf-8")
+    canaries.search_files()
+    assert canaries.found() == []
+    write_kubeconfig(tmp_path / "kubeconfig", server="http://c4n4ry-of-a-file", context="c")
+    canaries.search_files()
+    assert canaries.found() == ["a secret is in the file kubeconfig"]
+    for name in ("one", "two"):
+        write_kubeconfig(tmp_path / name, server="http://c4n4ry-of-a-file", context="c")
+        (tmp_path / name).rename(tmp_path / f"{name}-moved")
+    (tmp_path / "two-moved").unlink()
+    canaries.search_files()
+    assert canaries.found() == ["a secret is in the file one-moved"]
