@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from tests.torture.bugs import BUGS
+from tests.torture.bugs import BUGS, FIRST_SEEDS
 from tests.torture.seeded import ROOT, hunt, planted
 
 PARTS = 4
@@ -16,6 +16,7 @@ PARTS = 4
 def test_every_bug_can_be_planted() -> None:
     assert [name for name, count in Counter(bug.name for bug in BUGS).items() if count > 1] == []
     assert len(BUGS) >= 60
+    assert set(FIRST_SEEDS) <= {bug.name for bug in BUGS if not bug.tests}
     for bug in BUGS:
         for text in planted(bug, ROOT / "gitbot").values():
             ast.parse(text)
