@@ -181,7 +181,7 @@ class Settings(Value):
         default=True, description="Whether reconcile publishes the snapshot on its branch."
     )
     record_audit: bool = Field(
-        default=False,
+        default=True,
         description="Whether reconcile records in the ledger what an audit finds, since when.",
     )
     snapshot_max_age: Duration = Field(default=1800, description="Oldest snapshot to plan on.")

@@ -9,7 +9,6 @@ from gitbot.workflows.audit import AuditQuery, AuditResult, run_audit
 from gitbot.workflows.watch import reconcile
 from tests.unit.workflows.story import CLUSTER, RULE, Story
 
-RECORDED = "  recordAudit: true\n"
 DAY = 86_400
 BROKEN = "audit/rule-broken ZoneAntiAffinity customapp/mssql2016"
 
@@ -29,14 +28,14 @@ def audited(story: Story, *, since: int = 0) -> AuditResult:
     )
 
 
-def test_nothing_is_recorded_unless_it_is_asked_for() -> None:
-    story = Story.begin(db=RULE)
+def test_nothing_is_recorded_where_that_is_turned_off() -> None:
+    story = Story.begin(db=RULE, settings="  recordAudit: false\n")
     reconcile(story.shell)
     assert audits(story) == ()
 
 
 def test_a_line_is_written_when_what_stands_changes_and_no_earlier_than_an_hour_later() -> None:
-    story = Story.begin(db=RULE, settings=RECORDED)
+    story = Story.begin(db=RULE)
     first = story.shell.clock.now()
     reconcile(story.shell)
     (line,) = audits(story)
@@ -56,7 +55,7 @@ def test_a_line_is_written_when_what_stands_changes_and_no_earlier_than_an_hour_
 
 
 def test_every_finding_is_as_old_as_the_ledger_saw_it() -> None:
-    story = Story.begin(db=RULE, settings=RECORDED)
+    story = Story.begin(db=RULE)
     first = story.shell.clock.now()
     reconcile(story.shell)
     story.port.sleep(DAY)
@@ -69,7 +68,7 @@ def test_every_finding_is_as_old_as_the_ledger_saw_it() -> None:
 
 
 def test_the_dashboard_draws_the_score_and_is_quiet_without_news() -> None:
-    story = Story.begin(db=RULE, settings=RECORDED)
+    story = Story.begin(db=RULE)
     reconcile(story.shell)
     reconcile(story.shell)
     (issue,) = story.forge.issues
