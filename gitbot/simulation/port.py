@@ -71,6 +71,7 @@ class SimulatedPort:
             self.name,
             {kind: self._all(kind) for kind in KINDS if kind in BY_KIND},
             self.now(),
+            absent_kinds=[kind for kind in KINDS if kind not in BY_KIND],
             kubernetes_version=KUBERNETES_VERSION,
             resource_version=str(self.cluster.store.version),
         )

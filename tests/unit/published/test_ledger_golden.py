@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from gitbot.execution.requests import fold_requests
 from gitbot.execution.state import (
@@ -29,6 +30,7 @@ from gitbot.execution.state import (
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.ledger import Ledger
 from gitbot.model.request_id import OccurrenceId
+from gitbot.model.value import Frozen
 from gitbot.published.ledger_lines import append_lines, decode_line, encode_event, read_files
 
 LEDGERS = Path(__file__).parent / "ledgers"
@@ -62,8 +64,9 @@ def meaning(ledger: Ledger) -> Any:
 
 def plain(value: Any) -> Any:
     """A folded value as JSON data."""
-    if is_dataclass(value):
-        known = {item.name: getattr(value, item.name) for item in fields(value)}
+    if is_dataclass(value) or isinstance(value, Frozen):
+        items = fields(value) if is_dataclass(value) else structs.fields(value)
+        known = {item.name: getattr(value, item.name) for item in items}
         return {name: plain(item) for name, item in known.items() if item is not None}
     match value:
         case NamespacedName() | Enum():
