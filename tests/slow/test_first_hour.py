@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -127,13 +127,15 @@ def _asks_from_a_stale_clone(person: Person) -> None:
 
 
 def _cancels_a_drain(person: Person) -> None:
-    person.types(
-        "gitbot drain kni-worker6 --start 22:00 --for 4h --return Propose", "pull request #2: Empty"
-    )
+    hour = f"{datetime.fromtimestamp(SystemClock().now(), UTC) - timedelta(hours=2):%H}"
+    asked = f"gitbot drain kni-worker6 --start {hour}:00 --for 4h --return Propose"  # tomorrow
+    person.types(asked, "pull request #2: Empty")
     person.types("gitbot check --pull-request 2 --publish")
     person.merges(2)
-    page = person.types("gitbot status", "Next openings:", " 22:00 UTC", "next: gitbot propose")
-    drain = re.search(r"drain/drain-kni-worker6/\d{8}T220000Z", page)
+    page = person.types(
+        "gitbot status", "Next openings:", f" {hour}:00 UTC", "next: gitbot propose"
+    )
+    drain = re.search(rf"drain/drain-kni-worker6/\d{{8}}T{hour}0000Z", page)
     assert drain is not None
     person.types("gitbot propose", "opened (pull request 3)")
     page = person.types("gitbot status", "Open proposals:", "pull request 3 is open")
@@ -141,7 +143,7 @@ def _cancels_a_drain(person: Person) -> None:
     person.merges(3)
     person.types("gitbot apply", "waits: customapp/")
     person.types("gitbot status", "Waiting:", f"{drain.group()}: approved")
-    person.types("gitbot get nodes kni-worker6 -o wide", "22:00", "VMS")
+    person.types("gitbot get nodes kni-worker6 -o wide", f"{hour}:00", "VMS")
     person.types(f"gitbot cancel {drain.group()} --by ann --reason 'not tonight'", "withdrawn")
     page = person.types("gitbot status", f"Ended:\n{drain.group()}: withdrawn", "not tonight (ann)")
     assert "Next openings:" not in page, "what was cancelled does not open"
