@@ -147,7 +147,7 @@ class _OfContainers:
 def _of_containers(
     containers: list[Json] | None, initial: list[Json] | None, host_network: bool
 ) -> _OfContainers:
-    """Host ports of containers and sidecars; ordinary init containers take none."""
+    """Ordinary init containers take no host ports; sidecars do."""
     every: list[Json] = [*(initial or ()), *(containers or ())]
     ports = {
         HostPort(

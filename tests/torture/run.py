@@ -12,7 +12,7 @@ from gitbot.execution.requests import fold_requests
 from gitbot.execution.state import fold_nodes, stop_flag
 from gitbot.kubernetes.objects import labels_of
 from gitbot.model.events import MoveState
-from gitbot.workflows.apply import apply, resume
+from gitbot.workflows.apply import apply, hold, resume
 from gitbot.workflows.apply import run as reporting
 from tests.torture import people
 from tests.torture.loop import Killed, Over
@@ -98,12 +98,13 @@ class Run(Town):
         self.wire.say("CALM")
         self.world.flag, self.world.stuck = None, set()
         self.world.fails, self.world.lands = set(), {}
-        if self.rewritten:
-            self.repository.branches["main"] = self.rewritten
+        on_top = self._restored()
         self.forge.readers.clear()
         people.commit(self, lambda now: replace(now, observe=False, frozen=False, refused=()))
 
         def work() -> None:
+            if on_top:  # only a person can say that the new history is the right one
+                hold(self.shell("ann-holds", clock=0), reason="x", by="ann", cancel_running=False)
             resume(self.shell("ann-resumes", clock=0), reason="go on", by="ann")
             self._passes("after", self._rests)
             self.loop.wait(self.loop.now + AFTERWARDS * 1000)
@@ -111,6 +112,15 @@ class Run(Town):
 
         self.loop.start("calm", work, at=self.loop.now)
         self.loop.run(10**12)
+
+    def _restored(self) -> bool:
+        """Whether a rewritten base cannot be restored: something came on top of it."""
+        if not self.rewritten:
+            return False
+        if not self.repository.is_ancestor("main", self.rewritten):
+            return True
+        self.repository.branches["main"] = self.rewritten
+        return False
 
     def _passes(self, name: str, over: Callable[[], str]) -> None:
         why = ""

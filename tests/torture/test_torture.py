@@ -79,6 +79,10 @@ FOUND = {
         faults=(Fault(call="instance", number=1, how="slow", seconds=50),),
         deeds=(Deed(what="restart", at=40),),
     ),
+    "a base that was rewritten has merges since: people accept it, and everything ends": a_schedule(
+        "two",
+        deeds=(Deed(what="rewrite base", at=0), *(Deed(what="merge", at=at) for at in (97, 167))),
+    ),
 }
 
 
