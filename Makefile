@@ -13,7 +13,7 @@ PY := $(VENV)/bin/python
 # pip reads no configuration of the person for what gitbot installs, but keeps the machine's index.
 PIP := $(PY) -m pip --disable-pip-version-check --quiet --no-input
 
-.PHONY: help demo test lint format bench conformance long torture mutants controlplane controlplane-up controlplane-down wheel clean
+.PHONY: help demo test coverage lint format bench conformance long torture mutants controlplane controlplane-up controlplane-down wheel clean
 
 help: ## Say what can be done
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ demo: $(VENV)/.runtime ## Show the whole loop on an embedded cluster and a local
 
 test: $(VENV)/.development ## Run the checks and tests (TIERS=fast|slow|all, REQUIRE=all makes a skip fail)
 	@$(PY) -m tests.tiers --tiers "$(TIERS)" --require "$(REQUIRE)"
+
+coverage: $(VENV)/.development ## Run the fast tests, count what they reach, and fail below the bound
+	@$(PY) -m tests.tiers --tiers fast --require fast
 
 lint: $(VENV)/.development ## Run only the checks: ruff, import contracts, mypy
 	@$(PY) -m tests.tiers --tiers lint

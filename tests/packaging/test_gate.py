@@ -1,0 +1,35 @@
+"""The gate counts coverage; a person's `make test` runs the same tests without counting."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.tiers import TIERS, Tier, as_asked
+
+ROOT = Path(__file__).resolve().parents[2]
+(FAST,) = (tier for tier in TIERS if tier.name == "fast")
+
+
+def counts(tier: Tier) -> bool:
+    tests, report = tier.commands
+    return "--cov" in tests and report[1:] == ("report", "--format=total")
+
+
+def test_the_gate_counts_coverage() -> None:
+    (line,) = re.findall(r"(?m)^exec make test (.*)$", (ROOT / ".ci" / "run").read_text("utf-8"))
+    assert line == "TIERS=all REQUIRE=all"
+    assert counts(as_asked(FAST, require="all", data=""))
+    assert counts(as_asked(FAST, require="fast", data=""))
+
+
+def test_without_it_the_same_tests_run() -> None:
+    (plain,) = as_asked(FAST, require="", data="").commands
+    counted = as_asked(FAST, require="all", data="").commands[0]
+    assert [word for word in counted if not word.startswith("--cov")] == list(plain)
+
+
+def test_no_other_tier_changes() -> None:
+    for tier in TIERS:
+        if tier is not FAST:
+            assert as_asked(tier, require="all", data="{data}") == tier
