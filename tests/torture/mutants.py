@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import hashlib
+import itertools
 import os
 import pickle
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,8 +31,9 @@ from tests.torture.schedule import schedule_of
 
 ROOMS = ("gitbot/execution", "gitbot/workflows/apply")
 SEEDS = 100  # schedules of the torture for a mutant that its tests let pass
-BUDGET = 4.0  # seconds of tests for one mutant
-QUICK = 0.4  # seconds: longer tests are not asked
+BUDGET = 2.0  # seconds of processor time of tests for one mutant
+QUICK = 0.4  # seconds of processor time: longer tests are not asked
+REACH = ROOT / "build/reach"
 TIER = "not slow and not oracle and not controlplane and not forge and not browser and not long"
 TESTS = (
     "tests/unit/execution",
@@ -44,9 +46,15 @@ TESTS = (
     "tests/faults/test_timely.py",
     "tests/faults/test_judged_again.py",
     "tests/unit/workflows/test_apply.py",
+    "tests/unit/workflows/test_approvals.py",
+    "tests/unit/workflows/test_denials.py",
     "tests/unit/workflows/test_hold.py",
     "tests/unit/workflows/test_maintenance.py",
+    "tests/unit/workflows/test_newer_ledger.py",
+    "tests/unit/workflows/test_overrides.py",
     "tests/unit/workflows/test_pauses.py",
+    "tests/unit/workflows/test_tenancy.py",
+    "tests/unit/workflows/test_verdicts.py",
     "tests/unit/cli/test_apply.py",
     "tests/unit/cli/test_hold.py",
     "tests/torture/test_torture.py",
@@ -54,13 +62,15 @@ TESTS = (
 NOT_ASKED = ("test_two_thousand_schedules", "test_one_seed_is_one_run")  # long by nature
 
 
+Measured = tuple[Mapping[str, float], Mapping[str, Mapping[int, Sequence[str]]]]
+
+
 class Asked:
     """Collects the tests once, and forks for each mutant."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = paths
-        self._reach: Mapping[str, Mapping[int, Sequence[str]]] = {}
-        self._times: Mapping[str, float] = {}
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._known: Measured = ({}, {})
         self.left = 0
 
     @pytest.hookimpl(tryfirst=True)
@@ -68,25 +78,29 @@ class Asked:
         items = {item.nodeid: item for item in session.items}
         for name in [name for name in items if any(part in name for part in NOT_ASKED)]:
             del items[name]
-        self._times, self._reach = _baseline(session, list(items.values()), self._paths)
-        known = equivalent()
-        functions = {path: functions_of(path) for path in self._paths}
+        self._known = _measured(session, list(items.values()))
+        paths = dict.fromkeys(name.partition(":")[0] for name in self._names)
+        functions = {path: functions_of(path) for path in paths}
         gc.collect()
         gc.freeze()  # children write less into memory that they share
-        for path in self._paths:
-            self._module(session, items, path, functions[path], known)
+        for name in self._names:
+            path, _, within = name.partition(":")
+            self._module(session, items, functions[path], path, within)
         return True
 
     def _module(
         self,
         session: pytest.Session,
         items: Mapping[str, pytest.Item],
-        path: str,
         functions: Sequence[FunctionType],
-        known: Mapping[tuple[str, str, str, str], str],
+        path: str,
+        within: str,
     ) -> None:
         began, killed, lived, same = time.monotonic(), 0, 0, 0
+        known = equivalent()
         for mutant in mutants(path):
+            if within not in ("", mutant.within):
+                continue
             if mutant.key in known:
                 same += 1
                 continue
@@ -104,46 +118,78 @@ class Asked:
 
     def _tests(self, mutant: Mutant) -> list[str]:
         """Those that reach its line, the quickest first, as many as the budget allows."""
-        reach = self._reach.get(mutant.path, {})
+        times, reaches = self._known
+        reach = reaches.get(mutant.path, {})
         lines = range(mutant.line, mutant.last + 1) if mutant.called else list(reach)
         names = {name for line in lines for name in reach.get(line, ())}
-        names &= {name for name, took in self._times.items() if took <= QUICK}
+        names &= {name for name, took in times.items() if took <= QUICK}
         spent, chosen = 0.0, []
-        for name in sorted(names, key=lambda name: (self._times[name], name)):
-            spent += self._times[name]
+        for name in sorted(names, key=lambda name: (times[name], name)):
+            spent += times[name]
             if spent <= BUDGET:
                 chosen.append(name)
         return chosen
 
 
-def _baseline(
-    session: pytest.Session, items: Sequence[pytest.Item], paths: Sequence[str]
-) -> tuple[dict[str, float], dict[str, dict[int, list[str]]]]:
-    """How long each test takes, and which tests reach which line, measured in another process."""
-    with tempfile.NamedTemporaryFile() as file:
-        if (child := os.fork()) == 0:
-            with _quiet():
-                measure = coverage.Coverage(
-                    data_file=None, config_file=False, include=[str(ROOT / path) for path in paths]
-                )
-                measure.start()
-                times: dict[str, float] = {}
-                for item, after in zip(items, [*items[1:], None], strict=True):
-                    measure.switch_context(item.nodeid)
-                    began, failed = time.monotonic(), session.testsfailed
-                    item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
-                    if session.testsfailed == failed:
-                        times[item.nodeid] = time.monotonic() - began
-                measure.stop()
-                data = measure.get_data()
-                reach = {path: data.contexts_by_lineno(str(ROOT / path)) for path in paths}
-                Path(file.name).write_bytes(pickle.dumps((times, reach)))
-        os.waitpid(child, 0)
-        times, reach = pickle.loads(Path(file.name).read_bytes())
+def _paths() -> list[str]:
+    found = [path for room in ROOMS for path in sorted((ROOT / room).glob("*.py"))]
+    return [str(path.relative_to(ROOT)) for path in found]
+
+
+def _measured(session: pytest.Session, items: Sequence[pytest.Item]) -> Measured:
+    """How long each test takes, and which tests reach which line of the rooms."""
+    files = [path for room in ("gitbot", "tests") for path in (ROOT / room).rglob("*.py")]
+    house = hashlib.sha256()
+    for path in sorted(files):
+        if not path.name.startswith(("test_", "mutant")):
+            house.update(path.read_bytes())
+    REACH.mkdir(parents=True, exist_ok=True)
+    times: dict[str, float] = {}
+    reach: dict[str, dict[int, list[str]]] = {path: {} for path in _paths()}
+    for file, group in itertools.groupby(items, lambda item: item.path):
+        digest = house.copy()
+        digest.update(file.read_bytes())
+        kept = REACH / f"{file.parent.name}-{file.stem}"
+        of = digest.hexdigest()
+        found = pickle.loads(kept.read_bytes()) if kept.exists() else ("", {}, {})
+        if found[0] != of:
+            found = _measure(session, list(group), kept, of)
+        times |= found[1]
+        for path, lines in found[2].items():
+            for number, names in lines.items():
+                reach[path].setdefault(number, []).extend(names)
     for item in items:
         if item.nodeid not in times:
             print(f"{item.nodeid} fails without any change", flush=True)
     return times, reach
+
+
+def _measure(
+    session: pytest.Session, items: Sequence[pytest.Item], kept: Path, digest: str
+) -> tuple[str, dict[str, float], dict[str, dict[int, list[str]]]]:
+    """The tests of one file, in another process."""
+    paths = _paths()
+    if (child := os.fork()) == 0:
+        with _quiet():
+            measure = coverage.Coverage(
+                data_file=None, config_file=False, include=[str(ROOT / path) for path in paths]
+            )
+            measure.start()
+            times: dict[str, float] = {}
+            for item, after in zip(items, [*items[1:], None], strict=True):
+                measure.switch_context(item.nodeid)
+                began, failed = sum(os.times()[:4]), session.testsfailed
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+                if session.testsfailed == failed:
+                    times[item.nodeid] = sum(os.times()[:4]) - began
+            measure.stop()
+            data = measure.get_data()
+            reach = {path: data.contexts_by_lineno(str(ROOT / path)) for path in paths}
+            kept.write_bytes(pickle.dumps((digest, times, reach)))
+    os.waitpid(child, 0)
+    found: tuple[str, dict[str, float], dict[str, dict[int, list[str]]]]
+    found = pickle.loads(kept.read_bytes()) if kept.exists() else ("", {}, {})
+    return found if found[0] == digest else (digest, {}, {})
 
 
 @contextlib.contextmanager
@@ -209,10 +255,7 @@ def equivalent() -> dict[tuple[str, str, str, str], str]:
 
 def main(names: Sequence[str]) -> int:
     """Print the survivors of each module; 1 if there are any."""
-    paths = names or [
-        str(path.relative_to(ROOT)) for room in ROOMS for path in sorted((ROOT / room).glob("*.py"))
-    ]
-    asked = Asked(paths)
+    asked = Asked(names or _paths())
     options = ["-x", "-q", "-s", "-n0", "--no-cov", "-p", "no:cacheprovider", "-p", "no:randomly"]
     code = pytest.main([*options, "-m", TIER, *TESTS], plugins=[asked])
     return 1 if asked.left else int(code)
