@@ -100,7 +100,7 @@ def ways(node: ast.AST) -> list[tuple[str, Callable[[ast.AST], ast.AST]]]:
 def mutants(path: str) -> Iterator[Mutant]:
     tree = ast.parse((ROOT / path).read_text("utf-8"))
     told = {id(part) for node in ast.walk(tree) for part in _told(node)}
-    homes = _homes(tree)
+    homes, lines = _homes(tree), _lines(tree)
     for place, node in enumerate(ast.walk(tree)):
         for way, (said, _) in enumerate(() if id(node) in told else ways(node)):
             shown = node.test if isinstance(node, ast.If) else node
@@ -113,7 +113,7 @@ def mutants(path: str) -> Iterator[Mutant]:
                 said=said,
                 within=homes[id(node)][0] if id(node) in homes else "",
                 called=id(node) in homes and homes[id(node)][1],
-                text=" ".join(ast.unparse(shown).split()),
+                text=" ".join(ast.unparse(lines.get(id(node), shown)).split()),
             )
 
 
@@ -125,6 +125,18 @@ def _homes(tree: ast.Module) -> dict[int, tuple[str, bool]]:
             called = isinstance(node, ast.FunctionDef)
             homes |= {id(part): (node.name, called) for part in ast.walk(node) if part is not node}
     return homes
+
+
+def _lines(tree: ast.Module) -> dict[int, ast.stmt]:
+    """The whole line of each constant: a number alone says nothing."""
+    lines = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
+    return {
+        id(part): line
+        for line in lines
+        if not hasattr(line, "body")
+        for part in ast.walk(line)
+        if isinstance(part, ast.Constant)
+    }
 
 
 def _told(node: ast.AST) -> Iterator[ast.AST]:

@@ -6,15 +6,18 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.endings import begun, stopped_by
+from gitbot.execution.endings import _moves_before, begun, stopped_by
 from gitbot.execution.requests import MoveRecord, RequestRecord
+from gitbot.execution.values import Approval, Approved
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.events import MoveState
+from gitbot.model.events import MoveState, NodeChanged, NodeFacts, NodeState
 from gitbot.model.instants import Interval
+from gitbot.model.ledger import node_file
 from gitbot.model.request_id import RequestId
-from tests.unit.execution.scene import NOW, World, move
+from tests.unit.execution.scene import NOW, OCCURRENCE, World, move
 
 REQUEST = RequestId.read("request/db/one")
+DRAIN = OCCURRENCE.drain
 
 
 def record(number: int, **fields: Any) -> MoveRecord:
@@ -75,3 +78,65 @@ def test_a_vm_that_an_earlier_move_brings_is_not_moot() -> None:
     other = World.of("a", "b", "c", one="a", two="c")
     other.approve(move("one", "a", "b"), move("two", "b", "c", 2, wave=1))
     assert other.step() == ["1 approved", "2 approved", "2 obsolete", "1 intended"]
+
+
+def test_a_vm_that_is_not_yet_where_its_second_move_begins_has_not_left_it() -> None:
+    """Of a drain; without an earlier move of that VM it left, and the move is obsolete."""
+    second = move("one", "b", "c", 2, wave=1, request=DRAIN)
+    world = World.of("a", "b", "c", one="a")
+    world.approve(move("one", "a", "b", request=DRAIN), second)
+    assert world.step() == ["1 approved", "2 approved", "1 intended"]
+    alone = World.of("a", "b", "c", one="a")
+    alone.approve(second)
+    assert alone.step() == ["2 approved", "2 obsolete"]
+
+
+def test_an_earlier_move_that_ended_or_is_not_accepted_brings_nobody() -> None:
+    first, second = record(1), record(2)
+    moves = (move("one", "a", "b"), move("one", "b", "c", 2, wave=1))
+    approved = Approved(id=REQUEST, approval=Approval(digest="", pull_request=1), moves=moves)
+
+    def before(**known: MoveRecord) -> bool:
+        found = {int(item.number): item for item in known.values()}
+        return _moves_before(approved, moves[1], RequestRecord(id=REQUEST, moves=found))
+
+    assert before(first=first, second=second)
+    assert not before(first=first.but(state=MoveState.SUCCEEDED), second=second)
+    assert not before(second=second)
+
+
+def test_what_never_began_is_not_said_to_be_lost() -> None:
+    """Only an announced migration that does not exist was never created."""
+    world = World.of("a", "c", one="a")
+    world.approve(move("one", "a", "c"), allowed=(Interval(start=NOW + 9000, end=NOW + 9999),))
+    assert world.step() == ["1 approved"]
+    del world.vms["one"]
+    assert world.step() == ["1 obsolete"]
+    assert world.event("obsolete").outcome == ""
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (NodeState.DRAINING, []),
+        (NodeState.READY, []),
+        (NodeState.RETURNED, ["1 withdrawn"]),
+        (NodeState.CLOSED, ["1 withdrawn"]),
+    ],
+)
+def test_what_is_left_of_a_drain_ends_with_its_node(state: NodeState, said: list[str]) -> None:
+    world = World.of("a", "c", one="a")
+    world.view["stop"] = "held"
+    world.drain(move("one", "a", "c", request=DRAIN))
+    assert world.step() == ["1 approved"]
+    changed = NodeChanged(
+        file=node_file("prod", OCCURRENCE),
+        time=NOW,
+        state=state,
+        request=OCCURRENCE.drain,
+        facts=NodeFacts(node="a"),
+    )
+    world.ledger = world.ledger.but(events=(*world.ledger.events, changed))
+    assert [item for item in world.step() if item.startswith("1 ")] == said
+    if said:
+        assert world.event("withdrawn").reason == f"a is {state} already"

@@ -1,0 +1,308 @@
+"""What one effect does to the cluster, to the ledger and to what people read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from gitbot.errors import (
+    ClusterError,
+    ClusterForbidden,
+    ClusterRefused,
+    NotSent,
+    OutcomeUnknown,
+)
+from gitbot.execution.fence import FENCE, TOO_LATE, stamped
+from gitbot.execution.values import (
+    OTHERWISE,
+    REFUSED,
+    STORED_OTHERWISE,
+    CreateMigration,
+    DeleteMigration,
+    Effect,
+    LabelNode,
+    SetUnschedulable,
+)
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.events import KnownEvent, MoveApproved, MoveChanged, MoveState, UnknownEvent
+from gitbot.model.ledger import Ledger
+from gitbot.model.request_id import RequestId
+from gitbot.workflows.apply.effects import do_effect, tell_moves, with_warning
+from gitbot.workflows.apply.tickets import Tickets
+from gitbot.workflows.shell import Progress, Shell
+from tests.unit.execution.scene import World, move
+from tests.unit.workflows.doubles import NOW, Stage, TinyBase
+
+REQUEST = RequestId.read("request/db/one")
+TOLD = "db/one: a -> c"
+
+
+@dataclass
+class Scene:
+    """One announced creation, its ticket, and what people were told."""
+
+    stage: Stage
+    effect: CreateMigration
+    tickets: Tickets
+    ledger: Ledger
+    told: list[Progress] = field(default_factory=list)
+
+    @classmethod
+    def of(cls) -> Scene:
+        world = World.of("a", "c", one="a")
+        world.approve(move("one", "a", "c"))
+        world.step()
+        steps = stamped(world.last, NOW)
+        (effect,) = steps.effects
+        assert isinstance(effect, CreateMigration)
+        ledger = Ledger(events=steps.events)
+        stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+        scene = cls(stage=stage, effect=effect, tickets=Tickets(), ledger=ledger)
+        scene.tickets.hold(scene.shell, steps.effects, began=NOW)
+        return scene
+
+    @property
+    def shell(self) -> Shell:
+        return replace(self.stage.shell, progress=self.told.append)
+
+    @property
+    def name(self) -> str:
+        return self.effect.event.migration.partition("/")[2]
+
+    def answers(self, error: ClusterError | None, *, after: bool = False) -> None:
+        """The next create is answered so, before or after it was stored."""
+
+        def trouble(verb: str, _: str) -> None:
+            if error is not None and verb == ("created" if after else "create"):
+                raise error
+
+        self.stage.cluster.trouble = trouble
+
+    def do(self, effect: Effect | None = None) -> tuple[MoveChanged, ...]:
+        return do_effect(self.shell, self.stage.base, effect or self.effect, self.tickets)
+
+    def lines(self) -> list[tuple[Any, str, str, str]]:
+        return [(item.request, item.vm, item.state, item.text) for item in self.told]
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene.of()
+
+
+def refused(code: int, message: str = "no") -> ClusterRefused:
+    return ClusterRefused(message, code=code)
+
+
+def of_move(event: MoveChanged) -> tuple[str, str, str]:
+    return str(event.state), event.outcome, event.reason
+
+
+def test_a_creation_is_recorded_with_its_uid_and_told(scene: Scene) -> None:
+    (event,) = scene.do()
+    assert of_move(event) == ("created", "", "")
+    assert (event.migration_uid, event.claim) == ("vmim-1", None)
+    assert scene.lines() == [(REQUEST, "db/one", "created", f"{TOLD} created")]
+    assert scene.tickets.unsent == frozenset()
+
+
+def test_a_migration_that_is_stored_otherwise_is_recorded_and_told_as_such(scene: Scene) -> None:
+    real = scene.stage.cluster._store
+    scene.stage.cluster._store = lambda *_: real(scene.name, "one", {"a": "b"}, {})  # type: ignore[method-assign]
+    (event,) = scene.do()
+    assert of_move(event) == ("created", OTHERWISE, STORED_OTHERWISE)
+    assert scene.lines()[0][3] == f"{TOLD} {STORED_OTHERWISE}"
+
+
+@pytest.mark.parametrize(
+    ("error", "recorded", "told"),
+    [
+        (refused(409, "busy"), ("waiting", REFUSED, "busy"), f"{TOLD} waits: busy"),
+        (refused(422, "wrong"), ("failed", REFUSED, "wrong"), f"{TOLD} refused: wrong"),
+        (refused(400, "in-flight x"), None, "db/one waits: in-flight x"),
+        (refused(400, "it is in flight"), None, "db/one waits: it is in flight"),
+        (OutcomeUnknown("lost"), None, ""),
+    ],
+)
+def test_what_a_refusal_means(
+    scene: Scene, error: ClusterError, recorded: tuple[str, str, str] | None, told: str
+) -> None:
+    scene.answers(error)
+    assert [of_move(event) for event in scene.do()] == ([recorded] if recorded else [])
+    state = recorded[0] if recorded else ""
+    lines = [(REQUEST, "db/one" if recorded else "", state, told)] if told else []
+    assert scene.lines() == lines
+
+
+@pytest.mark.parametrize(
+    ("error", "unsent"), [(refused(422), True), (OutcomeUnknown("lost"), False)]
+)
+def test_only_a_refusal_says_that_nothing_is_on_its_way(
+    scene: Scene, error: ClusterError, unsent: bool
+) -> None:
+    scene.answers(error)
+    scene.do()
+    assert bool(scene.tickets.unsent) is unsent
+
+
+def test_our_own_migration_behind_a_lost_answer_is_recorded_as_created(scene: Scene) -> None:
+    scene.stage.cluster.lost_answers = 1
+    assert [of_move(event) for event in scene.do()] == [("created", "", "")]
+
+
+@pytest.mark.parametrize("error", [None, OutcomeUnknown("lost"), refused(422)])
+def test_somebody_elses_migration_of_our_name_is_neither_ours_nor_an_end(
+    scene: Scene, error: ClusterError | None
+) -> None:
+    scene.stage.cluster._store(scene.name, "two", {}, {})
+    scene.answers(error)
+    (event,) = scene.do()
+    reason = f"a migration named db/{scene.name} is not gitbot's"
+    assert of_move(event) == ("waiting", REFUSED, reason)
+
+
+@pytest.mark.parametrize(
+    ("now", "error"),
+    [
+        (NOW, NotSent("no connection")),
+        (NOW, ClusterError("no answer")),
+        (NOW + FENCE.send, ClusterForbidden("no right")),
+    ],
+)
+def test_other_trouble_stops_the_pass_with_nothing_on_its_way(
+    scene: Scene, now: int, error: ClusterError
+) -> None:
+    def trouble(verb: str, _: str) -> None:
+        if verb == "create":
+            scene.stage.clock.present = now
+            raise error
+
+    scene.stage.cluster.trouble = trouble
+    with pytest.raises(type(error)):
+        scene.do()
+    assert scene.tickets.unsent
+    assert scene.told == []
+
+
+def test_a_refusal_that_comes_late_is_a_refusal(scene: Scene) -> None:
+    def trouble(verb: str, _: str) -> None:
+        if verb == "create":
+            scene.stage.clock.present = NOW + FENCE.send
+            raise refused(422)
+
+    scene.stage.cluster.trouble = trouble
+    assert [event.state for event in scene.do()] == [MoveState.FAILED]
+
+
+def test_what_is_too_late_is_not_sent_and_told(scene: Scene) -> None:
+    scene.stage.clock.present = NOW + FENCE.send
+    assert scene.do() == ()
+    assert scene.lines() == [(REQUEST, "", "", f"db/one is not moved: {TOO_LATE}")]
+    assert scene.stage.cluster.calls == []
+
+
+class Misnamed(TinyBase):
+    def manifest(self, effect: CreateMigration) -> KubernetesObject:
+        made = super().manifest(effect)
+        return {**made, "metadata": {**made["metadata"], "name": "other"}}
+
+
+def test_a_manifest_of_another_name_is_never_sent(scene: Scene) -> None:
+    scene.stage.base = Misnamed.of(scene.stage.base.settings)
+    with pytest.raises(ClusterRefused, match="BUG: the manifest is named db/other") as found:
+        scene.do()
+    assert found.value.code == 0, "no server said it"
+    assert scene.stage.cluster.calls == []
+
+
+@pytest.mark.parametrize(
+    ("effect", "call", "told"),
+    [
+        (
+            SetUnschedulable(request=REQUEST, node="a", unschedulable=True, labels={}),
+            ("cordon", "a"),
+            [(REQUEST, "a cordoned")],
+        ),
+        (
+            SetUnschedulable(request=REQUEST, node="a", unschedulable=False, labels={}),
+            ("uncordon", "a"),
+            [(REQUEST, "a uncordoned")],
+        ),
+        (LabelNode(node="a", labels={}), ("label", "a"), []),
+        (
+            DeleteMigration(request=REQUEST, name="db/m", uid="u", reason="stuck"),
+            ("delete", "m"),
+            [(REQUEST, "db/m withdrawn: stuck")],
+        ),
+    ],
+)
+def test_what_else_is_done_is_told(
+    scene: Scene, effect: Effect, call: tuple[str, str], told: list[tuple[RequestId, str]]
+) -> None:
+    assert scene.do(effect) == ()
+    assert scene.stage.cluster.calls == [call]
+    assert [(item.request, item.text) for item in scene.told] == told
+
+
+def test_labels_without_the_right_are_told_and_stop_nothing(scene: Scene) -> None:
+    scene.answers(None)
+
+    def trouble(verb: str, _: str) -> None:
+        raise ClusterForbidden(f"may not {verb}")
+
+    scene.stage.cluster.trouble = trouble
+    assert scene.do(LabelNode(node="a", labels={})) == ()
+    assert [item.text for item in scene.told] == ["a is not labelled: may not label"]
+
+
+def test_moves_are_told_but_not_that_they_are_announced(scene: Scene) -> None:
+    event = scene.effect.event
+    approved = next(item for item in scene.ledger.events if isinstance(item, MoveApproved))
+    changed = event.but(state=MoveState.SUCCEEDED, landed="d", reason="elsewhere")
+    plain = event.but(state=MoveState.RUNNING)
+    others = [
+        item for item in scene.ledger.events if not isinstance(item, MoveApproved | UnknownEvent)
+    ]
+    events: tuple[KnownEvent, ...] = (approved, *others, changed, plain)
+    tell_moves(scene.shell, events)
+    assert scene.lines() == [
+        (REQUEST, "db/one", "approved", f"{TOLD} approved"),
+        (REQUEST, "db/one", "succeeded", "db/one: a -> d succeeded: elsewhere"),
+        (REQUEST, "db/one", "running", f"{TOLD} running"),
+    ]
+
+
+def warns(*messages: str, of: str = "Warning") -> list[dict[str, str]]:
+    return [{"type": of, "message": message} for message in messages]
+
+
+@pytest.mark.parametrize(
+    ("state", "fields", "seen", "note"),
+    [
+        (MoveState.FAILED, {}, warns("first", "last"), "last"),
+        (MoveState.FAILED, {}, [*warns("first"), *warns("fine", of="Normal")], "first"),
+        (MoveState.FAILED, {}, warns("x" * 600), "x" * 500),
+        (MoveState.FAILED, {}, [], ""),
+        (MoveState.FAILED, {"migration": ""}, warns("first"), ""),
+        (MoveState.FAILED, {"note": "known"}, warns("first"), "known"),
+        (MoveState.SUCCEEDED, {}, warns("first"), ""),
+    ],
+)
+def test_a_failed_move_gets_the_newest_warning(
+    scene: Scene,
+    state: MoveState,
+    fields: dict[str, str],
+    seen: Sequence[KubernetesObject],
+    note: str,
+) -> None:
+    scene.stage.cluster.list_events = lambda _: tuple(seen)  # type: ignore[assignment]
+    event = scene.effect.event.but(state=state, **fields)
+    assert with_warning(scene.shell, event) == event.but(note=note)
+
+
+def test_of_an_approval_no_events_are_read(scene: Scene) -> None:
+    approved = next(item for item in scene.ledger.events if isinstance(item, MoveApproved))
+    assert with_warning(scene.shell, approved) is approved
