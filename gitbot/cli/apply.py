@@ -75,7 +75,7 @@ def show(result: ApplyResult, output: str) -> None:
         click.echo(document_text(published(result, PublishedApply), output), nl=False)
         return
     lines = _lines(result)
-    if result.did_nothing or not lines:
+    if not lines or (result.did_nothing and not result.stop):
         say("nothing to do: everything approved is done, or waits")
     for line in lines:
         say(line)

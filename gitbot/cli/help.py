@@ -8,7 +8,7 @@ from gitbot.errors import UsageError
 from gitbot.model.words import nearest
 
 
-@click.command("help", add_help_option=False)
+@click.command("help")
 @click.argument("command", nargs=-1, metavar="[COMMAND | FINDING]...")
 def help(command: tuple[str, ...]) -> None:  # noqa: A001 - the command's name
     """Show the help of gitbot, of one COMMAND, or of a FINDING's code."""

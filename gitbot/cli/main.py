@@ -157,6 +157,9 @@ def main(argv: list[str] | None = None) -> NoReturn:
         sys.stdout = sys.stderr = None  # Python would try to write the rest at its end
         sys.exit(141)
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and error.filename is None:  # from os.getcwd()
+            _say("error: the folder that you are in was removed; cd to one that is there")
+            sys.exit(2)
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             _say(bug_report(error))
             sys.exit(3)

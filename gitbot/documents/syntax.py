@@ -22,6 +22,7 @@ class SyntaxProblem:
     hint: str
 
 
+_CONFLICT = re.compile("^([<|>]{7}(?= )|[|=]{7}(?=\r?$))", re.MULTILINE)
 _MISSED = "did not find expected "
 _MISSING = re.compile(f"^{_MISSED}.*", re.DOTALL)
 
@@ -83,22 +84,8 @@ _KNOWN = (
         "indent with spaces",
         False,
     ),
-    (
-        "alias",
-        "",
-        "* unquoted, which begins an alias",
-        "text in quotes",
-        'quote it: "*"',
-        True,
-    ),
-    (
-        "anchor",
-        "",
-        "& unquoted, which begins an anchor",
-        "text in quotes",
-        'quote it: "&"',
-        True,
-    ),
+    ("alias", "", "* unquoted, which begins an alias", "text in quotes", 'quote it: "*"', True),
+    ("anchor", "", "& unquoted, which begins an anchor", "text in quotes", 'quote it: "&"', True),
     (
         "directive",
         "",
@@ -181,6 +168,14 @@ def syntax_problem(error: yaml.YAMLError, text: str, state: ParserState) -> Synt
     problem = _translated(error, text, state)
     mark = getattr(error, "problem_mark", None)
     reached = mark.index if mark is not None else problem.index
+    conflict = _CONFLICT.search(text, text.rfind("\n", 0, problem.index) + 1)
+    if conflict is not None and conflict.start() <= max(reached, problem.index):
+        problem = SyntaxProblem(
+            index=conflict.start(),
+            found=f"{conflict[0]}, which Git writes where a merge has a conflict",
+            expected="one of the two versions",
+            hint="resolve the conflict, and remove the lines with <<<<<<<, ======= and >>>>>>>",
+        )
     return replace(problem, reached=max(reached, problem.index))
 
 

@@ -29,7 +29,7 @@ def done(node: str, did: str) -> NodeDone:
             ["draining: n0, n1, n2, n3, n4, n5, n6, n7 and 2 more"],
         ),
         (ApplyResult(entries=1, stop="held by hand"), ["stopped: held by hand"]),
-        (ApplyResult(stop="held by hand"), [NOTHING, "stopped: held by hand"]),
+        (ApplyResult(stop="held by hand"), ["stopped: held by hand"]),  # what waits is not known
         (
             ApplyResult(entries=1, created=1, in_flight=1),
             ["1 running; run again to follow them"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
@@ -29,3 +31,21 @@ def test_each_command_has_one_line() -> None:
     lines = CliRunner().invoke(cli, ["--help"], terminal_width=80).output.splitlines()
     rows = lines[lines.index("Commands:") + 1 :]
     assert [row.split()[0] for row in rows] == list(COMMANDS)
+
+
+@pytest.mark.parametrize("typed", [["lint"], ["explain", "vm/a", "--snapshot", "x"], ["plan"]])
+def test_a_folder_that_was_removed_under_a_person(
+    typed: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(SystemExit) as ended:
+        main(typed)
+    assert ended.value.code == 2
+    said = "error: the folder that you are in was removed; cd to one that is there\n"
+    assert capsys.readouterr().err == said

@@ -110,7 +110,12 @@ def test_other_shells_have_their_script(shell: str) -> None:
 
 
 def test_help_is_what_help_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    for typed, same in ((["help"], ["--help"]), (["help", "move"], ["move", "--help"])):
+    ways = (
+        (["help"], ["--help"]),
+        (["help", "move"], ["move", "--help"]),
+        (["help", "help"], ["help", "--help"]),
+    )
+    for typed, same in ways:
         texts = []
         for words in (typed, same):
             with pytest.raises(SystemExit) as ended:
