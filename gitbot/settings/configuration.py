@@ -297,7 +297,7 @@ def _read_document(document: ParsedDocument, file: str) -> tuple[Settings | None
         return None, report.findings
     report_nothing(report, json_schema)
     made = decode(report, _Configuration, json_schema)
-    _github_repository(report, document.value)
+    _forge_repository(report, document.value)
     _clusters_once(report, document.value)
     _no_slot_left(report, document.value)
     sources_complete(report, document.value)
@@ -305,14 +305,17 @@ def _read_document(document: ParsedDocument, file: str) -> tuple[Settings | None
     return made.spec if made is not None else None, report.findings
 
 
-def _github_repository(report: Report, value: Mapping[str, Any]) -> None:
-    """`owner/name`, or the default: what Actions or the remote origin names."""
-    name = value_at(value, ("spec", "forge", "repository"))
-    if value_at(value, ("spec", "forge", "type")) != "github" or not isinstance(name, str):
-        return
-    if name not in ("", "origin") and not is_github_repository(name):
-        path, shape = ("spec", "forge", "repository"), "owner/name as on GitHub, or origin"
-        report.at_value(path, "repository", f"found {shown(name)}, expected {shape}", "mend it")
+def _forge_repository(report: Report, value: Mapping[str, Any]) -> None:
+    """On GitHub `owner/name`, or the default; locally no address, which may hold a password."""
+    path: Path = ("spec", "forge", "repository")
+    name, kind = value_at(value, path), value_at(value, ("spec", "forge", "type"))
+    name = name if isinstance(name, str) else ""
+    if kind != "github" and "://" in name.removeprefix("file://"):
+        said = "found an address, expected the path or the remote of a bare repository"
+        report.at_value(path, "repository", said, "give a path, or write type: github")
+    if kind == "github" and name not in ("", "origin") and not is_github_repository(name):
+        said = f"found {shown(name)}, expected owner/name as on GitHub, or origin"
+        report.at_value(path, "repository", said, "mend it")
 
 
 def _no_slot_left(report: Report, value: Mapping[str, Any]) -> None:

@@ -297,11 +297,11 @@ def _settings(data: bytes) -> Settings:
 
 def _remote(root: Path, forge: ForgeSettings) -> str:
     """Where the intents repository is: a path as written, or the address of a remote's name."""
-    named = forge.repository
+    named = forge.repository.removeprefix("file://")
     if "/" in named or (root / named).is_dir():
         return str((root / named).resolve())
     name = check_ref(named)
-    address = _address(root, name)
+    address = _address(root, name).removeprefix("file://")
     if not address and Git.of_work_tree(root).attempt(["rev-parse", "--git-dir"])[0] != 0:
         raise UsageError(
             f"{root} is not a Git repository",

@@ -53,9 +53,14 @@ class LocalForge:
         self, directory: Path, *, clock: Clock, account: str = "gitbot", bot: str = "gitbot"
     ) -> None:
         if not (directory / "HEAD").exists():
-            raise ForgeError(
-                f"{directory} is not a bare Git repository", hint="make one with `git init --bare`"
+            said, hint = (
+                f"{directory} is not a bare Git repository",
+                "make one with `git init --bare`",
             )
+            if ":" in "".join(directory.parts[:1]):  # an address, which may hold a password
+                said = "a local forge is a bare repository on this machine, and the remote is not"
+                hint = "for GitHub write forge: {type: github} in .gitbot.yaml"
+            raise ForgeError(said, hint=hint)
         self._directory = directory
         self._git = Git(directory)
         self._state = RefState(self._git, _STATE_REF)

@@ -155,6 +155,18 @@ def test_a_repository_on_github_is_owner_and_name(name: str) -> None:
     assert found(text) == [f"5:37: spec.forge.repository: {expected}"]
 
 
+@pytest.mark.parametrize("kind", ["", "type: local, "])
+def test_a_local_forge_has_no_address_and_no_password_is_repeated(kind: str) -> None:
+    forge = f"forge: {{{kind}repository: 'https://ana:hunter2@git.example.com/x.git'}}"
+    (said,) = found(f"{HEAD}spec:\n  clusters: [{{name: prod}}]\n  {forge}\n")
+    assert "spec.forge.repository: found an address, expected the path" in said
+    assert "hunter2" not in said
+    text = (
+        f"{HEAD}spec: {{clusters: [{{name: prod}}], forge: {{repository: 'file:///srv/x.git'}}}}\n"
+    )
+    assert found(text) == []
+
+
 @pytest.mark.parametrize("forge", ["type: github", "type: github, repository: acme/place.ment"])
 def test_a_repository_on_github_may_be_named(forge: str) -> None:
     assert found(f"{HEAD}spec: {{clusters: [{{name: prod}}], forge: {{{forge}}}}}\n") == []
