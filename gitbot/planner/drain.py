@@ -101,7 +101,7 @@ def empty_nodes(board: Board, goal: EmptyNodes, closed: Closed, late: Late) -> D
         planned.extend(_planned(drain, turn, back))
         back.add(turn.node)
     done = not any(turn.left for turn in turns)
-    if len(planned) > must and goal.away is None and len(board.facts.problem.goals) == 1:
+    if done and len(planned) > must and goal.away is None and not board.facts.problem.goals[1:]:
         must += must_step_aside(board, leaving, drain.wish)
     least, proof = proved(board, must, planned, search=searched and done, counted=done)
     return Draft(

@@ -154,6 +154,22 @@ def test_what_one_node_takes_another_may_need_more() -> None:
     assert moved(planned(case)) == [("a", "n1", "n3", 0), ("b", "n2", "n4", 1)]
 
 
+def test_what_would_step_aside_for_a_node_that_stays_is_not_in_the_bound() -> None:
+    """Two VMs step aside for n1; n2 has no place. Each VM that must leave is one move, no more."""
+    case = problem(
+        [
+            *small("n1", "n2", "t1", "t2"),
+            vm("db", on="n1", memory="4Gi"),
+            vm("big", on="n2", memory="4Gi"),
+            *(vm(f"web{number}", on=f"t{number % 2 + 1}", memory="1Gi") for number in range(4)),
+        ],
+        goals=[empty("n1", "n2")],
+    )
+    plan = planned(case)
+    assert [(len(item.emptied), len(item.kept)) for item in plan.drains] == [(1, 1)]
+    assert (len(plan.moves), plan.bound.moves, plan.bound.proof) == (3, 2, "")
+
+
 def test_a_vm_on_its_way_out_blocks_nothing() -> None:
     vmi, pod = vm("a", on="n1")
     status = {**vmi["status"], "migrationState": {"sourceNode": "n1", "targetNode": "n3"}}
