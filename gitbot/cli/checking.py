@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gitbot.model.cluster import ClusterSnapshot
     from gitbot.model.ledger import Ledger
     from gitbot.ports.repository import Repository
+    from gitbot.settings import Settings
     from gitbot.workflows.check import CheckResult
     from gitbot.workflows.revision import Revision, Texts
 
@@ -125,15 +126,11 @@ def _read_and_check(
     asked: Asked, progress: StderrProgress, *, stoppable: bool, human: bool
 ) -> CheckResult:
     from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
+    from gitbot.wiring.planning import check_apart  # noqa: PLC0415
     from gitbot.wiring.workspace import repository_here, shipped  # noqa: PLC0415
     from gitbot.workflows.check import CheckResult, Evidence, check, refused  # noqa: PLC0415
     from gitbot.workflows.past import past_of  # noqa: PLC0415
-    from gitbot.workflows.revision import (  # noqa: PLC0415
-        Texts,
-        manifest_folders,
-        read_change,
-        read_revision,
-    )
+    from gitbot.workflows.revision import read_change, read_revision  # noqa: PLC0415
 
     progress.begins("reading the repository")
     root = find_root(Path.cwd())
@@ -163,14 +160,27 @@ def _read_and_check(
     if before is None or repository is None:
         with ending:
             return check(revision, evidence, onlooker=progress)
+    changed = _changed(root, repository, revision.settings, texts, before)
+    with ending:
+        judge = functools.partial(
+            check, revision, evidence, before=trusted.intents, changed=changed
+        )
+        return check_apart(judge, progress)
+
+
+def _changed(
+    root: Path, repository: Repository, settings: Settings, texts: Texts, before: Texts
+) -> set[str]:
+    """Paths of intents and of manifests that differ from the base's."""
+    from gitbot.workflows.revision import Texts, manifest_folders  # noqa: PLC0415
+
     changed = set(texts.changed_since(before))
-    for folder in manifest_folders(revision.settings):
+    for folder in manifest_folders(settings):
         old = Texts(files=repository.read_tree(before.commit, folder))
         tree = texts.commit
         files = repository.read_tree(tree, folder) if tree else _manifests(root, folder)
         changed |= set(Texts(files=files).changed_since(old))
-    with ending:
-        return check(revision, evidence, before=trusted.intents, changed=changed, onlooker=progress)
+    return changed
 
 
 def _manifests(root: Path, folder: str) -> dict[str, bytes]:

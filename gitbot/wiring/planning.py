@@ -14,20 +14,28 @@ import pickle
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass, replace
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any, BinaryIO
 
+from gitbot.adapters.clock import seconds_counted
 from gitbot.adapters.limited_process import EndedError, LimitedProcess
 from gitbot.adapters.limits import limit, limit_time
 from gitbot.errors import Bug, Interrupted, LimitExceeded
-from gitbot.model.problem import Goal, PlacementProblem
 from gitbot.model.request_id import RequestId
 from gitbot.model.watch import Onlooker
 from gitbot.policy import PolicySet
-from gitbot.workflows.check import PATIENCE, ClusterScope, Planned, plan_here
+from gitbot.workflows.check import (
+    PATIENCE,
+    CheckResult,
+    ClusterScope,
+    Planned,
+    in_time,
+    plan_here,
+)
 
 MEMORY = 4096  # MiB of addresses
 ANSWER = 64  # MiB
@@ -43,11 +51,15 @@ class WithoutPlan:
     memory: bool = False
 
 
-def plan_apart(
-    scope: ClusterScope, problem: PlacementProblem, previewed: tuple[Goal, ...], onlooker: Onlooker
-) -> Planned:
-    """As `plan_here`, in the process. Raises Interrupted, LimitExceeded."""
-    question = pickle.dumps((_without_policies(scope), problem, previewed))
+def plan_apart(scope: ClusterScope, onlooker: Onlooker) -> Planned:
+    """As `plan_here`, in the process. Raises Interrupted, LimitExceeded.
+
+    It comes first: what compiles and plans there within the limits does so here, too.
+    """
+    if onlooker.stopped():
+        raise Interrupted("ended as asked: nothing was planned yet")
+    onlooker.begins("planning")
+    question = pickle.dumps(_without_policies(scope))
     try:
         found = read_answer(the_process().ask(question, onlooker.stopped))
     except EndedError as ended:
@@ -62,6 +74,12 @@ def plan_apart(
     if found.memory:
         raise LimitExceeded(f"out of memory: its process may use {MEMORY} MiB")
     raise Bug(f"BUG: planning apart: {found.text}")
+
+
+def check_apart(judge: Callable[..., CheckResult], onlooker: Onlooker) -> CheckResult:
+    """`judge` plans in the process; a finding if that takes more than its limits."""
+    with_limits = partial(judge, planning=plan_apart)
+    return in_time(lambda patience: with_limits(onlooker=patience), onlooker, seconds_counted)
 
 
 @lru_cache(maxsize=1)
@@ -156,8 +174,7 @@ def serve(questions: BinaryIO, answers: BinaryIO, seconds: int) -> None:
 
 def _answer(question: bytes, told: _Told) -> Planned | WithoutPlan:
     try:
-        scope, problem, previewed = pickle.loads(question)  # noqa: S301 - of the parent
-        return plan_here(scope, problem, previewed, told)
+        return plan_here(pickle.loads(question), told)  # noqa: S301 - of the parent
     except Interrupted as error:
         return WithoutPlan(text=str(error), stopped=True)
     except MemoryError:

@@ -53,7 +53,7 @@ ROOMS = {
     "settings": "",
     "simulation": "",
     "snapshot": "",
-    "wiring": "clusters demo manifests tips workspace",
+    "wiring": "clusters demo manifests planning tips workspace",
     "workflows": (
         "apply ask audit author base_branch check comments judged_plan past plan_verdict propose "
         "revision shell simulate snapshots watch"

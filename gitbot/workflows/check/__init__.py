@@ -34,6 +34,7 @@ from gitbot.workflows.check.run import (
     refused,
 )
 from gitbot.workflows.check.scope import ClusterScope, Evidence
+from gitbot.workflows.check.unplanned import in_time
 from gitbot.workflows.check.verdicts import checks_of
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "check_texts",
     "checks_of",
     "evidence_of",
+    "in_time",
     "judge_vm",
     "on_top",
     "override",

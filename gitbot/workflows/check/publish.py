@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from gitbot.errors import (
     ConflictError,
     ForgeError,
-    Interrupted,
-    LimitExceeded,
     RepositoryError,
     UnreachableError,
     UsageError,
@@ -22,7 +20,6 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import PlanShown
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.ledger import Ledger
-from gitbot.model.watch import Patience
 from gitbot.ports.forge import PullRequest, PullState
 from gitbot.reports import markdown, marker, refusal
 from gitbot.workflows import labels
@@ -36,9 +33,9 @@ from gitbot.workflows.check.record import (
     write_pause,
     write_record,
 )
-from gitbot.workflows.check.run import PATIENCE, CheckResult, Planning, check
+from gitbot.workflows.check.run import CheckResult, Planning, check
 from gitbot.workflows.check.scope import Evidence
-from gitbot.workflows.check.unplanned import SLOW, conflict, too_large, unreadable
+from gitbot.workflows.check.unplanned import conflict, in_time, unreadable
 from gitbot.workflows.check.verdicts import checks_of
 from gitbot.workflows.feedback import set_check
 from gitbot.workflows.journal import Journal, retried
@@ -187,9 +184,8 @@ def check_texts(
     protected = shell.read_base(before.commit)
     approved = read_approvals(shell, protected, ledger).approved
     records = fold_requests(ledger, shell.cluster_name)
-    patience = Patience(shell.onlooker, shell.seconds, PATIENCE)
-    try:
-        found = check(
+    return in_time(
+        lambda patience: check(
             read_change(after, protected.revision).remembering(ledger),
             Evidence(
                 snapshot=snapshot or shell.cluster.snapshot(),
@@ -202,15 +198,10 @@ def check_texts(
             pull_request=pull_request,
             onlooker=patience,
             planning=planning,
-        )
-        if found.final or shell.onlooker.stopped():
-            return found
-    except Interrupted:
-        if shell.onlooker.stopped():
-            raise
-    except LimitExceeded as error:
-        return CheckResult(findings=(too_large(error),))
-    return CheckResult(findings=(SLOW,))
+        ),
+        shell.onlooker,
+        shell.seconds,
+    )
 
 
 def _fetch_head(shell: Shell, pull: PullRequest) -> tuple[Finding, ...]:

@@ -16,7 +16,7 @@ from gitbot.intents.agenda import Agenda
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.plan import Hold, PlacementPlan
-from gitbot.model.problem import Goal, PlacementProblem
+from gitbot.model.problem import PlacementProblem
 from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.planner import make_plan
 from gitbot.reports import Diff, Preview, YearAhead
@@ -99,10 +99,9 @@ def check(
         return _unknown_cluster(revision.cluster, revision.settings, revision.findings)
     onlooker.begins("compiling rules")
     scope = ClusterScope.of(revision, evidence, before)
-    work = whole_tree(scope) if before is None else pull_request_scope(scope)
-    apart = scope.closed_by_windows(work.goals) if before is not None and work.goals else ()
-    problem, found = scope.problem((*work.goals, *apart))
-    plan, previews, more = _plan(scope, problem, work, onlooker, changed, planning=planning)
+    planned = planning(scope, onlooker) if planning else None
+    work, problem, found = _asked(scope)
+    plan, previews, more = _plan(scope, problem, work, onlooker, changed, planned=planned)
     plan, problem = without_closed(plan, work.goals), replace(problem, goals=work.goals)
     made = judge_plan(
         revision,
@@ -158,16 +157,29 @@ MOST_WINDOWS = 50
 
 
 Planned = tuple[PlacementPlan, tuple[Preview, ...], tuple[Finding, ...]]
-Planning = Callable[[ClusterScope, PlacementProblem, tuple[Goal, ...], Onlooker], Planned]
+Planning = Callable[[ClusterScope, Onlooker], Planned]
 PATIENCE = 300  # seconds to plan a pull request; nobody else's is looked at meanwhile
 
 
-def plan_here(
-    scope: ClusterScope, problem: PlacementProblem, previewed: tuple[Goal, ...], onlooker: Onlooker
-) -> Planned:
+def plan_here(scope: ClusterScope, onlooker: Onlooker) -> Planned:
     """The plan, the previews after it, and what these say."""
+    work, problem, _ = _asked(scope)
+    return _planned(scope, problem, work, onlooker)
+
+
+def _asked(scope: ClusterScope) -> tuple[Work, PlacementProblem, tuple[Finding, ...]]:
+    """What is wanted, as a problem with the nodes that leave service, and findings about it."""
+    alone = scope.before is None
+    work = whole_tree(scope) if alone else pull_request_scope(scope)
+    apart = () if alone or not work.goals else scope.closed_by_windows(work.goals)
+    return work, *scope.problem((*work.goals, *apart))
+
+
+def _planned(
+    scope: ClusterScope, problem: PlacementProblem, work: Work, onlooker: Onlooker
+) -> Planned:
     plan = make_plan(problem, onlooker=onlooker)
-    return plan, *scope.previews(() if onlooker.stopped() else previewed, plan, onlooker)
+    return plan, *scope.previews(() if onlooker.stopped() else work.previewed, plan, onlooker)
 
 
 def _plan(
@@ -177,13 +189,15 @@ def _plan(
     onlooker: Onlooker,
     changed: Iterable[str],
     *,
-    planning: Planning | None,
+    planned: Planned | None,
 ) -> Planned:
     """The plan, the previews after it, and what they say."""
-    if onlooker.stopped():
-        raise Interrupted("ended as asked: nothing was planned yet")
-    onlooker.begins("planning")
-    plan, previews, found = (planning or plan_here)(scope, problem, work.previewed, onlooker)
+    if planned is None:
+        if onlooker.stopped():
+            raise Interrupted("ended as asked: nothing was planned yet")
+        onlooker.begins("planning")
+        planned = _planned(scope, problem, work, onlooker)
+    plan, previews, found = planned
     revision = scope.engine.revision
     both = _both_touched(changed, revision.settings, revision.cluster)
     found = (*found, *window_findings(scope, problem, plan), *both)

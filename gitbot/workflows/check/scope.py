@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +32,8 @@ from gitbot.workflows.judged_plan import hold_findings
 from gitbot.workflows.leaving import closed_by, leaving
 from gitbot.workflows.outlook import outlook_of
 from gitbot.workflows.revision import Revision
+
+MOST_HEALED = 50  # rules whose healing is previewed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,8 +222,11 @@ def _previewed(
 ) -> list[Goal]:
     intents, evidence = scope.intents, scope.evidence
     rules = _rules(scope)
-    heals = compile_heal(intents, instances, rules, past=evidence.past)
-    goals: list[Goal] = [goal for goal in heals if goal.rule.id in changed]
+    every = compile_heal(intents, instances, rules, past=evidence.past)
+    heals = [goal for goal in every if goal.rule.id in changed]
+    if len(heals) > MOST_HEALED:
+        findings.append(_not_previewed(heals))
+    goals: list[Goal] = list(heals[:MOST_HEALED])
     for intent, _ in intents.maintenance_windows:
         if intent.ref.id not in changed:
             continue
@@ -237,6 +242,20 @@ def _previewed(
         if drain is not None:
             goals.append(drain)
     return goals
+
+
+def _not_previewed(heals: Sequence[HealRule]) -> Finding:
+    """Each preview is a plan of its own, under all rules."""
+    first, left = heals[MOST_HEALED].rule, len(heals) - MOST_HEALED
+    return Finding(
+        code="check/not-previewed",
+        severity=Severity.WARNING,
+        message=f"found {len(heals)} new or changed rules that are broken, expected at most "
+        f"{MOST_HEALED} in one pull request: what {left} of them lead to is not shown",
+        file=first.file,
+        line=first.line,
+        hint="split the pull request",
+    )
 
 
 def _preview_findings(preview: Preview, goal: Goal) -> tuple[Finding, ...]:

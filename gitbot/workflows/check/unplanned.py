@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from gitbot.errors import LimitExceeded, RepositoryError
+from collections.abc import Callable
+
+from gitbot.errors import Interrupted, LimitExceeded, RepositoryError
 from gitbot.model.findings import Finding, Severity
+from gitbot.model.watch import Onlooker, Patience
 from gitbot.ports.forge import PullRequest
-from gitbot.workflows.check.run import PATIENCE
+from gitbot.workflows.check.run import PATIENCE, CheckResult
 
 _LESS = "ask for less in one pull request, or name fewer VMs or nodes in a selector"
 
@@ -21,6 +24,24 @@ SLOW = _error(
 
 def too_large(error: LimitExceeded) -> Finding:
     return _error("check/too-large", f"nothing is planned: {error.message}", _LESS)
+
+
+def in_time(
+    judge: Callable[[Onlooker], CheckResult],
+    onlooker: Onlooker,
+    seconds: Callable[[], float] | None,
+) -> CheckResult:
+    """What `judge` finds; a finding if it needs more than a pull request gets."""
+    try:
+        found = judge(Patience(onlooker, seconds, PATIENCE))
+        if found.final or onlooker.stopped():
+            return found
+    except Interrupted:
+        if onlooker.stopped():
+            raise
+    except LimitExceeded as error:
+        return CheckResult(findings=(too_large(error),))
+    return CheckResult(findings=(SLOW,))
 
 
 def conflict(pull: PullRequest) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,8 @@ from gitbot.intents import read_intents
 from gitbot.model.instants import parse_instant
 from gitbot.published import schema_of
 from gitbot.snapshot import from_objects, write_snapshot
+from gitbot.wiring import planning
+from tests.unit.wiring.test_planning import Does
 from tests.unit.workflows.test_check import CONFIGURATION, IMPOSSIBLE, OBJECTS, REQUEST, RULE
 
 NOW = "2026-12-06T21:00:00Z"
@@ -177,6 +180,25 @@ def test_revisions(run: Run, folder: Path) -> None:
     assert planned("--base", "main") == (["request/default/web-to-n2"], "")
     result = run("check", "--rev", "nope")
     assert isinstance(result.exception, UsageError)
+
+
+def test_what_others_wrote_is_planned_with_limits(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against a base, as CI does, a plan that takes too much is a finding."""
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    (folder / "intents" / "iberia" / "request.yaml").unlink()
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "rule")
+    write(folder, request=REQUEST)
+    for bomb in (Does(bytearray, planning.MEMORY * 2**20), Does(os._exit, 1)):
+        with monkeypatch.context() as patched:
+            patched.setattr(planning, "_without_policies", lambda _, bomb=bomb: bomb)
+            result = run("check", "--base", "main", "-o", "github")
+            assert "check/too-large" in result.stdout
+            assert result.return_value == 1
+            assert run("check").return_value == 0  # one's own files
+    assert run("check", "--base", "main").return_value == 0
 
 
 def test_pull_request_is_checked_and_published(run: Run, folder: Path) -> None:

@@ -100,14 +100,16 @@ def test_what_exceeds_its_memory_is_a_finding_and_the_next_is_planned(
 class Stops:
     """Somebody who asks to end as soon as it began."""
 
+    began = False
+
     def begins(self, stage: str) -> None:
-        del stage
+        self.began = stage == "planning"
 
     def planned(self, moves: int) -> None:
         del moves
 
     def stopped(self) -> bool:
-        return True
+        return self.began
 
 
 def test_it_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,12 +125,28 @@ def test_it_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(planning, "_without_policies", paused)
 
-    def stopped(scope: Any, problem: Any, previewed: Any, onlooker: Onlooker) -> Planned:
+    def stopped(scope: ClusterScope, onlooker: Onlooker) -> Planned:
         del onlooker
-        return plan_apart(scope, problem, previewed, Stops())
+        return plan_apart(scope, Stops())
 
     outcome = publish(replace(story.shell, planning=stopped), number=1).check
     assert outcome.judged is not None
+
+
+def test_nothing_is_compiled_here_before_the_process_has_done_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """12,000 rules that each select 5,000 VMs took gigabytes here, where nothing limits them."""
+
+    def compiled_here(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    story = Story.begin()
+    story.open(rule=RULE)
+    monkeypatch.setattr(planning, "_without_policies", lambda _: Does(os._exit, 1))
+    monkeypatch.setattr("gitbot.workflows.check.scope.compile_rules", compiled_here)
+    found = publish(replace(story.shell, planning=plan_apart), number=1).check.findings
+    assert [each.code for each in found] == ["check/too-large"]
 
 
 @pytest.mark.parametrize("answer", [Does(os.getcwd), Does(eval, "1"), Does(getattr, str, "join")])

@@ -10,6 +10,7 @@ import pytest
 
 from gitbot.intents import IntentSet
 from gitbot.intents.compile import Past
+from gitbot.model.findings import Severity
 from gitbot.model.request_id import RequestId
 from gitbot.published import read_plan
 from gitbot.reports import markdown
@@ -392,6 +393,24 @@ def test_a_pull_request_of_hundreds_of_windows_is_refused_before_it_is_planned()
     assert run(dict(list(files.items())[:5]), base={}).judged is not None
     stood = run({**files, "request": REQUEST}, base=files)
     assert moves(stood) == ["request/default/web-to-n3: web n1>n3"]
+
+
+def test_what_hundreds_of_broken_rules_lead_to_is_not_planned_one_by_one() -> None:
+    """2,000 rules took longer than 400 seconds: each preview is a plan under all rules."""
+    databases = [*vm("db-1", on="n1", labels=DB), *vm("db-2", on="n1", labels=DB)]
+    together = [*OBJECTS[:4], *databases]
+    files = {f"db-{n}": RULE.replace("name: db", f"name: db-{n}") for n in range(60)}
+    result = run(files, base={}, evidence=evidence(together))
+    assert len(result.previews) == 50
+    (finding,) = (each for each in result.findings if each.code == "check/not-previewed")
+    assert finding.severity is Severity.WARNING
+    assert finding.message == (
+        "found 60 new or changed rules that are broken, expected at most 50 in one pull request: "
+        "what 10 of them lead to is not shown"
+    )
+    stood = run(files, base=dict(list(files.items())[10:]), evidence=evidence(together))
+    assert len(stood.previews) == 10
+    assert "warning check/not-previewed" not in codes(stood)
 
 
 def test_a_pull_request_of_many_requests_is_compared_with_the_base_once(
