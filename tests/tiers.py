@@ -128,7 +128,7 @@ TIERS = (
         commands=(
             pytest("-m", "long"),
             (sys.executable, "-m", "tests.torture", "--seeds", "2000000", "--jobs", "2"),
-            (sys.executable, "-m", "mutmut", "run"),
+            (sys.executable, "-m", "tests.torture.mutants"),
             (sys.executable, "-m", "tests.bench.bench_roadef", "--data", DATA),
         ),
     ),
