@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gitbot.intents import NodesSpec
     from gitbot.intents.agenda import Agenda
     from gitbot.kubernetes.selectors import Scope
+    from gitbot.model.ledger import Ledger
     from gitbot.model.watch import Onlooker
     from gitbot.published import PublishedCalendar
     from gitbot.workflows.revision import Revision
@@ -68,55 +69,34 @@ def calendar(
     one: then it counts the nodes that a window's selector selects there.
     """
     with stages("reading the repository") as progress:
-        text = _calendar(
-            progress,
-            after,
-            until,
-            scope=scope,
-            cluster=cluster,
-            rev=rev,
-            access=access,
-            output=output,
-            now=now,
-        )
+        root = find_root(Path.cwd())
+        revision = _revision(root, rev, cluster)
+        span = _span(after, until, revision.zone or "UTC", now=now, output=output)
+        ledger = ask_ledger(root, now=now, human=output in ("table", "wide"), onlooker=progress)
+        count = _counting(revision, access, now, progress, asked=bool(cluster))
+        agenda = _agenda(revision, ledger, scope, count)
+        progress.begins("looking for openings")
+        text = _shown(agenda, output, cluster=revision.cluster, now=now, span=span)
     click.echo(text, nl=False)
     return 0
 
 
-def _calendar(
-    progress: Onlooker,
-    after: str | None,
-    until: str | None,
-    *,
-    scope: Scope,
-    cluster: str,
-    rev: str,
-    access: ClusterAccess,
-    output: str,
-    now: int,
-) -> str | bytes:
-    root = find_root(Path.cwd())
-    revision = _revision(root, rev, cluster)
-    zone = revision.zone or "UTC"
-    begin = _time(after, zone) if after else now
-    end = _time(until, zone) if until else begin + (_YEAR if output == "ics" else _SHOWN)
-    _check_span(begin, end)
+def _agenda(
+    revision: Revision, ledger: Ledger, scope: Scope, count: Callable[[NodesSpec], int | None]
+) -> Agenda:
     from gitbot.intents.agenda import Agenda  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.past import past_of  # noqa: PLC0415
 
-    ledger = ask_ledger(root, now=now, human=output in ("table", "wide"), onlooker=progress)
     past = past_of(ledger, revision.cluster)
-    agenda = Agenda(
+    return Agenda(
         intents=revision.intents,
         zone=revision.zone,
         announce=revision.settings.proposals.announce,
         scope=scope,
         cancelled=past.cancelled,
         finished=past.finished,
-        count=_counting(revision, access, now, progress, asked=bool(cluster)),
+        count=count,
     )
-    progress.begins("looking for openings")
-    return _shown(agenda, output, cluster=revision.cluster, now=now, span=(begin, end))
 
 
 def _shown(
@@ -137,13 +117,18 @@ def _shown(
     return _table(shown, now) + _months(events, begin, end, agenda.zone or "UTC")
 
 
-def _check_span(begin: int, end: int) -> None:
+def _span(
+    after: str | None, until: str | None, zone: str, *, now: int, output: str
+) -> tuple[int, int]:
+    begin = _time(after, zone) if after else now
+    end = _time(until, zone) if until else begin + (_YEAR if output == "ics" else _SHOWN)
     if not begin < end <= begin + _LONGEST:
         raise UsageError(
             f"found --until {format_instant(end)} and --from {format_instant(begin)}, "
             "expected an end after the start and within ten years",
             hint="give another --until",
         )
+    return begin, end
 
 
 def _time(text: str, zone: str) -> int:

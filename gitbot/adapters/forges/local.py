@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +23,7 @@ from gitbot.adapters.forges.local_conversation import (
     encode_statuses,
 )
 from gitbot.adapters.forges.local_merge import merge_commit
-from gitbot.adapters.git import Git, RefState, check_ref, move_ref
+from gitbot.adapters.git import Git, RefState, check_ref, move_ref, tip_of
 from gitbot.errors import ConflictError, ForgeError
 from gitbot.ports.already import says_already
 from gitbot.ports.clock import Clock
@@ -65,7 +66,7 @@ class LocalForge:
         self._git = Git(directory)
         self._state = RefState(self._git, _STATE_REF)
         self._clock = clock
-        self._account = account
+        self.account = account
         self.bot = bot
 
     @classmethod
@@ -79,7 +80,9 @@ class LocalForge:
         return cls(directory, clock=clock, account=account)
 
     def acting_as(self, account: str) -> LocalForge:
-        return LocalForge(self._directory, clock=self._clock, account=account, bot=self.bot)
+        other = copy(self)  # with what was read already
+        other.account = account
+        return other
 
     @property
     def reviews_required(self) -> int:
@@ -116,7 +119,7 @@ class LocalForge:
                 number=number,
                 title=title,
                 body=body,
-                author=self._account,
+                author=self.account,
                 branch=branch,
                 base_branch=base_branch,
                 head=head,
@@ -196,7 +199,7 @@ class LocalForge:
         if base is None:
             raise ForgeError(f"there is no branch {pull.base_branch}")
         merged = merge_commit(
-            self._git, pull, base=base, method=method, account=self._account, time=now
+            self._git, pull, base=base, method=method, account=self.account, time=now
         )
         self._git.run(["update-ref", f"refs/pull/{number}/head", pull.head])
         move_ref(self._git, f"refs/heads/{pull.base_branch}", merged, expected=base)
@@ -208,7 +211,7 @@ class LocalForge:
                 head=pull.head,
                 merged_head=pull.head,
                 merge_commit=merged,
-                merged_by=self._account,
+                merged_by=self.account,
                 merged_at=now,
             ),
             "merge",
@@ -229,7 +232,7 @@ class LocalForge:
         self.get_pull(number)
         return self._change(
             lambda files: said.with_comment(
-                files, number, marker=marker, body=body, account=self._account, now=now
+                files, number, marker=marker, body=body, account=self.account, now=now
             ),
             f"comment on pull request {number}",
         )
@@ -253,7 +256,7 @@ class LocalForge:
                 marker=marker,
                 title=title,
                 body=body,
-                account=self._account,
+                account=self.account,
                 place=self._directory.name,
             ),
             "write an issue",
@@ -295,10 +298,7 @@ class LocalForge:
         return replace(pull, head=self._head_of(pull.branch) or pull.head)
 
     def _head_of(self, branch: str) -> str | None:
-        code, output = self._git.status(
-            ["rev-parse", "--verify", "--quiet", f"refs/heads/{check_ref(branch)}"], accept=(0, 1)
-        )
-        return output.decode("ascii").strip() if code == 0 else None
+        return tip_of(self._git, f"refs/heads/{check_ref(branch)}") or None
 
     def _read_json(self, path: str) -> dict[str, Any]:
         data: dict[str, Any] = json.loads(self._state.read()[1].get(path, b"{}"))

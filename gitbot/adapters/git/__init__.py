@@ -6,7 +6,7 @@ from gitbot.adapters.git.ledger import GitLedgerStore, ledger_name, read_ledger
 from gitbot.adapters.git.objects import commit_tree
 from gitbot.adapters.git.process import Access, Git, author_of, check_ref, is_commit_id, no_access
 from gitbot.adapters.git.repository import GitRepository
-from gitbot.adapters.git.state import RefState, move_ref
+from gitbot.adapters.git.state import RefState, move_ref, tip_of
 from gitbot.adapters.git.tips import copy_fetched, fetch_tips
 
 __all__ = [
@@ -25,4 +25,5 @@ __all__ = [
     "move_ref",
     "no_access",
     "read_ledger",
+    "tip_of",
 ]

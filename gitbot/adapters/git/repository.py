@@ -137,16 +137,14 @@ class GitRepository:
         if rev in self._known:
             return rev
         names = [rev] if is_commit_id(rev) else [f"refs/heads/{rev}", f"refs/tags/{rev}", rev]
-        for name in names:
-            code, output = self._git.status(
-                ["rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}"],
-                accept=(0, 1, 128),
-            )
-            if code == 0:
-                found = output.decode("ascii").strip().splitlines()[-1]
-                self._known.add(found)
-                return found
-        return None
+        _, output = self._git.status(
+            ["cat-file", "--batch-check=%(objectname)"],
+            stdin="".join(f"{name}^{{commit}}\n" for name in names).encode(),
+            accept=(0, 128),
+        )
+        found = next(filter(is_commit_id, output.decode("utf-8", "replace").splitlines()), None)
+        self._known.update([found] if found else [])
+        return found
 
     def commit(self, rev: str) -> Commit:
         output = self._git.run(

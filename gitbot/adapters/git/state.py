@@ -7,9 +7,10 @@ and two writers cannot both win.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from gitbot.adapters.git.objects import commit_tree, list_tree, read_blobs, write_tree
-from gitbot.adapters.git.process import Git
+from gitbot.adapters.git.process import Git, is_commit_id
 from gitbot.errors import ConflictError, RepositoryError
 
 _ZERO = "0" * 40
@@ -25,20 +26,15 @@ class RefState:
 
     def read(self) -> tuple[str, Mapping[str, bytes]]:
         """The tip ("" if the ref does not exist) and all files."""
-        code, output = self._git.status(
-            ["rev-parse", "--verify", "--quiet", self._ref], accept=(0, 1)
-        )
-        if code != 0:
-            return "", {}
-        tip = output.decode("ascii").strip()
-        if tip == self._seen[0]:
-            return self._seen
-        entries = list_tree(self._git, tip, "")
-        contents = read_blobs(self._git, tuple(entry.id for entry in entries))
-        self._seen = (tip, {entry.path: contents[entry.id] for entry in entries})
-        return self._seen
+        tip = tip_of(self._git, self._ref)
+        if tip and tip != self._seen[0]:
+            entries = list_tree(self._git, tip, "")
+            contents = read_blobs(self._git, tuple(entry.id for entry in entries))
+            self._seen = (tip, {entry.path: contents[entry.id] for entry in entries})
+        return self._seen if tip else ("", {})
 
     def write(self, tip: str, files: Mapping[str, bytes], *, message: str, time: int) -> str:
+        known = self._seen
         tree = write_tree(self._git, tip or None, files)
         identity = commit_tree(
             self._git,
@@ -50,7 +46,22 @@ class RefState:
             time=time,
         )
         move_ref(self._git, self._ref, identity, expected=tip)
+        if known[0] == tip:
+            self._seen = (identity, {**known[1], **files})
         return identity
+
+
+def tip_of(git: Git, ref: str) -> str:
+    """What a full ref points to, "" if it does not exist.
+
+    Git replaces a ref's file as a whole, so we read it; Git knows refs that have no file.
+    """
+    with suppress(OSError):
+        found = (git.directory / ref).read_bytes().decode("ascii", "replace").strip()
+        if is_commit_id(found):
+            return found
+    code, output = git.status(["rev-parse", "--verify", "--quiet", ref], accept=(0, 1))
+    return output.decode("ascii").strip() if code == 0 else ""
 
 
 def move_ref(git: Git, ref: str, commit: str, *, expected: str) -> None:
