@@ -56,6 +56,14 @@ def signature(rule: RuleConstraint | DomainRule, node: str) -> object:
     return sees(node) if sees is not None else node
 
 
+def total(rule: RuleConstraint, occupancy: Occupancy) -> int:
+    """The amount of all breaches together; without their words, if the rule can count so."""
+    surplus: Callable[[Occupancy], int] | None = getattr(rule, "surplus", None)
+    if surplus is not None:
+        return surplus(occupancy)
+    return sum(breach.amount for breach in rule.breaches(occupancy))
+
+
 def held(places: Occupancy, moves: Sequence[Ends], stages: Sequence[int]) -> Occupancy:
     """Where VMs hold a place while moves wait (or failed: 0), run (1), or have ended (2).
 

@@ -109,6 +109,11 @@ class Transit:
             undo, arguments = self._undo.pop()
             undo(self, *arguments)
 
+    def moved(self) -> frozenset[tuple[NamespacedName, str]]:
+        """The VMs that have moved, with their nodes. With cordons, that is the whole state."""
+        own, held = self.instances.source_pod_of, self._held
+        return frozenset((vm, self._home[vm]) for vm, pod in held.items() if pod != own(vm))
+
     def rules_over(self, vm: NamespacedName) -> Sequence[int]:
         """The rules with the VM as a member, as indexes in `rules`."""
         return self._rules.over(vm)
@@ -169,18 +174,17 @@ class Transit:
 
     def feasible(self, vm: NamespacedName, pin: Pin, target: Target | None = None) -> Mask:
         """The same nodes as a mask in the order of the world's nodes."""
-        wanted = target or Target()
-        pinned = pin is Pin.NODE
-        return pinned_mask(self, vm, wanted) if pinned else answer(self, vm, pin, wanted).ok
+        if pin is Pin.NODE:
+            return pinned_mask(self, vm, target or Target())
+        return answer(self, vm, pin, target or Target()).ok
 
     def takes(self, vm: NamespacedName, node: str) -> bool:
         """Whether a move pinned to this node may start now: `allowed` for one node."""
         pod, found = self.target_pod(vm), self.world.node(node)
         if found is None or HOSTNAME not in found.labels or node == self.node_of(vm):
             return False
-        if self.refusal(vm) or not self.world.fits(pinned_to(pod, found), node):
-            return False
-        return self.keeps(vm, node)
+        fits = not self.refusal(vm) and self.world.fits(pinned_to(pod, found), node)
+        return fits and self.keeps(vm, node)
 
     def keeps(self, vm: NamespacedName, node: str) -> bool:
         """Whether no required rule gets worse if a move to this node starts now."""
@@ -262,17 +266,13 @@ class Transit:
     def _not_started(self, vm: NamespacedName) -> None:
         del self._moving[vm], self._started[vm]
 
-    def leave(self, vm: NamespacedName) -> None:
-        """Remove all pods of a VM, as if it were gone. It keeps its places in the rules."""
+    def lift(self, vm: NamespacedName) -> None:
+        """Remove a VM completely, with its places in the rules, to see what would fit then."""
         uid = self.instances[vm].uid
         for node in sorted(self._occupancy.get(vm, ())):
             for pod in self.world.pods_on(node):
                 if pod.labels.get(CREATED_BY) == uid:
                     self._release(pod.name)
-
-    def lift(self, vm: NamespacedName) -> None:
-        """Remove a VM completely, with its places in the rules, to see what would fit then."""
-        self.leave(vm)
         self._occupy(vm, frozenset())
 
     def reserve(self, vm: NamespacedName, node: str) -> None:

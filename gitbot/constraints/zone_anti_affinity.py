@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -85,6 +86,14 @@ class ZoneAntiAffinity:
         empty = self._empty(held.keys()) if full else ""
         crowded = [self._crowded(value, held[value], occupancy, empty) for value in full]
         return (*crowded, *(self._unlabelled(vm, node) for vm, node in lost.items()))
+
+    def surplus(self, occupancy: Occupancy) -> int:
+        """The amount of all breaches together."""
+        get = self.domains.column(self.topology_key).get
+        places = [occupancy.get(vm, frozenset()) for vm in self.members]
+        held = Counter(value for nodes in places for value in set(map(get, nodes)))
+        lost, most = held.pop(None, 0), self.max_per_domain
+        return lost + sum(count - most for count in held.values() if count > most)
 
     def _all_apart(self, column: Mapping[str, str], occupancy: Occupancy) -> bool:
         """Whether every place is in its own domain: a quick test for the usual case."""

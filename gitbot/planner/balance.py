@@ -11,13 +11,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from gitbot.constraints.rule_check import total
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.columns import Numbers
 from gitbot.model.plan import Certificate
 from gitbot.model.problem import MoveVms
 from gitbot.planner import holds
 from gitbot.planner.aside import trimmed
-from gitbot.planner.board import Board, total
+from gitbot.planner.board import Board
 from gitbot.planner.holds import Late
 from gitbot.planner.requests import Closed
 from gitbot.planner.step import Draft, Planned, Step, Wish

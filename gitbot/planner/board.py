@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from gitbot.constraints.made import Made
-from gitbot.constraints.rule_check import signature
+from gitbot.constraints.rule_check import signature, total
 from gitbot.constraints.transit import Transit
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.columns import Mask, Numbers
@@ -344,7 +344,3 @@ class Board:
 
 def _numbers(known: Mapping[str, int], names: Mapping[str, object]) -> Numbers:
     return np.array([known[name] for name in names if name in known], dtype=np.int64)
-
-
-def total(rule: RuleConstraint, occupancy: Occupancy) -> int:
-    return sum(breach.amount for breach in rule.breaches(occupancy))

@@ -18,7 +18,7 @@ from gitbot.planner.holds import Late
 from gitbot.planner.requests import Closed
 from gitbot.planner.rolling import rolling
 from gitbot.planner.search import Cost, Leg, shortest
-from gitbot.planner.solve import ANSWERS, SMALL, Solved, effort, movers_of, quick, solve
+from gitbot.planner.solve import SMALL, Solved, effort, movers_of, quick, solve
 from gitbot.planner.step import Draft, Obstacle, Planned, Step, Task, Wish
 
 Against = Mapping[str, Mapping[NamespacedName, Obstacle]]
@@ -263,15 +263,13 @@ def _exact(drain: _Drain, turns: Turns) -> tuple[Turns, bool]:
     nodes = [node for node in drain.goal.nodes if not drain.blocked(node)]
     asked = sorted({vm for node in nodes for vm in drain.free(node)})
     movers, every = movers_of(board, asked, drain.others)
-    answers = len(movers) * max(1, len(board.nodes))
-    if answers > SMALL:
+    if len(movers) * len(board.nodes) > SMALL:
         return turns, False
     found = shortest(
         board,
         movers,
         [_leg(drain, node, movers) for node in nodes],
         scope=movers,
-        patience=ANSWERS // answers,
         below=drain.cost(turns),
     )
     proven = found.proven and every

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
-from gitbot.constraints.rule_check import signature
+from gitbot.constraints.rule_check import signature, total
 from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
@@ -14,15 +15,16 @@ from gitbot.model.plan import Hold
 from gitbot.model.problem import HealRule
 from gitbot.planner import holds
 from gitbot.planner.aside import explained, trimmed, why_aside
-from gitbot.planner.board import Board, total
+from gitbot.planner.board import Board
 from gitbot.planner.bounds import least_moves, proved
 from gitbot.planner.chains import Chains, mask_of
 from gitbot.planner.holds import Late
 from gitbot.planner.proofs import left_by_healing
 from gitbot.planner.requests import Closed
 from gitbot.planner.search import Cost, Found, Leg, shortest
-from gitbot.planner.solve import ANSWERS, MANY, SMALL, effort, movers_of
+from gitbot.planner.solve import MANY, SMALL, effort, movers_of
 from gitbot.planner.step import Content, Draft, Obstacle, Planned, Step, Task, Wish, nobody
+from gitbot.planner.trail import state_of
 
 
 def heal_rule(
@@ -132,6 +134,10 @@ def _why(before: Sequence[Breach], step: Step) -> str:
     return why_aside(step) or "steps aside so that the rule can be kept"
 
 
+def _least(rule: RuleConstraint, places: Occupancy) -> int:
+    return least_moves(rule, rule.breaches(places))
+
+
 def concerned(breaches: Sequence[Breach]) -> tuple[NamespacedName, ...]:
     return tuple(sorted({vm for breach in breaches for vm in breach.vms}))
 
@@ -183,33 +189,28 @@ class _Healing:
         """The best of a small healing; None if it is too large for a search."""
         board, rule = self.board, self.rule
         movers, every = movers_of(board, self.movers, self._bystander)
-        answers = max(1, len(movers)) * max(1, len(board.nodes))
-        if answers > SMALL:
+        if len(movers) * len(board.nodes) > SMALL:
             return None
-        placed = board.transit.world.state.placed
-        pods = frozenset((name, node) for name, (_, node) in placed.items())
-        shut, loose = frozenset(self.wish.closed), frozenset(board.mark()[1].items())
-        cordons = board.transit.world.state.unschedulable.tobytes()
-        asked = (rule.ref, rule.required, *movers, below, shut, pods, loose, cordons)
-        known = board.facts.searched
-        if asked not in known:
-            known[asked] = self._search(movers, below, ANSWERS // answers)
-        found: Found = known[asked]
-        return replace(found, proven=found.proven and every)
+        known: dict[object, tuple[Cost, Found]] = board.facts.searched
+        asked = (rule.ref, rule.required, *movers, *self.wish.closed, state_of(board))
+        limit, found = known.get(asked, ((-1, 0, 0), Found(path=None, proven=False)))
+        if below > limit:  # else the same states would be opened, in the same order
+            found = self._search(movers, below)
+            known[asked] = below, found
+        path = found.path if found.cost < below else None
+        return Found(path=path, proven=found.proven and every)
 
-    def _search(self, movers: Sequence[NamespacedName], below: Cost, patience: int) -> Found:
+    def _search(self, movers: Sequence[NamespacedName], below: Cost) -> Found:
         board, rule = self.board, self.rule
-        leg = Leg(
-            offers=lambda _: ((self.wish, frozenset()),),
-            undone=lambda places: total(rule, places),
-            at_least=lambda places: least_moves(rule, rule.breaches(places)),
-        )
+        undone = at_least = partial(total, rule)
+        if not isinstance(rule, ZoneAntiAffinity):
+            at_least = partial(_least, rule)
+        leg = Leg(offers=lambda _: ((self.wish, frozenset()),), undone=undone, at_least=at_least)
         return shortest(
             board,
             movers,
             (leg,),
             scope=sorted(rule.members),
-            patience=patience,
             below=below,
             left=left_by_healing(board, rule, frozenset(movers), self.wish.closed),
         )

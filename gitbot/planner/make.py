@@ -22,6 +22,7 @@ from gitbot.planner.schedule import schedule
 from gitbot.planner.solve import effort
 from gitbot.planner.step import Draft
 from gitbot.planner.timing import first_chance
+from gitbot.planner.trail import state_of
 
 STUCK = frozenset({"no-feasible-node", "no-free-domain", "not-together", "unsafe-landing"})
 """Codes of holds that another order of the goals might avoid."""
@@ -127,7 +128,7 @@ def _in_order(
     short: set[str] = set()
     with board.trial():
         for goals in order:
-            draft = _draft(board, goals, closed, late, wide=wide)
+            draft = _known(board, goals, closed, late, wide=wide)
             if goals is not order[-1]:
                 board.advance(item.step for item in draft.planned)
                 board.cordon({item.leaves for item in draft.planned if draft.cordon})
@@ -146,6 +147,24 @@ def _closed(goals: Sequence[Goal]) -> Mapping[str, str]:
         if isinstance(goal, EmptyNodes)
         for node in (*goal.nodes, *goal.later)
     }
+
+
+def _known(
+    board: Board,
+    goals: tuple[Goal, ...],
+    closed: Mapping[str, str],
+    late: Late,
+    *,
+    wide: bool,
+) -> Draft:
+    """The draft of a goal, made once for each state. Another order often begins with the same."""
+    known = board.facts.searched
+    wide = wide and isinstance(goals[0], HealRule)
+    asked = (*map(id, goals), late, wide, state_of(board))
+    if asked not in known:
+        known[asked] = _draft(board, goals, closed, late, wide=wide)
+    found: Draft = known[asked]
+    return found
 
 
 def _draft(

@@ -11,15 +11,14 @@ import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import count
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.constraint import Occupancy
 from gitbot.model.problem import Pin
 from gitbot.planner.board import Board
-from gitbot.planner.known_moves import KnownMoves
+from gitbot.planner.known_moves import KnownMoves, bits
 from gitbot.planner.openings import Offer, Openings, State
-from gitbot.planner.step import Step, Wish
+from gitbot.planner.step import Step
 from gitbot.planner.trail import Trail
 
 Measure = Callable[[Occupancy], int]
@@ -30,6 +29,9 @@ Path = tuple[tuple[Step, ...], ...]
 """The steps of each leg that has begun."""
 
 WORST: Cost = (1 << 62, 0, 0)
+
+QUESTIONS = 20_000
+"""About so many states and moves to new states a search asks; the same on every machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,11 @@ class Found:
 
     path: Path | None
     proven: bool
+    cost: Cost = WORST
+
+
+_Choice = tuple[int, int, frozenset[int]]
+"""A mover, an offer and the nodes to which it may go, by number."""
 
 
 @dataclass(order=True, slots=True)
@@ -66,9 +73,13 @@ class _Way:
     path: Path = field(compare=False)
     state: State = field(compare=False)
     ended: bool = field(compare=False)
+    choice: _Choice | None = field(compare=False)  # one more step, not yet ranked
 
     def steps(self) -> list[Step]:
         return [step for steps in self.path for step in steps]
+
+    def found(self, *, proven: bool) -> Found:
+        return Found(path=self.path, proven=proven, cost=(self.least, self.floor, self.weight))
 
 
 def shortest(
@@ -77,18 +88,17 @@ def shortest(
     legs: Sequence[Leg],
     *,
     scope: Iterable[NamespacedName],
-    patience: int,
     below: Cost = WORST,
     left: int = 0,
 ) -> Found:
     """The sequence of least cost, if that is below `below`. Ties go to the offers' order.
 
     The measures see the places of the VMs in `scope`. Every sequence leaves at least `left` undone.
-    Opens at most `patience` states; after that, returns the best sequence seen, unproven.
+    Asks at most about QUESTIONS moves; after that, returns the best sequence seen, unproven.
     """
     with board.trial():
         search = _Search(board, movers, legs, tuple(scope), below=below, left=left)
-        return search.run(patience)
+        return search.run()
 
 
 class _Search:
@@ -109,7 +119,8 @@ class _Search:
         self.left = left
         self.reached: dict[object, Cost] = {}
         self.queue: list[_Way] = []
-        self.tickets = count()
+        self.tickets = 0
+        self.asked = 0
         self.trail = Trail(board)
         self.openings = Openings(board, movers)
         self.memory = [board.memory(vm) for vm in movers]
@@ -123,22 +134,25 @@ class _Search:
         self.reach = cache(lambda leg, place: self.openings.reach(place, self._offers(leg, place)))
         self.open = cache(self._open_to)
 
-    def run(self, patience: int) -> Found:
+    def run(self) -> Found:
         self._enter((), (0, 0, 0), self.openings.start)
         while self.queue:
             way = heapq.heappop(self.queue)
             if way.ended:
-                return Found(path=way.path, proven=True)
-            if patience <= 0 or self.board.onlooker.stopped():
+                return way.found(proven=True)
+            if self.asked >= QUESTIONS or self.board.onlooker.stopped():
                 ends = [item for item in self.queue if item.ended]
-                return Found(path=min(ends).path if ends else None, proven=False)
-            patience -= 1
-            self._open(way)
+                return min(ends).found(proven=False) if ends else Found(path=None, proven=False)
+            if way.choice is not None:
+                self._rank(way, way.choice)
+            else:
+                self._open(way)
         return Found(path=None, proven=True)
 
     def _open(self, way: _Way) -> None:
         steps = way.path[-1]
         cost = (way.undone, sum(map(len, way.path)), way.weight)
+        self.asked += 1
         number = len(way.path) - 1
         if self.reached[number, not steps, way.state] < cost:
             return
@@ -169,6 +183,7 @@ class _Search:
                     continue
                 state = (*here[:place], node, *here[place + 1 :])
                 if self._new((number, False, state), after):
+                    self.asked += 1
                     floor = after[1] + self._least(number, state, after[0])
                     if self._within(after, floor):
                         found[index] = state, floor
@@ -179,38 +194,66 @@ class _Search:
         self, way: _Way, after: Cost, place: int, found: Mapping[int, tuple[State, int]]
     ) -> None:
         """Take the lawful ones of some moves of one mover. `found`: by node number."""
-        number = len(way.path) - 1
-        for offer in range(len(self._offers(number, place))):
-            for step in self._steps(way, place, offer, found):
-                state, floor = found.get(self.board.number[step.node], (way.state, 0))
-                key = (number, False, state)
-                if state is not way.state and self._new(key, after):
-                    self.reached[key] = after
-                    path = (*way.path[:-1], (*way.path[-1], step))
-                    self._push(path, state, after, floor)
-
-    def _steps(
-        self, way: _Way, place: int, offer: int, found: Mapping[int, tuple[State, int]]
-    ) -> Iterable[Step]:
-        """The lawful steps of an offer to some nodes, best first; the board is asked last."""
         leg = len(way.path) - 1
-        wish, but = self._offers(leg, place)[offer]
-        nodes = self.open(leg, place, offer) & found.keys()
-        if not nodes:
-            return ()
-        vm, steps = self.movers[place], way.steps()
-        if self.pinned and self.moves.tells(place):
-            asked = sum(1 << node for node in nodes)
-            lawful = self.moves.where(place, asked, way.state, lambda: self.trail.go(steps))
-            if lawful.bit_count() < 2:
-                return (self._one(way, place, lawful, wish),) if lawful else ()
-        self.trail.go(steps)
-        return (s for s in self.board.steps(vm, wish, nodes) if s.node not in but)
+        for offer in range(len(self._offers(leg, place))):
+            nodes = self.open(leg, place, offer) & found.keys()
+            if nodes and self.pinned:
+                lawful = self._lawful(way, place, offer, nodes)
+                self._choose(way, after, place, offer, {n: found[n] for n in lawful})
+            elif nodes:
+                wish, but = self._offers(leg, place)[offer]
+                self.trail.go(way.steps())
+                for step in self.board.steps(self.movers[place], wish):
+                    state, floor = found.get(self.board.number[step.node], (way.state, 0))
+                    key = (leg, False, state)
+                    if step.node not in but and state is not way.state and self._new(key, after):
+                        self.reached[key] = after
+                        self._push(_longer(way.path, step), state, after, floor)
 
-    def _one(self, way: _Way, place: int, lawful: int, wish: Wish) -> Step:
-        node = self.board.nodes[lawful.bit_length() - 1]
-        step = self.board.step(self.movers[place], node, wish)
-        return replace(step, source=way.state[place])
+    def _lawful(self, way: _Way, place: int, offer: int, nodes: Iterable[int]) -> list[int]:
+        """Those of the nodes to which a mover may go; the board is asked last."""
+        if self.moves.tells(place):
+            asked = sum(1 << node for node in nodes)
+            found = self.moves.where(place, asked, way.state, lambda: self.trail.go(way.steps()))
+        else:
+            self.trail.go(way.steps())
+            wish, _ = self._offers(len(way.path) - 1, place)[offer]
+            found = bits(self.board.feasible(self.movers[place], wish))
+        return [node for node in nodes if found >> node & 1]
+
+    def _choose(
+        self,
+        way: _Way,
+        after: Cost,
+        place: int,
+        offer: int,
+        found: Mapping[int, tuple[State, int]],
+    ) -> None:
+        """Go on to these nodes. Which of them is best is asked when it is their turn."""
+        leg = len(way.path) - 1
+        by_floor: dict[int, list[int]] = {}
+        for node, (state, floor) in found.items():
+            if self._new(key := (leg, False, state), after):
+                self.reached[key] = after
+                by_floor.setdefault(floor, []).append(node)
+        for floor, nodes in by_floor.items():
+            self._push(way.path, way.state, after, floor, choice=(place, offer, frozenset(nodes)))
+
+    def _rank(self, way: _Way, choice: _Choice) -> None:
+        """The ways of a choice, best first, in its place of the queue."""
+        place, offer, nodes = choice
+        vm, (wish, _) = self.movers[place], self._offers(len(way.path) - 1, place)[offer]
+        if len(nodes) == 1:
+            step = self.board.step(vm, self.board.nodes[min(nodes)], wish)
+            steps = iter((replace(step, source=way.state[place]),))
+        else:
+            self.trail.go(way.steps())
+            steps = self.board.steps(vm, wish, nodes)
+        for rank, step in enumerate(steps):
+            state = (*way.state[:place], step.node, *way.state[place + 1 :])
+            path, ticket = _longer(way.path, step), way.ticket + rank
+            ranked = replace(way, ticket=ticket, path=path, state=state, choice=None)
+            heapq.heappush(self.queue, ranked)
 
     def _open_to(self, leg: int, place: int, offer: int) -> frozenset[int]:
         offers = self._offers(leg, place)[offer : offer + 1]
@@ -229,7 +272,7 @@ class _Search:
         return self._measured(self.legs[number].at_least, state)
 
     def _measured(self, measure: Measure, state: State) -> int:
-        key = (measure, *(state[place] for place in self.inside))
+        key = (measure, *[state[place] for place in self.inside])
         if key not in self.measured:
             self.measured[key] = measure(self._places(state))
         return self.measured[key]
@@ -254,9 +297,21 @@ class _Search:
         return (max(cost[0], self.left), floor, cost[2]) < self.below
 
     def _push(
-        self, path: Path, state: State, cost: Cost, floor: int, *, ended: bool = False
+        self,
+        path: Path,
+        state: State,
+        cost: Cost,
+        floor: int,
+        *,
+        ended: bool = False,
+        choice: _Choice | None = None,
     ) -> None:
         if self._within(cost, floor):
-            least, ticket = max(cost[0], self.left), next(self.tickets)
-            way = _Way(least, floor, cost[2], ticket, cost[0], path, state, ended)
+            least, ticket = max(cost[0], self.left), self.tickets
+            self.tickets += len(choice[2]) if choice is not None else 1
+            way = _Way(least, floor, cost[2], ticket, cost[0], path, state, ended, choice)
             heapq.heappush(self.queue, way)
+
+
+def _longer(path: Path, step: Step) -> Path:
+    return (*path[:-1], (*path[-1], step))

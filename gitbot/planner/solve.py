@@ -2,7 +2,7 @@
 
 The quick way moves each VM once, the most constrained first, and starts again with the leftovers in
 front. If every VM that had to move has moved once, no plan has fewer moves. If room is scarce,
-other VMs step aside. Then small tasks are searched for a better plan, within ANSWERS.
+other VMs step aside. Then small tasks are searched for a better plan, within QUESTIONS.
 """
 
 from __future__ import annotations
@@ -28,13 +28,10 @@ from gitbot.planner.step import Step, Task, Wish, nobody
 
 ROUNDS = 4
 SMALL = 400
-"""VMs times nodes up to which a task is searched completely, within ANSWERS."""
+"""VMs times nodes up to which a task is searched completely, within the search's QUESTIONS."""
 
 MANY = 4_000
 """VMs times nodes of a cluster from which on the search covers only the asked VMs."""
-
-ANSWERS = 120_000
-"""How many node answers an exact search may ask for; the same on every machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,15 +119,13 @@ def _exact(board: Board, task: Task, best: Solved) -> Solved:
     """The best plan of a small task; the known plan if the search finds nothing better."""
     others = task.others if task.aside else nobody
     movers, every = movers_of(board, sorted(task.content), others)
-    answers = len(movers) * max(1, len(board.nodes))
-    if answers > SMALL:
+    if len(movers) * len(board.nodes) > SMALL:
         return best
     found = shortest(
         board,
         movers,
         (leg_of(task),),
         scope=sorted(task.content),
-        patience=ANSWERS // answers,
         below=cost(board, best),
         left=left_by_task(board, task),
     )

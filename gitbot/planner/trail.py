@@ -1,8 +1,8 @@
-"""One sequence of steps on the board after the other, with what they have in common kept."""
+"""Which way the board has come: one sequence of steps after the other, and where that led."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from gitbot.planner.board import Board, Mark
 from gitbot.planner.step import Step
@@ -27,3 +27,10 @@ class Trail:
         for step in steps[same:]:
             self._steps.append((step, self._board.mark()))
             self._board.take(step)
+
+
+def state_of(board: Board) -> Hashable:
+    """All that answers depend on: equal again once everything has come back."""
+    cordons = board.transit.world.state.unschedulable.tobytes()
+    _, loose = board.mark()
+    return board.transit.moved(), cordons, frozenset(loose.items())

@@ -1,0 +1,102 @@
+"""A small, very full cluster with preferences on every VM is searched once, with few questions."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.rule_check import total
+from gitbot.constraints.transit import Transit
+from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
+from gitbot.model.names import IntentRef
+from gitbot.model.problem import EmptyNodes, HealRule, PlacementProblem
+from gitbot.planner import search
+from gitbot.planner.board import Board
+from gitbot.planner.facts import ProblemIndex
+from gitbot.planner.known_moves import KnownMoves
+from gitbot.planner.openings import Openings
+from tests.doubles.problems import HOSTNAME, node, problem, request
+from tests.laws.test_same_bytes import GIB, SIZES, resident
+from tests.laws.tiny import problem_of, tiny
+from tests.unit.planner.reading import planned
+
+NODES = 10
+APART = IntentRef(kind="ZoneAntiAffinity", namespace="default", name="apart")
+
+
+def full() -> PlacementProblem:
+    """Ten nodes, 90 to 97 % full: one to empty, and a rule that is broken."""
+    draw = random.Random(1)
+    objects: list[Any] = [
+        node(f"n{number:02}", zone="abc"[number % 3], memory=f"{GIB}Gi", cpu="16")
+        for number in range(NODES)
+    ]
+    for number in range(NODES):
+        free, count = round(GIB * draw.uniform(0.90, 0.97)), 0
+        while free >= SIZES[0]:
+            size = draw.choice([size for size in SIZES if size <= free])
+            objects += resident(f"vm-{number:02}-{count}", f"n{number:02}", size, draw)
+            free, count = free - size, count + 1
+    bare = problem(objects)
+    rule = zone_anti_affinity(
+        Instances(bare.snapshot),
+        ref=APART,
+        namespace="default",
+        selector={"matchLabels": {"app": "app-1"}},
+        topology_key=HOSTNAME,
+    )
+    goals = (
+        EmptyNodes(request=request("empty"), nodes=("n03",)),
+        HealRule(request=request("heal"), rule=APART),
+    )
+    return replace(bare, rules=(rule,), goals=goals)
+
+
+def test_no_search_is_made_twice_and_the_board_is_asked_little(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searches, questions = Counter[object](), Counter[str]()
+    run, totals = search._Search.run, Transit.totals
+
+    def counted(self: search._Search) -> search.Found:
+        searches[(*sorted(self.home), *sorted(self.board.occupancy.items()))] += 1
+        return run(self)
+
+    def scored(self: Transit, *arguments: Any) -> Any:
+        questions["scored"] += 1
+        return totals(self, *arguments)
+
+    monkeypatch.setattr(search._Search, "run", counted)
+    monkeypatch.setattr(Transit, "totals", scored)
+    planned(full())
+    assert searches
+    assert set(searches.values()) == {1}
+    print(questions, len(searches))
+    assert questions["scored"] < 500
+
+
+def test_wishes_about_spread_do_not_keep_the_search_from_knowing_moves() -> None:
+    board = Board.of(ProblemIndex.of(full()))
+    movers = sorted(board.occupancy)
+    known = KnownMoves(board, movers, Openings(board, movers))
+    assert all(map(known.tells, range(len(movers))))
+
+
+def test_the_amount_of_a_rule_is_that_of_its_breaches() -> None:
+    broken = 0
+    for seed in range(60):
+        case, draw = problem_of(tiny(seed)), random.Random(seed)
+        nodes = [*(item.name for item in tiny(seed).nodes), "gone"]
+        for rule in case.rules:
+            for _ in range(20):
+                held = {vm: draw.sample(nodes, draw.choice((0, 1, 1, 2))) for vm in rule.members}
+                places = {vm: frozenset(nodes) for vm, nodes in held.items()}
+                amount = sum(item.amount for item in rule.breaches(places))
+                assert total(rule, places) == amount
+                broken += amount > 0
+    assert broken > 500
