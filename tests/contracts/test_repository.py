@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 from pathlib import Path
@@ -231,6 +232,68 @@ def test_no_configuration_of_the_person_is_used() -> None:
     environment = hardened_environment()
     assert environment["GIT_CONFIG_GLOBAL"] == "/dev/null"
     assert environment["GIT_CONFIG_NOSYSTEM"] == "1"
+
+
+def test_no_program_or_replacement_of_a_clone_has_a_say(tmp_path: Path) -> None:
+    """Merge drivers, filters, signatures run programs; replacements and grafts change commits."""
+    canary, folder = tmp_path / "ran", tmp_path / "clone"
+    program = tmp_path / "program"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {canary}\n', encoding="ascii")
+    program.chmod(0o755)
+
+    def git(*arguments: str, stdin: str = "") -> str:
+        done = subprocess.run(
+            ["git", "-c", "user.name=n", "-c", "user.email=n@b.c", *arguments],
+            cwd=folder,
+            input=stdin,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    def committed(text: str) -> str:
+        (folder / "a").write_text(text, encoding="ascii")
+        git("add", ".")
+        git("commit", "--quiet", "-m", "m")
+        return git("rev-parse", "HEAD")
+
+    folder.mkdir()
+    git("init", "--quiet", "--initial-branch=main")
+    lines = "".join(f"{number}\n" for number in range(20))
+    first = committed(lines)
+    main = committed(f"{lines}end\n")
+    git("checkout", "--quiet", "-b", "head", first)
+    head = committed(f"begin\n{lines}")
+    (folder / ".git" / "info" / "attributes").write_text("* merge=x filter=x diff=x\n")
+    (folder / "more").write_text(f'[merge "x"]\n\tdriver = {program} %A\n', encoding="ascii")
+    for key, value in {
+        "include.path": str(folder / "more"),
+        "merge.default": "x",
+        "merge.renormalize": "true",
+        "filter.x.clean": str(program),
+        "filter.x.smudge": str(program),
+        "core.fsmonitor": str(program),
+        "gpg.program": str(program),
+        "log.showSignature": "true",
+        "diff.external": str(program),
+    }.items():
+        git("config", key, value)
+    blob = git("rev-parse", f"{main}:a")
+    other = git("hash-object", "-w", "--no-filters", "--stdin", stdin="evil\n")
+    git("replace", blob, other)
+    (folder / ".git" / "info" / "grafts").write_text(f"{head} {main}\n", encoding="ascii")
+    canary.unlink(missing_ok=True)
+
+    clone = GitRepository.of_work_tree(folder)
+    assert clone.read_tree(main) == {"a": f"{lines}end\n".encode()}
+    merged = clone.merge_trees(main, head)
+    assert merged is not None
+    assert clone.read_tree(merged) == {"a": f"begin\n{lines}end\n".encode()}
+    assert clone.merge_base(main, head) == first
+    assert clone.introduced_by("main", "a") == first
+    assert not canary.exists()
 
 
 def a_head(bare: Path, main: str, data: bytes) -> str:

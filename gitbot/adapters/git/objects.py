@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gitbot.adapters.files import temporary_folder
-from gitbot.adapters.git.process import Git
+from gitbot.adapters.git.process import Access, Git, hardened_environment
 from gitbot.errors import RepositoryError
 
 MAX_FILES = 20_000
@@ -123,6 +123,14 @@ def _blobs(entries: list[bytes]) -> bytes:
     heads = (entry.partition(b"\t")[0].split() for entry in entries)
     found = dict.fromkeys(head[2] for head in heads if len(head) == 3 and head[1] == b"blob")
     return b"".join(identity + b"\n" for identity in found)
+
+
+def without_merge_drivers(git: Git) -> Mapping[str, str]:
+    """An environment in which the merge programs of a clone merge texts, as in one without them."""
+    asked = ["config", "--null", "--name-only", "--get-regexp", r"^merge\..*\.driver$"]
+    named = git.run(asked, accept=(0, 1)).decode("utf-8", "surrogateescape").split("\0")
+    plain = {name: "git merge-file -q %A %O %B" for name in named if name}
+    return hardened_environment(Access(configuration=plain)) if plain else {}
 
 
 _REMOVED = "0 " + "0" * 40

@@ -50,6 +50,11 @@ _CONFIGURATION = {
     "commit.gpgSign": "false",
     "init.defaultBranch": "main",
     "advice.detachedHead": "false",
+    "log.showSignature": "false",  # it runs a program for each signed commit
+    "merge.default": "text",
+    "merge.renormalize": "false",  # it runs filters
+    "merge.renames": "true",
+    "merge.directoryRenames": "conflict",
 }
 
 
@@ -100,6 +105,9 @@ def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ALLOW_PROTOCOL": access.protocols,
         "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_REPLACE_OBJECTS": "1",  # a commit is what its id says
+        "GIT_GRAFT_FILE": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
         "LC_ALL": "C",
         "GIT_CONFIG_COUNT": str(len(configuration)),
     }
