@@ -37,10 +37,10 @@ def read_working_tree(root: Path, prefix: str) -> Mapping[str, bytes]:
 
     Symbolic links, executables, special files and files over the budget raise RepositoryError.
     """
-    base = root / prefix
-    if base.is_file():
+    base, endings = root / prefix, {".yaml", ".yml", ".ics"}
+    if base.is_symlink() or (base.is_file() and base.suffix in endings):
         return {prefix: read_plain_file(base, prefix)}
-    paths = sorted(path for path in _walk(base) if path.suffix in {".yaml", ".yml", ".ics"})
+    paths = sorted(path for path in _walk(base) if path.suffix in endings)
     if len(paths) > MAX_FILES:
         raise RepositoryError(f"{prefix} holds {len(paths)} files, at most {MAX_FILES} are read")
     return {
@@ -76,7 +76,7 @@ def _walk(base: Path) -> Iterator[Path]:
 
     for folder, folders, files in os.walk(base, onerror=refuse if base.exists() else None):
         folders.sort()
-        for name in sorted(folders):
+        for name in sorted((*folders, *files)):  # a link to nothing is among the files
             if (Path(folder) / name).is_symlink():
                 raise RepositoryError(f"{Path(folder) / name} is a symbolic link")
         yield from (Path(folder) / name for name in files)

@@ -185,15 +185,15 @@ def test_no_rev_becomes_an_option(repository: GitRepository, rev: str) -> None:
         repository.resolve(rev)
 
 
-@pytest.mark.parametrize("mode", ["120000", "160000", "100755"])
-def test_what_is_no_plain_file_is_refused(bare: Path, repository: GitRepository, mode: str) -> None:
+def push_odd(bare: Path, repository: GitRepository, mode: str, name: str) -> None:
+    """A commit `odd` of one entry of one mode, at the root."""
     first = commit(repository, {"intents/a.yaml": b"a"})
     git = Git(bare)
     blob = git.run(["hash-object", "-w", "--stdin"], stdin=b"x").decode().strip()
     target = first if mode == "160000" else blob
     tree = git.run(
         ["mktree"],
-        stdin=f"{mode} {'commit' if mode == '160000' else 'blob'} {target}\todd.yaml\n".encode(),
+        stdin=f"{mode} {'commit' if mode == '160000' else 'blob'} {target}\t{name}\n".encode(),
     )
     environment = {
         f"GIT_{role}_{key}": "x@y" for role in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")
@@ -201,8 +201,24 @@ def test_what_is_no_plain_file_is_refused(bare: Path, repository: GitRepository,
     made = git.run(["commit-tree", tree.decode().strip(), "-m", "m"], environment=environment)
     git.run(["update-ref", "refs/heads/odd", made.decode().strip()])
     repository.fetch()
+
+
+@pytest.mark.parametrize("mode", ["120000", "160000", "100755"])
+def test_what_is_no_plain_file_is_refused(bare: Path, repository: GitRepository, mode: str) -> None:
+    push_odd(bare, repository, mode, "odd.yaml")
     with pytest.raises(RepositoryError, match=r"odd\.yaml is "):
         repository.read_tree("odd")
+
+
+@pytest.mark.parametrize("mode", ["120000", "160000", "100644"])
+def test_what_is_no_folder_is_not_an_empty_one(
+    bare: Path, repository: GitRepository, mode: str
+) -> None:
+    push_odd(bare, repository, mode, "policies")
+    with pytest.raises(RepositoryError, match=r"policies/? is a "):
+        repository.read_tree("odd", "policies/")
+    assert repository.read_tree("odd", "policies-of-others/") == {}
+    assert repository.read_tree("odd", "polic") == {}
 
 
 def test_a_hook_of_the_remote_configuration_does_not_run(bare: Path, tmp_path: Path) -> None:

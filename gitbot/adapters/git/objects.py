@@ -36,10 +36,12 @@ class TreeEntry:
 def list_tree(git: Git, rev: str, prefix: str) -> tuple[TreeEntry, ...]:
     """All blobs below a prefix, sorted by path. Refuses entries that gitbot does not read."""
     arguments = ["ls-tree", "-r", "-z", "-l", "--full-tree", rev]
-    if prefix:
-        arguments += ["--", prefix]
+    if prefix:  # without the slash: a link or submodule in the place of a folder is found too
+        arguments += ["--", prefix.rstrip("/")]
     output = git.run(arguments)
     entries = tuple(sorted(_entries(output), key=lambda entry: entry.path))
+    if any(f"{entry.path}/" == prefix for entry in entries):
+        raise RepositoryError(f"{prefix} is a file", hint="put a folder in its place")
     if len(entries) > MAX_FILES or sum(entry.size for entry in entries) > MAX_BYTES:
         raise RepositoryError(
             f"{prefix or 'the tree'} holds {len(entries)} files",
