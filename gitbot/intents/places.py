@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from gitbot.documents import TOP, Report, finding_at, refused_in, shown
+from gitbot.documents import TOP, Report, finding_at, shown
 from gitbot.model.findings import Finding
 
 PROPOSALS = "gitbot"
@@ -41,7 +41,7 @@ def check_file_name(file: str) -> Finding | None:
         message = f"found the ending {shown(ending)}, expected .yaml"
         return _finding(file, message, "rename the file; only .yaml files are read")
     steps = file.split("/")
-    if refused_in(file) is not None or any(step != step.strip() or not step for step in steps):
+    if not file.isprintable() or any(step != step.strip() or not step for step in steps):
         message = (
             f"found the path {shown(file)}, expected no control characters and no outer spaces"
         )

@@ -217,6 +217,9 @@ PLACES = [
     ("a .yaml/b.yaml ", "{}", "intents/file-name"),
     ("b.yaml.", "{}", "intents/file-name"),
     ("folder /b.yaml", "{}", "intents/file-name"),
+    ("a\nb.yaml", "{}", "intents/file-name"),
+    ("fol\tder/b.yaml", "{}", "intents/file-name"),
+    ("a\u202eb.yaml", "{}", "intents/file-name"),
 ]
 
 
