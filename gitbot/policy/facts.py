@@ -245,7 +245,7 @@ def _cluster(
             if HOSTNAME in at(item, "spec", "nodeSelector", default={})
         ),
         "kubevirt": lambda: _kubevirt(next(iter(snapshot.of("KubeVirt")), {})),
-        "snapshotAgeSeconds": lambda: max(0, clock - snapshot.taken_at),
+        "snapshotAgeSeconds": lambda: clock - snapshot.taken_at,
         "snapshotMaxAgeSeconds": lambda: snapshot_max_age,
     }
 

@@ -88,7 +88,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "nodeLabelKeys": "every label key that a node carries",
         "pinnedVms": "`namespace/name` of VMs with kubernetes.io/hostname in their nodeSelector",
         "kubevirt": "`phase`, `version`, `targetVersion`, `outdatedVms`",
-        "snapshotAgeSeconds": "age of the snapshot",
+        "snapshotAgeSeconds": "age of the snapshot; below 0 if it is from the future",
         "snapshotMaxAgeSeconds": "`snapshotMaxAge` of the configuration",
     },
 }
