@@ -13,7 +13,7 @@ from gitbot.cli.options import LISTED, output_option
 from gitbot.cli.running import colour
 from gitbot.cli.showing import document_text, shown_findings
 from gitbot.errors import UsageError
-from gitbot.model.words import nearest
+from gitbot.model.words import nearest, shortened
 
 if TYPE_CHECKING:
     from gitbot.policy.trying import EvaluatedStep, PolicySubject
@@ -72,7 +72,7 @@ def _compiled(expression: str, over: str | None) -> tuple[Any, str]:
         chosen = over or natural(expression)
         return compiled(expression, chosen), chosen
     except ExpressionError as error:
-        found = expression[error.offset(expression) :].strip()[:40]
+        found = shortened(expression[error.offset(expression) :].strip(), 40)
         raise UsageError(
             f"the expression does not compile: line {error.line}, column {error.column}: "
             f"{error.message}",

@@ -38,8 +38,7 @@ class LoadRelief:
                     found.append(self._breach(f"arrived:{vm}", words, (vm,)))
         return tuple(sorted(found))
 
-    def explain(self, vm: NamespacedName, node: str, occupancy: Occupancy) -> str:
-        del vm, occupancy
+    def explain(self, _vm: NamespacedName, node: str, _occupancy: Occupancy) -> str:
         return self.hot.get(node, "")
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 from gitbot.errors import SnapshotError
 from gitbot.model.instants import parse_instant
 from gitbot.model.load import METRICS, PERCENT, ClusterLoad, LoadValue
-from gitbot.model.words import nearest, one_of
+from gitbot.model.words import nearest, one_of, shortened
 from gitbot.snapshot.decode import plain_json
 
 KIND = "ClusterLoad"
@@ -32,12 +32,12 @@ def load_of(file: str, document: Any) -> ClusterLoad:
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
         found = document.get("kind") if isinstance(document, Mapping) else document
         raise SnapshotError(
-            f"{file}: kind: found {str(found)[:40]!r}, expected {KIND}",
+            f"{file}: kind: found {shortened(str(found), 40)!r}, expected {KIND}",
             hint=f"`gitbot schema {KIND}`, or what load-watcher serves at /watcher",
         )
     items = document.get("values")
     if not isinstance(items, list):
-        raise SnapshotError(f"{file}: values: found {str(items)[:40]!r}, expected a list")
+        raise SnapshotError(f"{file}: values: found {shortened(str(items), 40)!r}, expected a list")
     values = [_value(f"{file}: values[{number}]", item) for number, item in enumerate(items)]
     seen: set[tuple[str, str]] = set()
     for value in values:
@@ -52,7 +52,7 @@ def load_of(file: str, document: Any) -> ClusterLoad:
 
 def _value(where: str, item: Any) -> LoadValue:
     if not isinstance(item, Mapping):
-        raise SnapshotError(f"{where}: found {str(item)[:40]!r}, expected an object")
+        raise SnapshotError(f"{where}: found {shortened(str(item), 40)!r}, expected an object")
     metric, node = item.get("metric"), item.get("node")
     if metric not in METRICS:
         near = nearest(str(metric), METRICS)

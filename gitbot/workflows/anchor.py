@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gitbot.errors import ClusterForbidden, ClusterRefused, GitbotError
 from gitbot.model.ledger import Ledger
+from gitbot.model.words import shortened
 from gitbot.published.ledger_lines import encode_event, line_digest
 from gitbot.workflows.shell import Shell
 
@@ -31,7 +32,7 @@ def older_than(ledger: Ledger, anchor: str) -> str:
     """Why the ledger is not one that continues the anchored one, or ""."""
     number = anchor.partition(" ")[0]
     if not number.isdecimal():
-        return f"the ledger's anchor in the cluster is damaged: {anchor[:80]!r}"
+        return f"the ledger's anchor in the cluster is damaged: {shortened(anchor, 80)!r}"
     there = tuple(event for event in ledger.events if event.seq == int(number))
     if anchor == anchor_of(Ledger(events=there)):
         return ""

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 from gitbot.adapters.git.bounded import CommandBound, communicate_within, read_within
 from gitbot.errors import RepositoryError
 from gitbot.model.names import BAD_REF
+from gitbot.model.words import shortened
 
 try:
     import git
@@ -197,7 +198,7 @@ class Git:
         output, errors = communicate_within(process, self.directory, bound)
         if process.returncode != 0:
             said = _in_one_line((output + errors).decode("utf-8", "replace"))
-            raise RepositoryError(said[:_SAID] or f"exit code {process.returncode}")
+            raise RepositoryError(shortened(said, _SAID) or f"exit code {process.returncode}")
 
     def run_short(self, arguments: Sequence[str], limit: int) -> bytes | None:
         wrapper = self._start(arguments, self._environment)

@@ -26,6 +26,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, name_of, uid_of
 from gitbot.model.events import KnownEvent, MoveChanged, MoveEvent, MoveState
 from gitbot.model.ledger import Ledger
+from gitbot.model.words import shortened
 from gitbot.workflows.apply.tickets import Ticket, Tickets
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.shell import Shell
@@ -193,4 +194,4 @@ def with_warning(shell: Shell, event: KnownEvent) -> KnownEvent:
         return event
     warned = (item for item in seen if str(at(item, "type")) == "Warning")
     warnings = [str(at(item, "message", default="")) for item in warned]
-    return event.but(note=warnings[-1][:500]) if warnings else event
+    return event.but(note=shortened(warnings[-1], 500)) if warnings else event

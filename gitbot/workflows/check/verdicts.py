@@ -60,7 +60,7 @@ def _policy(shell: Shell, found: tuple[Finding, ...], plan_id: str) -> CheckRun:
         name=context_of(shell, POLICY),
         state=CheckState.FAILURE if errors else CheckState.SUCCESS,
         title=_title("denied" if errors else "allowed", plan_id),
-        summary="\n".join(lines)[:MAX_TEXT] or "No policy objects.",
+        summary="\n".join(lines) or "No policy objects.",
         annotations=placed(found),
     )
 

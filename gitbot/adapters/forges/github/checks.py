@@ -239,7 +239,7 @@ def _annotation(item: Annotation) -> dict[str, Any]:
         "start_line": max(1, item.line),
         "end_line": max(1, item.line),
         "annotation_level": str(item.level),
-        "message": item.message[:MAX_TEXT] or item.title,
+        "message": shortened(item.message, MAX_TEXT) or item.title,
         **({"title": shortened(item.title, MAX_TITLE)} if item.title else {}),
     }
 

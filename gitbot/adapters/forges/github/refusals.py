@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitbot.errors import ForgeError
+from gitbot.model.words import shortened
 
 # https://docs.github.com/en/rest/overview/permissions-required-for-github-apps: the header names
 # the permissions that would do, one list for each way to get through.
@@ -60,7 +61,7 @@ def _said(body: str) -> str:
     errors = value.get("errors")
     words += [_error(item) for item in errors] if isinstance(errors, list) else []
     text = ": ".join(dict.fromkeys(word.rstrip(".") for word in words if word))
-    return " ".join(text.split())[:_MAX_SAID]
+    return shortened(" ".join(text.split()), _MAX_SAID)
 
 
 def _error(item: Any) -> str:
