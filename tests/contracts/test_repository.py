@@ -309,6 +309,7 @@ def test_no_program_or_replacement_of_a_clone_has_a_say(tmp_path: Path) -> None:
     assert clone.read_tree(merged) == {"a": f"begin\n{lines}end\n".encode()}
     assert clone.merge_base(main, head) == first
     assert clone.introduced_by("main", "a") == first
+    assert "hint" not in Git.of_work_tree(folder).attempt(["log", "-1", "main"])[1]
     assert not canary.exists()
 
 

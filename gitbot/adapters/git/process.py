@@ -107,7 +107,7 @@ def hardened_environment(access: Access = NO_ACCESS) -> dict[str, str]:
         "GIT_ALLOW_PROTOCOL": access.protocols,
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_NO_REPLACE_OBJECTS": "1",  # a commit is what its id says
-        "GIT_GRAFT_FILE": "/dev/null",
+        "GIT_GRAFT_FILE": "/dev/null/none",
         "GIT_ATTR_NOSYSTEM": "1",
         "LC_ALL": "C",
         "GIT_CONFIG_COUNT": str(len(configuration)),
