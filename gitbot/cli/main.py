@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import importlib
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, NoReturn
@@ -142,6 +143,9 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code. People never see a traceback."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by who started gitbot; no file may get its number
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - open until the end
     try:
         code = cli.main(args=argv, prog_name="gitbot", standalone_mode=False)
     except click.exceptions.Abort:

@@ -384,6 +384,7 @@ def test_an_exec_plugin_brings_the_token(connect: Connect, tmp_path: Path) -> No
     [
         (None, "", "no cluster to talk to"),
         ("{", "", "no cluster to talk to"),
+        ("hello", "", "is not a kubeconfig"),
         ('{"kind": "Config"}', "", "no cluster to talk to"),
         (
             kubeconfig_text(server="http://127.0.0.1:1", context="a"),

@@ -218,6 +218,10 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
         raise
     except Exception as error:  # the client passes on any error of its parts, YAML errors too
         reason = _short(error).rstrip(".")
+        if isinstance(
+            error, TypeError | AttributeError | LookupError
+        ):  # about the client's insides
+            reason = f"{file} is not a kubeconfig"
         raise ClusterError(f"no cluster to talk to: {reason}", hint=_GIVE) from error
     configuration.retries = False  # this file alone decides what is repeated
     return ApiClient(configuration), name

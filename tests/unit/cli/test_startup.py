@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -110,3 +111,23 @@ def test_a_pyyaml_without_libyaml_is_an_error_in_words(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "was built without libyaml" in done.stderr
     assert "bug" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", [("1",), ("2",), ("0", "1", "2")])
+@pytest.mark.parametrize(("words", "code"), [("lint", 0), ("explain vm/a --snapshot -", 2)])
+def test_a_stream_that_is_closed_is_no_bug(
+    tmp_path: Path, closed: tuple[str, ...], words: str, code: int
+) -> None:
+    assert CliRunner().invoke(init, [str(tmp_path)]).exit_code == 0
+    without = " ".join(f"{number}>&-" for number in closed)
+    shell = f'"$1" -m gitbot {words} {without}; echo "$?" > ended'
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    subprocess.run(
+        ["sh", "-c", shell, "sh", sys.executable],
+        cwd=tmp_path,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        check=True,
+        timeout=60,
+    )
+    assert (tmp_path / "ended").read_text() == f"{code}\n"
