@@ -91,7 +91,7 @@ def launcher_pod(
 def owner_reference(owner: KubernetesObject) -> dict[str, Any]:
     """The ownerReference that marks this object as the controller of another."""
     return {
-        "apiVersion": owner.get("apiVersion", "kubevirt.io/v1"),
+        "apiVersion": owner.get("apiVersion", names.API_VERSION),
         "kind": owner.get("kind", "VirtualMachineInstance"),
         "name": _name(owner),
         "uid": uid_of(owner),

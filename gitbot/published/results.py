@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.kubevirt.names import API_VERSION
 from gitbot.model.cluster import KINDS, ClusterSnapshot
 from gitbot.model.diagnosis import Outcome
 from gitbot.model.findings import Severity
@@ -147,7 +148,7 @@ class PublishedDiagnosis(Document, frozen=True, kw_only=True):
 
 
 _VERSIONS = {
-    "VirtualMachineInstanceMigration": "kubevirt.io/v1",
+    "VirtualMachineInstanceMigration": API_VERSION,
     "Node": "v1",
     "MutatingAdmissionPolicy": "admissionregistration.k8s.io/v1",
     "MutatingAdmissionPolicyBinding": "admissionregistration.k8s.io/v1",

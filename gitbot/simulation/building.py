@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gitbot.kubevirt.names import API_VERSION
 from gitbot.model.canonical import short_digest
 from gitbot.simulation.controllers.instances import MACHINE
 
@@ -87,7 +88,7 @@ def namespace(name: str) -> dict[str, Any]:
 def kubevirt(**configuration: Any) -> dict[str, Any]:
     """The KubeVirt object, Deployed, version 1.9.0."""
     return {
-        "apiVersion": "kubevirt.io/v1",
+        "apiVersion": API_VERSION,
         "kind": "KubeVirt",
         "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
         "spec": {"configuration": configuration},
@@ -116,7 +117,7 @@ def instance_replica_set(
     name: str, *, namespace: str, replicas: int, labels: Mapping[str, str], spec: Mapping[str, Any]
 ) -> dict[str, Any]:
     return {
-        "apiVersion": "kubevirt.io/v1",
+        "apiVersion": API_VERSION,
         "kind": "VirtualMachineInstanceReplicaSet",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {
@@ -131,7 +132,7 @@ def machine(
     name: str, *, namespace: str, labels: Mapping[str, str], spec: Mapping[str, Any]
 ) -> dict[str, Any]:
     return {
-        "apiVersion": "kubevirt.io/v1",
+        "apiVersion": API_VERSION,
         "kind": "VirtualMachine",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"runStrategy": "Always", "template": template(labels, spec)},

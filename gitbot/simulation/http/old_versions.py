@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_OLD, _NOW = "kubevirt.io/v1alpha3", "kubevirt.io/v1"
+from gitbot.kubevirt.names import API_VERSION
+
+_OLD = "kubevirt.io/v1alpha3"
 WARNING = f"{_OLD} is now deprecated and will be removed in a future release."
 
 
@@ -17,10 +19,10 @@ def is_old(path: str) -> bool:
 
 
 def present_path(path: str) -> str:
-    return path.replace(f"/apis/{_OLD}/", f"/apis/{_NOW}/", 1)
+    return path.replace(f"/apis/{_OLD}/", f"/apis/{API_VERSION}/", 1)
 
 
 def present_body(body: Any) -> Any:
     if isinstance(body, Mapping) and body.get("apiVersion") == _OLD:
-        return {**body, "apiVersion": _NOW}
+        return {**body, "apiVersion": API_VERSION}
     return body

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gitbot.kubevirt.names import API_VERSION
+
 
 def new_migration(
     *, namespace: str, vmi_name: str, added_node_selector: Mapping[str, str] | None = None
@@ -19,7 +21,7 @@ def new_migration(
     if added_node_selector:
         spec["addedNodeSelector"] = dict(added_node_selector)
     return {
-        "apiVersion": "kubevirt.io/v1",
+        "apiVersion": API_VERSION,
         "kind": "VirtualMachineInstanceMigration",
         "metadata": {"namespace": namespace},
         "spec": spec,

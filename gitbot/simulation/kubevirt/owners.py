@@ -20,6 +20,7 @@ from gitbot.kubernetes.objects import (
 )
 from gitbot.kubernetes.phases import FINAL_PHASES, is_final, phase_of
 from gitbot.kubevirt.launcher_pod import owner_reference
+from gitbot.kubevirt.names import API_VERSION
 from gitbot.kubevirt.owners import run_strategy
 from gitbot.kubevirt.pods import is_deleting
 from gitbot.model.instants import format_instant, parse_instant
@@ -109,7 +110,7 @@ def _start(vm: KubernetesObject) -> Create:
 
 
 def _kind(kind: str) -> dict[str, str]:
-    return {"apiVersion": "kubevirt.io/v1", "kind": kind}
+    return {"apiVersion": API_VERSION, "kind": kind}
 
 
 def _stop(owner: KubernetesObject, vmi: KubernetesObject) -> list[Write]:
