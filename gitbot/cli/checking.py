@@ -126,11 +126,11 @@ def _read_and_check(
     asked: Asked, progress: StderrProgress, *, stoppable: bool, human: bool
 ) -> CheckResult:
     from gitbot.intents import stops  # noqa: PLC0415 - keeps --help quick
-    from gitbot.wiring.planning import check_apart  # noqa: PLC0415
+    from gitbot.wiring.planning import check_apart, read_apart  # noqa: PLC0415
     from gitbot.wiring.workspace import repository_here, shipped  # noqa: PLC0415
     from gitbot.workflows.check import CheckResult, Evidence, check, refused  # noqa: PLC0415
     from gitbot.workflows.past import past_of  # noqa: PLC0415
-    from gitbot.workflows.revision import read_change, read_revision  # noqa: PLC0415
+    from gitbot.workflows.revision import read_revision  # noqa: PLC0415
 
     progress.begins("reading the repository")
     root = find_root(Path.cwd())
@@ -143,7 +143,7 @@ def _read_and_check(
     )
     if isinstance(trusted, tuple):
         return CheckResult(findings=trusted, cluster=asked.cluster)
-    revision = trusted if before is None else read_change(texts, trusted)
+    revision = trusted if before is None else read_apart(texts, trusted)
     if any(map(stops, revision.findings)):
         return refused(revision)
     ledger = ask_ledger(root, now=asked.now, base=asked.base, human=human, onlooker=progress)

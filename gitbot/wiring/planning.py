@@ -36,6 +36,7 @@ from gitbot.workflows.check import (
     in_time,
     plan_here,
 )
+from gitbot.workflows.revision import POLICIES, Revision, Texts, read_change
 
 MEMORY = 4096  # MiB of addresses
 ANSWER = 64  # MiB
@@ -59,16 +60,32 @@ def plan_apart(scope: ClusterScope, onlooker: Onlooker) -> Planned:
     if onlooker.stopped():
         raise Interrupted("ended as asked: nothing was planned yet")
     onlooker.begins("planning")
-    question = pickle.dumps(_without_policies(scope))
+    plan, previews, findings = _ask(_without_policies(scope), onlooker.stopped)
+    return plan, previews, findings
+
+
+def read_apart(texts: Texts, base: Revision) -> Revision:
+    """As `read_change`, after the process has read the same. Raises LimitExceeded.
+
+    Policies are compiled in the process for policies.
+    """
+    files = {path: text for path, text in texts.files.items() if not path.startswith(POLICIES)}
     try:
-        found = read_answer(the_process().ask(question, onlooker.stopped))
+        _ask((replace(texts, files=files), _bare(base)))
+    except Interrupted as ended:
+        raise LimitExceeded(ended.message) from ended
+    return read_change(texts, base)
+
+
+def _ask(question: object, stopped: Callable[[], bool] = lambda: False) -> Any:
+    try:
+        found = read_answer(the_process().ask(pickle.dumps(question), stopped))
     except EndedError as ended:
         if ended.slow:
             raise Interrupted(f"nothing is planned: {ended}") from ended
         raise LimitExceeded(str(ended)) from ended
     if not isinstance(found, WithoutPlan):
-        plan, previews, findings = found
-        return plan, previews, findings
+        return found
     if found.stopped:
         raise Interrupted(found.text)
     if found.memory:
@@ -98,10 +115,12 @@ def the_process() -> LimitedProcess:
 
 def _without_policies(scope: ClusterScope) -> ClusterScope:
     """Policies judge the plan afterwards, in the process for policies."""
-    revision = scope.engine.revision
+    return replace(scope, engine=replace(scope.engine, revision=_bare(scope.engine.revision)))
+
+
+def _bare(revision: Revision) -> Revision:
     shipped = replace(revision.shipped, policies={}, templates={}, runner=None)
-    bare = replace(revision, policies=PolicySet(), shipped=shipped)
-    return replace(scope, engine=replace(scope.engine, revision=bare))
+    return replace(revision, policies=PolicySet(), shipped=shipped)
 
 
 _PLAIN = (Enum, tuple, str)
@@ -172,9 +191,12 @@ def serve(questions: BinaryIO, answers: BinaryIO, seconds: int) -> None:
         answers.flush()
 
 
-def _answer(question: bytes, told: _Told) -> Planned | WithoutPlan:
+def _answer(question: bytes, told: _Told) -> Planned | WithoutPlan | bool:
     try:
-        return plan_here(pickle.loads(question), told)  # noqa: S301 - of the parent
+        asked = pickle.loads(question)  # noqa: S301 - of the parent
+        if isinstance(asked, ClusterScope):
+            return plan_here(asked, told)
+        return bool(read_change(*asked))
     except Interrupted as error:
         return WithoutPlan(text=str(error), stopped=True)
     except MemoryError:

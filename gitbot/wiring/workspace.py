@@ -127,7 +127,7 @@ def open_shell(
     progress: Callable[[Progress], None] | None = None,
     onlooker: Onlooker = NOBODY,
 ) -> Shell:
-    from gitbot.wiring.planning import plan_apart  # noqa: PLC0415 - no planner for `lint`
+    from gitbot.wiring.planning import plan_apart, read_apart  # noqa: PLC0415 - no planner for `lint`
     from gitbot.workflows.shell import Shell  # noqa: PLC0415 - no planner for `lint`
 
     name = workspace.settings.forge.base_branch
@@ -148,6 +148,7 @@ def open_shell(
         ledger_name=workspace.ledger_name,
         seconds=seconds_counted,
         planning=plan_apart,
+        reading=read_apart,
     )
 
 

@@ -37,7 +37,7 @@ class Shell:
     `interrupted` says that somebody asked the run to end: it records what it began, and begins
     nothing more. `executor` names this process in the ledger, `seconds` never steps back.
     `ledger_name` tells this repository's ledger from others that act on the same cluster.
-    `planning` plans what untrusted heads ask for; None: this process.
+    `reading` reads and `planning` plans what untrusted heads ask for; None: this process.
     """
 
     cluster_name: str
@@ -57,6 +57,7 @@ class Shell:
     ledger_name: str = "ledger"
     seconds: Callable[[], float] | None = None
     planning: Callable[..., Any] | None = None
+    reading: Callable[..., Any] | None = None
 
     def timer(self) -> float:
         """Seconds from any beginning, for measuring how long something takes."""

@@ -112,7 +112,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "windows that were edited after their end are named by apply, propose and status": 35,
     "a look asks the events of a ledger once": 20,
     "a demo that was killed starts again in its folder": 25,
-    "pull requests are compiled and planned in a process with limits, check --base too": 389,
+    "pull requests are read, compiled, planned in a process with limits; check --base too": 422,
     "two merges of one plan are carried out as one": 25,
     "the local forge names teams; policy test --mutate counts what is noticed": 25,
     "a snapshot of another cluster is refused by every command; cancelled returns are over": 35,

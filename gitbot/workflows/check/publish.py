@@ -184,9 +184,10 @@ def check_texts(
     protected = shell.read_base(before.commit)
     approved = read_approvals(shell, protected, ledger).approved
     records = fold_requests(ledger, shell.cluster_name)
+    reading = (shell.reading if planning else None) or read_change
     return in_time(
         lambda patience: check(
-            read_change(after, protected.revision).remembering(ledger),
+            reading(after, protected.revision).remembering(ledger),
             Evidence(
                 snapshot=snapshot or shell.cluster.snapshot(),
                 now=shell.clock.now(),

@@ -18,7 +18,15 @@ from gitbot.adapters.limited_process import EndedError, LimitedProcess
 from gitbot.errors import LimitExceeded
 from gitbot.model.watch import Onlooker
 from gitbot.wiring import planning
-from gitbot.wiring.planning import ANSWER, MEMORY, WithoutPlan, plan_apart, read_answer, the_process
+from gitbot.wiring.planning import (
+    ANSWER,
+    MEMORY,
+    WithoutPlan,
+    plan_apart,
+    read_answer,
+    read_apart,
+    the_process,
+)
 from gitbot.workflows.check import ClusterScope, Planned, publish
 from tests.doubles import canaries
 from tests.unit.workflows.story import REQUEST, RULE, Story
@@ -147,6 +155,27 @@ def test_nothing_is_compiled_here_before_the_process_has_done_it(
     monkeypatch.setattr("gitbot.workflows.check.scope.compile_rules", compiled_here)
     found = publish(replace(story.shell, planning=plan_apart), number=1).check.findings
     assert [each.code for each in found] == ["check/too-large"]
+
+
+def test_nothing_is_read_here_before_the_process_has_done_it(
+    process: LimitedProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What would end a reader, or take its memory, ends a process with limits."""
+
+    def read_here(*_: object) -> None:
+        raise AssertionError
+
+    story = Story.begin()
+    story.open(rule=RULE)
+    shell = replace(story.shell, planning=plan_apart, reading=read_apart)
+    with monkeypatch.context() as patched:
+        patched.setattr(planning, "read_change", read_here)
+        patched.setattr(planning, "the_process", lambda: process)
+        for bomb in (Does(os._exit, 1), Does(bytearray, MEMORY * 2**20), Does(sum, range(10**12))):
+            patched.setattr(planning, "_bare", lambda _, bomb=bomb: bomb)
+            (finding,) = publish(shell, number=1).check.findings
+            assert finding.code == "check/too-large"
+    assert publish(shell, number=1).check.judged is not None
 
 
 @pytest.mark.parametrize("answer", [Does(os.getcwd), Does(eval, "1"), Does(getattr, str, "join")])
