@@ -201,7 +201,7 @@ def _rolled(drain: _Drain) -> Turns:
     nodes = [node for node in goal.nodes if not drain.blocked(node)]
     free = {node: drain.free(node) for node in nodes}
     closed = {name: why for name, why in drain.wish.closed.items() if name not in goal.nodes}
-    known = dict(rolling(drain.board, goal, free, Wish(closed=closed)))
+    known = dict(rolling(drain.board, goal, free, Wish(closed=closed), drain.others))
     order = [*known, *(node for node in goal.nodes if node not in known)]
     return [
         _NodeTurn(node=node, steps=known.get(node, ()))

@@ -8,8 +8,8 @@ time, at most one more VM in twenty moves twice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import count
 
@@ -20,7 +20,8 @@ from gitbot.kubernetes.objects import at
 from gitbot.model.columns import Mask
 from gitbot.model.problem import EmptyNodes
 from gitbot.planner.board import Board
-from gitbot.planner.step import Step, Wish
+from gitbot.planner.solve import solve
+from gitbot.planner.step import Step, Task, Wish
 
 TWICE = 20
 """One of so many VMs may move twice to save time."""
@@ -28,15 +29,23 @@ TWICE = 20
 TRIED = 12
 """Nodes that are tried at one instant, the one with the fewest VMs first."""
 
+FAILED = 40
+"""So many nodes for which room cannot be made end the search for more."""
+
 Group = tuple[str, tuple[Step, ...]]
 
 
 def rolling(
-    board: Board, goal: EmptyNodes, free: Mapping[str, Sequence[NamespacedName]], wish: Wish
+    board: Board,
+    goal: EmptyNodes,
+    free: Mapping[str, Sequence[NamespacedName]],
+    wish: Wish,
+    others: Callable[[NamespacedName], bool],
 ) -> tuple[Group, ...]:
     """The nodes that can be emptied, in the order in which they begin, each with its steps.
 
     `free` are the VMs that have to leave each node, `wish` closes what no VM of them may use.
+    `others`: whether a VM may step aside; none does while that empties any node.
     """
     best: _Shift | None = None
     for order in [list(free)] if goal.ordered else _orders(board, free):
@@ -46,6 +55,8 @@ def rolling(
         if best is None or shift.cost() < best.cost():
             best = shift
     assert best is not None
+    if best.todo:
+        best.make_room(others)
     return tuple(best.groups)
 
 
@@ -113,6 +124,36 @@ class _Shift:
                 self._advance()
             elif not self._begin(force=True):
                 return
+
+    def make_room(self, others: Callable[[NamespacedName], bool]) -> None:
+        """Empty more nodes: VMs step aside on nodes that are back. Nobody moves a third time."""
+        known = [step for _, steps in self.groups for step in steps]
+        moved = Counter(step.vm for step in known)
+        failed = 0
+        with self.board.trial(known):
+            for node in list(self.todo):
+                if failed == FAILED or self.board.onlooker.stopped():
+                    return
+                steps = self._aside(node, lambda vm: others(vm) and moved[vm] < 2)
+                more = Counter(step.vm for step in steps)
+                if not steps or any(moved[vm] + times > 2 for vm, times in more.items()):
+                    failed += 1
+                    continue
+                moved.update(more)
+                self.board.advance(steps)
+                self._commit(node, steps, set())
+                self._return(node)
+
+    def _aside(self, node: str, others: Callable[[NamespacedName], bool]) -> tuple[Step, ...]:
+        """The steps that empty the node onto nodes that are back; none if there are no such."""
+        board = self.board
+        vms = [vm for vm in board.on(node) if vm not in self.fixed]
+        shut = (name for name, back in zip(board.nodes, self.done, strict=True) if not back)
+        wish = replace(self.wish, closed={**dict.fromkeys(shut, "not back"), **self.wish.closed})
+        content = dict.fromkeys(vms, board.open_nodes(wish.closed))
+        task = Task(content=content, wishes=dict.fromkeys(vms, wish), aside=wish, others=others)
+        solved = solve(board, task, tight=True) if self._fits(node) else None
+        return () if solved is None or solved.left else solved.steps
 
     def cost(self) -> tuple[int, int, int]:
         """Nodes that are not emptied; then moves or, if nodes may go together, time."""

@@ -102,6 +102,20 @@ def test_the_order_that_is_chosen_ends_no_later_than_the_given_one(lanes: int) -
     assert len(chosen.moves) <= len(given.moves)
 
 
+def test_vms_step_aside_where_the_nodes_that_are_back_have_no_room_in_one_piece() -> None:
+    """`a` fits beside nobody until one of `web` and `log` goes to the other; `b` then takes n1."""
+    scene: list[Any] = [
+        *(node(name, memory="8Gi") for name in ("n1", "n2", "t1", "t2")),
+        *(vm(name, on=on, memory="6Gi") for name, on in (("a", "n1"), ("b", "n2"))),
+        *(vm(name, on=on, memory="3Gi") for name, on in (("web", "t1"), ("log", "t2"))),
+    ]
+    plan = planned(problem(scene, goals=[window(2)]))
+    assert [(item.emptied, item.kept) for item in plan.drains] == [(("n1", "n2"), ())]
+    assert len(plan.moves) == 3
+    (back,) = [move for move in plan.moves if move.after_return]
+    assert (back.vm.name, back.to.node) == ("b", "n1")
+
+
 def test_several_nodes_at_once_end_sooner() -> None:
     limits = Limits(parallel=5, reserve=0, per_zone=10)
     scene = pool(20, vms=4)
