@@ -284,7 +284,7 @@ def warns(*messages: str, of: str = "Warning") -> list[dict[str, str]]:
     [
         (MoveState.FAILED, {}, warns("first", "last"), "last"),
         (MoveState.FAILED, {}, [*warns("first"), *warns("fine", of="Normal")], "first"),
-        (MoveState.FAILED, {}, warns("x" * 600), "x" * 500),
+        (MoveState.FAILED, {}, warns("x" * 600), f"{'x' * 499}…"),
         (MoveState.FAILED, {}, [], ""),
         (MoveState.FAILED, {"migration": ""}, warns("first"), ""),
         (MoveState.FAILED, {"note": "known"}, warns("first"), "known"),
