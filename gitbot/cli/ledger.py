@@ -12,6 +12,7 @@ import click
 from gitbot.cli.options import LISTED, output_option, read_instant, scope_options
 from gitbot.cli.running import looking, running, running_options, say
 from gitbot.cli.showing import document_text
+from gitbot.errors import UsageError
 from gitbot.model.instants import FOREVER, format_instant
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def show(
         everything=everything,
         namespace=scope.namespace,
     )
+    if query.until <= query.since:
+        raise UsageError("no time lies between --since and --until", hint="give a later --until")
     with looking(where, human=output in ("table", "wide")) as (shell, stale):
         whole = shell.ledger_store.read()
         events = history(whole, shell.cluster_name, query)

@@ -97,6 +97,8 @@ class LazyGroup(click.Group):
             gc.enable()
         command: click.Command = getattr(module, name)
         command.epilog = epilog(cmd_name)
+        for part, below in getattr(command, "commands", {}).items():
+            below.epilog = epilog(cmd_name, part)
         if ctx.resilient_parsing:  # a Tab in a shell
             from gitbot.cli.completing import complete_names  # noqa: PLC0415
 
@@ -298,7 +300,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "gitbot plan --snapshot cluster.json.gz -o json",
         "gitbot plan --at 2026-12-06T21:00:00Z",
     ),
-    "policy": ("gitbot policy list", "gitbot policy test policies"),
+    "policy": (
+        "gitbot policy list",
+        "gitbot policy test policies",
+        "gitbot policy explain blast-radius",
+        "gitbot policy eval \"vm.name.startsWith('db-')\" --snapshot cluster.json.gz",
+    ),
     "propose": ("gitbot propose",),
     "reconcile": ("gitbot reconcile --watch --every 300 --health-file /tmp/health",),
     "render": ("gitbot render --kind virtualmachineinstancemigration --snapshot cluster.json.gz",),
@@ -307,6 +314,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "schema": ("gitbot schema MigrationRequest", "gitbot schema --all --folder .schemas"),
     "simulate": (
         "gitbot simulate lose --zone scu --snapshot cluster.json.gz",
+        "gitbot simulate drain node-a node-b -o json",
+        "gitbot simulate reboot --away PT15M",
+        "gitbot simulate grow vm/web -n shop --by 20",
+        "gitbot simulate label node-b topology.kubernetes.io/zone=a",
+        "gitbot simulate rule new-rule.yaml",
         "gitbot simulate survive --of Node --of Zone",
     ),
     "snapshot": ("gitbot snapshot -o cluster.json.gz",),
@@ -319,7 +331,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 
 
-def epilog(command: str) -> str | None:
-    """The end of a command's help; None if its text has examples already."""
-    lines = EXAMPLES.get(command)
+def epilog(command: str, part: str = "") -> str | None:
+    """The end of the help of a command or a part of it; None if its text has examples already."""
+    begin = f"gitbot {command} {part}".rstrip()
+    lines = [line for line in EXAMPLES.get(command, ()) if not part or line.startswith(begin)]
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)]) if lines else None

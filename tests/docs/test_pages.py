@@ -122,6 +122,14 @@ def test_each_help_ends_with_an_example(name: str) -> None:
     assert f"gitbot {name}" in f"{command.help}\n{command.epilog}"
 
 
+@pytest.mark.parametrize("name", ["simulate", "policy", "ledger"])
+def test_each_help_of_a_part_ends_with_an_example(name: str) -> None:
+    group = cli.get_command(click.Context(cli), name)
+    assert isinstance(group, click.Group)
+    for part, command in group.commands.items():
+        assert f"gitbot {name} {part}" in str(command.epilog), part
+
+
 def examples() -> Iterator[tuple[str, str]]:
     """Every gitbot command that stands in a block for a shell, or at the end of a help."""
     for name, lines in EXAMPLES.items():

@@ -98,13 +98,19 @@ class Simulation:
                 near = nearest(name, known)
                 hint = f"did you mean {near}?" if near else ""
                 raise UsageError(f"the cluster has no node {name}", hint=hint)
+        zones = {labels_of(node).get(ZONE, "") for node in known.values()}
+        if zone and zone not in zones:
+            near = nearest(zone, zones)
+            hint = f"did you mean {near}?" if near else f"the zones are {', '.join(sorted(zones))}"
+            raise UsageError(f"no node is in zone {zone}", hint=hint)
         found = list(names)
         for name, node in sorted(known.items()):
             own = labels_of(node)
             if (zone and own.get(ZONE) == zone) or (labels is not None and labels.matches(own)):
                 found.append(name)
         if not found:
-            raise UsageError("no node is meant", hint="give names, --zone or -l")
+            hint = "give names, --zone or -l" if labels is None else "no node has the labels of -l"
+            raise UsageError("no node is meant", hint=hint)
         return tuple(dict.fromkeys(found))
 
     def lose(self, nodes: Sequence[str]) -> Forecast:
