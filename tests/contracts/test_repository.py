@@ -313,6 +313,20 @@ def test_no_program_or_replacement_of_a_clone_has_a_say(tmp_path: Path) -> None:
     assert not canary.exists()
 
 
+@pytest.mark.parametrize("name", ["main", "origin/main", "HEAD"])
+def test_no_tag_stands_for_a_branch(
+    repository: GitRepository, bare: Path, tmp_path: Path, name: str
+) -> None:
+    """Who may push a tag would choose the configuration and policies of `check --base`."""
+    main = commit(repository, {"a": b"1\n"})
+    subprocess.run(["git", "clone", "--quiet", str(bare), str(tmp_path / "clone")], check=True)
+    head = commit(repository, {"a": b"2\n"})
+    git = Git.of_work_tree(tmp_path / "clone")
+    git.run(["fetch", "--quiet", "origin", f"{head}:refs/tags/{name}"])
+    assert GitRepository.of_work_tree(tmp_path / "clone").resolve(name) == main
+    assert GitRepository.of_work_tree(tmp_path / "clone").resolve(f"refs/tags/{name}") == head
+
+
 def a_head(bare: Path, main: str, data: bytes) -> str:
     """The head of pull request 1, of a fork: no branch holds it."""
     git = Git(bare)

@@ -127,7 +127,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "snapshots have the KubeDescheduler: its mode and cooldown in audit and status": 55,
     "audit --rule knows names that nothing has; a reader that goes is no finding": 40,
     "a pull request that unpins names VMs for which no rule can be offered": 15,
-    "programs, replacements and grafts of a clone have no say in what is read": 17,
+    "programs, replacements and grafts of a clone have no say in what is read": 20,
     "what rules and terms say of a few VMs is kept by the places that they count": 165,
     "small, very full clusters: nothing is drafted or searched twice, targets ranked late": 95,
 }

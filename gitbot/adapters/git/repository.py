@@ -137,7 +137,9 @@ class GitRepository:
             return known
         if rev in self._known:
             return rev
-        names = [rev] if is_commit_id(rev) else [f"refs/heads/{rev}", f"refs/tags/{rev}", rev]
+        folders = ("refs/heads/", "refs/remotes/", "refs/tags/", "")  # no tag stands for a branch
+        own = is_commit_id(rev) or rev == "HEAD"
+        names = [rev] if own else [f"{folder}{rev}" for folder in folders]
         _, output = self._git.status(
             ["cat-file", "--batch-check=%(objectname)"],
             stdin="".join(f"{name}^{{commit}}\n" for name in names).encode(),
