@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -47,8 +48,9 @@ def _write(name: str, data: bytes) -> None:
         if not in_place:
             os.replace(partial, path)  # noqa: PTH105 - the one call that replaces in one step
     except OSError as error:
-        if not in_place:
-            partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a read-only file system refuses that too
+            if not in_place:
+                partial.unlink()
         raise SnapshotError(f"{name} cannot be written: {error.strerror}") from error
 
 

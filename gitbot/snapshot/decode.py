@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import deque
 from collections.abc import Mapping
 from itertools import compress, repeat
@@ -23,6 +24,11 @@ from gitbot.snapshot.structs import (
     holders,
     shared_parts,
 )
+
+_NAMES = {"str": "a text", "object": "a mapping", "array": "a list", "bool": "true or false"}
+_NAMES |= {"int": "a number", "float": "a number", "null": "nothing"}
+_KIND = f"`({'|'.join(_NAMES)})(?: \\| null)?`"
+_MISMATCH = re.compile(rf"Expected {_KIND}, got {_KIND} - at `\$\.(.*)`")
 
 
 def decode_object(kind: str, data: bytes) -> KubernetesObject:
@@ -50,7 +56,7 @@ def prune(kind: str, obj: KubernetesObject, *, checked: bool = False) -> Kuberne
         message = f"found half of a surrogate pair ({half}), expected characters"
         raise SnapshotError(f"{_words(kind, obj)}: {message}") from error
     except (msgspec.MsgspecError, TypeError, RecursionError) as error:
-        raise SnapshotError(f"{_words(kind, obj)}: {error}") from error
+        raise SnapshotError(f"{_words(kind, obj)}: {_shape(error)}") from error
 
 
 class EqualParts:
@@ -120,6 +126,14 @@ def _words(kind: str, obj: KubernetesObject) -> str:
     metadata = obj.get("metadata")
     name = metadata.get("name", "") if isinstance(metadata, Mapping) else ""
     return f"{kind} {name or 'without a name'}"
+
+
+def _shape(error: Exception) -> str:
+    """`metadata.labels: found a list, expected a mapping`, of an error of msgspec."""
+    found = _MISMATCH.fullmatch(str(error))
+    if found is None:
+        return str(error)
+    return f"{found[3]}: found {_NAMES[found[2]]}, expected {_NAMES[found[1]]}"
 
 
 def filter_annotations(kind: str, items: list[Any]) -> None:

@@ -94,9 +94,14 @@ def _plain(files: Sequence[_File], now: int, cluster: str) -> ReadFiles:
         for each in files
     ]
     objects = [obj for _, held in found for obj in held]
-    check_enough([each.name for each in files], objects)
+    names = [each.name for each in files]
+    check_enough(names, objects)
+    try:
+        snapshot = from_objects(cluster, objects, now, checked=True)
+    except SnapshotError as error:
+        raise SnapshotError(f"{', '.join(names)}: {error}") from error
     return ReadFiles(
-        snapshot=from_objects(cluster, objects, now, checked=True),
+        snapshot=snapshot,
         passed_over=passed_over(objects),
         warnings=tuple(
             warning

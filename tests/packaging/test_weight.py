@@ -130,6 +130,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "programs, replacements and grafts of a clone have no say in what is read": 20,
     "what rules and terms say of a few VMs is kept by the places that they count": 165,
     "small, very full clusters: nothing is drafted or searched twice, targets ranked late": 95,
+    "errors of plain objects name their files, the field, what was found and expected": 20,
 }
 SIMULATION = 9_000
 MODULE = 350

@@ -76,6 +76,9 @@ def test_what_is_no_plain_file_is_written_into_and_never_replaced(tmp_path: Path
     assert list(tmp_path.iterdir()) == [pipe]
     result = run("--snapshot", "-", "-o", str(tmp_path), stdin=NODE)
     assert f"{tmp_path} cannot be written: Is a directory" in str(result.exception)
+    (tmp_path / "c.gz.partial").mkdir()  # neither written nor removed, as on a read-only disk
+    result = run("--snapshot", "-", "-o", str(tmp_path / "c.gz"), stdin=NODE)
+    assert f"{tmp_path}/c.gz cannot be written: Is a directory" in str(result.exception)
 
 
 @pytest.mark.parametrize("now", ["9999-12-31T23:59:59Z", "1999-12-31T23:59:59Z"])
