@@ -87,10 +87,10 @@ def show(
 
 @ledger.command("verify")
 @running_options
-def check(where: dict[str, str]) -> int:
+def verify(where: dict[str, str]) -> int:
     """Check the hash chain of the whole ledger.
 
-    Exit code 2 where lines are missing, changed or out of order.
+    Exit code 2 if lines are missing, changed or out of order.
     """
     from gitbot.model.words import counted  # noqa: PLC0415 - keeps --help quick
 

@@ -35,7 +35,7 @@ policy.add_command(evaluate)
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--mutate", is_flag=True, help="Remove each validation: does a case notice?")
 @output_option(FINDING_FORMATS, "table")
-def run(paths: tuple[Path, ...], mutate: bool, output: str) -> None:
+def test(paths: tuple[Path, ...], mutate: bool, output: str) -> None:
     """Run the tests (*.test.yaml) of the policies in PATH.
 
     Without PATH: of the packs that ship with gitbot, and of policies/ in this repository. A test

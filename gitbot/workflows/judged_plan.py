@@ -72,7 +72,7 @@ def judge_plan(
     clock: int | None = None,
     emptying: Collection[str] = (),
 ) -> JudgedPlan:
-    """`clock` is the present, if the plan is judged for another time; `emptying` are under way."""
+    """`clock` is the present, if a plan is judged for another time; `emptying`: open drains."""
     clock = problem.now if clock is None else clock
     losses = single_losses(revision.settings, problem, plan)
     manifests = _rendered(revision, problem, plan, pull_request)
