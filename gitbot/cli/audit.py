@@ -17,6 +17,7 @@ from gitbot.cli.options import (
     now_option,
     output_option,
     read_file,
+    read_since,
     scope_options,
 )
 from gitbot.cli.running import say, stages
@@ -25,7 +26,6 @@ from gitbot.cli.unpinning import propose_unpinning
 from gitbot.errors import UsageError
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.findings import Severity
-from gitbot.model.instants import parse_instant
 from gitbot.model.words import counted
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _must_be_known(rule: str, grounds: Grounds) -> None:
 def _query(scope: Scope, rule: str, since: str, now: int) -> AuditQuery:
     from gitbot.workflows.audit import AuditQuery  # noqa: PLC0415 - keeps --help quick
 
-    begin = _instant(since, now) if since else 0
+    begin = read_since(since, now) if since else 0
     return AuditQuery(namespace=scope.namespace, labels=scope.labels, rule=rule, since=begin)
 
 
@@ -167,21 +167,6 @@ def _load(grounds: Grounds, descheduler: str, now: int, *, asked: bool) -> LoadQ
 
     policies = read_policy(descheduler, read_file(descheduler)) if descheduler else ()
     return LoadQuestion(load=grounds.load(now), policies=policies)
-
-
-def _instant(text: str, now: int) -> int:
-    from gitbot.calendar import duration  # noqa: PLC0415 - keeps --help quick
-
-    try:
-        return parse_instant(text)
-    except ValueError:
-        pass
-    try:
-        return now - duration(text)
-    except ValueError as error:
-        raise click.BadParameter(
-            f"--since: found {text!r}, expected a time such as 2026-12-06T21:00:00Z, or P7D"
-        ) from error
 
 
 def _exit_code(result: AuditResult, fail_on: str) -> int:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gitbot.cli.options import LISTED, output_option, read_instant, scope_options
+from gitbot.cli.options import LISTED, output_option, read_instant, read_since, scope_options
 from gitbot.cli.running import looking, running, running_options, say
 from gitbot.cli.showing import document_text
 from gitbot.errors import UsageError
 from gitbot.model.instants import FOREVER, format_instant
+from gitbot.wiring import SystemClock
 
 if TYPE_CHECKING:
     from gitbot.kubernetes.selectors import Scope
@@ -36,7 +37,7 @@ def ledger() -> None:
 
 
 @ledger.command("show")
-@click.option("--since", metavar="TIME", help="From this time on, such as 2026-10-01T00:00:00Z.")
+@click.option("--since", metavar="TIME", help="From this time on: a time, or P90D before now.")
 @click.option("--until", metavar="TIME", help="Before this time.")
 @click.option("--vm", default="", metavar="NAME", help="NAME or NAMESPACE/NAME of a VM.")
 @click.option("--node", default="", metavar="NAME", help="Moves from or to this node.")
@@ -62,7 +63,7 @@ def show(
     from gitbot.workflows.ask import Query, history, of_labels, unknown_names  # noqa: PLC0415
 
     query = Query(
-        since=read_instant(wanted["since"]) if wanted["since"] else 0,
+        since=read_since(wanted["since"], SystemClock().now()) if wanted["since"] else 0,
         until=read_instant(wanted["until"]) if wanted["until"] else FOREVER,
         vm=wanted["vm"] or "",
         node=wanted["node"] or "",

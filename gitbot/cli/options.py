@@ -304,6 +304,22 @@ def read_instant(text: str) -> int:
         ) from error
 
 
+def read_since(text: str, now: int) -> int:
+    """Seconds UTC of a time, or of a duration before now. Raises BadParameter for anything else."""
+    from gitbot.calendar import duration  # noqa: PLC0415 - keeps --help quick
+
+    try:
+        return parse_instant(text)
+    except ValueError:
+        pass
+    try:
+        return now - duration(text)
+    except ValueError as error:
+        raise click.BadParameter(
+            f"--since: found {text!r}, expected a time such as 2026-12-06T21:00:00Z, or P7D"
+        ) from error
+
+
 def _instant(text: str | None) -> int:
     if text is None:
         return SystemClock().now()

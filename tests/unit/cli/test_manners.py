@@ -240,3 +240,6 @@ def test_a_vm_or_node_that_no_entry_names_is_answered_with_the_one_that_was_mean
     wrong = desk.gitbot("ledger", "show", "--vm", "customapp/jumpbx").err
     assert wrong == "no entry names customapp/jumpbx; did you mean customapp/jumpbox?\n"
     assert desk.gitbot("ledger", "show", "--vm", "jumpbox").err == ""
+    entries = out(desk, "ledger show --vm jumpbox -o csv")
+    assert out(desk, "ledger show --vm jumpbox -o csv --since P1D") == entries
+    assert "customapp/jumpbox" in entries
