@@ -30,8 +30,11 @@ Path = tuple[tuple[Step, ...], ...]
 
 WORST: Cost = (1 << 62, 0, 0)
 
-QUESTIONS = 20_000
-"""About so many states and moves to new states a search asks; the same on every machine."""
+QUESTIONS = 120_000
+"""About so many states and moves a search asks about; the same on every machine."""
+
+ANSWER = 10
+"""What is not known yet counts as so many questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +97,7 @@ def shortest(
     """The sequence of least cost, if that is below `below`. Ties go to the offers' order.
 
     The measures see the places of the VMs in `scope`. Every sequence leaves at least `left` undone.
-    Asks at most about QUESTIONS moves; after that, returns the best sequence seen, unproven.
+    Asks about QUESTIONS questions; after that, returns the best sequence seen, unproven.
     """
     with board.trial():
         search = _Search(board, movers, legs, tuple(scope), below=below, left=left)
@@ -202,7 +205,7 @@ class _Search:
                 self._choose(way, after, place, offer, {n: found[n] for n in lawful})
             elif nodes:
                 wish, but = self._offers(leg, place)[offer]
-                self.trail.go(way.steps())
+                self._go(way)
                 for step in self.board.steps(self.movers[place], wish):
                     state, floor = found.get(self.board.number[step.node], (way.state, 0))
                     key = (leg, False, state)
@@ -214,9 +217,9 @@ class _Search:
         """Those of the nodes to which a mover may go; the board is asked last."""
         if self.moves.tells(place):
             asked = sum(1 << node for node in nodes)
-            found = self.moves.where(place, asked, way.state, lambda: self.trail.go(way.steps()))
+            found = self.moves.where(place, asked, way.state, lambda: self._go(way))
         else:
-            self.trail.go(way.steps())
+            self._go(way)
             wish, _ = self._offers(len(way.path) - 1, place)[offer]
             found = bits(self.board.feasible(self.movers[place], wish))
         return [node for node in nodes if found >> node & 1]
@@ -247,13 +250,17 @@ class _Search:
             step = self.board.step(vm, self.board.nodes[min(nodes)], wish)
             steps = iter((replace(step, source=way.state[place]),))
         else:
-            self.trail.go(way.steps())
+            self._go(way)
             steps = self.board.steps(vm, wish, nodes)
         for rank, step in enumerate(steps):
             state = (*way.state[:place], step.node, *way.state[place + 1 :])
             path, ticket = _longer(way.path, step), way.ticket + rank
             ranked = replace(way, ticket=ticket, path=path, state=state, choice=None)
             heapq.heappush(self.queue, ranked)
+
+    def _go(self, way: _Way) -> None:
+        self.asked += ANSWER
+        self.trail.go(way.steps())
 
     def _open_to(self, leg: int, place: int, offer: int) -> frozenset[int]:
         offers = self._offers(leg, place)[offer : offer + 1]
@@ -274,6 +281,7 @@ class _Search:
     def _measured(self, measure: Measure, state: State) -> int:
         key = (measure, *[state[place] for place in self.inside])
         if key not in self.measured:
+            self.asked += ANSWER
             self.measured[key] = measure(self._places(state))
         return self.measured[key]
 

@@ -23,6 +23,7 @@ from gitbot.planner.openings import Openings
 from tests.doubles.problems import HOSTNAME, node, problem, request
 from tests.laws.test_same_bytes import GIB, SIZES, resident
 from tests.laws.tiny import problem_of, tiny
+from tests.laws.tiny_verdict import shortfall
 from tests.unit.planner.reading import planned
 
 NODES = 10
@@ -100,3 +101,7 @@ def test_the_amount_of_a_rule_is_that_of_its_breaches() -> None:
                 assert total(rule, places) == amount
                 broken += amount > 0
     assert broken > 500
+
+
+def test_a_long_search_that_knows_most_answers_goes_on() -> None:
+    assert shortfall(tiny(1_004_263)) == ""
