@@ -22,7 +22,7 @@ from gitbot.planner.board import Board
 from gitbot.planner.bounds import bound
 from gitbot.planner.checks import checks_of
 from gitbot.planner.schedule import Timed, Timetable
-from gitbot.planner.step import Draft, Step
+from gitbot.planner.step import Draft, Step, in_any_order
 from gitbot.planner.ties import ties
 from gitbot.planner.waves import waves_of
 
@@ -32,7 +32,7 @@ def assemble(board: Board, drafts: Sequence[Draft], found: Timetable) -> Placeme
     problem = facts.problem
     timed, refs = _numbered(found.timed)
     waves = waves_of(timed)
-    moves = _moves(board, waves, refs, ties(board, timed))
+    moves = _moves(board, waves, refs, ties(board, timed, any_order=in_any_order(drafts)))
     holds = _sorted_holds(hold for draft in drafts for hold in draft.holds)
     rules = _rules(board, [item.planned.step for item in timed])
     return PlacementPlan(

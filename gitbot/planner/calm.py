@@ -2,8 +2,8 @@
 
 Many VMs are placed in bulk first: equal ones share what nodes answer. That covers VMs that only
 room and required rules tie to others, and moves that are lawful in any order: each VM holds both of
-its places until the end. All others go step by step, before. Schedule and replay judge each move
-again.
+its places until the end. All others go step by step, before; then the schedule judges each move
+again. The replay always does.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def calm(board: Board, tasks: Tasks, wish: Wish) -> Mapping[str, Solved] | None:
 
 def _with(solved: Solved, task: Task, placed: Mapping[NamespacedName, Step]) -> Solved:
     more = (placed[vm] for vm in task.content if vm in placed)
-    return replace(solved, steps=(*solved.steps, *more))
+    return replace(solved, steps=(*solved.steps, *more), any_order=not solved.steps)
 
 
 def _step_by_step(

@@ -34,6 +34,7 @@ class _NodeTurn:
     left: tuple[NamespacedName, ...] = ()
     tried: tuple[Step, ...] = ()
     proven: bool = False  # nothing is better for this node alone
+    any_order: bool = False  # as in Solved
 
 
 Turns = Sequence[_NodeTurn]
@@ -113,6 +114,7 @@ def empty_nodes(board: Board, goal: EmptyNodes, closed: Closed, late: Late) -> D
         cordon=goal.cordoned_by_gitbot,
         away=goal.away,
         drained=_drained(drain, turns),
+        any_order=all(turn.any_order for turn in turns if turn.steps),
     )
 
 
@@ -191,7 +193,8 @@ def _calm(drain: _Drain) -> Turns | None:
     turns = []
     for node in drain.goal.nodes:
         solved = found.get(node, Solved(steps=(), left=()))
-        turns.append(_NodeTurn(node=node, steps=solved.steps, left=solved.left))
+        free = solved.any_order
+        turns.append(_NodeTurn(node=node, steps=solved.steps, left=solved.left, any_order=free))
     return turns
 
 

@@ -26,11 +26,13 @@ MOST_COUNTED = 4
 class Flight:
     """The moves in flight at one time, over a board that follows them.
 
-    Migrations of others count against every limit for the whole plan.
+    Migrations of others count against every limit for the whole plan. If all moves may be in flight
+    in any order (`any_order`), that is not asked again, and only limits are counted.
     """
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Board, *, any_order: bool = False) -> None:
         self.air = board.fork()
+        self._any = any_order
         self.steps: dict[NamespacedName, Step] = {}
         self._limits = board.facts.problem.limits
         self._sources: Counter[str] = Counter()
@@ -52,21 +54,26 @@ class Flight:
 
     def admit(self, step: Step) -> bool:
         """Start one more move if that is safe beside the others; return whether it was."""
-        if not self.air.takes(step) or not self._any_order(step):
-            return False
-        together = [*self.steps.values(), step]
-        if all(item.wish.pin is Pin.NODE for item in together):
-            self.air.launch(step)
-        elif not self._relaunch(together):
+        if not self._any and not self._launched(step):
             return False
         self.steps.setdefault(step.vm, step)
         self._count(step.source, step.node, 1)
         return True
 
+    def _launched(self, step: Step) -> bool:
+        if not self.air.takes(step) or not self._any_order(step):
+            return False
+        together = [*self.steps.values(), step]
+        if all(item.wish.pin is Pin.NODE for item in together):
+            self.air.launch(step)
+            return True
+        return self._relaunch(together)
+
     def land(self, vm: NamespacedName) -> Step:
         """The move has ended. Its step lists every landing that was possible."""
         step = self.steps.pop(vm)
-        self.air.finish(vm)
+        if not self._any:
+            self.air.finish(vm)
         self._count(step.source, step.node, -1)
         return step
 

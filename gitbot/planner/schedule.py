@@ -18,7 +18,7 @@ from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.problem import Pin
 from gitbot.planner.board import Board
 from gitbot.planner.flight import Flight, selectors
-from gitbot.planner.step import Draft, Planned
+from gitbot.planner.step import Draft, Planned, in_any_order
 from gitbot.planner.timing import allowed_times, first_chance
 
 
@@ -70,7 +70,7 @@ class _Clock:
     """One attempt. Eager: a move may start before moves that precede it in the order."""
 
     def __init__(self, board: Board, drafts: Sequence[Draft], *, eager: bool) -> None:
-        self.flight = Flight(board)
+        self.flight = Flight(board, any_order=in_any_order(drafts))
         self.eager = eager
         self.facts = board.facts
         items = [item for draft in drafts for item in draft.planned]

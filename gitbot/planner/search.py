@@ -30,7 +30,7 @@ Path = tuple[tuple[Step, ...], ...]
 
 WORST: Cost = (1 << 62, 0, 0)
 
-QUESTIONS = 120_000
+QUESTIONS = 200_000
 """About so many states and moves a search asks about; the same on every machine."""
 
 ANSWER = 10

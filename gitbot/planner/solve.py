@@ -38,12 +38,14 @@ MANY = 4_000
 class Solved:
     """Steps in a lawful order, and the VMs that are not content afterwards, sorted.
 
-    `proven`: no plan leaves fewer, or leaves as few with fewer steps or less memory.
+    `proven`: no plan leaves fewer, or leaves as few with fewer steps or less memory. `any_order`:
+    all were judged with every VM holding both of its places, so they are lawful in any order.
     """
 
     steps: tuple[Step, ...]
     left: tuple[NamespacedName, ...]
     proven: bool = False
+    any_order: bool = False
 
 
 def solve(board: Board, task: Task, *, tight: bool = False) -> Solved:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gitbot.kubernetes.names import NamespacedName
@@ -85,6 +85,7 @@ class Draft:
     At most `lanes` groups of the draft may run at the same time (0: any number). With `cordon`, a
     node that a group empties is unschedulable from the group's first move on. The node is back
     `away` seconds after its group has ended (None: never), and until then the group runs.
+    `any_order`: all of its steps may be in flight together, and start and end in any order.
     """
 
     planned: tuple[Planned, ...] = ()
@@ -95,6 +96,13 @@ class Draft:
     cordon: bool = False
     away: int | None = None
     drained: Drained | None = None
+    any_order: bool = False
+
+
+def in_any_order(drafts: Sequence[Draft]) -> bool:
+    """Whether it is known that all steps of a plan may start and end in any order."""
+    moving = [draft for draft in drafts if draft.planned]
+    return len(moving) == 1 and moving[0].any_order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

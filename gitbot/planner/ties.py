@@ -20,6 +20,7 @@ from gitbot.model.problem import Pin
 from gitbot.planner.board import Board
 from gitbot.planner.flight import MOST_OF_A_RULE, counts, selectors
 from gitbot.planner.schedule import Timed
+from gitbot.planner.step import Step
 
 _TERMS = frozenset(
     {"InterPodAffinity", "PodTopologySpread", "NodeUnschedulable", "TaintToleration"}
@@ -27,21 +28,28 @@ _TERMS = frozenset(
 """Plugins that refuse for other reasons than room on the node itself."""
 
 
-def ties(board: Board, timed: Sequence[Timed]) -> tuple[tuple[int, ...], ...]:
+def ties(
+    board: Board, timed: Sequence[Timed], *, any_order: bool = False
+) -> tuple[tuple[int, ...], ...]:
     """For each move, in the order of starts, the places of the moves that it waits for.
 
-    Leaves out a move if another of them waits for it already. `board` is the state before all.
+    Leaves out a move if another of them waits for it already. `board` is the state before all. With
+    `any_order`, moves wait only for what rules cannot see in flight.
     """
-    knots = _Knots(board, timed)
+    knots = _Knots(board, timed, any_order=any_order)
     return tuple(knots.tie(number) for number in range(len(timed)))
 
 
 class _Knots:
-    def __init__(self, board: Board, timed: Sequence[Timed]) -> None:
+    def __init__(self, board: Board, timed: Sequence[Timed], *, any_order: bool) -> None:
         self.board = board
+        self.any_order = any_order
+        looks = (self._order, self._terms, self._quota, self._rules, self._room)
+        self.looks = (self._order, self._rules) if any_order else looks
         self.timed = timed
         self.steps = [item.planned.step for item in timed]
-        self.sky = board.transit.world.fork()  # all moves hold both places here
+        world = board.transit.world
+        self.sky = world if any_order else world.fork()  # all moves hold both places here
         self.before: list[int] = []  # by move: the bits of all that have ended when it starts
         self.ended = 0
         self.under_way: list[tuple[int, int]] = []
@@ -64,8 +72,8 @@ class _Knots:
             self.departures[self.steps[other].source].append(other)
         needs: set[int] = set()
         self._given = self._emptied(number)
-        for found in (self._order, self._terms, self._quota, self._rules, self._room):
-            needs.update(found(number, needs))
+        for look in self.looks:
+            needs.update(look(number, needs))
         self._start(number, self._closure(needs))
         return tuple(sorted(self._reduced(needs)))
 
@@ -100,20 +108,25 @@ class _Knots:
         step = self.steps[number]
         self.before.append(before)
         heappush(self.under_way, (self.timed[number].ends, number))
-        source = self.pods.get(step.vm) or self.board.transit.instances.source_pod_of(step.vm)
-        self.sources.append(source)
-        pod = self._pod(step.vm)
-        self.pods[step.vm] = step.vm._replace(name=f"{step.vm.name}-move-{number}")
-        self.sky.add(pod.but(name=self.pods[step.vm]), step.node)
+        if not self.any_order:
+            self._hold(number, step)
         self.of_vm[step.vm] = number
         self.of_namespace[step.vm.namespace].append(number)
         self.arrivals[step.node].append(number)
         for rule in self.board.facts.rules_over(step.vm):
             self.of_rule[id(rule)].append(number)
-        if selectors(pod):
-            self.social.append(number)
         if step.wish.pin is not Pin.NODE:
             self.loose.append(number)
+
+    def _hold(self, number: int, step: Step) -> None:
+        """From now on the move holds both places."""
+        source = self.pods.get(step.vm) or self.board.transit.instances.source_pod_of(step.vm)
+        self.sources.append(source)
+        pod = self._pod(step.vm)
+        self.pods[step.vm] = step.vm._replace(name=f"{step.vm.name}-move-{number}")
+        self.sky.add(pod.but(name=self.pods[step.vm]), step.node)
+        if selectors(pod):
+            self.social.append(number)
 
     def _order(self, number: int, _: set[int]) -> Iterator[int]:
         """Its VM's earlier move, moves to the node that its group empties, and unpinned moves."""
@@ -147,7 +160,7 @@ class _Knots:
         for rule in self.board.facts.rules_over(self.steps[number].vm):
             mates = self.of_rule[id(rule)]
             ended = [other for other in self._done(mates) if not before >> other & 1]
-            if rule.required and ended:
+            if rule.required and ended and not (self.any_order and monotone(rule)):
                 beside = [other for other in mates if not before >> other & 1]
                 if self._minds(rule, number, [o for o in mates if before >> o & 1], beside):
                     yield from ended

@@ -5,17 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitbot.constraints.instances import Instances
+from gitbot.constraints.replay import replay
 from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import PlacementProblem
-from gitbot.planner import calm
+from gitbot.planner import assemble, calm, make_plan, schedule
 from gitbot.planner.board import Board
 from gitbot.planner.facts import ProblemIndex
 from gitbot.planner.step import Step, Task, Wish
@@ -87,6 +88,25 @@ def test_on_tiny_clusters(seed: int) -> None:
 def test_on_clusters_with_rules(seed: int) -> None:
     assert assert_lawful(problem(maintenance(20, seed=seed)), random.Random(seed), part=10) > 0
     assert_lawful(problem(full(12, fill=0.6, drained=2, seed=seed)), random.Random(seed))
+
+
+@given(seed=SEEDS)
+@settings(max_examples=6)
+def test_the_plan_is_the_same_if_each_move_is_judged_in_flight_too(seed: int) -> None:
+    asked, no = problem(maintenance(24, seed=seed)), Mock(return_value=False)
+    with patch.object(calm, "MANY", 1):
+        once = make_plan(asked)
+        with patch.object(schedule, "in_any_order", no), patch.object(assemble, "in_any_order", no):
+            assert make_plan(asked) == once
+    assert once.moves
+    assert replay(asked, once) == ()
+
+
+def test_moves_that_were_placed_in_bulk_are_not_asked_about_in_flight() -> None:
+    asked = problem(maintenance(24, seed=1))
+    takes = Mock(side_effect=AssertionError)
+    with patch.object(calm, "MANY", 1), patch.object(Board, "takes", takes):
+        assert len(make_plan(asked).moves) > 2
 
 
 def test_a_domain_that_a_vm_leaves_counts_as_held() -> None:
