@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,10 @@ from gitbot.errors import ClusterForbidden
 from gitbot.kubernetes.objects import at
 from gitbot.model.diagnosis import Outcome
 from gitbot.settings import ClusterSettings, Settings
-from gitbot.simulation.building import node
+from gitbot.simulation.building import machine, node
 from gitbot.workflows.ask import rights_checks
 from tests.controlplane import account
+from tests.controlplane.kubevirt.installation import PROBE, install_definitions, put_at
 from tests.controlplane.waiting import eventually
 
 if TYPE_CHECKING:
@@ -113,6 +115,74 @@ def test_of_a_node_only_what_a_maintenance_needs_may_change(
     found = admin.request("GET", path)
     assert "team" not in at(found, "metadata", "labels")
     assert at(found, "spec", "unschedulable") is True
+
+
+RBAC = "rbac.authorization.k8s.io"
+ACCOUNT = "system:serviceaccount:gitbot:gitbot-another"
+EVERYTHING = {"apiGroups": ["kubevirt.io"], "resources": ["*"], "verbs": ["*"]}
+MACHINES = "/apis/kubevirt.io/v1/namespaces/default/virtualmachines"
+MIGRATIONS = MACHINES.replace("virtualmachines", "virtualmachineinstancemigrations")
+
+
+@pytest.fixture
+def too_much(installed: ControlPlane, admin: Connection) -> Iterator[None]:
+    """Rights over all of KubeVirt, by mistake."""
+    del installed
+    install_definitions(admin)
+    roles, bindings = (
+        f"/apis/{RBAC}/v1/{name}" for name in ("clusterroles", "clusterrolebindings")
+    )
+    role = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": "too-much"}}
+    put_at(admin, roles, {**role, "rules": [EVERYTHING]})
+    names = (ACCOUNT, JOB, "person")
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "too-much"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "too-much"},
+        "subjects": [{"kind": "User", "apiGroup": RBAC, "name": name} for name in names],
+    }
+    put_at(admin, bindings, binding)
+    yield
+    admin.request("DELETE", f"{bindings}/too-much")
+    admin.request("DELETE", f"{roles}/too-much")
+
+
+@pytest.mark.parametrize("user", [ACCOUNT, JOB], ids=["account", "job"])
+def test_no_vm_is_written_whatever_else_is_granted(
+    too_much: None, admin: Connection, user: str
+) -> None:
+    del too_much
+    vm = machine("kept", namespace="default", labels={}, spec={"domain": {"devices": {}}})
+    put_at(admin, MACHINES, {**vm, "spec": {**vm["spec"], "runStrategy": "Halted"}})
+    another = {**vm, "metadata": {"name": "another"}}
+    bot, person = admin.acting_as(user), admin.acting_as("person")
+
+    def codes(who: Connection) -> list[int]:
+        patch, kind = {"metadata": {"labels": {"a": "b"}}}, "application/merge-patch+json"
+        path = f"{MACHINES}/kept"
+        requests: list[tuple[str, str, Any]] = [
+            ("POST", MACHINES, another),
+            ("PATCH", path, patch),
+            ("PATCH", f"{path}/status", patch),
+            ("DELETE", path, None),
+            ("POST", MIGRATIONS, PROBE),
+        ]
+        return [
+            who.answer(
+                method,
+                at_path,
+                body,
+                query={"dryRun": "All"},
+                content_type=kind if method == "PATCH" else "application/json",
+            ).code
+            for method, at_path, body in requests
+        ]
+
+    eventually(lambda: codes(person)[1] == 200 and codes(bot)[1] != 200)
+    assert codes(person) == [201, 200, 200, 200, 201]
+    assert codes(bot) == [422, 422, 422, 422, 201]
+    admin.request("DELETE", f"{MACHINES}/kept")
 
 
 ENFORCE = Settings(clusters=(ClusterSettings(name="prod"),), mode="Enforce")
