@@ -337,7 +337,7 @@ def _holds(drain: _Drain, turn: _NodeTurn) -> list[Hold]:
     culprits = {vm: item.code for vm, item in staying.items()} if drain.goal.block else {}
     culprits |= {vm: item.code for vm, item in stuck.items()}
     if culprits and not turn.steps:
-        kept = holds.blocked(node, culprits)
+        kept = holds.blocked(node, culprits, leavable=not stuck)
         found.extend(
             holds.hold(board.facts, request, vm, kept)
             for vm in board.on(node)

@@ -208,14 +208,15 @@ INTERRUPTED = Obstacle(
 )
 
 
-def blocked(node: str, culprits: Mapping[NamespacedName, str]) -> Obstacle:
-    """A VM stays because its node stays in service for others; `culprits` with their codes."""
+def blocked(node: str, culprits: Mapping[NamespacedName, str], *, leavable: bool) -> Obstacle:
+    """A VM stays because its node does, for `culprits` with their codes; LeaveRunning may help."""
     first, code = min(culprits.items())
     more = f" and {len(culprits) - 1} more" if len(culprits) > 1 else ""
+    leave = "notMigratable: LeaveRunning empties a node except for such VMs"
     return Obstacle(
         code="blocked-node",
         reason=f"node {node} is not emptied: {first} cannot move ({code}){more}",
-        hint="notMigratable: LeaveRunning empties a node except for such VMs",
+        hint=leave if leavable else "make a place for it, or change what keeps it there",
     )
 
 

@@ -92,6 +92,7 @@ def test_a_vm_that_cannot_move(
     plan = planned(case)
     assert moved(plan) == moves
     assert [(hold.vm.name, hold.code, hold.asked) for hold in plan.holds] == holds
+    assert ["LeaveRunning" in hold.hint for hold in plan.holds[1:]] == [True] * (len(holds) - 1)
     assert plan.drains == (
         Drained(request=RequestId.read("request/default/drain"), emptied=("n2",), kept=("n1",)),
     )
@@ -112,6 +113,7 @@ def test_a_node_for_which_there_is_no_room_is_kept_whole() -> None:
     assert (
         plan.holds[1].reason == "node n1 is not emptied: default/a cannot move (no-feasible-node)"
     )
+    assert "LeaveRunning" not in plan.holds[1].hint  # it leaves only what cannot migrate at all
 
 
 def test_the_whole_cluster_one_node_after_the_other() -> None:
