@@ -27,7 +27,7 @@ def each_once(approved: tuple[Approved, ...]) -> tuple[Approved, ...]:
         known = found.setdefault((item.id, item.approval.digest), item)
         if _is_barred(known) and not _is_barred(item):
             found[item.id, item.approval.digest] = item
-    return tuple(found.values()) if len(found) < len(approved) else approved
+    return tuple(found.values())
 
 
 def _is_barred(approved: Approved) -> bool:

@@ -69,9 +69,7 @@ class _Turn:
 
 
 def next_steps(view: View) -> Steps:
-    approved_once = each_once(view.approved)
-    if approved_once is not view.approved:
-        view = view.but(approved=approved_once)
+    view = view.but(approved=each_once(view.approved))
     turn = _Turn(view=view, facts=ClusterFacts.of(view.problem, view.migrations))
     for approved in view.approved:
         turn.add(*accept(view, turn.records, approved))
@@ -228,7 +226,6 @@ def _end_all(turn: _Turn) -> None:
         event = ending(turn.view, turn.facts, approved, move, request, never_created=never_created)
         if event is not None:
             turn.add(event)
-            turn.without.discard((approved.id, move.id))
 
 
 def _drains(turn: _Turn) -> tuple[Approved, ...]:
@@ -270,7 +267,7 @@ def _targets(turn: _Turn) -> dict[str, str]:
         record.migration_uid: record.to
         for request in turn.records.values()
         for record in request.moves.values()
-        if record.in_flight and record.migration_uid
+        if record.in_flight
     }
 
 

@@ -124,25 +124,27 @@ def _homes(tree: ast.Module) -> dict[int, tuple[str, bool]]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             called = isinstance(node, ast.FunctionDef)
             homes |= {id(part): (node.name, called) for part in ast.walk(node) if part is not node}
+        if isinstance(node, ast.FunctionDef):  # what it has without an argument is made before
+            homes |= {id(part): (node.name, False) for part in ast.walk(node.args)}
     return homes
 
 
-def _lines(tree: ast.Module) -> dict[int, ast.stmt]:
-    """The whole line of each constant: a number alone says nothing."""
-    lines = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
+def _lines(tree: ast.Module) -> dict[int, ast.stmt | ast.keyword]:
+    """The whole line of each constant, or its name: a number alone says nothing."""
     return {
         id(part): line
-        for line in lines
-        if not hasattr(line, "body")
+        for kind in (ast.stmt, ast.keyword)
+        for line in ast.walk(tree)
+        if isinstance(line, kind) and not hasattr(line, "body")
         for part in ast.walk(line)
         if isinstance(part, ast.Constant)
     }
 
 
 def _told(node: ast.AST) -> Iterator[ast.AST]:
-    """Parts that decide nothing: decorators, and how many of something a message counts."""
+    """Parts that decide nothing: how a class is made, and what a message counts."""
     if isinstance(node, ast.ClassDef | ast.FunctionDef):
-        for part in node.decorator_list:
+        for part in (*node.decorator_list, *getattr(node, "keywords", ())):
             yield from ast.walk(part)
     if isinstance(node, ast.JoinedStr):
         yield from ast.walk(node)

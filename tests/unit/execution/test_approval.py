@@ -259,3 +259,23 @@ def test_a_proposal_approves_exactly_its_digest() -> None:
     decision = decide(pull(shown("y", 10), proposal=proposal, reviews=(review("eve", 20),)))
     assert isinstance(decision, Approval)
     assert (decision.digest, decision.concern, decision.approvers) == ("x", "heal-x", ("eve",))
+
+
+@pytest.mark.parametrize(("expires_at", "good"), [(99, False), (100, True), (0, True)])
+def test_a_plan_is_good_up_to_the_second_in_which_it_expires(expires_at: int, good: bool) -> None:
+    """It is merged at 100; 0: it does not expire."""
+    proposal = ProposalFact(concern="c", digest="x", expires_at=expires_at)
+    proposed, seen = pull(proposal=proposal), pull(shown("x", 10, expires_at=expires_at))
+    for found in (decide(proposed), decide(seen)):
+        assert isinstance(found, Approval) is good
+
+
+def test_a_refusal_that_does_not_say_when_is_as_old_as_can_be() -> None:
+    """So that nobody writes it to an old pull request."""
+    assert decide(pull()) == NotApproved(
+        pull_request=7,
+        reason=f"nothing is approved: no plan was shown for the merged head {HEAD[:12]}",
+        head=HEAD,
+        merged_at=100,
+    )
+    assert NotApproved(pull_request=7, reason="unreadable").merged_at == 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gitbot.execution.fence import FENCE
 from gitbot.execution.values import BreakerLimits
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.instants import Interval
@@ -486,3 +487,93 @@ def test_vms_that_somebody_moves_back_open_the_circuit(world: World) -> None:
         )
         lines = world.step()
     assert lines == ["one.jsonl observed", "hold.jsonl set"]
+
+
+# What is judged, read again and told
+
+
+LATER: dict[str, Any] = {"allowed": (Interval(start=NOW + 600, end=NOW + 6000),)}
+
+
+def somebody_moves(world: World) -> None:
+    world.migrations["evac"] = migration("evac", "three", "Running", own=False)
+
+
+def another_may_create(world: World) -> None:
+    world.approve(move("three", "b", "a"), request="request/db/two")
+    world.step()
+    assert world.effects == ["create three"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda _: None, ["1 held"]),
+        (lambda w: w.view.update(judge_groups=False), []),
+        (somebody_moves, []),
+        (another_may_create, []),
+    ],
+)
+def test_groups_that_wait_are_judged_while_nothing_moves(
+    world: World, change: Any, said: list[str]
+) -> None:
+    """In the midst of moves the cluster is as no plan says."""
+    change(world)
+    world.refused = "c"
+    world.approve(move("one", "a", "c"), **LATER)
+    assert world.step() == ["1 approved", *said]
+
+
+def test_what_is_read_again_by_name_and_since_when_it_cannot_come(world: World) -> None:
+    world.approve(move("one", "a", "c"), move("three", "b", "c", 2))
+    world.step()
+    claim = world.event("intended").claim
+    world.run("Running")
+    del world.migrations[world.event("intended").migration.partition("/")[2]]
+    world.step()
+    assert not world.last.absent, "while it may come"
+    world.migrations.clear()
+    world.now = FENCE.settles_at(claim.until)
+    world.step()
+    assert [item.since for item in world.last.absent] == [0, world.now]
+
+
+def test_what_this_process_has_not_sent_cannot_come(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    world.step()
+    event = world.event("intended")
+    world.view["unsent"] = frozenset({(event.migration, event.claim.epoch)})
+    world.step()
+    assert [item.since for item in world.last.absent] == [0]
+
+
+@pytest.mark.parametrize(
+    ("terms", "waits"),
+    [
+        ({"consent": "bob has not approved it"}, {1: "bob has not approved it"}),
+        ({"consent": "bob has not approved it", "void": "edited"}, {}),
+        ({"void": "edited"}, {}),
+    ],
+)
+def test_what_owners_have_not_approved_waits_for_them(
+    world: World, terms: dict[str, str], waits: dict[int, str]
+) -> None:
+    world.approve(move("one", "a", "c"), **terms)
+    assert world.step() == []
+    assert world.waits == waits
+
+
+def test_what_is_never_accepted_waits_for_nothing(world: World) -> None:
+    finished(world)
+    world.approve(move("one", "c", "a", 2), digest="sha256:1")
+    assert world.step() == []
+    assert world.waits == {}
+
+
+@pytest.mark.parametrize(("phase", "landed"), [("Succeeded", "c"), ("Failed", "")])
+def test_a_foreign_move_landed_if_it_succeeded(world: World, phase: str, landed: str) -> None:
+    state = {"sourceNode": "b", "targetNode": "c"}
+    world.migrations["evac"] = migration("evac", "three", phase, own=False, migrationState=state)
+    world.step()
+    seen = world.event("observed")
+    assert (seen.to, seen.landed, seen.outcome) == ("c", landed, phase)
