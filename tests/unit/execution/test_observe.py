@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from gitbot.constraints.instances import Instances
+from gitbot.constraints.zone_anti_affinity import ZoneAntiAffinity
 from gitbot.execution.fence import FENCE
 from gitbot.execution.values import STORED_OTHERWISE, DeleteMigration
 from gitbot.kubernetes.names import NamespacedName
@@ -184,6 +186,44 @@ def test_only_an_end_has_a_duration_from_its_creation() -> None:
     del approved.vms["one"]
     approved.step()
     assert (approved.event("obsolete").seconds, approved.event("obsolete").attempt) == (0, 0)
+
+
+def test_a_migration_that_moved_another_vm_than_was_approved_did_not_succeed() -> None:
+    world = pending()
+    restart(world)
+    world.land("one", "c")
+    assert world.step() == ["1 obsolete"]
+    event = world.event("obsolete")
+    assert event.reason == (
+        "the VM was restarted: the migration moved another VM than was approved"
+    )
+    assert (event.landed, event.outcome) == ("c", "")
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_landing_that_breaks_a_rule_is_a_failure(apart: bool) -> None:
+    """Somebody moved the other VM into the zone meanwhile."""
+    world = World.of("b", "c", two="c")
+    world.nodes["a"] = node("a", "west")
+    world.vms["one"] = instance("one", "a")
+    vms = frozenset(NamespacedName(namespace="db", name=name) for name in ("one", "two"))
+    objects = {"Node": tuple(world.nodes.values())}
+    snapshot = ClusterSnapshot(cluster="prod", taken_at=NOW, objects=objects, digest="")
+    rule = ZoneAntiAffinity(
+        ref=IntentRef(kind="ZoneAntiAffinity", namespace="db", name="apart"),
+        members=vms if apart else frozenset(),
+        domains=Instances(snapshot).domains,
+    )
+    world.problem["rules"] = (rule,)
+    world.approve(move("one", "a", "b"))
+    world.step()
+    world.run("Running")
+    world.land("one", "b")
+    state = "failed" if apart else "succeeded"
+    assert world.step()[0] == f"1 {state}"
+    event = world.event(state)
+    assert event.outcome == ("unexpected-landing" if apart else "Succeeded")
+    assert ("zone east holds 2" in event.reason) == bool(event.reason) == apart
 
 
 DELETED = "somebody deleted db/{}: gitbot does not create it again"

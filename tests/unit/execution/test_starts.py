@@ -224,6 +224,7 @@ def test_what_the_checks_refuse_first_is_held_with_its_group_and_the_rest_starts
     assert world.step()[3:] == ["1 held", "2 held", "3 intended"]
     stale = Stale(request=RequestId.read("request/db/one"), group="one", reasons=("c is full",))
     assert world.last.stale == (stale,)
+    assert world.event("held").attempt == 0, "nothing was tried"
     assert waiting(world) == [
         (1, "c is full", 0, False),
         (2, "its group no longer passes the checks and is proposed again", 0, False),
