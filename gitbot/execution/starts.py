@@ -38,8 +38,8 @@ class Candidate(Frozen, frozen=True, kw_only=True):
     move: Move
     record: MoveRecord
     request: RequestRecord
-    intended: bool = False
-    claimed: bool = False
+    intended: bool
+    claimed: bool
 
 
 class Unfinished(Frozen, frozen=True, kw_only=True):

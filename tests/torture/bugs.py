@@ -14,9 +14,12 @@ RUN, EFFECTS = "workflows/apply/run.py", "workflows/apply/effects.py"
 TICKETS, BELIEF = "workflows/apply/tickets.py", "workflows/apply/belief.py"
 HOLD, BEGUN, JOURNAL = "workflows/apply/hold.py", "workflows/begun.py", "workflows/journal.py"
 APPROVALS, STOPS = "workflows/approvals.py", "workflows/stops.py"
+GIT, LIMITS = "adapters/git/process.py", "adapters/limits.py"
 FOUND = "tests/torture/test_torture.py::test_what_was_found_stays_mended"
 LATE = "tests/faults/test_late_effects.py"
 FENCED = "tests/faults/test_fence.py"
+REFUSED = "tests/faults/test_refused_creates.py"
+GIT_TESTS, BOMBS = "tests/contracts/test_repository.py", "tests/unit/adapters/test_policy_runner.py"
 STEP_TESTS, NODE_TESTS = (
     "tests/unit/execution/test_next_steps.py",
     "tests/unit/execution/test_nodes.py",
@@ -109,6 +112,12 @@ BUGS = (
         "        for migration in facts.unfinished:\n            state",
         "        for migration in filter(is_own, facts.unfinished):\n            state",
         STEP_TESTS),
+    bug("I2", "the stored spec is not compared", EFFECTS,
+        '    same = at(stored, "spec", default={}) == at(wanted, "spec", default={})\n',
+        "    same = True\n", REFUSED),
+    bug("I2", "any migration of the name is ours", EFFECTS,
+        "    return all(have.get(key) == want.get(key) for key in IDENTITY)", "    return True",
+        "tests/unit/workflows/test_effects.py"),
     # I5: allowed time
     bug("I5", "freezes are not seen", ENDINGS,
         "        if move.vm.namespaced_name in freeze.vms\n", "        if False\n"),
@@ -208,6 +217,16 @@ BUGS = (
         "    return False"),
     bug("I14", "a failed drain gives its node back", NODES,
         "    if not node.cordoned_by_gitbot:  # it came", "    if True:  # it came", NODE_TESTS),
+    bug("I14", "migrations of another gitbot are ended too", HOLD,
+        "        if own is not None and str(name_of(migration)) not in own:\n",
+        "        if False:\n", "tests/unit/workflows/test_hold.py"),
+    bug("I14", "a hook's Git variables are inherited", GIT,
+        '    return ["env", *(word for name in inherited for word in ("-u", name))] '
+        "if inherited else []",
+        "    return []", GIT_TESTS),
+    bug("I14", "a person's own repository is fetched into", "adapters/git/branches.py",
+        "        if not (self._git.directory / MIRROR).is_file():\n", "        if False:\n",
+        GIT_TESTS),
     # I19: everything ends
     bug("I19", "lapsed approvals are forgotten", BEGUN,
         "        return tuple(found)\n\n    def _entered", "        return ()\n\n    def _entered"),
@@ -221,6 +240,13 @@ BUGS = (
     bug("I19", "Pending for good", OBSERVE,
         "    if since and view.now - since > view.pending_timeout:\n", "    if False:\n",
         STEP_TESTS),
+    bug("I19", "a refusal that may pass ends the request", EFFECTS,
+        "    if error.code in MAY_PASS:\n", "    if False:\n", REFUSED),
+    bug("I19", "what is announced stays announced for good", STEPS,
+        "    _put_off(turn, candidates, starts.waiting)\n", "", REFUSED),
+    bug("I19", "one branch that Git refuses stops everybody", "adapters/git/branches.py",
+        "                self.refused[ref] = error.message\n", "                raise\n",
+        GIT_TESTS),
     # I20: former executors
     bug("I20", "a claim has no limit", TICKETS,
         "        return self.shell.clock.now() >= self.claim.until or counted >= FENCE.send",
@@ -247,6 +273,13 @@ BUGS = (
         '    return _MARKUP.sub(_entity, marked).replace("\\0", _ZERO_WIDTH_SPACE)',
         '    return _MARKUP.sub(_entity, marked).replace("\\0", "")',
         "tests/laws/test_inert_text.py"),
+    bug("I18", "policies may use any memory", LIMITS,
+        "    _at_most(resource.RLIMIT_AS, memory * _MIB)\n", "", BOMBS),
+    bug("I18", "policies may take any time", LIMITS,
+        "    resource.setrlimit(resource.RLIMIT_CPU, (last, resource.RLIM_INFINITY))\n", "", BOMBS),
+    bug("I9", "policies may open connections", LIMITS,
+        '    if sys.platform == "linux" and platform.machine() in _REFUSED:\n', "    if False:\n",
+        BOMBS),
     bug("I18", "nesting has no bound", "documents/build.py",
         "        if depth > budget.depth:\n", "        if False:\n",
         "tests/unit/documents/test_reader.py"),

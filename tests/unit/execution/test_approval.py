@@ -272,8 +272,8 @@ def test_a_plan_is_good_up_to_the_second_in_which_it_expires(expires_at: int, go
 
 def test_a_refusal_that_does_not_say_when_is_as_old_as_can_be() -> None:
     """So that nobody writes it to an old pull request."""
-    assert decide(pull()) == NotApproved(
-        pull_request=7,
+    assert decide(pull(number=8)) == NotApproved(
+        pull_request=8,
         reason=f"nothing is approved: no plan was shown for the merged head {HEAD[:12]}",
         head=HEAD,
         merged_at=100,

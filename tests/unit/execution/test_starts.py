@@ -162,6 +162,18 @@ def test_what_another_announced_is_waited_for_and_has_its_place(
     assert world.effects == ["create one"], "what is announced comes before what is not"
 
 
+def test_a_line_of_an_older_gitbot_names_nobody_who_may_create_it(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    world.step()
+    lines = (
+        item.but(claim=None) if item.state == "intended" else item  # type: ignore[union-attr]
+        for item in world.ledger.events
+    )
+    world.ledger = world.ledger.but(events=tuple(lines))
+    assert world.step() == []
+    assert refusal(world)[0].startswith("it is announced: an executor may create it until ")
+
+
 def two() -> Approved:
     """Another request, with a move that is tried first where nothing else counts."""
     other = World.of()
