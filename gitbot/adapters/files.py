@@ -55,7 +55,7 @@ def read_plain_file(path: Path, shown: str) -> bytes:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
             raise RepositoryError(
-                f"{shown} is a symbolic link", hint="put a plain file in its place"
+                f"{shown} is a symbolic link", hint="put what it leads to in its place"
             )
         if not stat.S_ISREG(mode):
             raise RepositoryError(f"{shown} is not a plain file", hint="put one in its place")

@@ -48,7 +48,7 @@ class DrainSpec(Value):
     )
     not_migratable: Literal["BlockNode", "LeaveRunning"] = Field(
         default="BlockNode",
-        description="A node with a VM that cannot move: not drained, or drained except for it.",
+        description="A node with a VM that cannot migrate: not drained, or drained except for it.",
     )
     done: Literal["Uncordoned", "Rebooted", "Command"] = Field(
         default="Uncordoned", description="What says that a node is back."

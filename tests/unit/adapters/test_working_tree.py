@@ -29,7 +29,7 @@ def test_a_folder_and_a_file(root: Path) -> None:
 @pytest.mark.parametrize("target", ["rules", "intents", "gone"])
 def test_a_link_is_no_folder(root: Path, target: str) -> None:
     (root / "intents").symlink_to(target)
-    with pytest.raises(RepositoryError, match="intents is a symbolic link"):
+    with pytest.raises(RepositoryError, match="is a symbolic link; put what it leads to in"):
         read_working_tree(root, "intents")
 
 
