@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from gitbot.constraints.zone_anti_affinity import all_apart
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.model.constraint import Occupancy
+from gitbot.model.constraint import Breach, Occupancy, RuleConstraint
 from gitbot.model.plan import (
     Hold,
     Minimised,
@@ -137,16 +137,22 @@ def _rules(board: Board, steps: Sequence[Step]) -> tuple[RuleState, ...]:
         for number, rule in enumerate(rules)
     ]
     return tuple(
-        RuleState(
-            intent=rule.ref,
-            required=rule.required,
-            before=sum(breach.amount for breach in before),
-            after=sum(breach.amount for breach in after),
-            before_messages=tuple(breach.message for breach in before),
-            after_messages=tuple(breach.message for breach in after),
-        )
+        _state(rule, before, after)
         for rule, before, after in zip(rules, first, last, strict=True)
         if before or after or not rule.ref.of_vm
+    )
+
+
+def _state(rule: RuleConstraint, before: Sequence[Breach], after: Sequence[Breach]) -> RuleState:
+    if not before and not after:
+        return RuleState(intent=rule.ref, required=rule.required, before=0, after=0)
+    return RuleState(
+        intent=rule.ref,
+        required=rule.required,
+        before=sum(breach.amount for breach in before),
+        after=sum(breach.amount for breach in after),
+        before_messages=tuple(breach.message for breach in before),
+        after_messages=tuple(breach.message for breach in after),
     )
 
 
