@@ -155,6 +155,9 @@ def _turns(drain: _Drain) -> tuple[Turns, bool]:
     if not rolls:
         return _scarce(drain)
     rolled = _rolled(drain)
+    many = sum(len(turn.steps) + len(turn.left) for turn in rolled) > FEW
+    if many and any(turn.steps for turn in rolled):
+        return rolled, False  # nodes that do not come back would hold fewer
     if drain.board.onlooker.stopped() or not any(turn.left for turn in rolled):
         return rolled, False
     return min(rolled, _scarce(drain)[0], key=drain.cost), False

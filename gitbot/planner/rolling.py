@@ -126,33 +126,51 @@ class _Shift:
                 return
 
     def make_room(self, others: Callable[[NamespacedName], bool]) -> None:
-        """Empty more nodes: VMs step aside on nodes that are back. Nobody moves a third time."""
+        """Empty more nodes: VMs step aside, on nodes that are back or, if need be, on others.
+
+        Nobody moves a third time: who goes to a node that is emptied later has moved never before.
+        """
         known = [step for _, steps in self.groups for step in steps]
         moved = Counter(step.vm for step in known)
         failed = 0
         with self.board.trial(known):
-            for node in list(self.todo):
-                if failed == FAILED or self.board.onlooker.stopped():
-                    return
-                steps = self._aside(node, lambda vm: others(vm) and moved[vm] < 2)
-                more = Counter(step.vm for step in steps)
-                if not steps or any(moved[vm] + times > 2 for vm, times in more.items()):
-                    failed += 1
-                    continue
-                moved.update(more)
-                self.board.advance(steps)
-                self._commit(node, steps, set())
-                self._return(node)
+            for wide in (False, True, False):
+                for node in list(self.todo):
+                    if failed == FAILED or self.board.onlooker.stopped():
+                        return
+                    steps = self._aside(node, others, moved, wide=wide)
+                    more = Counter(step.vm for step in steps)
+                    if not steps or any(moved[vm] + times > 2 - wide for vm, times in more.items()):
+                        failed += 1
+                        continue
+                    moved.update(more)
+                    self.board.advance(steps)
+                    self._commit(node, steps, set())
+                    self._return(node)
+                    if wide:
+                        break
 
-    def _aside(self, node: str, others: Callable[[NamespacedName], bool]) -> tuple[Step, ...]:
-        """The steps that empty the node onto nodes that are back; none if there are no such."""
+    def _aside(
+        self,
+        node: str,
+        others: Callable[[NamespacedName], bool],
+        moved: Mapping[NamespacedName, int],
+        *,
+        wide: bool,
+    ) -> tuple[Step, ...]:
+        """The steps that empty the node; none if there are no such."""
         board = self.board
         vms = [vm for vm in board.on(node) if vm not in self.fixed]
-        shut = (name for name, back in zip(board.nodes, self.done, strict=True) if not back)
-        wish = replace(self.wish, closed={**dict.fromkeys(shut, "not back"), **self.wish.closed})
-        content = dict.fromkeys(vms, board.open_nodes(wish.closed))
-        task = Task(content=content, wishes=dict.fromkeys(vms, wish), aside=wish, others=others)
-        solved = solve(board, task, tight=True) if self._fits(node) else None
+        ok = self.done | self.open if wide else self.done
+        shut = {name: "not back" for name, fine in zip(board.nodes, ok, strict=True) if not fine}
+        wish = replace(self.wish, closed={**shut, node: "is emptied", **self.wish.closed})
+        task = Task(
+            content=dict.fromkeys(vms, board.open_nodes(wish.closed)),
+            wishes=dict.fromkeys(vms, wish),
+            aside=wish,
+            others=lambda vm: others(vm) and moved.get(vm, 0) < 2 - wide,
+        )
+        solved = solve(board, task, tight=True) if wide or self._fits(node) else None
         return () if solved is None or solved.left else solved.steps
 
     def cost(self) -> tuple[int, int, int]:

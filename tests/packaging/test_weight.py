@@ -32,7 +32,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "files of 30,000 VMs are read in two seconds, equal pods decoded once": 160,
     "a plan of thousands of moves costs what they touch: counts by domain, undo": 735,
     "a board says what one node has free, takes, and who blocks it": 180,
-    "a rolling maintenance compares orders of its nodes, and VMs step aside in it": 60,
+    "a rolling maintenance compares orders of its nodes, and VMs step aside in it": 85,
     "plans where room is scarce: VMs step aside": 740,
     "one large VM makes room for several healings": 75,
     "forks share the counts of rules, and copies of pods are quick": 81,

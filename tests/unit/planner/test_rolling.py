@@ -116,6 +116,18 @@ def test_vms_step_aside_where_the_nodes_that_are_back_have_no_room_in_one_piece(
     assert (back.vm.name, back.to.node) == ("b", "n1")
 
 
+def test_vms_step_aside_onto_nodes_that_are_emptied_later_where_none_is_back() -> None:
+    """No node can be emptied at once; when one has made room for the first, all follow."""
+    sizes = {"n1": (5,), "n2": (3, 3), "n3": (4, 2), "n4": (6,)}
+    scene: list[Any] = [node(name, memory="8Gi") for name in sizes]
+    for name, many in sizes.items():
+        scene += [vm(f"{name}-{i}", on=name, memory=f"{size}Gi") for i, size in enumerate(many)]
+    plan = planned(problem(scene, goals=[window(4)]))
+    assert held(plan) == []
+    assert max(Counter(move.vm.name for move in plan.moves).values()) == 2
+    assert len(plan.moves) == 9
+
+
 def test_several_nodes_at_once_end_sooner() -> None:
     limits = Limits(parallel=5, reserve=0, per_zone=10)
     scene = pool(20, vms=4)
