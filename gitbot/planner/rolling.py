@@ -158,8 +158,9 @@ class _Shift:
         *,
         wide: bool,
     ) -> tuple[Step, ...]:
-        """The steps that empty the node; none if there are no such."""
+        """The steps that empty the node; none if there are no such. Nobody leaves a node again."""
         board = self.board
+        served = {name for name, _ in self.groups}
         vms = [vm for vm in board.on(node) if vm not in self.fixed]
         ok = self.done | self.open if wide else self.done
         shut = {name: "not back" for name, fine in zip(board.nodes, ok, strict=True) if not fine}
@@ -168,10 +169,14 @@ class _Shift:
             content=dict.fromkeys(vms, board.open_nodes(wish.closed)),
             wishes=dict.fromkeys(vms, wish),
             aside=wish,
-            others=lambda vm: others(vm) and moved.get(vm, 0) < 2 - wide,
+            others=lambda vm: (
+                others(vm) and moved.get(vm, 0) < 2 - wide and board.place(vm) not in served
+            ),
         )
         solved = solve(board, task, tight=True) if wide or self._fits(node) else None
-        return () if solved is None or solved.left else solved.steps
+        if solved is None or solved.left or any(step.source in served for step in solved.steps):
+            return ()
+        return solved.steps
 
     def cost(self) -> tuple[int, int, int]:
         """Nodes that are not emptied; then moves or, if nodes may go together, time."""
