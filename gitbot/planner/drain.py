@@ -208,13 +208,13 @@ def _rolled(drain: _Drain) -> Turns:
     free = {node: drain.free(node) for node in nodes}
     closed = {name: why for name, why in drain.wish.closed.items() if name not in goal.nodes}
     known = dict(rolling(drain.board, goal, free, Wish(closed=closed), drain.others))
-    order = [*known, *(node for node in goal.nodes if node not in known)]
-    return [
-        _NodeTurn(node=node, steps=known.get(node, ()))
-        if node in known or drain.blocked(node)
-        else _NodeTurn(node=node, left=tuple(free[node]))
-        for node in order
-    ]
+    turns = [_NodeTurn(node=node, steps=steps) for node, steps in known.items()]
+    with drain.board.trial([step for turn in turns for step in turn.steps]):
+        for node in goal.nodes:
+            if node not in known:  # those that went there stay, too
+                left = () if drain.blocked(node) else tuple(drain.free(node))
+                turns.append(_NodeTurn(node=node, left=left))
+    return turns
 
 
 def _one_by_one(

@@ -13,7 +13,7 @@ from gitbot.model.plan import Move, PlacementPlan
 from gitbot.model.problem import EmptyNodes, Limits
 from tests.bench.bench_rolling import pool as uneven_pool
 from tests.bench.bench_rolling import problem as rolling
-from tests.doubles.problems import NOW, node, problem, request, vm
+from tests.doubles.problems import NOW, ZONE, node, problem, request, vm
 from tests.unit.planner.reading import held, planned
 
 AWAY = 600
@@ -126,6 +126,29 @@ def test_vms_step_aside_onto_nodes_that_are_emptied_later_where_none_is_back() -
     assert held(plan) == []
     assert max(Counter(move.vm.name for move in plan.moves).values()) == 2
     assert len(plan.moves) == 9
+
+
+def test_nobody_leaves_a_node_that_is_back_and_who_stays_on_its_way_is_held() -> None:
+    """The VM of zone b goes from n4 to n8; n4 is full when the turn comes to n8."""
+    sizes = {"n1": (8,), "n2": (), "n3": (24, 24), "n4": (9,), "n5": (24, 16), "n6": (16,)}
+    sizes |= {"n7": (25,), "n8": (), "n9": ()}
+    large, zone_b = ("n2", "n6", "n9"), ("n4", "n8")
+    scene: list[Any] = [
+        node(
+            name,
+            zone="b" if name in zone_b else "a",
+            memory="128Gi" if name in large else "64Gi",
+        )
+        for name in sizes
+    ]
+    for name, many in sizes.items():
+        scene += [vm(f"{name}-{i}", on=name, memory=f"{size}Gi") for i, size in enumerate(many)]
+    scene.append(vm("b", on="n4", memory="24Gi", node_selector={ZONE: "b"}))
+    limits = Limits(parallel=2, per_source_node=1, per_target_node=2, per_zone=2, reserve=0)
+    asked = problem(scene, goals=[window(9, ordered=True)])
+    plan = planned(replace(asked, limits=limits))
+    assert held(plan) == [("b", "no-feasible-node")]
+    assert plan.drains[0].kept == ("n8",)
 
 
 def test_several_nodes_at_once_end_sooner() -> None:
