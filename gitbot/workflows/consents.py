@@ -21,7 +21,7 @@ from gitbot.published import PlanDocument, read_plan
 from gitbot.settings import Settings, read_settings
 from gitbot.workflows.engine import Engine, drained_nodes
 from gitbot.workflows.judged_plan import JudgedPlan
-from gitbot.workflows.reapproval import review_fact
+from gitbot.workflows.reapproval import unmerged
 from gitbot.workflows.shell import Shell
 
 
@@ -106,17 +106,7 @@ def consented(
         return judged
     if pull is None:
         return replace(judged, diff=replace(judged.diff, consents=()))
-    facts = MergedPull(
-        number=pull.number,
-        author=pull.author,
-        head=pull.head,
-        merge_commit="",
-        merged_by="",
-        merged_at=0,
-        reviews=tuple(review_fact(review) for review in pull.reviews),
-        records=records,
-        proposal=proposal,
-    )
+    facts = unmerged(pull, records).but(proposal=proposal)
     found = consents(shell, owners, read_plan(judged.file), intents, facts)
     return replace(judged, diff=replace(judged.diff, consents=found))
 

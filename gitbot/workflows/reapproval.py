@@ -59,19 +59,23 @@ def must_approve_again(forge: Forge, pull: PullRequest, records: tuple[PlanShown
         return False  # apply reports it
     if not required or len(approvals) < required:
         return False
-    facts = MergedPull(
+    times = [item.time for item in (*records, *pull.reviews)]
+    facts = unmerged(pull, records).but(merged_at=1 + max(times), reviews_required=required)
+    return isinstance(decide(facts), NotApproved)
+
+
+def unmerged(pull: PullRequest, records: tuple[PlanShown, ...]) -> MergedPull:
+    """The facts about an open pull request, as if it were merged at 0 by nobody."""
+    return MergedPull(
         number=pull.number,
         author=pull.author,
         head=pull.head,
         merge_commit="",
         merged_by="",
-        merged_at=1
-        + max([*(item.time for item in records), *(item.time for item in pull.reviews)]),
+        merged_at=0,
         reviews=tuple(review_fact(review) for review in pull.reviews),
-        reviews_required=required,
         records=records,
     )
-    return isinstance(decide(facts), NotApproved)
 
 
 def _approvals(pull: PullRequest) -> tuple[PullReview, ...]:

@@ -98,7 +98,7 @@ class Simulation:
                 near = nearest(name, known)
                 hint = f"did you mean {near}?" if near else ""
                 raise UsageError(f"the cluster has no node {name}", hint=hint)
-        zones = {labels_of(node).get(ZONE, "") for node in known.values()}
+        zones = {labels_of(node).get(ZONE, "") for node in known.values()} - {""}
         if zone and zone not in zones:
             near = nearest(zone, zones)
             hint = f"did you mean {near}?" if near else f"the zones are {', '.join(sorted(zones))}"
