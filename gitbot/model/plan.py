@@ -227,6 +227,12 @@ class PlacementPlan:
     intents: Mapping[str, str] = field(default_factory=dict)
     snapshot: SnapshotRef = field(default_factory=lambda: SnapshotRef(digest="", taken_at=0))
 
+    def in_service(self) -> frozenset[tuple[RequestId, str]]:
+        """The drains' nodes that are kept and not begun: VMs leave them at most to step aside."""
+        begun = {move.group for move in self.moves}
+        kept = ((drain.request, node) for drain in self.drains for node in drain.kept)
+        return frozenset(item for item in kept if f"{item[0]}/{item[1]}" not in begun)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:

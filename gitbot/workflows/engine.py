@@ -141,7 +141,7 @@ class Engine:
                 nodes=drained_nodes(plan, request),
                 max_nodes_at_once=spec.drain.max_nodes_at_once,
                 cordon=spec.drain.cordon == "Gitbot",
-                stays=_stays(spec, plan, request),
+                stays=left_running(spec, plan, request),
                 done=spec.drain.done,
                 return_home=spec.return_home,
             ),
@@ -328,10 +328,11 @@ def drained_nodes(plan: PlanDocument, request: RequestId) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(n for n in left if n in labelled or not labelled), *labelled]))
 
 
-def _stays(
+def left_running(
     spec: MaintenanceWindowSpec, plan: PlanDocument, request: RequestId
 ) -> frozenset[NamespacedName]:
-    """VMs that may stay on a drained node: those on hold in the plan, under LeaveRunning only."""
+    """VMs that may stay on a drained node: on hold in the plan and not moved, for LeaveRunning."""
     if spec.drain.not_migratable != "LeaveRunning":
         return frozenset()
-    return frozenset(hold.vm.namespaced_name for hold in plan.plan.holds if hold.request == request)
+    held = {hold.vm.namespaced_name for hold in plan.plan.holds if hold.request == request}
+    return frozenset(held.difference(move.vm.namespaced_name for move in plan.plan.moves))

@@ -165,11 +165,10 @@ def window_and_reason(intents: IntentSet, move: Move) -> tuple[str, str]:
 def drained_nodes(problem: PlacementProblem, plan: PlacementPlan) -> tuple[NodeLabels, ...]:
     """What the nodes of a drain get with its first move, labels and cordon; none without one.
 
-    A node that cannot be emptied, and that no move leaves, stays in service.
+    A node that cannot be emptied, and that no move is to empty, stays in service.
     """
     drains = {move.request for move in plan.moves}
-    left = {(move.request, move.source.node) for move in plan.moves}
-    blocked = {(drain.request, node) for drain in plan.drains for node in drain.kept} - left
+    kept = plan.in_service()
     return tuple(
         NodeLabels(
             node=node,
@@ -180,7 +179,7 @@ def drained_nodes(problem: PlacementProblem, plan: PlacementPlan) -> tuple[NodeL
         for goal in problem.goals
         if isinstance(goal, EmptyNodes) and goal.request.id in drains
         for node in goal.nodes
-        if isinstance(goal.request.id, DrainId) and (goal.request.id, node) not in blocked
+        if isinstance(goal.request.id, DrainId) and (goal.request.id, node) not in kept
     )
 
 

@@ -58,11 +58,10 @@ def _conditions(
     )
     if spec is None or not isinstance(goal, EmptyNodes):
         return known
-    kept = {node for item in plan.drains if item.request == request.id for node in item.kept}
-    left = {move.source.node for move in plan.moves if move.request == request.id}
+    kept = plan.in_service()
     return replace(
         known,
-        nodes=tuple(node for node in goal.nodes if node in left or node not in kept),
+        nodes=tuple(node for node in goal.nodes if (request.id, node) not in kept),
         cordon=goal.cordoned_by_gitbot,
         done=spec.drain.done,
         return_home=spec.return_home,

@@ -59,7 +59,7 @@ def must_approve_again(forge: Forge, pull: PullRequest, records: tuple[PlanShown
         return False  # apply reports it
     if not required or len(approvals) < required:
         return False
-    times = [item.time for item in (*records, *pull.reviews)]
+    times = [*(item.time for item in records), *(item.time for item in pull.reviews)]
     facts = unmerged(pull, records).but(merged_at=1 + max(times), reviews_required=required)
     return isinstance(decide(facts), NotApproved)
 

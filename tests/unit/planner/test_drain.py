@@ -210,3 +210,26 @@ def test_the_drain_of_one_node_is_searched_once(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(drain, "shortest", lambda *_, **__: pytest.fail("searched again"))
     plan = make_plan(bench_problem(case))
     assert (len(plan.moves), plan.holds) == (24, ())
+
+
+def test_a_node_that_a_vm_only_steps_aside_from_stays_in_service() -> None:
+    """Only one of the two nodes can be emptied, onto the other, from which a VM makes room."""
+    scene: list[Any] = [
+        *small("a", "b", memory="8Gi"),
+        *small("c"),
+        vm("a1", on="a", memory="5Gi"),
+        vm("b1", on="b", memory="3Gi"),
+        vm("b2", on="b", memory="2Gi"),
+    ]
+    plan = planned(problem(scene, goals=[empty("a", "b", block=False)]))
+    assert moved(plan) == [("b2", "b", "c", 0), ("a1", "a", "b", 1)]
+    assert plan.drains[0].kept == ("b",)
+    assert plan.in_service() == {(request("drain").id, "b")}
+
+
+def test_a_node_that_is_emptied_but_for_a_vm_that_stays_is_not_in_service() -> None:
+    scene: list[Any] = [*small("a", "b"), vm("fixed", on="a", migratable=False), vm("free", on="a")]
+    plan = planned(problem(scene, goals=[empty("a", block=False)]))
+    assert moved(plan) == [("free", "a", "b", 0)]
+    assert plan.drains[0].kept == ("a",)
+    assert plan.in_service() == frozenset()

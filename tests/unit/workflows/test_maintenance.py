@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,15 +11,17 @@ import pytest
 from gitbot.errors import UsageError
 from gitbot.execution.requests import fold_requests
 from gitbot.execution.state import fold_nodes
+from gitbot.intents import read_intents
 from gitbot.kubernetes.objects import labels_of
 from gitbot.model.grouping import grouped
-from gitbot.model.plan import PlacementPlan
+from gitbot.model.plan import Hold, PlacementPlan
 from gitbot.model.request_id import OccurrenceId, RequestId
 from gitbot.ports.forge import CheckState
 from gitbot.published import PlanDocument, PlanInputs
+from gitbot.settings import ClusterSettings, Settings
 from gitbot.workflows.apply import apply, cancel, hold, resume, returned
 from gitbot.workflows.ask import cluster_checks, status
-from gitbot.workflows.engine import drained_nodes
+from gitbot.workflows.engine import drained_nodes, left_running
 from gitbot.workflows.pauses import POLL
 from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import ReconcileResult, reconcile
@@ -454,3 +457,25 @@ def test_a_node_that_a_vm_only_steps_aside_on_is_not_drained() -> None:
         manifests=nodes,
     )
     assert drained_nodes(document, request) == ("a", "empty")
+
+
+@pytest.mark.parametrize(
+    ("drain", "found"), [(", notMigratable: LeaveRunning", {"fixed"}), ("", set())]
+)
+def test_no_vm_that_the_plan_moves_may_be_left_running(drain: str, found: set[str]) -> None:
+    """It is on hold for the node that it goes to."""
+    settings = Settings(clusters=(ClusterSettings(name="iberia"),))
+    intents, _ = read_intents({"intents/w.yaml": window(drain).encode()}, settings, "iberia")
+    ((_, spec),) = intents.maintenance_windows
+    there = a_move("one", "a", "b", request=DRAIN, group=f"{DRAIN}/a")
+    held = tuple(
+        Hold(request=DRAIN, intent=there.intent, vm=vm, code="", reason="")
+        for vm in (there.vm, replace(there.vm, name="fixed"))
+    )
+    document = PlanDocument(
+        plan=PlacementPlan(cluster="prod", moves=(there,), holds=held),
+        digest="",
+        expires_at=0,
+        inputs=PlanInputs(),
+    )
+    assert {vm.name for vm in left_running(spec, document, DRAIN)} == found
