@@ -20,6 +20,6 @@ def resume(where: dict[str, str], reason: str, by: str, accept_ledger: bool) -> 
     from gitbot.workflows.apply import resume  # noqa: PLC0415 - keeps --help quick
 
     with running(where) as shell:
-        result = resume(shell, reason=reason, by=by, accept_ledger=accept_ledger)
-    say(f"resumed by {by}" if result.was_set else "nothing was stopped")
+        was_set = resume(shell, reason=reason, by=by, accept_ledger=accept_ledger)
+    say(f"resumed by {by}" if was_set else "nothing was stopped")
     return 0

@@ -52,7 +52,6 @@ class HoldResult:
     deleted: tuple[str, ...] = ()
     past_recall: tuple[str, ...] = ()
     not_cancelled: str = ""
-    was_set: bool = True  # for resume: whether there was a flag to remove
 
 
 def hold(shell: Shell, *, reason: str, by: str, cancel_running: bool = False) -> HoldResult:
@@ -125,11 +124,11 @@ def _nowhere(trouble: list[str]) -> GitbotError:
     return GitbotError("\n  ".join(lines))
 
 
-def resume(shell: Shell, *, reason: str, by: str, accept_ledger: bool = False) -> HoldResult:
-    """Remove the stop flag in both places. `accept_ledger` anchors a ledger that went back.
+def resume(shell: Shell, *, reason: str, by: str, accept_ledger: bool = False) -> bool:
+    """Remove the stop flag in both places; True if there was one.
 
     Removes nothing unless both can be read. Raises GitbotError that names the place where it
-    remains.
+    remains. `accept_ledger` anchors a ledger that went back.
     """
     if not by:
         raise UsageError("resume needs a name", hint="give your name with --by")
@@ -149,7 +148,7 @@ def resume(shell: Shell, *, reason: str, by: str, accept_ledger: bool = False) -
     if accept_ledger:
         ledger = shell.ledger_store.read()
         shell.cluster.set_ledger_anchor(shell.ledger_name, anchor_of(ledger))
-    return HoldResult(in_ledger=False, in_cluster=False, was_set=was_set)
+    return was_set
 
 
 def resume_ledger(shell: Shell, *, reason: str, by: str, said_at: int) -> bool:
@@ -282,16 +281,15 @@ def _record(shell: Shell, ledger: Ledger, request: str) -> RequestRecord:
     """The record of a request, an empty one for what only base branch or forge know."""
     records = fold_requests(ledger, shell.cluster_name)
     known = parse_request_id(request)
-    record = records.get(known) if known is not None else None
-    if record is None and known in known_requests(shell, ledger):
+    if known is not None and known in records:
+        return records[known]
+    others = known_requests(shell, ledger)
+    if known in others:
         return RequestRecord(id=known)
-    if record is None:
-        ids = {*known_requests(shell, ledger), *records}
-        near = nearest(request, sorted(ids))
-        open_ones = [name for name, item in records.items() if not item.finished]
-        hint = f"did you mean {near}?" if near else f"unfinished: {', '.join(open_ones) or 'none'}"
-        raise UsageError(f"the ledger knows no request {request}", hint=hint)
-    return record
+    near = nearest(request, sorted({*others, *records}))
+    open_ones = [name for name, item in records.items() if not item.finished]
+    hint = f"did you mean {near}?" if near else f"unfinished: {', '.join(open_ones) or 'none'}"
+    raise UsageError(f"the ledger knows no request {request}", hint=hint)
 
 
 def _past_recall(shell: Shell, record: RequestRecord) -> tuple[str, ...]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from gitbot.cli.apply import show
+from gitbot.execution.values import SetUnschedulable, Waiting
+from gitbot.model.request_id import RequestId
 from gitbot.workflows.apply import ApplyResult, NodeDone
 
 NOTHING = "nothing to do: everything approved is done, or waits"
+DRAIN = RequestId.read("drain/fw/o1")
+WAITS = Waiting(request=DRAIN, move=1, vm="db/one", reason="no slot is free")
 
 
 def done(node: str, did: str) -> NodeDone:
@@ -18,6 +22,10 @@ def done(node: str, did: str) -> NodeDone:
     ("result", "words"),
     [
         (ApplyResult(), [NOTHING]),
+        (
+            ApplyResult(waiting=(WAITS,)),
+            [NOTHING, f"waits: db/one ({DRAIN}, move 1): no slot is free"],
+        ),
         (ApplyResult(entries=1), [NOTHING]),  # it only wrote down what others did
         (ApplyResult(entries=3, created=1, states={"succeeded": 1}), ["1 succeeded"]),
         (
@@ -41,3 +49,9 @@ def test_what_a_pass_says(
 ) -> None:
     show(result, "table")
     assert capsys.readouterr().out.splitlines() == words
+
+
+@pytest.mark.parametrize(("unschedulable", "did"), [(True, "cordoned"), (False, "uncordoned")])
+def test_a_cordon_has_the_word_of_what_was_done(*, unschedulable: bool, did: str) -> None:
+    effect = SetUnschedulable(request=DRAIN, node="n1", unschedulable=unschedulable, labels={})
+    assert NodeDone.of(effect) == done("n1", did)

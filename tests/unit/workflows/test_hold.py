@@ -8,12 +8,14 @@ import pytest
 
 from gitbot.errors import ClusterError, GitbotError, UsageError
 from gitbot.execution.state import stop_flag
-from gitbot.model.events import KnownEvent
-from gitbot.model.ledger import Ledger
+from gitbot.model.events import KnownEvent, NodeChanged, NodeFacts, NodeState, RequestCancelled
+from gitbot.model.ledger import Ledger, node_file
+from gitbot.model.request_id import OccurrenceId, RequestId
 from gitbot.workflows.apply import (
     apply,
     cancel,
     hold,
+    hold_cluster,
     note_cancelled,
     resume,
     resume_ledger,
@@ -23,10 +25,12 @@ from gitbot.workflows.ask import status
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import Stage, a_plan
 
+VMS = {"one": "a", "two": "b", "three": "a", "four": "b"}
+
 
 @pytest.fixture
 def stage() -> Stage:
-    stage = Stage.of(nodes={"a": "east", "b": "east", "c": "west"}, vms={"one": "a", "two": "b"})
+    stage = Stage.of(nodes={"a": "east", "b": "east", "c": "west"}, vms=VMS)
     stage.approve(a_plan(a_move("one", "a", "c"), a_move("two", "b", "c", number=2, wave=1)))
     return stage
 
@@ -40,11 +44,26 @@ def test_hold_stops_and_resume_goes_on(stage: Stage) -> None:
 
 
 def test_resume_knows_whether_anything_was_stopped(stage: Stage) -> None:
-    assert not resume(stage.shell, reason="", by="ann").was_set
+    assert not resume(stage.shell, reason="", by="ann")
     stage.cluster.flag = ""
-    assert resume(stage.shell, reason="", by="ann").was_set
+    before = stage.store.appends
+    assert resume(stage.shell, reason="", by="ann")
+    assert stage.store.appends == before, "the ledger had no flag"
     hold(stage.shell, reason="smoke", by="ann")
-    assert resume(stage.shell, reason="", by="ann").was_set
+    assert resume(stage.shell, reason="", by="ann")
+
+
+def test_resume_needs_a_name(stage: Stage) -> None:
+    hold(stage.shell, reason="smoke", by="ann")
+    with pytest.raises(UsageError, match="resume needs a name"):
+        resume(stage.shell, reason="", by="")
+    assert apply(stage.shell).stop == "smoke"
+
+
+def test_a_comment_that_resumes_what_is_not_stopped_writes_nothing(stage: Stage) -> None:
+    before = stage.store.appends
+    assert not resume_ledger(stage.shell, reason="", by="ann", said_at=stage.clock.now() + 1)
+    assert stage.store.appends == before
 
 
 @pytest.mark.parametrize("where", ["ledger", "cluster"])
@@ -110,6 +129,28 @@ def test_migrations_of_another_gitbot_are_left_alone(stage: Stage) -> None:
     assert set(stage.cluster.migrations) == {theirs}
 
 
+def test_without_the_ledger_the_label_tells_what_is_cancelled(stage: Stage) -> None:
+    """What ended stays, and so does what nobody labelled as gitbot's."""
+    stage.cluster.stuck = {"two"}
+    apply(stage.shell, max_runtime=30)
+    stage.cluster.foreign("three", "b")
+    ended, recalled = stage.cluster.creates()
+    (foreign,) = stage.cluster.migrations.keys() - {ended, recalled}
+    result = hold_cluster(
+        lambda: stage.cluster, unreached="no Git", reason="smoke", by="ann", cancel_running=True
+    )
+    assert result.deleted == (f"db/{recalled}",)
+    assert stage.cluster.migrations.keys() == {ended, foreign}
+
+
+def test_what_copies_already_is_named_apart(stage: Stage) -> None:
+    stage.cluster.seconds = 600
+    apply(stage.shell, max_runtime=30)
+    (copying,) = stage.cluster.creates()
+    result = hold(stage.shell, reason="smoke", by="ann", cancel_running=True)
+    assert (result.deleted, result.past_recall) == ((), (f"db/{copying}",))
+
+
 def test_a_flag_that_can_be_set_nowhere_is_an_error(stage: Stage) -> None:
     def refuse(*_: object) -> None:
         raise ClusterError("no")
@@ -132,6 +173,48 @@ def test_cancel_ends_one_request_for_ever(stage: Stage) -> None:
         cancel(stage.shell, request="request/db/one", reason="", by="ann")
 
 
+@pytest.mark.parametrize(("reason", "written"), [("wrong rack", "wrong rack (ann)"), ("", "ann")])
+def test_what_is_only_approved_yet_can_be_cancelled(
+    stage: Stage, reason: str, written: str
+) -> None:
+    note_cancelled(stage.shell, request="request/db/one", reason=reason, by="ann")
+    event = stage.store.read().events[-1]
+    assert isinstance(event, RequestCancelled)
+    assert event.reason == written
+    apply(stage.shell)
+    assert stage.cluster.creates() == []
+
+
+def test_cancelling_again_writes_nothing_new(stage: Stage) -> None:
+    stage.cluster.stuck = {"one"}
+    apply(stage.shell, max_runtime=7)
+    note_cancelled(stage.shell, request="request/db/one", reason="", by="ann")
+    before = stage.store.appends
+    note_cancelled(stage.shell, request="request/db/one", reason="", by="bob")
+    assert stage.store.appends == before
+
+
+def test_cancel_starts_nothing_and_names_only_its_own_past_recall(stage: Stage) -> None:
+    stage.cluster.stuck = {"two"}
+    stage.cluster.seconds = 600
+    stage.store.ledger = Ledger()
+    other = a_move("three", "a", "b", request=RequestId.read("request/db/other"))
+    stage.approve(
+        a_plan(a_move("one", "a", "c"), a_move("two", "b", "c", number=2), other), branch="both"
+    )
+    apply(stage.shell, max_runtime=30)
+    phases = {
+        item["spec"]["vmiName"]: item["status"]["phase"] for item in stage.cluster.list_migrations()
+    }
+    assert phases == {"one": "Running", "two": "Pending", "three": "Running"}
+    later = a_move("four", "b", "a", request=RequestId.read("request/db/later"))
+    stage.approve(a_plan(later), branch="later")
+    result = cancel(stage.shell, request="request/db/one", reason="", by="ann")
+    assert len(stage.cluster.creates()) == 3
+    (mine,) = result.past_recall
+    assert mine.startswith("db/gitbot-one-")
+
+
 def test_cancel_names_what_the_ledger_knows(stage: Stage) -> None:
     apply(stage.shell, max_runtime=7)
     with pytest.raises(UsageError, match="unfinished: request/db/one"):
@@ -143,6 +226,33 @@ def test_cancel_names_what_the_ledger_knows(stage: Stage) -> None:
 def test_a_node_that_nobody_waits_for_cannot_return(stage: Stage) -> None:
     with pytest.raises(UsageError, match="no maintenance has a in state ready"):
         returned(stage.shell, node="a", by="ann")
+
+
+def test_a_node_returns_once_from_the_window_that_has_it(stage: Stage) -> None:
+    for window, node, state in (
+        ("disks", "rack-2", NodeState.READY),
+        ("firmware", "rack-1", NodeState.DRAINING),
+        ("kernel", "rack-1", NodeState.READY),
+        ("kernel", "rack-1", NodeState.RETURNED),
+    ):
+        away = OccurrenceId(window=window, id="o1")
+        event = NodeChanged(
+            file=node_file("prod", away),
+            time=stage.clock.now(),
+            cluster="prod",
+            state=state,
+            request=away.drain,
+            facts=NodeFacts(node=node),
+        )
+        stage.store.append(stage.store.read(), (event,), {})
+    assert str(returned(stage.shell, node="rack-1", by="ann")) == "firmware/o1"
+    with pytest.raises(UsageError, match="no maintenance has rack-1 in state ready") as caught:
+        returned(stage.shell, node="rack-1", by="ann")
+    assert caught.value.hint == "did you mean rack-2?"
+    assert str(returned(stage.shell, node="rack-2", by="ann")) == "disks/o1"
+    with pytest.raises(UsageError) as caught:
+        returned(stage.shell, node="rack-2", by="ann")
+    assert caught.value.hint == "`gitbot status` lists the nodes and their states"
 
 
 def test_status_tells_what_to_type_next(stage: Stage) -> None:
