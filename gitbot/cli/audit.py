@@ -21,7 +21,7 @@ from gitbot.cli.options import (
     scope_options,
 )
 from gitbot.cli.running import say, stages
-from gitbot.cli.showing import document_text, findings_page, shown_findings
+from gitbot.cli.showing import document_text, findings_page, shown_findings, unknown_namespace
 from gitbot.cli.unpinning import propose_unpinning
 from gitbot.errors import UsageError
 from gitbot.kubernetes.names import NamespacedName
@@ -123,13 +123,15 @@ def audit(
             query=query,
             load=_load(grounds, descheduler, now, asked=load),
         )
-    _show(result, output, rule, grounds)
+    _show(result, output, rule, scope, grounds)
     if propose or dry_run:
         propose_unpinning(grounds, result, manifests, access, human=human, dry_run=dry_run)
     return _exit_code(result, fail_on)
 
 
-def _show(result: AuditResult, output: str, rule: str, grounds: Grounds) -> None:
+def _show(result: AuditResult, output: str, rule: str, scope: Scope, grounds: Grounds) -> None:
+    if unknown := unknown_namespace(scope, grounds.snapshot, grounds.revision):
+        raise UsageError(unknown)
     if rule and not result.findings:
         _must_be_known(rule, grounds)
     click.echo(_shown(result, output), nl=False)

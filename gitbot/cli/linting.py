@@ -8,7 +8,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from gitbot.cli.machines import read_machines
 from gitbot.documents import TOP, finding_at, shown
-from gitbot.intents import is_ours, is_read, misleading_labels, read_intents, without_finished
+from gitbot.intents import (
+    is_below,
+    is_ours,
+    is_read,
+    misleading_labels,
+    read_intents,
+    without_finished,
+)
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.words import nearest
@@ -36,8 +43,7 @@ def lint(
     machines, unread = read_machines(files, folders_of)
     found += unread
     for cluster in _clusters(folders, settings):
-        prefix = f"intents/{cluster}/"
-        texts = {path: files[path] for path in files if _wanted(path, prefix)}
+        texts = {path: files[path] for path in files if is_below(path, cluster)}
         intents, about = read_intents(texts, settings or _lenient(cluster), cluster)
         found += without_finished(about, intents, functools.partial(finished, cluster))
         if machines:
@@ -61,9 +67,7 @@ def manifest_folders(configuration: bytes) -> tuple[str, ...]:
 
 
 def _clusters(folders: list[str], settings: Settings | None) -> list[str]:
-    if settings is None:
-        return folders
-    return [folder for folder in folders if settings.cluster(folder) is not None]
+    return folders if settings is None else sorted(item.name for item in settings.clusters)
 
 
 def _lenient(cluster: str) -> Settings:

@@ -243,7 +243,10 @@ def _shown(filename: str) -> str:
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    try:
+        click.echo(text, err=True)
+    except OSError:  # a full disk: only the exit code can say it
+        sys.stderr = None
 
 
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -8,6 +8,8 @@ import click
 
 from gitbot.cli.checking import Asked, asking_options, run_check
 from gitbot.cli.options import LISTED, output_option
+from gitbot.cli.running import say
+from gitbot.cli.showing import unknown_namespace
 from gitbot.errors import InvalidInput
 from gitbot.kubernetes.objects import labels_of
 
@@ -47,12 +49,15 @@ def render(asked: Asked, output: str, kinds: tuple[str, ...]) -> int:
         from gitbot.reports import text  # noqa: PLC0415 - keeps --help quick
 
         raise InvalidInput(text(result.all_findings).rstrip())
+    scope = asked.scope
+    if scope and (found := unknown_namespace(scope, result.judged.snapshot, result.revision)):
+        say(f"warning: {found}", err=True)
     every = (*result.judged.manifests, *_policies(result))
     manifests = tuple(
         item
         for item in every
         if (not kinds or item.kind in kinds)
-        and (asked.scope is None or asked.scope.holds(item.namespace, labels_of(item.object)))
+        and (scope is None or scope.holds(item.namespace, labels_of(item.object)))
     )
     click.echo(_shown(manifests, output), nl=False)
     held = len(result.holds)

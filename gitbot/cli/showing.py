@@ -15,11 +15,13 @@ from gitbot.wiring import ShippedTexts
 
 if TYPE_CHECKING:
     from gitbot.kubernetes.selectors import Scope
+    from gitbot.model.cluster import ClusterSnapshot
     from gitbot.model.findings import Finding
     from gitbot.model.plan import Hold, Move, PlacementPlan
     from gitbot.published import Part
     from gitbot.reports import Diff
     from gitbot.workflows.check import CheckResult
+    from gitbot.workflows.revision import Revision
 
 
 def shown(result: CheckResult, output: str, *, colour: bool, scope: Scope | None = None) -> str:
@@ -62,6 +64,21 @@ def whole_or_narrow(scope: Scope | None, output: str) -> None:
         )
 
 
+def unknown_namespace(scope: Scope, snapshot: ClusterSnapshot, revision: Revision | None) -> str:
+    """What is wrong with -n, if no object and no intent is there: its answer would look clean."""
+    from gitbot.kubernetes.objects import name_of  # noqa: PLC0415 - keeps --help quick
+    from gitbot.model.words import meant  # noqa: PLC0415 - only where -n is given
+
+    names = [name_of(obj) for kind in snapshot.objects for obj in snapshot.of(kind)]
+    spaces = {name.namespace for name in names} - {""}
+    spaces |= {name_of(obj).name for obj in snapshot.of("Namespace")}
+    spaces |= {item.ref.namespace for item in revision.intents.intents} if revision else set()
+    if not scope.namespace or scope.namespace in spaces:
+        return ""
+    hint = meant(scope.namespace, sorted(spaces))
+    return f"there is no namespace {scope.namespace} in the cluster; {hint}"
+
+
 def narrowed(result: CheckResult, scope: Scope) -> Diff:
     """What is shown of a plan with -n and -l: VMs by the labels of the VMI, rules by their own."""
     from gitbot.kubernetes.objects import labels_of, name_of  # noqa: PLC0415 - keeps --help quick
@@ -71,6 +88,8 @@ def narrowed(result: CheckResult, scope: Scope) -> Diff:
     diff, snapshot = result.judged.diff, result.judged.snapshot
     if not scope.narrows:
         return diff
+    if unknown := unknown_namespace(scope, snapshot, result.revision):
+        say(f"warning: {unknown}", err=True)
     machines = {name_of(vmi): labels_of(vmi) for vmi in snapshot.of("VirtualMachineInstance")}
     rules = {intent.ref.id: intent.labels for intent in result.revision.intents.intents}
 

@@ -63,7 +63,7 @@ def _read(characters: str, file: str, budget: Budget) -> Reading:
             "documents/empty-file",
             TOP,
             "found a file without a document, expected at least one",
-            hint="write an intent, or delete the file",
+            hint="write one, or delete the file",
         )
     for index, char in reading.refused.left()[:_MOST]:  # in comments and between the nodes
         reading.report(

@@ -22,6 +22,9 @@ _RAW = re.compile(
 )
 _IN_TEXT = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDI}\ud800-\udfff]")
 _SUSPECT = re.compile(rf"[\\{BIDI}]")
+# Where the zeros of a file without byte order mark stand that begins with plain letters.
+_UTF_32 = (b"\1\0\0\0", b"\0\0\0\1")
+_UTF_16 = (b"\1\0\1\0", b"\0\1\0\1")
 _MOST = 1000  # at most so many refused characters of one file are named
 _NAMES = {
     "\r": "a carriage return without line feed",
@@ -87,10 +90,10 @@ def _replacement(match: re.Match[str]) -> str:
 
 def decode(data: bytes, file: str) -> tuple[str, Finding | None]:
     """UTF-8 text of a file without its byte order mark, or the finding that says why not."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "", _encoding(file, "found UTF-16 text", TOP)
-    zeros = [byte == 0 for byte in data[:4]] if 0 in data[:4] else []
-    if len(zeros) == 4 and any(zeros[:2]) and zeros[:2] == zeros[2:]:
+    letters = bytes(byte and 1 for byte in data[:4])
+    if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) or letters in _UTF_32:
+        return "", _encoding(file, "found UTF-32 text", TOP)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or letters in _UTF_16:
         return "", _encoding(file, "found UTF-16 text", TOP)
     try:
         return data.decode("utf-8").removeprefix("\ufeff"), None

@@ -16,7 +16,7 @@ from gitbot.intents.kinds.zone_anti_affinity import ZoneAntiAffinitySpec
 from gitbot.intents.manifests import misleading_labels
 from gitbot.intents.needs import Ownership, needs_of
 from gitbot.intents.openings import stops, without_finished
-from gitbot.intents.places import is_ours, is_read, proposal_file
+from gitbot.intents.places import is_below, is_ours, is_read, proposal_file
 from gitbot.intents.reader import read_intents
 from gitbot.intents.schedules import ScheduleSpec
 
@@ -37,6 +37,7 @@ __all__ = [
     "ZoneAntiAffinitySpec",
     "conflicts",
     "freeze_times",
+    "is_below",
     "is_ours",
     "is_read",
     "misleading_labels",

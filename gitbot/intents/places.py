@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from gitbot.documents import TOP, Report, finding_at, shown
-from gitbot.model.findings import Finding
+from gitbot.model.findings import Finding, Severity
 
 PROPOSALS = "gitbot"
 _PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_.-]+\.yaml").fullmatch
@@ -22,6 +23,11 @@ def is_proposal_file(file: str, cluster: str) -> bool:
     return file.startswith(f"intents/{cluster}/{PROPOSALS}/")
 
 
+def is_below(file: str, cluster: str) -> bool:
+    """Whether a file is in the folder of a cluster, or has its name."""
+    return f"{file}/".startswith(f"intents/{cluster}/")
+
+
 def is_ours(file: str) -> bool:
     """Whether a file below `intents/<cluster>/` claims to be an intent. A README does not."""
     return file.lower().rstrip(" .").endswith((".yaml", ".yml", ".json"))
@@ -30,6 +36,24 @@ def is_ours(file: str) -> bool:
 def is_read(file: str) -> bool:
     """Whether gitbot reads a file there: an intent, or a calendar that a freeze may name."""
     return is_ours(file) or file.endswith(".ics")
+
+
+def check_unread(files: Mapping[str, bytes], cluster: str) -> Iterator[Finding]:
+    """What nobody reads although it looks like intents. A README does not."""
+    for file, data in files.items():
+        if file == f"intents/{cluster}":
+            message = f"found a file, expected the folder with the intents of {cluster}"
+            yield _finding(file, message, f"move it to {file}/NAME.yaml")
+        elif not is_read(file) and _begins(data).startswith((b"apiVersion:", b"kind:")):
+            message = "found a document in a file that is not read, expected the ending .yaml"
+            found = _finding(file, message, "rename the file, or move it elsewhere")
+            yield replace(found, severity=Severity.WARNING)
+
+
+def _begins(data: bytes) -> bytes:
+    """The first line that says something."""
+    lines = data[:4096].removeprefix(b"\xef\xbb\xbf").splitlines()
+    return next((line for line in lines if line.strip(b" \t-") and line[:1] != b"#"), b"")
 
 
 def check_file_name(file: str) -> Finding | None:

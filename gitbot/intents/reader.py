@@ -34,6 +34,7 @@ from gitbot.intents.places import (
     check_file_name,
     check_place,
     check_twins,
+    check_unread,
     is_ours,
     is_proposal_file,
 )
@@ -70,6 +71,7 @@ def read_intents(
     reading = _Reading(settings, cluster)
     for file in sorted(filter(is_ours, files)):
         reading.read(file, files[file])
+    reading.findings.extend(check_unread(files, cluster))
     reading.findings.extend(check_twins(filter(is_ours, files)))
     windows = [name for kind, _, name in reading.seen if kind == "MaintenanceWindow"]
     reading.findings.extend(_unknown_windows(reading.references, windows))

@@ -119,7 +119,7 @@ def check_selector(report: Report, path: Path, *, empty: bool = False) -> None:
     if (
         not empty
         and not any(map(value.get, _PARTS))
-        and path not in report.document.holes
+        and report.document.holes.isdisjoint((path, *((*path, part) for part in _PARTS)))
         and value.keys() <= _PARTS
     ):
         report.at_value(

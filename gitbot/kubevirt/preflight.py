@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, name_of
+from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, name_of, uid_of
 from gitbot.kubernetes.phases import FINAL_PHASES, is_final, phase_of
 from gitbot.kubevirt.eviction import eviction_words
 from gitbot.kubevirt.pods import backup_in_progress, hotplugged_volumes, is_deleting
@@ -39,6 +39,7 @@ def preflight(
     own = [item for item in migrations if _about(item, vmi)]
     return (
         _phase(vmi),
+        *_identity(vmi),
         *_source(source_node, source_pod),
         _live_migratable(vmi),
         _in_flight(own),
@@ -89,6 +90,13 @@ def _phase(vmi: KubernetesObject) -> Check:
     if phase != "Running":
         return failed("running", f"the VMI does not run yet: phase {phase}")
     return passed("running", "the VMI runs")
+
+
+def _identity(vmi: KubernetesObject) -> Iterator[Check]:
+    """Objects that a cluster stored have a uid; who wrote or trimmed some by hand left it out."""
+    if not uid_of(vmi):
+        text = "the VMI has no metadata.uid, by which gitbot would find its launcher pod"
+        yield failed("uid", f"{text}; give the objects as kubectl prints them")
 
 
 def _source(node: KubernetesObject | None, pod: KubernetesObject | None) -> Iterator[Check]:

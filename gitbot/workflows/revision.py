@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from gitbot.intents import IntentSet, read_intents
+from gitbot.intents import IntentSet, is_below, read_intents
 from gitbot.model.findings import Finding, sort_key
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import CONFIGURATION_FILE
@@ -38,8 +38,7 @@ class Texts:
         }
 
     def intents(self, cluster: str) -> dict[str, bytes]:
-        folder = f"{INTENTS}{cluster}/"
-        return {path: data for path, data in self.files.items() if path.startswith(folder)}
+        return {path: data for path, data in self.files.items() if is_below(path, cluster)}
 
     def changed_since(self, before: Texts) -> tuple[str, ...]:
         """Paths whose content differs, or that only one of both has."""

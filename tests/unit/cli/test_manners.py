@@ -220,6 +220,12 @@ def test_a_namespace_that_nobody_has_is_answered_with_the_one_that_was_meant(des
     assert (said.code, said.out) == (0, "")
     assert said.err == "no vms found; did you mean -n customapp?\n"
     assert desk.gitbot("get", "vms", "-n", "customapp", "-l", "a=b").err == "no vms found\n"
+    unknown = "there is no namespace custmapp in the cluster; did you mean customapp?\n"
+    assert f"warning: {unknown}" in desk.gitbot("plan", "-n", "custmapp").err
+    assert f"warning: {unknown}" in desk.gitbot("render", "-n", "custmapp").err
+    said = desk.gitbot("audit", "-n", "custmapp")
+    assert (said.code, said.err) == (2, f"error: {unknown}")
+    assert "warning" not in desk.gitbot("plan", "-n", "customapp").err
 
 
 def test_a_vm_or_node_that_no_entry_names_is_answered_with_the_one_that_was_meant(

@@ -86,6 +86,16 @@ def test_output_that_cannot_be_written_is_no_bug() -> None:
     assert done.stderr.startswith("error: the output could not be written")
 
 
+@pytest.mark.parametrize("words", ["lint", "nonsense"])
+def test_talk_that_cannot_be_written_ends_with_a_code_of_gitbot(tmp_path: Path, words: str) -> None:
+    assert CliRunner().invoke(init, [str(tmp_path)]).exit_code == 0
+    shell = f'"$1" -m gitbot {words} 2>/dev/full; echo "$?" > ended'
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    line = ["sh", "-c", shell, "sh", sys.executable]
+    subprocess.run(line, cwd=tmp_path, env=environment, check=True, timeout=60)
+    assert (tmp_path / "ended").read_text() == "2\n"
+
+
 def test_the_cycle_collector_runs_in_a_command_and_no_plugin_reads_along() -> None:
     code = (
         "import gc, os, sys; from gitbot.__main__ import main; from gitbot.cli import version; "

@@ -172,7 +172,10 @@ ENCODINGS = [
     ("a: 1".encode("utf-16-be"), "1:1: found UTF-16 text, expected UTF-8"),
     ("a: 1".encode("utf-16-le"), "1:1: found UTF-16 text, expected UTF-8"),
     ("a: 1".encode("utf-16"), "1:1: found UTF-16 text, expected UTF-8"),
-    ("a: 1".encode("utf-32"), "1:1: found UTF-16 text, expected UTF-8"),
+    ("a: 1".encode("utf-32"), "1:1: found UTF-32 text, expected UTF-8"),
+    ("a: 1".encode("utf-32-le"), "1:1: found UTF-32 text, expected UTF-8"),
+    ("a: 1".encode("utf-32-be"), "1:1: found UTF-32 text, expected UTF-8"),
+    ("\ufeffa: 1".encode("utf-32-be"), "1:1: found UTF-32 text, expected UTF-8"),
 ]
 
 

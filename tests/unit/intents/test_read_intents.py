@@ -8,7 +8,7 @@ import pytest
 
 from gitbot.intents import IntentSet, read_intents
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
-from gitbot.model.findings import Finding
+from gitbot.model.findings import Finding, Severity
 from gitbot.model.problem import Pin
 from gitbot.settings import ClusterSettings, Settings
 
@@ -227,6 +227,28 @@ PLACES = [
 def test_places_of_files(path: str, text: str, code: str) -> None:
     (finding,) = read({path: text})[1]
     assert finding.code == code
+
+
+UNREAD = [
+    ("moves", request("{vms: {names: [db-1]}}")),
+    ("moves.yaml.bak", "# ours\n---\n" + request("{vms: {names: [db-1]}}")),
+    ("moves.txt", "\ufeff\nkind: MigrationRequest\n"),
+]
+
+
+@pytest.mark.parametrize(("path", "text"), UNREAD)
+def test_an_intent_in_a_file_that_is_not_read_is_a_warning(path: str, text: str) -> None:
+    intents, (finding,) = read({path: text})
+    assert (finding.code, finding.severity) == ("intents/file-name", Severity.WARNING)
+    assert finding.file == f"intents/prod/{path}"
+    assert finding.message.endswith("expected the ending .yaml")
+    assert intents.intents == ()
+
+
+def test_a_file_in_the_place_of_a_clusters_folder_is_an_error() -> None:
+    _, (finding,) = read_intents({"intents/prod": b"later\n"}, SETTINGS, "prod")
+    assert (finding.code, finding.severity) == ("intents/file-name", Severity.ERROR)
+    assert finding.message == "found a file, expected the folder with the intents of prod"
 
 
 def test_other_files_are_nobodys_business() -> None:

@@ -237,6 +237,14 @@ def test_two_active_pods_make_it_wait() -> None:
     assert message == "the migration waits until one of these pods has ended: p1, p2"
 
 
+def test_a_vmi_without_uid_is_not_judged_as_if_it_had_no_pod() -> None:
+    trimmed = vmi()
+    del trimmed["metadata"]["uid"]
+    outcome, message = checks(trimmed)["uid"]
+    assert outcome is Outcome.FAIL
+    assert message.startswith("the VMI has no metadata.uid, by which gitbot would find")
+
+
 def test_a_vmi_that_is_being_deleted_does_not_move() -> None:
     gone = vmi()
     gone["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
