@@ -21,7 +21,10 @@ from gitbot.model.cluster import ClusterSnapshot
 @now_option
 @cluster_options
 def snapshot(access: ClusterAccess, output: str, name: str, now: int) -> None:
-    """Write the state of a cluster, cut down to what placement needs, into one file."""
+    """Write the state of a cluster, cut down to what placement needs, into one file.
+
+    The file is JSON, packed with gzip; `gunzip -c < FILE` prints it.
+    """
     from gitbot.snapshot import write_snapshot  # noqa: PLC0415 - msgspec only where used
 
     with stages("reading the cluster"):
@@ -33,6 +36,8 @@ def snapshot(access: ClusterAccess, output: str, name: str, now: int) -> None:
     else:
         _write(output, data)
     click.echo(_summary(snapshot), err=True)
+    if not output.endswith((".gz", "-")):
+        click.echo(f"{output} is gzip: `gunzip -c < {output}` prints its JSON", err=True)
 
 
 def _write(name: str, data: bytes) -> None:

@@ -59,6 +59,13 @@ def units_of(resource: str, value: Any) -> int:
     return held_in_int64(milli(value) if resource == "cpu" else whole(value))
 
 
+def not_negative(resource: str, value: Any, amount: int) -> int:
+    """The amount of a quantity. ValueError below zero: API servers refuse it, it would add room."""
+    if amount < 0:
+        raise ValueError(f"{resource}: found {value!r}, expected 0 or more")
+    return amount
+
+
 def held_in_int64(units: int) -> int:
     """An amount as kube-scheduler stores it: 0 if an int64 overflows (Quantity.ScaledValue).
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, labels_of, name_of, uid_of
-from gitbot.kubernetes.quantities import units_of
+from gitbot.kubernetes.quantities import not_negative, units_of
 from gitbot.model.decoding import decoding
-from gitbot.model.scheduling import HOSTNAME, ZONE, Taint
+from gitbot.model.scheduling import EFFECTS, HOSTNAME, ZONE, Taint
+from gitbot.model.words import one_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +45,10 @@ class Node:
             name=name_of(obj).name,
             uid=uid_of(obj),
             labels=labels_of(obj),
-            taints=tuple(Taint.of(item) for item in at(obj, "spec", "taints", default=())),
+            taints=tuple(map(_taint, at(obj, "spec", "taints", default=()))),
             unschedulable=bool(at(obj, "spec", "unschedulable", default=False)),
             allocatable={
-                str(name): units_of(name, value)
+                str(name): not_negative(name, value, units_of(name, value))
                 for name, value in at(obj, "status", "allocatable", default={}).items()
             },
             images=images,
@@ -59,3 +61,12 @@ class Node:
     @property
     def hostname(self) -> str:
         return self.labels.get(HOSTNAME, "")
+
+
+def _taint(item: Mapping[str, Any]) -> Taint:
+    """One taint. ValueError for an unknown effect, which would keep nobody off."""
+    taint = Taint.of(item)
+    if taint.effect not in EFFECTS:
+        expected = one_of(EFFECTS)
+        raise ValueError(f"taint {taint.key}: found effect {taint.effect!r}, expected {expected}")
+    return taint

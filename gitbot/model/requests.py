@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of
-from gitbot.kubernetes.quantities import NANO, held_in_int64, milli, nanos
+from gitbot.kubernetes.quantities import NANO, held_in_int64, milli, nanos, not_negative
 from gitbot.model.alike import Alike, Same
 
 DEFAULT_CPU = 100  # milli, for a container that names no cpu, in scoring only
@@ -115,7 +115,7 @@ def limits_of(pod: KubernetesObject) -> Mapping[str, int]:
 
 
 def _amount(name: str, value: Any) -> int:
-    return milli(value) if name == "cpu" else nanos(value)
+    return not_negative(name, value, milli(value) if name == "cpu" else nanos(value))
 
 
 def _whole(amounts: _Amounts) -> dict[str, int]:

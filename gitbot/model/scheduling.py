@@ -16,6 +16,7 @@ from gitbot.model.alike import Alike, Same
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -617,3 +619,55 @@ def test_a_fetch_that_ends_before_it_releases_its_pack_leaves_nothing(
         )
     Git(tmp_path / "fresh").run(["repack", "-a", "-d", "--quiet"])
     assert bounded.size_of_packs(tmp_path / "fresh") < before + 64 * 1024
+
+
+_INTO_A_CLOSED_FOLDER = """
+import sys
+from pathlib import Path
+from gitbot.adapters.git.repository import GitRepository
+from gitbot.errors import RepositoryError
+
+repository = GitRepository.clone(sys.argv[1], Path(sys.argv[2]))
+tip = repository.resolve("main")
+for write in (
+    lambda: repository.rehearse_push("gitbot/ledger"),
+    lambda: repository.write_commit(
+        branch="main", expected=tip, files={"a": b"2"}, message="m", time=1
+    ),
+):
+    try:
+        write()
+    except RepositoryError as error:
+        print(" ".join(str(error).split()))
+"""
+
+
+def _without_roots_rights() -> None:
+    """Root of a container may write into folders that are closed, unless it gives that up."""
+    for right in (1, 2, 3):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
+        ctypes.CDLL(None).prctl(24, right, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+def test_a_remote_whose_folder_is_closed_is_no_matter_of_rules_or_hooks(
+    bare: Path, repository: GitRepository, tmp_path: Path
+) -> None:
+    commit(repository, {"a": b"1"})
+    folders = [bare, *(path for path in bare.rglob("*") if path.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _INTO_A_CLOSED_FOLDER, str(bare), str(tmp_path / "other")],
+            preexec_fn=_without_roots_rights,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    rehearsed, written = done.stdout.splitlines()
+    assert rehearsed.startswith(f"gitbot/ledger cannot be pushed: this user may not write {bare}")
+    assert written.startswith("the remote refuses to change main: ")
+    assert written.endswith("see its free space, and who may write its folder")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +26,11 @@ _TREES_KEPT = 64  # listings remembered; a pass looks at a handful of commits ag
 _ANSWERS_KEPT = 4096  # answers about commits by their ids, which never change
 _ALL_PULLS = 512 * 1024 * 1024  # bytes of heads that nothing refers to, before they are dropped
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
+
+_WRITE = "give gitbot's account write permission on the contents of the repository"
+_RULES = "its rules or hooks forbid it: let gitbot's account push gitbot/**"
+_DISK = "the remote cannot store it: see its free space, and who may write its folder"
+_DENIED = re.compile(r"\b403\b|denied|not granted|not permitted", re.IGNORECASE)
 
 
 class GitRepository:
@@ -270,11 +277,10 @@ class GitRepository:
         arguments = ["push", "--quiet", "--dry-run", "--no-verify", "--end-of-options"]
         ref = f"refs/heads/{branch}"
         code, said = self._git.attempt([*arguments, self._remote, f"{tip}:{ref}"])
+        if code == 0 and (folder := _closed_folder(self._remote)):
+            code, said = 1, f"this user may not write {folder}"
         if code != 0:
-            raise RepositoryError(
-                f"{branch} cannot be pushed: {said}",
-                hint="give gitbot's account write permission on the contents of the repository",
-            )
+            raise RepositoryError(f"{branch} cannot be pushed: {said}", hint=_WRITE)
 
     def _must(self, rev: str, *, tree: bool = False) -> str:
         if tree and is_commit_id(rev):
@@ -302,11 +308,12 @@ class GitRepository:
             if "[remote rejected]" in said and "cannot lock ref" not in said:
                 raise RepositoryError(
                     f"the remote refuses to change {branch}: {said}",
-                    hint="its rules or hooks forbid it: let gitbot's account push gitbot/**",
+                    hint=_DISK if "unpack" in said else _RULES,
                 )
             if any(word in said for word in ("stale info", "rejected", "cannot lock ref")):
                 raise ConflictError(f"somebody else moved {branch} first", hint="run again")
-            raise RepositoryError(f"pushing {branch} failed: {said}")
+            hint = _WRITE if _DENIED.search(said) else ""
+            raise RepositoryError(f"pushing {branch} failed: {said}", hint=hint)
         self._follow(ref, commit)
 
     def _remote_tip(self, ref: str) -> str | None:
@@ -320,6 +327,13 @@ class GitRepository:
         else:
             self._git.run(["update-ref", "-d", ref])
             self._refs.pop(ref, None)
+
+
+def _closed_folder(remote: str) -> Path | None:
+    """The folder of a remote on this machine that takes no objects: `--dry-run` sends none."""
+    root = Path(remote.removeprefix("file://"))
+    found = [root / name for name in ("objects", ".git/objects")]
+    return next((path for path in found if path.is_dir() and not os.access(path, os.W_OK)), None)
 
 
 def _parse_commit(output: bytes) -> Commit:

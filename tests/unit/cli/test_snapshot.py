@@ -57,6 +57,14 @@ def test_files_become_one_file(files: list[str], tmp_path: Path) -> None:
     ]
 
 
+def test_a_name_that_promises_text_is_told_that_it_is_gzip(
+    files: list[str], tmp_path: Path
+) -> None:
+    for name, told in (("x.yaml", True), ("x.json.gz", False)):
+        said = run(*files, "-o", str(tmp_path / name)).stderr
+        assert ("is gzip: `gunzip -c <" in said) is told
+
+
 def test_standard_input_and_output(files: list[str]) -> None:
     result = run("--snapshot", "-", "-o", "-", stdin=NODE)
     assert result.exit_code == 0

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from gitbot.errors import SnapshotError
+from gitbot.model.node import Node
+from gitbot.model.pod import Pod
 from gitbot.snapshot import from_objects, read_files, read_snapshot, write_snapshot
 
 NODE: dict[str, Any] = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
@@ -209,6 +211,43 @@ def test_what_is_refused(contents: list[bytes], message: str) -> None:
     with pytest.raises(SnapshotError) as caught:
         read_snapshot(texts, 0)
     assert message in str(caught.value)
+
+
+def _node(**more: Any) -> Any:
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, **more}
+
+
+IMPOSSIBLE = [
+    (
+        _node(status={"allocatable": {"memory": "-1Gi"}}),
+        "Node n1 cannot be read: memory: found '-1Gi', expected 0 or more",
+    ),
+    (
+        _node(spec={"taints": [{"key": "a", "effect": "NoSchedul"}]}),
+        "Node n1 cannot be read: taint a: found effect 'NoSchedul', expected NoSchedule, ",
+    ),
+    (
+        _node(spec={"taints": [{"key": "a"}]}),
+        "Node n1 cannot be read: taint a: found effect '', expected NoSchedule, ",
+    ),
+    (
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "x"},
+            "spec": {"containers": [{"resources": {"requests": {"cpu": "-1"}}}]},
+        },
+        "Pod x/p cannot be read: cpu: found '-1', expected 0 or more",
+    ),
+]
+
+
+@pytest.mark.parametrize(("obj", "message"), IMPOSSIBLE)
+def test_what_no_api_server_stores_is_refused_by_whoever_asks(obj: Any, message: str) -> None:
+    found = read_snapshot([("f", dump(obj))], 0)
+    with pytest.raises(SnapshotError) as caught:
+        (Node if obj["kind"] == "Node" else Pod).from_object(found.of(obj["kind"])[0])
+    assert str(caught.value).startswith(message)
 
 
 def test_only_a_name_can_say_gzip() -> None:
