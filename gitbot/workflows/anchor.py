@@ -52,7 +52,7 @@ class Anchor:
     Read it before the ledger: others push first and anchor then, so that it is never ahead.
     """
 
-    head: str = ""
+    head: str | None = ""  # None: without the right to read it
     trouble: str = ""
 
     def stop(self, ledger: Ledger) -> str:
@@ -65,17 +65,23 @@ def read_anchor(shell: Shell) -> Anchor:
         return Anchor(head=shell.cluster.ledger_anchor(shell.ledger_name) or "")
     except ClusterForbidden:
         shell.say(WITHOUT)
-        return Anchor()
+        return Anchor(head=None)
     except GitbotError as error:
         return Anchor(trouble=f"{UNREADABLE}: {error}")
 
 
-def set_anchor(shell: Shell, ledger: Ledger) -> bool:
-    """Anchor the ledger as it is; False if that failed."""
+def keep_anchor(shell: Shell, ledger: Ledger, known: str | None) -> str | None:
+    """Tell the cluster what the ledger has more than it knows; returns what it knows then.
+
+    None: it cannot be told.
+    """
+    head = anchor_of(ledger)
+    if known in (None, head):
+        return known
     try:
-        shell.cluster.set_ledger_anchor(shell.ledger_name, anchor_of(ledger))
+        shell.cluster.set_ledger_anchor(shell.ledger_name, head)
     except GitbotError as error:
         absent = isinstance(error, ClusterRefused) and error.code == NOT_FOUND  # the namespace
         shell.say(WITHOUT if absent else f"the ledger is not anchored in the cluster: {error}")
-        return False
-    return True
+        return None
+    return head

@@ -12,10 +12,10 @@ from gitbot.adapters.git import ledger_name
 from gitbot.errors import ClusterError, ClusterForbidden
 from gitbot.model.ledger import Ledger
 from gitbot.workflows.anchor import WITHOUT, anchor_of, older_than
-from gitbot.workflows.apply import apply, resume
+from gitbot.workflows.apply import apply, cancel, hold, resume
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import Stage, a_plan
+from tests.unit.workflows.doubles import Stage, a_plan, no_trouble
 
 
 def a_stage() -> Stage:
@@ -116,4 +116,24 @@ def test_an_anchor_that_cannot_be_read_stops() -> None:
     stage.cluster.trouble = trouble
     result = apply(stage.shell)
     assert result.unsure
+    assert stage.cluster.creates() == []
+
+
+def test_a_cancel_whose_pass_failed_is_not_forgotten() -> None:
+    """The pass of the command wrote nothing; the next one begins with what it finds."""
+    stage = a_stage()
+    hold(stage.shell, reason="wait", by="ann")
+    apply(stage.shell)
+    resume(stage.shell, reason="go", by="ann")
+
+    def trouble(verb: str, _: str) -> None:
+        if verb == "snapshot":
+            raise ClusterError("no route")
+
+    stage.cluster.trouble = trouble
+    with pytest.raises(ClusterError):
+        cancel(stage.shell, request="request/db/one", reason="no", by="ann")
+    stage.cluster.trouble = no_trouble
+    rolled_back(stage, len(stage.store.read().events) - 1)
+    assert "the ledger is not the one that gitbot wrote" in apply(stage.shell).stop
     assert stage.cluster.creates() == []

@@ -35,7 +35,7 @@ from gitbot.model.events import (
     NodeChanged,
 )
 from gitbot.model.ledger import Ledger
-from gitbot.workflows.anchor import read_anchor, set_anchor
+from gitbot.workflows.anchor import keep_anchor, read_anchor
 from gitbot.workflows.apply.belief import Belief, confirmed, nobody_sends
 from gitbot.workflows.apply.effects import do_effect, left_out, tell_moves, with_warning
 from gitbot.workflows.apply.progress import show_how_far
@@ -79,7 +79,7 @@ class _Pass:
     approvals: Approvals
     ends_at: int
     older: str = ""  # why the ledger is not believed
-    anchored: bool = True
+    anchored: str | None = ""  # what the cluster knows of the ledger; None: it cannot be told
     approvals_key: tuple[str, int] = ("", 0)
     approvals_at: int = 0
     judged: bool = False
@@ -153,6 +153,8 @@ def _write_rest(run: _Pass) -> None:
     shell, journal = run.shell, run.journal
     back = run.tickets.given_back(journal.seen, shell.cluster_name, now=shell.clock.now())
     journal.commit(back)
+    if run.journal.written:
+        run.anchored = keep_anchor(shell, journal.ledger, run.anchored)
 
 
 def _wait(run: _Pass, follows: _Next, opening: int) -> None:
@@ -195,15 +197,19 @@ def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -
     if start:
         check_history(shell, ledger, head)
     base = shell.read_base(head)
+    older = anchor.stop(ledger)
     run = _Pass(
         shell=shell,
         journal=journal,
         base=base,
         approvals=Approvals(approved=(), refused=()),
         ends_at=ends_at,
-        older=anchor.stop(ledger),
+        older=older,
+        anchored=None if older else anchor.head,
         on_look=on_look,
     )
+    if run.anchored:  # commands and runs that ended have written since
+        run.anchored = keep_anchor(shell, ledger, run.anchored)
     _refresh_approvals(run, ledger)
     return run
 
@@ -243,7 +249,8 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
         return _Next.LOOK_AT_ONCE
     run.steps = steps
     run.tickets.hold(shell, steps.effects, began=began)
-    run.anchored = run.anchored and (not steps.events or set_anchor(shell, run.journal.ledger))
+    if steps.events:
+        run.anchored = keep_anchor(shell, run.journal.ledger, run.anchored)
     run.judged = run.judged or all(is_final(item) for item in view.migrations)
     moves = (event for event in steps.events if isinstance(event, MoveEvent))
     run.states.update(str(event.state) for event in moves if event.state in FINAL_STATES)
