@@ -57,8 +57,8 @@ class LateCluster:
 
     def set_unschedulable(
         self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
-    ) -> None:
-        self._cluster().set_unschedulable(node, unschedulable, labels)
+    ) -> bool:
+        return self._cluster().set_unschedulable(node, unschedulable, labels)
 
     def hold_flag(self) -> str | None:
         return self._cluster().hold_flag()

@@ -58,7 +58,7 @@ class PublishedCluster:
     def patch_node_labels(self, node: str, labels: object) -> None:
         raise ClusterError(f"{_UNREACHED}: {node}")
 
-    def set_unschedulable(self, node: str, unschedulable: bool, labels: object) -> None:
+    def set_unschedulable(self, node: str, unschedulable: bool, labels: object) -> bool:
         raise ClusterError(f"{_UNREACHED}: {node}")
 
     def hold_flag(self) -> str | None:

@@ -65,8 +65,11 @@ class Cluster(Protocol):
 
     def set_unschedulable(
         self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
-    ) -> None:
-        """Cordon or uncordon a node, and set or remove such labels, in one patch."""
+    ) -> bool:
+        """Cordon or uncordon a node, and set or remove such labels, in one patch.
+
+        False if only labels changed: the cordon that stands is known to be somebody else's.
+        """
 
     def hold_flag(self) -> str | None:
         """The reason in ConfigMap gitbot/gitbot-hold; None if absent. Unreadable raises."""

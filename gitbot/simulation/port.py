@@ -153,8 +153,9 @@ class SimulatedPort:
 
     def set_unschedulable(
         self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
-    ) -> None:
+    ) -> bool:
         self._patch_node(node, labels, {"spec": {"unschedulable": unschedulable or None}})
+        return True  # the simulation does not know who wrote a field
 
     def _patch_node(
         self, node: str, labels: Mapping[str, str | None], more: Mapping[str, Any]

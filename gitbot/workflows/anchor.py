@@ -12,6 +12,7 @@ from gitbot.errors import ClusterForbidden, ClusterRefused, GitbotError
 from gitbot.model.ledger import Ledger
 from gitbot.model.words import shortened
 from gitbot.published.ledger_lines import encode_event, line_digest
+from gitbot.workflows.journal import Journal
 from gitbot.workflows.shell import Shell
 
 ACCEPT = "gitbot resume --accept-ledger"
@@ -70,13 +71,14 @@ def read_anchor(shell: Shell) -> Anchor:
         return Anchor(trouble=f"{UNREADABLE}: {error}")
 
 
-def keep_anchor(shell: Shell, ledger: Ledger, known: str | None) -> str | None:
+def keep_anchor(shell: Shell, journal: Journal, known: str | None) -> str | None:
     """Tell the cluster what the ledger has more than it knows; returns what it knows then.
 
-    None: it cannot be told.
+    None: it cannot be told. Others write too: commands, and runs that ended. A first anchor is
+    written with this run's first line.
     """
-    head = anchor_of(ledger)
-    if known in (None, head):
+    head = anchor_of(journal.ledger)
+    if known in (None, head) or not (known or journal.written):
         return known
     try:
         shell.cluster.set_ledger_anchor(shell.ledger_name, head)

@@ -519,3 +519,53 @@ def test_deleting_what_may_be_gone(connect: Connect, code: int, gone: bool) -> N
     answer = times(9, f"{CREATE}/one", Reply(code=code), "DELETE")
     with ScriptedServer(answer) as server:
         assert connect(server).delete_migration(ONE, uid="u") is gone
+
+
+WROTE: dict[str, Any] = {"f:spec": {"f:unschedulable": {}}}
+LABELLED: dict[str, Any] = {"f:metadata": {"f:labels": {"f:placement.gitbot.dev/cordon": {}}}}
+
+
+@pytest.mark.parametrize(
+    ("entries", "own"),
+    [
+        ([], True),
+        ([{"manager": "gitbot", "fieldsV1": WROTE}], True),
+        ([{"manager": "gitbot", "fieldsV1": LABELLED}], True),
+        (
+            [
+                {"manager": "gitbot", "fieldsV1": LABELLED},
+                {"manager": "kubectl", "fieldsV1": WROTE},
+            ],
+            False,
+        ),
+        ([{"manager": "gitbot", "fieldsV1": WROTE}, {"manager": "it", "fieldsV1": WROTE}], True),
+    ],
+)
+def test_a_cordon_that_somebody_else_wrote_is_left(
+    connect: Connect, entries: list[dict[str, Any]], own: bool
+) -> None:
+    mark = {"placement.gitbot.dev/cordon": None}
+
+    def nodes(seen: Seen) -> Reply | None:
+        item = {"metadata": {"name": "n1", "managedFields": entries}}
+        return Reply(body={"kind": "NodeList", "items": [item]}) if seen.method == "GET" else None
+
+    with ScriptedServer(nodes) as server:
+        assert connect(server).set_unschedulable("n1", False, mark) is own
+    asked, patched = server.seen
+    assert (asked.path, dict(asked.query)) == (
+        "/api/v1/nodes",
+        {"fieldSelector": "metadata.name=n1"},
+    )
+    spec = {"spec": {"unschedulable": None}} if own else {}
+    assert patched.body == {"metadata": {"labels": mark}, **spec}
+
+
+@pytest.mark.parametrize("body", [b"<html>", b'{"items": 3}', b"[]", b"{}", b'{"items"'])
+def test_nothing_is_uncordoned_on_a_damaged_answer(connect: Connect, body: bytes) -> None:
+    def nodes(seen: Seen) -> Reply | None:
+        return Reply(body=body) if seen.method == "GET" else None
+
+    with ScriptedServer(nodes) as server, pytest.raises(ClusterError):
+        connect(server).set_unschedulable("n1", False, {})
+    assert server.of("PATCH") == []

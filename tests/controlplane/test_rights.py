@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gitbot.adapters.kubernetes.cluster import KubernetesCluster
 from gitbot.adapters.kubernetes.diagnosis import ClusterQuestions
 from gitbot.adapters.kubernetes.transport import Transport
-from gitbot.errors import ClusterForbidden
+from gitbot.errors import ClusterError, ClusterForbidden
 from gitbot.kubernetes.objects import at
 from gitbot.model.diagnosis import Outcome
 from gitbot.settings import ClusterSettings, Settings
@@ -115,6 +116,44 @@ def test_of_a_node_only_what_a_maintenance_needs_may_change(
     found = admin.request("GET", path)
     assert "team" not in at(found, "metadata", "labels")
     assert at(found, "spec", "unschedulable") is True
+
+
+WHOSE = ["gitbot's", "undone and done again", "done before"]
+
+
+@pytest.mark.parametrize("whose", WHOSE)
+def test_the_api_server_knows_whose_cordon_stands(
+    installed: ControlPlane, admin: Connection, kubelets: Kubelets, tmp_path: Path, whose: str
+) -> None:
+    """With the rights that gitbot has, and fields as `kubectl cordon` writes them."""
+    name = f"cordoned-{WHOSE.index(whose)}"
+    kubelets.add(node(name))
+    cluster = KubernetesCluster(transport=transport(installed, admin, tmp_path, account.MOVER))
+    mark = f"{LABEL.partition('/')[0]}/cordon"
+
+    def by_hand(unschedulable: bool | None) -> None:
+        patch = {"spec": {"unschedulable": unschedulable}}
+        kind = "application/strategic-merge-patch+json"
+        admin.request("PATCH", f"/api/v1/nodes/{name}", patch, content_type=kind)
+
+    def cordoned() -> bool:
+        try:
+            cluster.set_unschedulable(name, True, {mark: "o1"})
+        except ClusterError:
+            return False
+        return True
+
+    if whose == "done before":
+        by_hand(True)
+    eventually(cordoned)
+    if whose == "undone and done again":
+        by_hand(None)
+        by_hand(True)
+    own = whose == "gitbot's"
+    assert cluster.set_unschedulable(name, False, {mark: None}) is own
+    found = admin.request("GET", f"/api/v1/nodes/{name}")
+    assert bool(at(found, "spec", "unschedulable")) is not own
+    assert mark not in at(found, "metadata", "labels")
 
 
 RBAC = "rbac.authorization.k8s.io"

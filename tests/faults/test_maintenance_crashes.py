@@ -113,3 +113,25 @@ def test_the_rights_on_nodes_are_optional_for_labels_and_needed_for_cordons(verb
         with pytest.raises(ClusterForbidden):
             apply(stage.shell)
         assert stage.cluster.creates() == []
+
+
+def test_a_cordon_that_a_person_undid_and_did_again_is_theirs() -> None:
+    """Between two looks: nothing but the API server's managedFields can tell."""
+    stage = a_stage()
+    apply(stage.shell)
+    assert nodes(stage) == {"a": "ready"}
+    stage.cluster.cordoned_by_others.add("a")
+    stage.cluster.nodes["a"]["status"]["nodeInfo"]["bootID"] = "second"
+    result = apply(stage.shell)
+    node = stage.cluster.nodes["a"]
+    assert node["spec"]["unschedulable"]
+    assert stage.cluster.calls.count(("uncordon", "a")) == 1
+    assert "placement.gitbot.dev/cordon" not in node["metadata"]["labels"]
+    assert "a stays cordoned: somebody else did it" in stage.lines
+    assert not any(item.did == "uncordoned" for item in result.nodes)
+    reasons = [getattr(event, "reason", "") for event in stage.store.read().events]
+    assert "somebody else cordoned it" in reasons
+    assert apply(stage.shell).did_nothing
+    node["spec"]["unschedulable"] = False
+    apply(stage.shell)
+    assert nodes(stage)["a"] == "returned"

@@ -80,6 +80,8 @@ def _cordon(run: Town, who: str) -> None:
         stands = run.world.nodes[node]["spec"].get("unschedulable")
         if not (marked and stands):
             run.witness.by_person[node] = run.loop.now
+        if not stands:
+            run.world.cordoned_by_person.add(node)
         run.world.patch_node(node, {}, unschedulable=True)
 
 
@@ -90,6 +92,7 @@ def _uncordon(run: Town, who: str) -> None:
         if CORDON in labels_of(found) and found["spec"].get("unschedulable"):
             run.world.uncordoned[node] = run.loop.now
         run.witness.by_person.pop(node, None)
+        run.world.cordoned_by_person.discard(node)
         run.world.patch_node(node, {}, unschedulable=False)
 
 
@@ -146,6 +149,7 @@ def _remove_node(run: Town, who: str) -> None:
     if node in run.world.nodes:
         run.world.changed()
         del run.world.nodes[node]
+        run.world.cordoned_by_person.discard(node)
 
 
 def _rewrite(run: Town, who: str) -> None:

@@ -118,19 +118,24 @@ class ClusterPort:
 
     def set_unschedulable(
         self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
-    ) -> None:
+    ) -> bool:
         who, looks = self.line.who, list[int]()
 
         def sent() -> None:
             looks.append(self.witness.sends(who, call, node))
 
-        def arrives(_: str) -> None:
+        def arrives(_: str) -> bool:
+            if not unschedulable and node in self.world.cordoned_by_person:
+                self.world.patch_node(node, labels)  # as managedFields say
+                return False
             self.witness.cordons(who, node, unschedulable, looks[0])
             self.world.patch_node(node, labels, unschedulable=unschedulable)
+            return True
 
         call = "cordon" if unschedulable else "uncordon"
-        self.line.write(call, arrives, sent=sent)
+        done = self.line.write(call, arrives, sent=sent)
         self.line.wire.moment(f"{call}ed")
+        return done
 
     def hold_flag(self) -> str | None:
         found = self.line.read("flag", lambda _: self.world.flag)

@@ -55,6 +55,7 @@ class World:
     restarts: dict[str, int] = field(default_factory=dict)  # when a VM last got another UID
     ended: dict[str, str] = field(default_factory=dict)  # UID of each migration that ended: phase
     uncordoned: dict[str, int] = field(default_factory=dict)  # by a person, under gitbot's mark
+    cordoned_by_person: set[str] = field(default_factory=set)
     version: int = 1
     _uids: int = 0
     _starts: dict[str, int] = field(default_factory=dict)

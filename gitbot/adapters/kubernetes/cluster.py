@@ -5,6 +5,7 @@ No request of this file writes to a VirtualMachine or a VirtualMachineInstance.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,7 +26,8 @@ _INSTANCES = RESOURCES["VirtualMachineInstance"]
 _NODES = RESOURCES["Node"]
 _CONFIG_MAPS = RESOURCES["ConfigMap"]
 _MERGE = "application/merge-patch+json"
-_STRICT = {"fieldValidation": "Strict", "fieldManager": "gitbot"}
+_MANAGER = "gitbot"
+_STRICT = {"fieldValidation": "Strict", "fieldManager": _MANAGER}
 
 
 class KubernetesCluster:
@@ -129,8 +131,32 @@ class KubernetesCluster:
 
     def set_unschedulable(
         self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
-    ) -> None:
-        self._patch_node(node, labels, {"spec": {"unschedulable": unschedulable or None}})
+    ) -> bool:
+        theirs = not unschedulable and self._is_cordoned_by_others(node)
+        change = {} if theirs else {"spec": {"unschedulable": unschedulable or None}}
+        self._patch_node(node, labels, change)
+        return not theirs
+
+    def _is_cordoned_by_others(self, node: str) -> bool:
+        """Whether the API server knows that only others wrote the cordon.
+
+        Who uncordons a node and cordons it again leaves gitbot's labels there; and a person may be
+        quicker than gitbot's own patch, which then changes nothing but labels.
+        https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+        """
+        answer = self._transport.read(_NODES.path(), {"fieldSelector": f"metadata.name={node}"})
+        if answer.status != 200:
+            refuse(answer, _NODES, "list")
+        try:
+            owners = {
+                entry.get("manager")
+                for item in json.loads(answer.body)["items"]
+                for entry in at(item, "metadata", "managedFields", default=[])
+                if "f:unschedulable" in at(entry, "fieldsV1", "f:spec", default={})
+            }
+        except (ValueError, AttributeError, LookupError, TypeError) as error:
+            raise ClusterError(f"the answer about node {node} is damaged: {error}") from error
+        return bool(owners) and _MANAGER not in owners
 
     def set_hold_flag(self, reason: str | None) -> None:
         if reason is None:

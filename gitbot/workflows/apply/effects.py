@@ -27,6 +27,7 @@ from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, name
 from gitbot.model.events import KnownEvent, MoveChanged, MoveEvent, MoveState
 from gitbot.model.ledger import Ledger
 from gitbot.model.words import shortened
+from gitbot.workflows.apply.result import NodeDone
 from gitbot.workflows.apply.tickets import Ticket, Tickets
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.shell import Shell
@@ -42,18 +43,24 @@ IDENTITY = tuple(f"placement.gitbot.dev/{key}" for key in ("request", "move", "a
 def do_effect(
     shell: Shell, base: Engine, effect: Effect, tickets: Tickets
 ) -> tuple[MoveChanged, ...]:
-    """Do it once. Raises ClusterError if all that is known is that it failed."""
+    """Do it once, unless it is a cordon. Raises ClusterError if all that is known is a failure."""
     match effect:
         case CreateMigration():
             return _create(shell, base, effect, tickets.of(effect))
         case DeleteMigration():
             _delete(shell, effect)
-        case SetUnschedulable():
-            shell.cluster.set_unschedulable(effect.node, effect.unschedulable, effect.labels)
-            what = "cordoned" if effect.unschedulable else "uncordoned"
-            shell.say(f"{effect.node} {what}", request=effect.request)
         case LabelNode():
             _label(shell, effect)
+    return ()
+
+
+def cordon(shell: Shell, effect: SetUnschedulable) -> tuple[NodeDone, ...]:
+    """Cordon or uncordon; the next look shows that a cordon is somebody else's by now."""
+    if shell.cluster.set_unschedulable(effect.node, effect.unschedulable, effect.labels):
+        done = NodeDone.of(effect)
+        shell.say(f"{effect.node} {done.did}", request=effect.request)
+        return (done,)
+    shell.say(f"{effect.node} stays cordoned: somebody else did it", request=effect.request)
     return ()
 
 

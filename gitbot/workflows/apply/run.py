@@ -37,7 +37,7 @@ from gitbot.model.events import (
 from gitbot.model.ledger import Ledger
 from gitbot.workflows.anchor import keep_anchor, read_anchor
 from gitbot.workflows.apply.belief import Belief, confirmed, nobody_sends
-from gitbot.workflows.apply.effects import do_effect, left_out, tell_moves, with_warning
+from gitbot.workflows.apply.effects import cordon, do_effect, left_out, tell_moves, with_warning
 from gitbot.workflows.apply.progress import show_how_far
 from gitbot.workflows.apply.result import ApplyResult, NodeDone
 from gitbot.workflows.apply.tickets import Tickets
@@ -153,8 +153,7 @@ def _write_rest(run: _Pass) -> None:
     shell, journal = run.shell, run.journal
     back = run.tickets.given_back(journal.seen, shell.cluster_name, now=shell.clock.now())
     journal.commit(back)
-    if run.journal.written:
-        run.anchored = keep_anchor(shell, journal.ledger, run.anchored)
+    run.anchored = keep_anchor(shell, journal, run.anchored)
 
 
 def _wait(run: _Pass, follows: _Next, opening: int) -> None:
@@ -208,8 +207,7 @@ def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -
         anchored=None if older else anchor.head,
         on_look=on_look,
     )
-    if run.anchored:  # commands and runs that ended have written since
-        run.anchored = keep_anchor(shell, ledger, run.anchored)
+    run.anchored = keep_anchor(shell, journal, run.anchored)
     _refresh_approvals(run, ledger)
     return run
 
@@ -249,8 +247,7 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
         return _Next.LOOK_AT_ONCE
     run.steps = steps
     run.tickets.hold(shell, steps.effects, began=began)
-    if steps.events:
-        run.anchored = keep_anchor(shell, run.journal.ledger, run.anchored)
+    run.anchored = keep_anchor(shell, run.journal, run.anchored)
     run.judged = run.judged or all(is_final(item) for item in view.migrations)
     moves = (event for event in steps.events if isinstance(event, MoveEvent))
     run.states.update(str(event.state) for event in moves if event.state in FINAL_STATES)
@@ -338,9 +335,12 @@ def _act(run: _Pass, view: View, steps: Steps, *, began: float) -> bool:
         ):
             run.shell.say(f"{effect.event.vm} is not moved: {reason}", request=effect.approved.id)
             continue
+        if isinstance(effect, SetUnschedulable):
+            run.nodes += cordon(run.shell, effect)
+            acted = True
+            continue
         outcome = do_effect(run.shell, run.base, effect, run.tickets)
         run.journal.note(*outcome)
-        run.nodes += [NodeDone.of(effect)] if isinstance(effect, SetUnschedulable) else []
         created = [event for event in outcome if event.state is MoveState.CREATED]
         run.created += len(created)
         run.states.update(str(event.state) for event in outcome if event.state in FINAL_STATES)

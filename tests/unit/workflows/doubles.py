@@ -104,6 +104,7 @@ class TinyCluster:
         self.lands: dict[str, str] = {}
         self.calls: list[tuple[str, str]] = []
         self.flag: str | None = None
+        self.cordoned_by_others: set[str] = set()  # as managedFields say
         self.anchors: dict[str, str] = {}
         self.lost_answers = 0
         self.trouble: Callable[[str, str], None] = no_trouble
@@ -283,11 +284,14 @@ class TinyCluster:
 
     def set_unschedulable(
         self, node: str, unschedulable: bool, labels: Mapping[str, str | None]
-    ) -> None:
+    ) -> bool:
         self.trouble("cordon", node)
         self.calls.append(("cordon" if unschedulable else "uncordon", node))
-        self.nodes[node]["spec"]["unschedulable"] = unschedulable
+        theirs = not unschedulable and node in self.cordoned_by_others
+        if not theirs:
+            self.nodes[node]["spec"]["unschedulable"] = unschedulable
         self._set_labels(node, labels)
+        return not theirs
 
     def hold_flag(self) -> str | None:
         self.trouble("flag", "")

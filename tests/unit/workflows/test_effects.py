@@ -30,7 +30,7 @@ from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.events import KnownEvent, MoveApproved, MoveChanged, MoveState, UnknownEvent
 from gitbot.model.ledger import Ledger
 from gitbot.model.request_id import RequestId
-from gitbot.workflows.apply.effects import do_effect, tell_moves, with_warning
+from gitbot.workflows.apply.effects import cordon, do_effect, tell_moves, with_warning
 from gitbot.workflows.apply.tickets import Tickets
 from gitbot.workflows.shell import Progress, Shell
 from tests.unit.execution.scene import World, move
@@ -221,16 +221,6 @@ def test_a_manifest_of_another_name_is_never_sent(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("effect", "call", "told"),
     [
-        (
-            SetUnschedulable(request=REQUEST, node="a", unschedulable=True, labels={}),
-            ("cordon", "a"),
-            [(REQUEST, "a cordoned")],
-        ),
-        (
-            SetUnschedulable(request=REQUEST, node="a", unschedulable=False, labels={}),
-            ("uncordon", "a"),
-            [(REQUEST, "a uncordoned")],
-        ),
         (LabelNode(node="a", labels={}), ("label", "a"), []),
         (
             DeleteMigration(request=REQUEST, name="db/m", uid="u", reason="stuck"),
@@ -245,6 +235,26 @@ def test_what_else_is_done_is_told(
     assert scene.do(effect) == ()
     assert scene.stage.cluster.calls == [call]
     assert [(item.request, item.text) for item in scene.told] == told
+
+
+@pytest.mark.parametrize(
+    ("unschedulable", "theirs", "done", "told"),
+    [
+        (True, False, ["cordoned"], "a cordoned"),
+        (False, False, ["uncordoned"], "a uncordoned"),
+        (False, True, [], "a stays cordoned: somebody else did it"),
+    ],
+)
+def test_a_cordon_is_told_as_it_is(
+    scene: Scene, unschedulable: bool, theirs: bool, done: list[str], told: str
+) -> None:
+    scene.stage.cluster.cordoned_by_others |= {"a"} if theirs else set()
+    effect = SetUnschedulable(request=REQUEST, node="a", unschedulable=unschedulable, labels={})
+    assert [(item.node, item.did) for item in cordon(scene.shell, effect)] == [
+        ("a", did) for did in done
+    ]
+    assert scene.stage.cluster.calls == [("cordon" if unschedulable else "uncordon", "a")]
+    assert [(item.request, item.text) for item in scene.told] == [(REQUEST, told)]
 
 
 def test_labels_without_the_right_are_told_and_stop_nothing(scene: Scene) -> None:
