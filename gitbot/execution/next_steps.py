@@ -15,7 +15,7 @@ from gitbot.execution.endings import ending
 from gitbot.execution.facts import ClusterFacts, is_own, vm_of
 from gitbot.execution.fence import is_unsent, settles_at
 from gitbot.execution.groups import judge_groups
-from gitbot.execution.nodes import advance, effects_due
+from gitbot.execution.nodes import advance, effects_due, holders
 from gitbot.execution.observe import Subject, move_event, observe
 from gitbot.execution.requests import MoveRecord, RequestRecord, fold_requests
 from gitbot.execution.starts import Candidate, Unfinished, choose_starts
@@ -97,9 +97,10 @@ def next_steps(view: View) -> Steps:
     _hold_stale(turn, candidates, starts.stale)
     turn.add(*starts.events)
     _put_off(turn, candidates, starts.waiting)
-    for approved in _drains(turn):
+    held = holders(turn.view, drains := _drains(turn))
+    for approved in drains:
         record = turn.records.get(approved.id) or RequestRecord(id=approved.id)
-        turn.effects += effects_due(turn.view, turn.facts, approved, record)
+        turn.effects += effects_due(turn.view, turn.facts, approved, record, held)
     turn.effects += starts.effects
     return Steps(
         events=tuple(turn.events),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from gitbot.execution.facts import ClusterFacts, boot_id, is_ready
 from gitbot.execution.requests import RequestRecord
-from gitbot.execution.state import BUSY, NodeRecord, fold_homes, fold_nodes
+from gitbot.execution.state import BUSY, NodeRecord, fold_homes, fold_nodes, occurrences_of
 from gitbot.execution.values import (
     Approved,
     Effect,
@@ -29,6 +29,7 @@ from gitbot.model.events import (
     WindowBegun,
 )
 from gitbot.model.ledger import node_file
+from gitbot.model.request_id import OccurrenceId
 
 WINDOW_LABEL = "placement.gitbot.dev/window"
 STATE_LABEL = "placement.gitbot.dev/state"
@@ -115,10 +116,27 @@ def advance(
     return tuple(events)
 
 
+def holders(view: View, drains: Iterable[Approved]) -> dict[str, OccurrenceId]:
+    """The occurrence that labels each node: the first of those that have it out of service."""
+    found: dict[str, OccurrenceId] = {}
+    for maintenance in map(_must, drains):
+        for name, node in nodes_of(view, maintenance).items():
+            if node.state in BUSY:
+                found.setdefault(name, maintenance.occurrence)
+    return found
+
+
 def effects_due(
-    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord
+    view: View,
+    facts: ClusterFacts,
+    approved: Approved,
+    record: RequestRecord,
+    held: Mapping[str, OccurrenceId],
 ) -> tuple[Effect, ...]:
-    """Cordons and labels that the nodes lack for their state. States decide, not events."""
+    """Cordons and labels that the nodes lack for their state. States decide, not events.
+
+    `held` are the holders of nodes: occurrences of a window take nodes one after the other.
+    """
     maintenance = _must(approved)
     effects: list[Effect] = []
     for name, node in nodes_of(view, maintenance).items():
@@ -132,6 +150,8 @@ def effects_due(
                 SetUnschedulable(request=approved.id, node=name, unschedulable=cordon, labels=mark)
             )
         labels = _labels(maintenance, found, node.state)
+        if held.get(name, maintenance.occurrence) != maintenance.occurrence:
+            labels = {key: value for key, value in labels.items() if key == CORDON_LABEL}
         if any(labels_of(found).get(key) != value for key, value in labels.items()):
             effects.append(LabelNode(node=name, labels=labels))
     return tuple(effects)
@@ -145,7 +165,7 @@ def _cordon_due(
     found = facts.nodes[node.node]
     stands = bool(at(found, "spec", "unschedulable"))
     if _marked(maintenance, found):
-        return False if stands and _is_released(facts, approved, record, node) else None
+        return False if stands and _is_released(view, facts, approved, record, node) else None
     wanted = node.cordoned_by_gitbot and node.state is NodeState.DRAINING and not stands
     given_up = _is_stopped(view, approved, record) or _is_given_up(approved, record, node)
     return True if wanted and not given_up else None
@@ -157,18 +177,25 @@ def _marked(maintenance: Maintenance, node: KubernetesObject) -> bool:
 
 
 def _is_released(
-    facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
+    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
 ) -> bool:
     """Whether gitbot takes back its own cordon, which stands."""
+    maintenance = _must(approved)
     if not node.cordoned_by_gitbot:  # it came after the ledger had given it up
-        return True
+        return not _is_of_another(view, maintenance.occurrence, node)
     if _is_given_up(approved, record, node):
         return True
-    maintenance = _must(approved)
     if node.state is NodeState.RETURNED:
         return is_ready(facts.nodes[node.node])
     by_itself = maintenance.done != "Uncordoned" and node.state is NodeState.READY
     return by_itself and is_back(facts, maintenance, node)
+
+
+def _is_of_another(view: View, occurrence: OccurrenceId, node: NodeRecord) -> bool:
+    """Whether another window, which opens at the same time, has cordoned the node."""
+    known = (item for item in occurrences_of(view.ledger, view.cluster) if item.id == occurrence.id)
+    folded = (fold_nodes(view.ledger, cluster=view.cluster, occurrence=item) for item in known)
+    return any(nodes[node.node].cordoned_by_gitbot for nodes in folded if node.node in nodes)
 
 
 def _is_given_up(approved: Approved, record: RequestRecord, node: NodeRecord) -> bool:

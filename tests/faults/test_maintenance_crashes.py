@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from gitbot.execution.nodes import STATE_LABEL
 from gitbot.execution.state import fold_homes, fold_nodes
 from gitbot.execution.values import Maintenance, Terms
 from gitbot.model.request_id import OccurrenceId
-from gitbot.workflows.apply import apply
+from gitbot.workflows.apply import apply, returned
 from tests.doubles.moves import a_move
 from tests.faults.test_crashes import KillAt, Killed, install
 from tests.unit.workflows.doubles import Stage, a_plan
 
 OCCURRENCE = OccurrenceId(window="fw", id="o1")
+LATER = OccurrenceId(window="fw", id="o2")
+AS_EARLY = OccurrenceId(window="cabling", id="o1")
 DRAIN = OCCURRENCE.drain
 
 
@@ -135,3 +138,46 @@ def test_a_cordon_that_a_person_undid_and_did_again_is_theirs() -> None:
     node["spec"]["unschedulable"] = False
     apply(stage.shell)
     assert nodes(stage)["a"] == "returned"
+
+
+def twice(second: OccurrenceId, *, done: str) -> Stage:
+    """Two occurrences empty one node; the second begins while the first has it."""
+    stage = Stage.of(nodes={"a": "east", "b": "east", "c": "west"}, vms={"one": "a", "two": "b"})
+    for name, vm, number in ((OCCURRENCE, "one", 1), (second, "two", 2)):
+        stage.base.terms_by_request[name.drain] = Terms(
+            window=name.window,
+            maintenance=Maintenance(occurrence=name, nodes=("a",), cordon=True, done=done),
+        )
+        move = a_move(vm, "a", "c", number=number, request=name.drain, group="a")
+        stage.approve(a_plan(move), branch=name.drain.replace("/", "-"))
+        apply(stage.shell)
+        stage.cluster.instances["two"]["status"]["nodeName"] = "a" if vm == "one" else "c"
+    return stage
+
+
+@pytest.mark.parametrize("second", [LATER, AS_EARLY])
+def test_two_occurrences_do_not_take_turns_with_the_labels_of_a_node(second: OccurrenceId) -> None:
+    """Neither while both have it, nor once one of them has given it back."""
+    stage = twice(second, done="Command")
+    for _ in range(2):
+        apply(stage.shell)
+        before = list(stage.cluster.calls)
+        apply(stage.shell)
+        assert stage.cluster.calls == before
+        assert stage.cluster.nodes["a"]["metadata"]["labels"][STATE_LABEL] == "ready"
+        returned(stage.shell, node="a", by="ann")
+    apply(stage.shell)
+    assert not stage.cluster.nodes["a"]["spec"]["unschedulable"]
+    assert not [key for key in stage.cluster.nodes["a"]["metadata"]["labels"] if "gitbot" in key]
+
+
+def test_a_window_that_opens_at_the_same_time_leaves_the_cordon_of_the_other() -> None:
+    stage = twice(AS_EARLY, done="Rebooted")
+    apply(stage.shell)
+    assert stage.cluster.nodes["a"]["spec"]["unschedulable"]
+    assert stage.cluster.calls.count(("uncordon", "a")) == 0
+    stage.cluster.nodes["a"]["status"]["nodeInfo"]["bootID"] = "second"
+    for _ in range(2):
+        apply(stage.shell)
+    assert not stage.cluster.nodes["a"]["spec"]["unschedulable"]
+    assert nodes(stage) == {"a": "returned"}

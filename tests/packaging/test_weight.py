@@ -100,7 +100,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "policies: names as in Kubernetes, variables of every type, transformMap": 170,
     "labels of a drain under way are not left over; nodes that stay have no manifest": 20,
     "policies run in a process with limits; many windows and slow plans are bounded": 690,
-    "a cordon comes back, comes once, and is not somebody else's; what began ends": 242,
+    "a cordon comes back, comes once, and is not somebody else's; what began ends": 270,
     "apply shows waves, reading shows progress; status on Git alone; more did you mean": 270,
     "apply says what it did to nodes; what acts later is named with its time": 80,
     "terminals say when and how; every slow command says what it does; empty zones named": 110,
