@@ -33,21 +33,34 @@ def a_stage(**vms: str) -> Stage:
     return stage
 
 
-def refuse(stage: Stage, code: int, times: int) -> None:
+def refuse(stage: Stage, code: int, times: int, message: str = "") -> None:
     left = [times]
 
     def trouble(verb: str, name: str) -> None:
         if verb == "create" and left[0]:
             left[0] -= 1
-            raise ClusterRefused(f"answer {code} for {name}", code=code, reason="Unknown")
+            text = message or f"answer {code} for {name}"
+            raise ClusterRefused(text, code=code, reason="Unknown")
 
     stage.cluster.trouble = trouble
 
 
-@pytest.mark.parametrize("code", [404, 409, 410])
-def test_a_refusal_that_may_pass_does_not_end_the_request(code: int) -> None:
+QUOTA = 'migrations "x" is forbidden: '
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (404, ""),
+        (409, ""),
+        (410, ""),
+        (403, f"{QUOTA}exceeded quota: q, requested: count/x=1, used: count/x=5, limited: 5"),
+        (403, f"{QUOTA}status unknown for quota: q, resources: count/x"),
+    ],
+)
+def test_a_refusal_that_may_pass_does_not_end_the_request(code: int, message: str) -> None:
     stage = a_stage()
-    refuse(stage, code, 2)
+    refuse(stage, code, 2, message)
     first = apply(stage.shell)
     assert not first.unfinished, "the pass ends"
     assert stage.states(REQUEST)[-1] == "1 waiting"

@@ -37,6 +37,11 @@ MAY_PASS = frozenset({404, 409, 410})
 that somebody else holds, a version that is gone. All others end the attempt: 400 and 422 say that
 the request is wrong, 403 that a webhook forbids it. 401 and rights that are missing stop the pass.
 """
+QUOTA = ("exceeded quota: ", "status unknown for quota: ")
+"""What a 403 of a ResourceQuota says: it may be raised, and finished migrations fill it.
+
+kubernetes/kubernetes: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota
+"""
 IDENTITY = tuple(f"placement.gitbot.dev/{key}" for key in ("request", "move", "attempt"))
 
 
@@ -112,7 +117,7 @@ def _after_trouble(
     if "in-flight" in error.message or "in flight" in error.message:
         shell.say(f"{effect.event.vm} waits: {error.message}", request=effect.approved.id)
         return ()
-    if error.code in MAY_PASS:
+    if error.code in MAY_PASS or any(words in error.message for words in QUOTA):
         return (_waits(shell, effect, error.message),)
     return (_failed(shell, effect, error.message),)
 
