@@ -23,6 +23,7 @@ if __name__ == "__main__":  # without the face of the room, which takes four tim
 
 from gitbot.adapters.limits import limit, limit_time
 from gitbot.policy.running import (
+    EvaluatedStep,
     ExpressionError,
     Failure,
     Policy,
@@ -30,6 +31,7 @@ from gitbot.policy.running import (
     Program,
     compile_expression,
     failed_by,
+    steps,
 )
 
 MEMORY = 1024  # MiB of addresses
@@ -62,8 +64,16 @@ class ToJudge(msgspec.Struct, frozen=True, kw_only=True, tag="judge"):
     subjects: list[dict[str, int]]
 
 
+class ToTry(msgspec.Struct, frozen=True, kw_only=True, tag="try"):
+    """An expression over subjects; `whole`: with the values of all its parts."""
+
+    program: Program
+    subjects: list[dict[str, Any]]
+    whole: bool
+
+
 FailedPlaces = list[tuple[int, int, tuple[Failure, ...]]]  # of policy and subject
-Question = ToCompile | ToJudge
+Question = ToCompile | ToJudge | ToTry
 
 
 def serve(questions: BinaryIO, answers: BinaryIO, seconds: int) -> None:
@@ -75,10 +85,19 @@ def serve(questions: BinaryIO, answers: BinaryIO, seconds: int) -> None:
     while size := questions.read(4):
         question = decoder.decode(questions.read(int.from_bytes(size, "big")))
         limit_time(seconds)
-        made = _compiled(question) if isinstance(question, ToCompile) else _judged(question)
-        answer = msgspec.msgpack.encode(made)
+        answer = msgspec.msgpack.encode(_answer(question))
         answers.write(len(answer).to_bytes(4, "big") + answer)
         answers.flush()
+
+
+def _answer(question: Question) -> Compiled | FailedPlaces | list[EvaluatedStep]:
+    match question:
+        case ToCompile():
+            return _compiled(question)
+        case ToJudge():
+            return _judged(question)
+        case ToTry(program=program, subjects=subjects, whole=whole):
+            return [steps(program, data, whole=whole) for data in subjects]
 
 
 def _compiled(question: ToCompile) -> Compiled:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import atexit
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from gitbot.adapters import limited
-from gitbot.adapters.limited import Compiled, FailedPlaces, Question, ToCompile, ToJudge
+from gitbot.adapters.limited import Compiled, FailedPlaces, Question, ToCompile, ToJudge, ToTry
 from gitbot.adapters.limited_process import EndedError, LimitedProcess
+from gitbot.errors import LimitExceeded
 from gitbot.policy.running import (
+    EvaluatedStep,
     ExpressionError,
     Failed,
     Failure,
@@ -26,12 +28,17 @@ from gitbot.policy.running import (
     Program,
     project,
     read_by,
+    reads,
 )
 
 SECONDS = 5  # of processor time for one question
 _WAIT = 60  # seconds until an answer, on a machine that does other things too
+_TOTAL = 60  # seconds for all questions about the policies of a repository
+_MOST_MADE = 32  # MiB of compiled policies, which this process reads without limits
 _MOST_ENDS = 3  # policies of one question that may end the process
+_TRIED = 50  # subjects of one question to try an expression
 _OUT_OF_MEMORY = "out of memory"
+_USED_UP = "other policies used up the time for all"
 
 
 class LimitedPolicyRunner:
@@ -46,8 +53,15 @@ class LimitedPolicyRunner:
             wait=_WAIT,
         )
         self.close = self.process.close
+        self.begin()
+
+    def begin(self) -> None:
+        self._asked_for = 0.0
+        self._made = 0
 
     def compile(self, text: str, *, names: frozenset[str], returns: str) -> Program:
+        if self._made > _MOST_MADE * 2**20:
+            raise ExpressionError(f"all policies together compile to more than {_MOST_MADE} MiB")
         try:
             made = self._ask(ToCompile(text=text, names=names, returns=returns), Compiled)
         except EndedError as ended:
@@ -55,6 +69,7 @@ class LimitedPolicyRunner:
         if made.program is None:
             raise ExpressionError(made.wrong, line=made.line, column=made.column)
         program: Program = made.program
+        self._made += len(program.checked)
         return program
 
     def failed(
@@ -69,10 +84,10 @@ class LimitedPolicyRunner:
             if len(policies) == 1:
                 return (_unanswered(policies[0], str(ended)),)
         found: list[Failed] = []
-        ends, last = 0, time.monotonic() + _WAIT
+        ends = 0
         for policy in policies:
-            if ends == _MOST_ENDS or time.monotonic() > last:
-                found.append(_unanswered(policy, "other policies used up the time for all"))
+            if ends == _MOST_ENDS:
+                found.append(_unanswered(policy, _USED_UP))
                 continue
             try:
                 found += self._failed((policy,), subjects)
@@ -80,6 +95,22 @@ class LimitedPolicyRunner:
                 ends += 1
                 found.append(_unanswered(policy, str(ended)))
         return found
+
+    def tried(
+        self, program: Program, subjects: Sequence[PolicySubject], *, whole: bool
+    ) -> Iterator[EvaluatedStep]:
+        """What an expression gives over each. Raises LimitExceeded."""
+        read = reads(program)
+        for place in range(0, len(subjects), _TRIED):
+            values = [
+                {name: project(subject.data[name], tree) for name, tree in read.items()}
+                for subject in subjects[place : place + _TRIED]
+            ]
+            question = ToTry(program=program, subjects=values, whole=whole)
+            try:
+                yield from self._ask(question, list[EvaluatedStep])
+            except EndedError as ended:
+                raise LimitExceeded(f"the expression gives no answer: {ended}") from ended
 
     def _failed(
         self, policies: tuple[Policy, ...], subjects: Sequence[PolicySubject]
@@ -91,6 +122,15 @@ class LimitedPolicyRunner:
         ]
 
     def _ask(self, question: Question, answer: Any) -> Any:
+        if self._asked_for > _TOTAL:
+            raise EndedError(_USED_UP)
+        begun = time.monotonic()
+        try:
+            return self._answer(question, answer)
+        finally:
+            self._asked_for += time.monotonic() - begun
+
+    def _answer(self, question: Question, answer: Any) -> Any:
         try:
             data = msgspec.msgpack.encode(question, enc_hook=_plain)
         except (OverflowError, ValueError) as error:

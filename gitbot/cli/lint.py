@@ -18,7 +18,7 @@ from gitbot.errors import RepositoryError, UsageError
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.watch import Onlooker
-from gitbot.wiring import ShippedTexts, SystemClock, find_root
+from gitbot.wiring import ShippedTexts, SystemClock, find_root, policy_runner
 
 _Finished = Callable[[str], Collection[str]]
 
@@ -92,7 +92,7 @@ def _of_tree(root: Path, finished: _Finished) -> tuple[tuple[Finding, ...], int]
     configuration = read_tree(root, ()).contents.get(CONFIGURATION_FILE, b"")
     files = read_tree(root, (*FOLDERS, *manifest_folders(configuration)))
     refused = {finding.file for finding in files.findings}
-    linted = lint(files.contents, finished, ShippedTexts().policies)
+    linted = lint(files.contents, finished, ShippedTexts().policies, policy_runner)
     found = {*files.findings, *(f for f in linted if f.code != MISSING or f.file not in refused)}
     return tuple(sorted(found, key=sort_key)), len(files.contents)
 
@@ -118,8 +118,8 @@ def _of_rev(root: Path, rev: str, finished: _Finished) -> tuple[tuple[Finding, .
         except RepositoryError as error:
             # a tree entry that gitbot does not read; the message begins with its path
             found.append(finding_at(prefix, TOP, "files/unreadable", error.message, error.hint))
-    ordered = sorted({*found, *lint(contents, finished, ShippedTexts().policies)}, key=sort_key)
-    return tuple(ordered), len(contents)
+    found += lint(contents, finished, ShippedTexts().policies, policy_runner)
+    return tuple(sorted(set(found), key=sort_key)), len(contents)
 
 
 def _finished(root: Path, onlooker: Onlooker, cluster: str) -> Collection[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from gitbot.cli.machines import read_machines
 from gitbot.documents import TOP, finding_at, shown
@@ -21,6 +22,9 @@ from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.model.words import nearest
 from gitbot.settings import ClusterSettings, Settings, read_settings
 
+if TYPE_CHECKING:
+    from gitbot.policy import PolicyRunner
+
 MISSING = "files/missing"
 
 
@@ -28,11 +32,13 @@ def lint(
     files: Mapping[str, bytes],
     finished: Callable[[str], Collection[str]] = lambda _: (),
     shipped: Callable[[], Mapping[str, str]] = dict,
+    runner: Callable[[], PolicyRunner | None] = lambda: None,
 ) -> tuple[Finding, ...]:
     """Every finding about the files of a repository, by repository path; sorted.
 
     Reads no clock and no cluster; `check` reports what needs one. `finished` gives the ledger ids
     of a cluster's finished requests, `shipped` the policies that ship with gitbot, by path.
+    `runner` compiles those of the repository.
     """
     settings, findings = _settings(files)
     folders = sorted({_folder(path) for path in files if path.startswith("intents/")} - {""})
@@ -48,7 +54,7 @@ def lint(
         found += without_finished(about, intents, functools.partial(finished, cluster))
         if machines:
             found += misleading_labels(intents, (machine for _, machine in machines))
-    found += _policies(files, settings, shipped)
+    found += _policies(files, settings, shipped, runner)
     return tuple(sorted(set(found), key=sort_key))
 
 
@@ -143,6 +149,7 @@ def _policies(
     files: Mapping[str, bytes],
     settings: Settings | None,
     shipped: Callable[[], Mapping[str, str]],
+    runner: Callable[[], PolicyRunner | None],
 ) -> tuple[Finding, ...]:
     texts: dict[str, str] = {}
     for path in sorted(files):
@@ -153,9 +160,9 @@ def _policies(
         return ()
     from gitbot.policy import misdirected, pack_of, read_policies  # noqa: PLC0415 - CEL where used
 
-    policies, found = read_policies(texts)
+    policies, found = read_policies({}, texts, runner=runner())
     if settings is None or not (policies.exemptions or overrides):
         return found
     packs = {path: text for path, text in shipped().items() if pack_of(path) in settings.packs}
-    policies, _ = read_policies(packs, texts)
+    policies, _ = read_policies(packs, texts, runner=runner())
     return (*found, *misdirected(policies, files[CONFIGURATION_FILE]))

@@ -16,10 +16,10 @@ from gitbot.cli.showing import document_text, shown_findings
 from gitbot.errors import InvalidInput, UsageError
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.words import nearest
-from gitbot.wiring import ShippedTexts, find_root, read_working_tree
+from gitbot.wiring import ShippedTexts, find_root, policy_runner, read_working_tree
 
 if TYPE_CHECKING:
-    from gitbot.policy import Policy
+    from gitbot.policy import Policy, PolicySet
     from gitbot.policy.cases import CaseResult
 
 
@@ -42,12 +42,12 @@ def test(paths: tuple[Path, ...], mutate: bool, output: str) -> None:
     may name any policy that ships with gitbot or is in PATH. The last line counts the validations
     that fail in some case.
     """
-    from gitbot.policy import read_policies  # noqa: PLC0415 - the CEL runtime only where used
-    from gitbot.policy.cases import run_tests, survivors  # noqa: PLC0415
+    from gitbot.policy.cases import run_tests, survivors  # noqa: PLC0415 - CEL only where used
 
     shipped = _shipped()
-    texts = _texts(paths) if paths else {**shipped, **_own()}
-    policies, errors = read_policies({**shipped, **texts})
+    own = _texts(paths) if paths else _own()
+    texts = own if paths else {**shipped, **own}
+    policies, errors = _read(shipped, own)
     unnoticed: tuple[Finding, ...] = ()
     with stages("testing policies") as progress:
         results, more = run_tests(texts, policies)
@@ -81,13 +81,13 @@ def show(output: str) -> None:
 
     Those of the packs that .gitbot.yaml names, and those of policies/ in this repository.
     """
-    from gitbot.policy import pack_of, read_policies  # noqa: PLC0415 - the CEL runtime only where used
+    from gitbot.policy import pack_of  # noqa: PLC0415 - the CEL runtime only where used
     from gitbot.published import PolicyList, published  # noqa: PLC0415
     from gitbot.reports import columns, text  # noqa: PLC0415
 
     packs = _packs()
     shipped = {path: text for path, text in _shipped().items() if pack_of(path) in packs}
-    policies, errors = read_policies({**shipped, **_own()})
+    policies, errors = _read(shipped, _own())
     found = policies.policies
     if output == "name":
         text_shown = "".join(f"{policy.name}\n" for policy in found)
@@ -106,12 +106,11 @@ def show(output: str) -> None:
 @click.argument("finding")
 def explain(finding: str) -> None:
     """What a policy says, why, and its cases: FINDING is policy/NAME, or the name alone."""
-    from gitbot.policy import read_policies  # noqa: PLC0415 - the CEL runtime only where used
-    from gitbot.policy.cases import run_tests  # noqa: PLC0415
+    from gitbot.policy.cases import run_tests  # noqa: PLC0415 - the CEL runtime only where used
     from gitbot.policy.pages import page  # noqa: PLC0415
 
-    texts = {**_shipped(), **_own()}
-    policies, _ = read_policies(texts)
+    shipped, own = _shipped(), _own()
+    policies, _ = _read(shipped, own)
     name = finding.removeprefix("policy/")
     found = policies.find(name)
     if found is None:
@@ -119,8 +118,17 @@ def explain(finding: str) -> None:
         hint = f"did you mean {near}?" if near else "see gitbot policy list"
         raise UsageError(f"there is no policy {name}", hint=hint)
     with stages("running the cases of policies"):
-        results, _ = run_tests(texts, policies)
+        results, _ = run_tests({**shipped, **own}, policies)
     click.echo(page(found, results), nl=False)
+
+
+def _read(
+    shipped: Mapping[str, str], own: Mapping[str, str]
+) -> tuple[PolicySet, tuple[Finding, ...]]:
+    """Those of the repository are compiled, and run, in the process with limits."""
+    from gitbot.policy import read_policies  # noqa: PLC0415 - the CEL runtime only where used
+
+    return read_policies(shipped, own, runner=policy_runner())
 
 
 def _shipped() -> dict[str, str]:

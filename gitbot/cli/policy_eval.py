@@ -14,6 +14,7 @@ from gitbot.cli.running import colour
 from gitbot.cli.showing import document_text, shown_findings
 from gitbot.errors import UsageError
 from gitbot.model.words import nearest, shortened
+from gitbot.wiring import policy_runner
 
 if TYPE_CHECKING:
     from gitbot.policy.trying import EvaluatedStep, PolicySubject
@@ -42,15 +43,14 @@ def evaluate(
     One line for each move, VM or intent; the values of all parts for one of them (--of), and in
     JSON. Exit code 1 if it gives no answer for some of them.
     """
-    from gitbot.policy.trying import tried  # noqa: PLC0415 - the CEL runtime only where used
-
     program, over = _compiled(expression, over)
     result = run_check(asked, human=output in ("table", "wide"))
     if result.judged is None or result.revision is None or result.problem is None:
         click.echo(shown_findings(result.all_findings, "table", colour=colour()), nl=False)
         return 1
     found = _subjects(result, over, asked, subject)
-    outcomes = list(tried(program, found, whole=_whole(found, output)))
+    steps = policy_runner().tried(program, found, whole=_whole(found, output))
+    outcomes = list(zip(found, steps, strict=True))
     if output == "name":
         names = [item.name for item, step in outcomes if step.value is True]
         click.echo("".join(f"{name}\n" for name in names), nl=False)
@@ -69,8 +69,8 @@ def _compiled(expression: str, over: str | None) -> tuple[Any, str]:
     from gitbot.policy.trying import ExpressionError, compiled, natural  # noqa: PLC0415
 
     try:
-        chosen = over or natural(expression)
-        return compiled(expression, chosen), chosen
+        chosen = over or natural(expression, policy_runner())
+        return compiled(expression, chosen, policy_runner()), chosen
     except ExpressionError as error:
         found = shortened(expression[error.offset(expression) :].strip(), 40)
         raise UsageError(

@@ -16,11 +16,19 @@ from gitbot.model.grouping import grouped
 from gitbot.model.instants import parse_instant
 from gitbot.model.names import ApiVersion
 from gitbot.model.words import nearest
-from gitbot.policy.engine import timestamp
-from gitbot.policy.failing import applies, failures
+from gitbot.policy.engine import compile_expression, timestamp
+from gitbot.policy.failing import HERE
 from gitbot.policy.files import TEST_SUFFIX
 from gitbot.policy.judging import strictest
-from gitbot.policy.value import NAMES, Policy, PolicySet
+from gitbot.policy.value import (
+    NAMES,
+    Failure,
+    Policy,
+    PolicyRunner,
+    PolicySet,
+    PolicySubject,
+    Validation,
+)
 
 KIND = "PlacementPolicyTest"
 DESCRIPTION = "Tests of one policy: given variables, expected answer."
@@ -91,11 +99,14 @@ class PolicyTests:
     spec: TestSpec
     report: Report
 
-    def run(self, policy: Policy) -> list[CaseResult]:
-        return [self._case(index, case, policy) for index, case in enumerate(self.spec.cases)]
+    def run(self, policy: Policy, policies: PolicySet) -> list[CaseResult]:
+        """Policies of a repository run in the runner of `policies`, if it has one."""
+        runner = (policies.runner if policy.limited else None) or HERE
+        cases = enumerate(self.spec.cases)
+        return [self._case(index, case, policy, runner) for index, case in cases]
 
-    def _case(self, index: int, case: CaseSpec, policy: Policy) -> CaseResult:
-        problem, failed = _outcome(case, policy)
+    def _case(self, index: int, case: CaseSpec, policy: Policy, runner: PolicyRunner) -> CaseResult:
+        problem, failed = _outcome(case, policy, runner)
         return CaseResult(
             policy=policy.name,
             name=case.name,
@@ -137,7 +148,7 @@ def run_tests(
     for item in tests:
         policy = policies.find(item.spec.policy)
         if policy is not None:
-            results += item.run(policy)
+            results += item.run(policy, policies)
         else:
             _unknown(item, policies)
             unknown += item.report.findings
@@ -162,22 +173,24 @@ def survivors(files: Mapping[str, str], policies: PolicySet) -> tuple[tuple[Poli
         for policy in policies.policies
         if policy.name in by_policy
         for index in range(len(policy.validations))
-        if not _notices(by_policy[policy.name], policy, index)
+        if not _notices(by_policy[policy.name], policy, index, policies)
     )
 
 
-def _notices(tests: Iterable[PolicyTests], policy: Policy, index: int) -> bool:
+def _notices(tests: Iterable[PolicyTests], policy: Policy, index: int, policies: PolicySet) -> bool:
     """Whether a case that passes fails for the policy without one of its validations."""
     left = tuple(item for number, item in enumerate(policy.validations) if number != index)
     mutant = replace(policy, validations=left)
     return any(
         before.passed and not after.passed
         for item in tests
-        for before, after in zip(item.run(policy), item.run(mutant), strict=True)
+        for before, after in zip(
+            item.run(policy, policies), item.run(mutant, policies), strict=True
+        )
     )
 
 
-def _outcome(case: CaseSpec, policy: Policy) -> tuple[str, tuple[int, ...]]:
+def _outcome(case: CaseSpec, policy: Policy, runner: PolicyRunner) -> tuple[str, tuple[int, ...]]:
     """What is unexpected about a case ("" for nothing), and the validations that fail."""
     unknown = sorted(set(case.given) - NAMES[policy.over] - {"variables"})
     if unknown:
@@ -187,7 +200,7 @@ def _outcome(case: CaseSpec, policy: Policy) -> tuple[str, tuple[int, ...]]:
         data = _data(case.given, policy)
     except ValueError as error:
         return f"now is not an instant: {error}", ()
-    answer, message, failed = _answer(policy, data)
+    answer, message, failed = _answer(policy, data, runner)
     if answer != case.expect:
         said = f": {message}" if message else ""
         return f"found {answer}, expected {case.expect}{said}", failed
@@ -203,14 +216,21 @@ def _data(given: Mapping[str, Any], policy: Policy) -> dict[str, Any]:
     return {**data, "now": timestamp(parse_instant(str(text)))}
 
 
-def _answer(policy: Policy, data: Mapping[str, Any]) -> tuple[str, str, tuple[int, ...]]:
-    if not applies(policy, data):
-        return "Skip", "", ()
-    found = failures(policy, data)
+def _answer(
+    policy: Policy, data: Mapping[str, Any], runner: PolicyRunner
+) -> tuple[str, str, tuple[int, ...]]:
+    found = _failures(policy, data, runner)
     if not found:
-        return "Pass", "", ()
+        false = compile_expression("false", names=NAMES[policy.over])
+        always = replace(policy, validations=(Validation(expression=false, message="fails"),))
+        return ("Pass" if _failures(always, data, runner) else "Skip"), "", ()
     first = found[0]
     failed = tuple(
         item.validation for item in found if item.validation is not None and not item.error
     )
     return ("Error" if first.error else str(strictest(policy))), first.message, failed
+
+
+def _failures(policy: Policy, data: Mapping[str, Any], runner: PolicyRunner) -> tuple[Failure, ...]:
+    subject = PolicySubject(name="", intent=None, data=data)
+    return tuple(each for _, _, found in runner.failed((policy,), (subject,)) for each in found)

@@ -87,14 +87,6 @@ def failures(policy: Policy, data: Mapping[str, Any]) -> tuple[Failure, ...]:
     return tuple(failure for failure in found if failure is not None)
 
 
-def applies(policy: Policy, data: Mapping[str, Any]) -> bool:
-    """Whether the policy's conditions hold for a subject. A condition in error counts as true."""
-    try:
-        return matches(policy, _Scope(policy, data))
-    except EvaluationError:
-        return True
-
-
 def matches(policy: Policy, scope: _Scope) -> bool:
     """False if any condition is false, even next to one in error; else raises EvaluationError."""
     errors: list[EvaluationError] = []
@@ -170,6 +162,9 @@ class _Scope:
 
 class RunsHere:
     """A PolicyRunner in this process: nothing but the engine bounds it."""
+
+    def begin(self) -> None:
+        pass
 
     def compile(self, text: str, *, names: frozenset[str], returns: str) -> Program:
         return compile_expression(text, names=names, returns=returns)

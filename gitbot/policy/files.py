@@ -133,6 +133,8 @@ def read_policies(
     """
     found: dict[str, Policy | Exemption] = {}
     findings: list[Finding] = []
+    if runner is not None:
+        runner.begin()
     given: list[tuple[str, str, PolicyRunner | None]]
     given = [(file, text, None) for file, text in files.items()]
     given += [(file, text, runner) for file, text in _bounded(own or {}, findings).items()]

@@ -58,6 +58,7 @@ def judge(
         resilience=resilience,
     )
     findings: set[Finding] = set()
+    (policies.runner or HERE).begin()
     for over in Over:
         for policy, subject, failed in _failed(policies, over, facts):
             for failure in failed:

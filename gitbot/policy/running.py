@@ -6,10 +6,12 @@ The face of the room imports the readers of YAML and of snapshots too.
 from gitbot.policy.engine import Program, compile_expression
 from gitbot.policy.failing import failed_by, read_by
 from gitbot.policy.faults import ExpressionError
-from gitbot.policy.reads import project
+from gitbot.policy.reads import project, reads
+from gitbot.policy.steps import EvaluatedStep, steps
 from gitbot.policy.value import Failed, Failure, Policy, PolicyRunner, PolicySubject
 
 __all__ = [
+    "EvaluatedStep",
     "ExpressionError",
     "Failed",
     "Failure",
@@ -21,4 +23,6 @@ __all__ = [
     "failed_by",
     "project",
     "read_by",
+    "reads",
+    "steps",
 ]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from gitbot.policy.engine import Program, compile_expression
+from gitbot.policy.engine import Program
 from gitbot.policy.extents import line_and_column
 from gitbot.policy.facts import PlanVariables
+from gitbot.policy.failing import HERE
 from gitbot.policy.faults import ExpressionError
 from gitbot.policy.fields import unknown_field
 from gitbot.policy.reads import reads
-from gitbot.policy.steps import EvaluatedStep, steps
-from gitbot.policy.value import NAMES, OF_VM, Over, PolicySubject
+from gitbot.policy.steps import EvaluatedStep
+from gitbot.policy.value import NAMES, OF_VM, Over, PolicyRunner, PolicySubject
 
 __all__ = [
     "OVERS",
@@ -22,15 +23,14 @@ __all__ = [
     "compiled",
     "natural",
     "subjects",
-    "tried",
 ]
 VM = "VM"
 OVERS = {**{str(over): NAMES[over] - {"variables"} for over in Over}, VM: OF_VM}
 
 
-def compiled(text: str, over: str) -> Program:
+def compiled(text: str, over: str, runner: PolicyRunner = HERE) -> Program:
     """`over` is a key of OVERS. Raises ExpressionError, with line and column."""
-    program = compile_expression(text, names=OVERS[over])
+    program = runner.compile(text, names=OVERS[over], returns="")
     if wrong := unknown_field(program):
         offset, message, hint = wrong
         line, column = line_and_column(text, offset)
@@ -38,9 +38,10 @@ def compiled(text: str, over: str) -> Program:
     return program
 
 
-def natural(text: str) -> str:
+def natural(text: str, runner: PolicyRunner = HERE) -> str:
     """What the variables that an expression reads belong to; the plan where it reads none."""
-    read = reads(compile_expression(text, names=frozenset().union(*OVERS.values()))).keys()
+    every = frozenset().union(*OVERS.values())
+    read = reads(runner.compile(text, names=every, returns="")).keys()
     if read & {"move", "node"}:
         return Over.MOVE
     if "intent" in read:
@@ -50,10 +51,3 @@ def natural(text: str) -> str:
 
 def subjects(variables: PlanVariables, over: str) -> Sequence[PolicySubject]:
     return tuple(variables.machines()) if over == VM else variables.subjects(Over(over))
-
-
-def tried(
-    program: Program, found: Sequence[PolicySubject], *, whole: bool
-) -> Iterator[tuple[PolicySubject, EvaluatedStep]]:
-    """`whole`: with the values of all parts."""
-    yield from ((subject, steps(program, subject.data, whole=whole)) for subject in found)

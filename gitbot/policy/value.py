@@ -107,6 +107,10 @@ Failed = tuple[Policy, PolicySubject, tuple[Failure, ...]]
 class PolicyRunner(Protocol):
     """Compiles and evaluates policies that others wrote."""
 
+    def begin(self) -> None:
+        """Time and sizes that are for all policies together count from here."""
+        ...
+
     def compile(self, text: str, *, names: frozenset[str], returns: str) -> Program:
         """As `compile_expression`."""
         ...

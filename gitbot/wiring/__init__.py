@@ -6,10 +6,15 @@ Here is what a command takes from the machine: files, the clock, signals. It is 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gitbot.adapters.clock import SystemClock
 from gitbot.adapters.files import ShippedTexts, find_root, read_plain_file, read_working_tree
 from gitbot.adapters.progress import StderrProgress
 from gitbot.adapters.signals import Stop, StoppableClock, stop_on_signals
+
+if TYPE_CHECKING:
+    from gitbot.adapters.policy_runner import LimitedPolicyRunner
 
 __all__ = [
     "ShippedTexts",
@@ -18,7 +23,15 @@ __all__ = [
     "StoppableClock",
     "SystemClock",
     "find_root",
+    "policy_runner",
     "read_plain_file",
     "read_working_tree",
     "stop_on_signals",
 ]
+
+
+def policy_runner() -> LimitedPolicyRunner:
+    """The process with limits, in which policies of a repository are compiled and run."""
+    from gitbot.adapters.policy_runner import the_runner  # noqa: PLC0415 - only for policies
+
+    return the_runner()

@@ -131,6 +131,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "what rules and terms say of a few VMs is kept by the places that they count": 165,
     "errors of plain objects name their files, the field, what was found and expected": 20,
     "small, very full clusters: nothing is drafted or searched twice, targets ranked late": 100,
+    "lint and gitbot policy use the process for policies; all policies together are bounded": 105,
     "moves that are placed for any order of starts and ends are judged once less": 38,
     "what nobody reads is named: intents in other files, VMIs without uid, unknown -n": 70,
     "amounts and taints that no server stores are refused; a closed or full remote is named": 42,

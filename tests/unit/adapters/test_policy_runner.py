@@ -12,6 +12,7 @@ from threading import Timer
 
 import pytest
 
+from gitbot.adapters import policy_runner
 from gitbot.adapters.limited import MEMORY
 from gitbot.adapters.policy_runner import LimitedPolicyRunner
 from gitbot.model.findings import Severity
@@ -185,3 +186,17 @@ def test_texts_that_take_minutes_to_compile_are_refused(runner: LimitedPolicyRun
     policies, findings = read_policies(SHIPPED, texts, runner=runner)
     assert [item.code for item in findings] == ["policy/too-long"]
     assert {policy.limited for policy in policies.policies} == {False}
+
+
+def test_what_is_for_all_policies_together_is_counted_anew_for_each_repository(
+    runner: LimitedPolicyRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of expressions, each just within its limits, would take hours and gigabytes."""
+    texts = {f"p{n}.yaml": policy("move.wave == 0", name=f"own-{n}") for n in range(3)}
+    for limit, why in (("_TOTAL", "used up the time"), ("_MOST_MADE", "compile to more than 0")):
+        assert read_policies({}, texts, runner=runner)[1] == ()
+        with monkeypatch.context() as patched:
+            patched.setattr(policy_runner, limit, 0)
+            policies, findings = read_policies({}, texts, runner=runner)
+        assert why in findings[0].message
+        assert policies.policies == ()
