@@ -127,7 +127,7 @@ class Slots:
                 or at(state, "targetNode")
                 or _target_of(instance, uid_of(migration))
             )
-            self.take(facts.node_of(vm_of(migration)), str(target or ""))
+            self.take(facts.node_of(vm_of(migration)), str(target))
 
     def refusal(self, source: str, target: str) -> str:
         limits = self._limits
@@ -146,13 +146,12 @@ class Slots:
     def take(self, source: str, target: str) -> None:
         self.running += 1
         self._sources[source] += 1
-        if target:
-            self._targets[target] += 1
+        self._targets[target] += 1
         for zone in self._zones_of(source, target):
             self._zones[zone] += 1
 
     def _zones_of(self, source: str, target: str) -> tuple[str, ...]:
-        zones = {self._facts.zone_of(node) for node in (source, target) if node}
+        zones = {self._facts.zone_of(node) for node in (source, target)}
         return tuple(sorted(zones - {""}))
 
 

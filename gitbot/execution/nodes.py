@@ -46,7 +46,7 @@ def nodes_of(view: View, maintenance: Maintenance) -> dict[str, NodeRecord]:
 
 
 def may_begin(nodes: Mapping[str, NodeRecord], node: str, most: int) -> str:
-    record = nodes.get(node) or NodeRecord(node=node)
+    record = nodes[node]
     if record.state in BUSY:
         return ""
     if record.state is not NodeState.WAITING:

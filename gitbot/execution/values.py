@@ -33,7 +33,7 @@ class Approval:
     """Who approved which digest, and how. `concern` is "" for a person's pull request."""
 
     digest: str
-    pull_request: int = 0
+    pull_request: int  # 0: approved within policy, without one
     commit: str = ""  # the merge
     head: str = ""  # the head that was merged
     author: str = ""
@@ -206,7 +206,7 @@ class Absent:
     """A migration that does not exist, on which steps rest; nobody can create it since `since`."""
 
     name: NamespacedName
-    since: int = 0
+    since: int
 
 
 class Steps(Frozen, frozen=True, kw_only=True):

@@ -197,6 +197,7 @@ def _approved_alone(shell: Shell, ledger: Ledger) -> list[Approval]:
     return [
         Approval(
             digest=event.digest,
+            pull_request=0,
             commit=event.commit,
             author=shell.forge.bot,
             merger="policy",

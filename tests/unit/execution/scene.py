@@ -119,6 +119,11 @@ class World:
 
     def step(self) -> list[str]:
         """Look once; the new lines as `move state`, or the node and its state."""
+        self.last = next_steps(self.look())
+        self.ledger = self.ledger.but(events=(*self.ledger.events, *self.last.events))
+        return [line(event) for event in self.last.events if event.state not in ("home", "window")]
+
+    def look(self) -> View:
         objects = {
             "Node": tuple(item for _, item in sorted(self.nodes.items())),
             "VirtualMachineInstance": tuple(item for _, item in sorted(self.vms.items())),
@@ -134,9 +139,7 @@ class World:
             "migrations": tuple(item for _, item in sorted(self.migrations.items())),
             "replay": self.replay,
         }
-        self.last = next_steps(View(**{**view, **self.view}))
-        self.ledger = self.ledger.but(events=(*self.ledger.events, *self.last.events))
-        return [line(event) for event in self.last.events if event.state not in ("home", "window")]
+        return View(**{**view, **self.view})
 
     def replay(self, problem: PlacementProblem, plan: PlacementPlan) -> tuple[Finding, ...]:
         del problem

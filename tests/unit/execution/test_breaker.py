@@ -9,6 +9,7 @@ from gitbot.execution.values import BreakerLimits
 from gitbot.model.events import ForeignMove, LedgerEvent, MoveChanged, MoveState, StopLifted
 from gitbot.model.ledger import HOLD_FILE, Ledger
 from gitbot.model.request_id import RequestId
+from gitbot.settings.configuration import BreakerSettings
 
 NOW = 1_800_000_000
 FILE = "requests/prod/request/db/one.jsonl"
@@ -63,6 +64,15 @@ def test_what_opens_the_circuit(events: list[LedgerEvent], opens: str) -> None:
     reason = tripped(Ledger(events=tuple(events)), "prod", now=NOW, limits=LIMITS)
     assert reason.startswith(f"circuit breaker: {opens}" if opens else "")
     assert bool(reason) is bool(opens)
+
+
+def test_limits_that_nobody_set_are_those_of_the_configuration() -> None:
+    known = BreakerSettings()
+    assert BreakerLimits() == BreakerLimits(
+        failures=known.failures,
+        unexpected_landings=known.unexpected_landings,
+        foreign_returns=known.foreign_returns,
+    )
 
 
 def test_a_resume_begins_a_new_count_and_below_a_limit_nothing_opens() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gitbot.execution.fence import FENCE
-from gitbot.execution.values import BreakerLimits
+from gitbot.execution.values import BreakerLimits, Steps
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.instants import Interval
 from gitbot.model.names import IntentRef
@@ -44,6 +44,11 @@ def test_from_approved_to_succeeded(world: World) -> None:
     assert (last.landed, last.seconds, last.attempt) == ("c", 42, 1)
     assert world.step() == []
     assert world.effects == []
+
+
+def test_nothing_approved_is_nothing_to_do(world: World) -> None:
+    assert world.step() == []
+    assert world.last == Steps()
 
 
 def test_the_same_view_gives_the_same_steps(world: World) -> None:
@@ -561,6 +566,7 @@ def test_what_owners_have_not_approved_waits_for_them(
     world.approve(move("one", "a", "c"), **terms)
     assert world.step() == []
     assert world.waits == waits
+    assert not any(item.retry for item in world.last.waiting), "no pass is worth waiting for it"
 
 
 def test_what_is_never_accepted_waits_for_nothing(world: World) -> None:

@@ -43,7 +43,8 @@ def denied(
     assert isinstance(revision, Revision)
     assert revision.findings == ()
     (request,) = {move.request for move in plan.moves}
-    approved = Approved(id=request, approval=Approval(digest="d"), moves=plan.moves, plan=plan)
+    approval = Approval(digest="d", pull_request=0)
+    approved = Approved(id=request, approval=approval, moves=plan.moves, plan=plan)
     view = Engine(revision=revision).view(snapshot(vms), Ledger(), (approved,), now=NOW, stop="")
     reasons = [reason for stale in view.denied for reason in stale.reasons]
     return [reason for reason in reasons if reason.startswith("policy/resilience: ")]
