@@ -19,6 +19,7 @@ FOUND = "tests/torture/test_torture.py::test_what_was_found_stays_mended"
 LATE = "tests/faults/test_late_effects.py"
 FENCED = "tests/faults/test_fence.py"
 REFUSED = "tests/faults/test_refused_creates.py"
+MAINTENANCE = "tests/faults/test_maintenance_crashes.py"
 GIT_TESTS, BOMBS = "tests/contracts/test_repository.py", "tests/unit/adapters/test_policy_runner.py"
 STEP_TESTS, NODE_TESTS = (
     "tests/unit/execution/test_next_steps.py",
@@ -217,6 +218,18 @@ BUGS = (
         "    return False"),
     bug("I14", "a failed drain gives its node back", NODES,
         "    if not node.cordoned_by_gitbot:  # it came", "    if True:  # it came", NODE_TESTS),
+    bug("I14", "a cordon that a person did again is gitbot's", "adapters/kubernetes/cluster.py",
+        "return bool(owners) and _MANAGER not in owners", "return False",
+        "tests/contracts/test_cluster_faults.py"),
+    bug("I14", "the cordon of another window is a late one", NODES,
+        "        return not _is_of_another(view, maintenance.occurrence, node)\n",
+        "        return True\n", MAINTENANCE),
+    bug("I12", "occurrences take turns with labels", NODES,
+        "        if held.get(name, maintenance.occurrence) != maintenance.occurrence:\n",
+        "        if False:\n", MAINTENANCE),
+    bug("I3", "what others wrote is not anchored", "workflows/anchor.py",
+        "or not (known or journal.written)", "or not journal.written",
+        "tests/faults/test_rolled_back_ledger.py"),
     bug("I14", "migrations of another gitbot are ended too", HOLD,
         "        if own is not None and str(name_of(migration)) not in own:\n",
         "        if False:\n", "tests/unit/workflows/test_hold.py"),
