@@ -164,9 +164,10 @@ def main(argv: list[str] | None = None) -> NoReturn:
         sys.exit(141)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and error.filename is None:  # from os.getcwd()
-            _say("error: the folder that you are in was removed; cd to one that is there")
+            no_room = "temporary" in str(error)  # from tempfile, which tries them all
+            _say(f"error: {_NO_ROOM if no_room else _NO_FOLDER}")
             sys.exit(2)
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        if error.errno not in _UNWRITTEN:
             _say(bug_report(error))
             sys.exit(3)
         _say(f"error: the output could not be written: {error.strerror}")
@@ -181,6 +182,9 @@ def main(argv: list[str] | None = None) -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+_NO_FOLDER = "the folder that you are in was removed; cd to one that is there"
+_NO_ROOM = "no folder takes temporary files: set TMPDIR to one with room that you may write"
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG, errno.EBADF)
 _ALIKE = 0.7  # difflib's ratio of two options, of which one may be meant
 _SHORT = re.compile("-[^-]")
 _FOUND = re.compile(r"'([^']*)' is not one of ")  # click's words for a wrong choice

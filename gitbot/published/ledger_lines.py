@@ -67,6 +67,8 @@ _FAMILIES: Mapping[str, Mapping[str, type[KnownEvent]]] = {
 
 _FRAME = {"time": str, "cluster": str, "seq": int, "previous": str}
 
+_COMPARE = "stop, and compare branch gitbot/ledger with a clone made before"
+
 
 def line_value(event: LedgerEvent) -> dict[str, Any]:
     """The event as plain JSON data: camelCase names, empty fields absent, time as RFC 3339."""
@@ -177,7 +179,7 @@ def _broken(event: LedgerEvent, message: str) -> Finding:
         severity=Severity.ERROR,
         message=f"the ledger is damaged or was rewritten: {message}",
         file=event.file,
-        hint="stop, and compare branch gitbot/ledger with a clone made before",
+        hint=_COMPARE,
     )
 
 
@@ -188,11 +190,14 @@ def read_files(files: Mapping[str, bytes]) -> tuple[LedgerEvent, ...]:
         if not file.endswith(".jsonl"):
             continue
         if content and not content.endswith(b"\n"):
-            raise LedgerError(f"{file}: the last line is cut off")
+            raise LedgerError(f"{file}: the last line is cut off", hint=_COMPARE)
         lines = content.split(b"\n")[:-1]
-        events += [
-            decode_line(line, file=file, number=number) for number, line in enumerate(lines, 1)
-        ]
+        try:
+            events += [
+                decode_line(line, file=file, number=number) for number, line in enumerate(lines, 1)
+            ]
+        except LedgerError as error:
+            raise LedgerError(str(error), hint=_COMPARE) from error
     events.sort(key=lambda event: event.seq)
     findings = verify(events)
     if findings:

@@ -1,7 +1,7 @@
 """Who owns folders, namespaces, nodes and zones, and who may override a policy."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any
 
@@ -12,11 +12,32 @@ from gitbot.documents.fields import Text, Value
 from gitbot.documents.formats import repository_path
 from gitbot.model.findings import Refusal
 
+
+def _matching(pattern: str, letters: str) -> Callable[[str], str]:
+    """A check of text with stars, in words instead of the pattern."""
+
+    def must_match(text: str) -> str:
+        if re.fullmatch(pattern, text) is None:
+            raise Refusal("value", f"{letters} and `*`", "no other sign stands for many names")
+        return text
+
+    return must_match
+
+
 RepositoryPath = Annotated[
     str, AfterValidator(repository_path), Field(min_length=1), WithJsonSchema(schemas.PATH)
 ]
-NamespacePattern = Annotated[str, Field(pattern=r"^[a-z0-9*-]{1,63}$")]
-NamePattern = Annotated[str, Field(pattern=r"^[A-Za-z0-9*._-]{1,253}$")]
+_NAMESPACE, _NAME = "^[a-z0-9*-]{1,63}$", "^[A-Za-z0-9*._-]{1,253}$"
+NamespacePattern = Annotated[
+    str,
+    AfterValidator(_matching(_NAMESPACE, "the letters of a namespace")),
+    WithJsonSchema({"type": "string", "pattern": _NAMESPACE}),
+]
+NamePattern = Annotated[
+    str,
+    AfterValidator(_matching(_NAME, "the letters of a name")),
+    WithJsonSchema({"type": "string", "pattern": _NAME}),
+]
 _STEP = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 _OWNER = f"^@{_STEP}(/{_STEP})?$"
 _TEAMS = "`@org/team` or `@user`; no App and no bot"

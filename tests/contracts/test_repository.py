@@ -621,6 +621,15 @@ def test_a_fetch_that_ends_before_it_releases_its_pack_leaves_nothing(
     assert bounded.size_of_packs(tmp_path / "fresh") < before + 64 * 1024
 
 
+def test_a_branch_in_the_way_of_another_is_named(bare: Path, repository: GitRepository) -> None:
+    tip = commit(repository, {"a": b"1"})
+    Git(bare).run(["update-ref", "refs/heads/gitbot/ledger/old", tip])
+    with pytest.raises(RepositoryError, match="gitbot/ledger cannot be made") as caught:
+        commit(repository, {"b": b"1"}, branch="gitbot/ledger")
+    assert "gitbot/ledger/old" in caught.value.message
+    assert caught.value.hint == "rename or delete the branch in its way"
+
+
 _INTO_A_CLOSED_FOLDER = """
 import sys
 from pathlib import Path

@@ -29,8 +29,9 @@ _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
 _WRITE = "give gitbot's account write permission on the contents of the repository"
 _RULES = "its rules or hooks forbid it: let gitbot's account push gitbot/**"
+_IN_WAY = "rename or delete the branch in its way"
 _DISK = "the remote cannot store it: see its free space, and who may write its folder"
-_DENIED = re.compile(r"\b403\b|denied|not granted|not permitted", re.IGNORECASE)
+_DENIED = re.compile(r"(?i)\b403\b|denied|not granted|not permitted")
 
 
 class GitRepository:
@@ -277,9 +278,9 @@ class GitRepository:
         arguments = ["push", "--quiet", "--dry-run", "--no-verify", "--end-of-options"]
         ref = f"refs/heads/{branch}"
         code, said = self._git.attempt([*arguments, self._remote, f"{tip}:{ref}"])
-        if code == 0 and (folder := _closed_folder(self._remote)):
-            code, said = 1, f"this user may not write {folder}"
-        if code != 0:
+        closed = _closed_folder(self._remote) if code == 0 else None
+        if code != 0 or closed:
+            said = f"this user may not write {closed}" if closed else said
             raise RepositoryError(f"{branch} cannot be pushed: {said}", hint=_WRITE)
 
     def _must(self, rev: str, *, tree: bool = False) -> str:
@@ -306,14 +307,14 @@ class GitRepository:
         )
         if code != 0 and self._remote_tip(ref) != (commit or None):
             if "[remote rejected]" in said and "cannot lock ref" not in said:
-                raise RepositoryError(
-                    f"the remote refuses to change {branch}: {said}",
-                    hint=_DISK if "unpack" in said else _RULES,
-                )
+                hint = _DISK if "unpack" in said else _RULES
+                raise RepositoryError(f"the remote refuses to change {branch}: {said}", hint=hint)
+            if "exists; cannot create" in said:
+                raise RepositoryError(f"{branch} cannot be made: {said}", hint=_IN_WAY)
             if any(word in said for word in ("stale info", "rejected", "cannot lock ref")):
                 raise ConflictError(f"somebody else moved {branch} first", hint="run again")
-            hint = _WRITE if _DENIED.search(said) else ""
-            raise RepositoryError(f"pushing {branch} failed: {said}", hint=hint)
+            way = _WRITE if _DENIED.search(said) else ""
+            raise RepositoryError(f"pushing {branch} failed: {said}", hint=way)
         self._follow(ref, commit)
 
     def _remote_tip(self, ref: str) -> str | None:
@@ -331,8 +332,7 @@ class GitRepository:
 
 def _closed_folder(remote: str) -> Path | None:
     """The folder of a remote on this machine that takes no objects: `--dry-run` sends none."""
-    root = Path(remote.removeprefix("file://"))
-    found = [root / name for name in ("objects", ".git/objects")]
+    found = [Path(remote.removeprefix("file://"), name) for name in ("objects", ".git/objects")]
     return next((path for path in found if path.is_dir() and not os.access(path, os.W_OK)), None)
 
 

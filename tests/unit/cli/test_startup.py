@@ -96,6 +96,38 @@ def test_talk_that_cannot_be_written_ends_with_a_code_of_gitbot(tmp_path: Path, 
     assert (tmp_path / "ended").read_text() == "2\n"
 
 
+def test_output_that_is_open_for_reading_only_is_no_bug() -> None:
+    with open("/dev/null") as read_only:  # noqa: PTH123 - a device, not a file
+        done = subprocess.run(
+            [sys.executable, "-m", "gitbot", "version"],
+            stdout=read_only,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the output could not be written")
+
+
+def test_no_room_for_temporary_files_is_not_a_folder_that_was_removed() -> None:
+    code = (
+        "import tempfile; from gitbot.cli import version; from gitbot.cli.main import main; "
+        "version.version.callback = lambda **_: tempfile.gettempdir(); main(['version'])"
+    )
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -f 0; "$1" -c "$2"', "sh", sys.executable, code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: no folder takes temporary files: set TMPDIR to one with room that you may write\n"
+    )
+
+
 def test_the_cycle_collector_runs_in_a_command_and_no_plugin_reads_along() -> None:
     code = (
         "import gc, os, sys; from gitbot.__main__ import main; from gitbot.cli import version; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
@@ -175,6 +176,24 @@ def test_a_last_line_that_is_cut_off_is_an_error() -> None:
     content = _files(_stop(1))[HOLD_FILE]
     with pytest.raises(LedgerError, match=r"hold\.jsonl: the last line is cut off"):
         read_files({HOLD_FILE: content[:-1]})
+
+
+DAMAGE = [
+    (lambda content: content.replace(b"\n", b"\r\n"), ":1: not canonical JSON"),
+    (lambda content: b"\xef\xbb\xbf" + content, ":1: not canonical JSON"),
+    (lambda content: content + b"\n", ":2: found no JSON"),
+    (lambda content: content[:-1], ": the last line is cut off"),
+    (lambda content: content + b"[]\n", ":2: found list, expected an object"),
+]
+
+
+@pytest.mark.parametrize(("damage", "words"), DAMAGE)
+def test_a_damaged_file_says_what_to_do(damage: Callable[[bytes], bytes], words: str) -> None:
+    content = _files(_stop(1))[HOLD_FILE]
+    with pytest.raises(LedgerError) as caught:
+        read_files({HOLD_FILE: damage(content)})
+    assert str(caught.value).startswith(f"hold.jsonl{words}")
+    assert caught.value.hint == "stop, and compare branch gitbot/ledger with a clone made before"
 
 
 # What a newer gitbot wrote

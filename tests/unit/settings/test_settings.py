@@ -124,6 +124,13 @@ WRONG = [
         "3:38: spec.forge: found nothing, expected a mapping; write a value, or remove the key",
     ),
     (
+        f"{ONE}, owners: [{{paths: [intents], namespaces: ['team-[ab]']}}]}}\n",
+        (
+            '3:72: spec.owners[0].namespaces[0]: found "team-[ab]", expected the letters of a '
+            "namespace and `*`; no other sign stands for many names"
+        ),
+    ),
+    (
         f"{ONE}, owners: [{{zones: [a], teams: [dba]}}]}}\n",
         (
             '3:61: spec.owners[0].teams[0]: found "dba", expected `@org/team` or `@user`; no App '
