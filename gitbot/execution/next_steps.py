@@ -177,10 +177,12 @@ def _observe_all(turn: _Turn) -> None:
 
 
 def _observe_foreign(turn: _Turn) -> None:
+    records = turn.records.values()
+    own = {name for item in records for move in item.moves.values() for name in move.effects}
     over = [
         migration
-        for _, migration in sorted(turn.facts.migrations.items())
-        if is_final(migration) and not is_own(migration)
+        for name, migration in sorted(turn.facts.migrations.items())
+        if is_final(migration) and not (is_own(migration) and str(name) in own)
     ]
     seen = observed_migrations(turn.view.ledger, turn.view.cluster) if over else frozenset()
     turn.add(*(_foreign_move(turn, item) for item in over if uid_of(item) not in seen))

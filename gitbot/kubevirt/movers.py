@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gitbot.kubernetes.objects import KubernetesObject, annotations_of
+from gitbot.kubernetes.labels import MANAGED_BY
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, labels_of
 from gitbot.kubevirt.names import EVACUATION, EVICTION_SOURCE, WORKLOAD_UPDATE
 
 
@@ -15,4 +16,6 @@ def mover_of(migration: KubernetesObject) -> str:
         return "an evacuation"
     if WORKLOAD_UPDATE in annotations:
         return "KubeVirt's workload updater"
+    if labels_of(migration).get(MANAGED_BY) == "gitbot":
+        return "another gitbot"
     return "a person or another tool"

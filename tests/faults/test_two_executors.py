@@ -13,6 +13,7 @@ import pytest
 
 from gitbot.errors import GitbotError
 from gitbot.execution.values import Terms
+from gitbot.model.events import ForeignMove
 from gitbot.model.instants import Interval
 from gitbot.model.problem import Limits
 from gitbot.published.ledger_lines import verify
@@ -138,3 +139,20 @@ def test_the_other_executor_may_die_in_its_pass(killed_at: int) -> None:
         install(stage, OtherRunAt(stage, number, seconds=60, killed_at=killed_at))
         run_to_the_end(stage)
         assert end_of(stage) == end_of(expected), f"at point {number}"
+
+
+def test_what_another_gitbot_moves_is_observed_as_what_people_move() -> None:
+    """Two repositories act on one cluster: the label alone does not make a migration one's own."""
+    one, two = (
+        Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"}) for _ in range(2)
+    )
+    two.cluster, two.clock = one.cluster, one.clock
+    one.approve(a_plan(a_move("one", "a", "c")))
+    assert apply(replace(one.shell, ledger_name="one")).states == {"succeeded": 1}
+    apply(replace(one.shell, ledger_name="one"))
+    apply(replace(two.shell, ledger_name="two"))
+    (seen,) = two.store.read().requests("prod")
+    assert isinstance(seen, ForeignMove)
+    assert (seen.vm, seen.author, seen.landed) == ("db/one", "another gitbot", "c")
+    assert not any(isinstance(event, ForeignMove) for event in one.store.read().events)
+    assert apply(replace(two.shell, ledger_name="two")).did_nothing

@@ -80,7 +80,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "LoadRule: the kind, its rule over measured load, its proposal": 265,
     "healings that come and go have one pull request a day": 45,
     "audit names who else moves VMs": 130,
-    "status, plans and the ledger say whose migrations others are": 85,
+    "status, plans and the ledger say whose migrations others are": 90,
     "audit asks for labels, wishes and own terms once": 45,
     "audit reads names, phases and terms that all pods have at once": 45,
     "single losses end where what is left surely fits": 45,
