@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.execution.state import fold_homes, fold_nodes
+from gitbot.execution.nodes import home_event, may_begin
+from gitbot.execution.state import NodeRecord, fold_homes, fold_nodes
+from gitbot.execution.values import Maintenance
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.events import NodeChanged, NodeFacts, NodeState
 from gitbot.model.instants import Interval
 from gitbot.model.ledger import node_file
+from gitbot.model.request_id import OccurrenceId
 from tests.unit.execution.scene import NOW, OCCURRENCE, World, move
 
 
@@ -49,6 +52,7 @@ def test_a_node_drains_gets_ready_and_returns_before_the_next_begins(world: Worl
     world.nodes["a"]["spec"]["unschedulable"] = False
     assert world.step() == ["a returned", "b draining", "2 intended"]
     assert states(world) == {"a": "returned", "b": "draining"}
+    assert world.step() == []
 
 
 def test_a_move_to_a_node_of_the_window_waits_until_it_is_back(world: World) -> None:
@@ -107,7 +111,7 @@ def test_gitbot_cordons_first_and_uncordons_when_the_node_is_back(world: World, 
             facts=NodeFacts(node="a"),
         )
         world.ledger = type(world.ledger)(events=(*world.ledger.events, said))
-    world.step()
+    assert world.step() == [], "its cordon still stands"
     assert "uncordon a" in world.effects
     world.patch()
     assert world.step() == ["a returned"]
@@ -221,6 +225,7 @@ def test_cancel_takes_back_gitbots_own_cordon_only(world: World, own: bool) -> N
     assert again(world) == (["uncordon a"] if own else [])
     assert world.nodes["a"]["spec"]["unschedulable"] is not own
     assert states(world)["a"] == ("returned" if own else "draining")
+    assert not own or world.event("returned").reason == "the drain was cancelled"
 
 
 @pytest.mark.parametrize("removed", [True, False])
@@ -236,6 +241,7 @@ def test_a_removed_window_takes_its_cordon_back_and_a_failed_drain_keeps_it(
         kept = kept.but(void="its intent was removed")
     world.approved = [replace(approved, terms=kept)]
     assert again(world) == (["uncordon a"] if removed else [])
+    assert not removed or world.event("returned").reason == "its window was removed"
 
 
 def test_a_cordon_that_arrives_after_it_was_given_up_is_taken_back(world: World) -> None:
@@ -311,9 +317,174 @@ def test_an_empty_node_begins_when_the_window_opens(world: World) -> None:
 
 
 def _maintenance(nodes: tuple[str, ...]) -> Any:
-    from gitbot.execution.values import Maintenance  # noqa: PLC0415
-
     return Maintenance(occurrence=OCCURRENCE, nodes=nodes, max_nodes_at_once=2)
+
+
+# Which node begins, and once
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (NodeState.WAITING, ""),
+        (NodeState.DRAINING, ""),
+        (NodeState.READY, ""),
+        (NodeState.RETURNED, "a is returned"),
+        (NodeState.CLOSED, "a is closed"),
+    ],
+)
+def test_a_node_leaves_service_once_in_an_occurrence(state: NodeState, said: str) -> None:
+    assert may_begin({"a": NodeRecord(node="a", state=state)}, "a", 1) == said
+
+
+def test_a_home_is_noted_once(world: World) -> None:
+    world.drain(*drain_moves())
+    world.step()
+    (approved,) = world.approved
+    one, two = (NamespacedName(namespace="db", name=name) for name in ("one", "two"))
+    assert home_event(world.look(), approved, one, "c") is None
+    assert home_event(world.look(), approved, two, "b") is not None
+
+
+def test_a_node_that_its_vms_left_by_themselves_begins_without_moves(world: World) -> None:
+    world.vms["one"]["status"]["nodeName"] = "c"
+    world.drain(*drain_moves()[:1])
+    assert world.step() == ["1 approved", "1 obsolete", "a draining"]
+
+
+def test_an_empty_node_that_a_vm_has_yet_to_pass_does_not_begin() -> None:
+    world = World.of("a", "b", "c", one="b")
+    first = move("one", "b", "a", request="drain/fw/o1")
+    world.drain(first, move("one", "a", "c", 2, request="drain/fw/o1", wave=1), nodes=("a",))
+    assert world.step() == ["1 approved", "2 approved", "1 intended"]
+
+
+def test_a_node_that_gets_ready_makes_no_room_for_the_next(world: World) -> None:
+    world.drain(*drain_moves()[:1], nodes=("a", "b"))
+    world.step()
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    world.vms["two"]["status"]["nodeName"] = "c"
+    finish(world, "one", "c")
+    assert world.step() == ["1 succeeded", "a ready"]
+
+
+def test_a_node_that_is_deleted_while_it_waits_was_never_in_maintenance(world: World) -> None:
+    world.drain(*drain_moves())
+    world.step()
+    del world.nodes["b"]
+    world.step()
+    assert states(world) == {"a": "draining"}
+
+
+# Which node is back
+
+
+def ready(world: World, **fields: Any) -> None:
+    """Node a is empty, and gitbot cordoned it."""
+    world.drain(*drain_moves()[:1], cordon=True, **fields)
+    world.step()
+    world.patch()
+    finish(world, "one", "c")
+    world.step()
+    world.patch()
+    assert states(world) == {"a": "ready"}
+
+
+@pytest.mark.parametrize(
+    ("done", "boot", "status", "back"),
+    [
+        ("Rebooted", "second", "True", True),
+        ("Rebooted", "second", "False", False),
+        ("Rebooted", "first", "True", False),
+        ("Rebooted", "", "True", False),
+        ("Command", "second", "True", False),
+        ("Uncordoned", "second", "True", False),
+    ],
+)
+def test_gitbot_uncordons_what_is_back_and_nothing_else(
+    world: World, done: str, boot: str, status: str, back: bool
+) -> None:
+    ready(world, done=done)
+    world.nodes["a"]["status"] = {
+        "conditions": [{"type": "Ready", "status": status}],
+        "nodeInfo": {"bootID": boot},
+    }
+    assert again(world) == (["uncordon a"] if back else [])
+    assert states(world) == {"a": "returned" if back else "ready"}
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_node_that_reboots_while_it_drains_stays_cordoned(world: World, fails: bool) -> None:
+    draining(world, fails=fails)
+    world.nodes["a"]["status"]["nodeInfo"]["bootID"] = "second"
+    assert again(world) == []
+
+
+def test_a_cordon_that_arrives_after_a_person_undid_it_is_taken_back(world: World) -> None:
+    draining(world)
+    late = world.last
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    world.step()
+    world.patch()
+    world.last = late
+    world.patch()
+    assert world.nodes["a"]["spec"]["unschedulable"]
+    assert again(world) == ["uncordon a"]
+
+
+def test_the_labels_go_when_the_node_is_back(world: World) -> None:
+    ready(world, done="Rebooted")
+    world.nodes["a"]["status"]["nodeInfo"]["bootID"] = "second"
+    again(world)
+    left = [key for key in world.nodes["a"]["metadata"]["labels"] if "gitbot" in key]
+    assert (states(world), left) == ({"a": "returned"}, [])
+
+
+# Several occurrences over one node
+
+
+def over_a(world: World, window: str, number: str, state: NodeState, **facts: Any) -> None:
+    """An occurrence that has node a in a state."""
+    occurrence = OccurrenceId(window=window, id=number)
+    said = NodeChanged(
+        file=node_file("prod", occurrence),
+        time=NOW,
+        cluster="prod",
+        state=state,
+        request=occurrence.drain,
+        facts=NodeFacts(node="a", **facts),
+    )
+    world.ledger = world.ledger.but(events=(*world.ledger.events, said))
+    known = Maintenance(occurrence=occurrence, nodes=("a",), cordon=True)
+    world.approve(
+        request=str(occurrence.drain), digest=f"sha256:{window}{number}", maintenance=known
+    )
+
+
+def test_an_occurrence_that_is_over_leaves_the_labels_to_the_next(world: World) -> None:
+    over_a(world, "fw", "o1", NodeState.RETURNED)
+    over_a(world, "fw", "o2", NodeState.DRAINING)
+    world.step()
+    assert world.effects == ["label a draining"]
+    world.patch()
+    world.step()
+    assert world.effects == []
+
+
+@pytest.mark.parametrize(("window", "number"), [("fw", "o2"), ("disks", "o2"), ("disks", "o1")])
+@pytest.mark.parametrize("cordoned", [True, False])
+def test_only_a_window_that_opens_at_the_same_time_has_cordoned_it(
+    world: World, window: str, number: str, cordoned: bool
+) -> None:
+    """The mark of a cordon names the opening, and not the window."""
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    world.nodes["a"]["metadata"]["labels"]["placement.gitbot.dev/cordon"] = "o1"
+    over_a(world, "fw", "o1", NodeState.DRAINING, cordoned=False)
+    over_a(world, window, number, NodeState.RETURNED, cordoned=cordoned)
+    world.approved.pop()
+    world.step()
+    kept = cordoned and number == "o1"
+    assert cordons(world) == ([] if kept else ["uncordon a"])
 
 
 def test_the_states_have_the_words_of_the_ledger() -> None:
