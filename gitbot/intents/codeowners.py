@@ -29,9 +29,9 @@ def codeowners(text: str, path: str) -> tuple[str, ...]:
 @lru_cache(maxsize=8)
 def _lines(text: str) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
     found = []
-    for line in text.splitlines():
-        words = line.partition("#")[0].split()
-        if not words or re.search(r"[!\[\]\\]", words[0]) or words[0].strip("/") == "":
+    for line in text.split("\n"):  # Unicode has other ends of lines, which no review shows
+        words = re.split(r"[ \t]+", line.partition("#")[0].strip(" \t\r"))
+        if re.search(r"[!\[\]\\]", words[0]) or words[0].strip("/") == "":
             continue
         owners = tuple(words[1:])
         if all(_OWNER.fullmatch(owner) for owner in owners):

@@ -246,6 +246,16 @@ def test_a_lost_answer_is_resolved_by_reading(repository: GitRepository, bare: P
     assert Git(bare).run(["rev-parse", "main"]).decode().strip() == again
 
 
+def test_a_branch_whose_name_ends_like_that_of_another_does_not_answer_for_it(
+    repository: GitRepository, bare: Path
+) -> None:
+    """`git ls-remote` matches the ends of names, and lists this one first."""
+    first = commit(repository, {"a": b"1"})
+    Git(bare).run(["update-ref", "refs/heads/a\u00e4/refs/heads/main", first])
+    second = commit(repository, {"a": b"2"})
+    assert repository._branches.tip("refs/heads/main") == second
+
+
 def test_no_configuration_of_the_person_is_used() -> None:
     environment = hardened_environment()
     assert environment["GIT_CONFIG_GLOBAL"] == "/dev/null"
@@ -407,6 +417,22 @@ def test_a_branch_that_git_refuses_stops_nobody(
     (bare / "refs" / "heads" / "gitbot" / "evil").unlink()
     fresh.fetch()
     assert fresh.resolve("gitbot/evil") is None
+
+
+@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("name", ["x\u2028y", "x\x85", "x\xa0y", "\udcff\udcfe", "\u202ex"])
+def test_no_name_of_a_branch_stops_anybody(
+    repository: GitRepository, bare: Path, tmp_path: Path, name: str, refused: bool
+) -> None:
+    """A name may hold ends of lines and blanks of Unicode, and bytes that are not UTF-8."""
+    main = commit(repository, {"a": b"1\n"})
+    Git(bare).run(["update-ref", f"refs/heads/gitbot/{name}", main])
+    if refused:
+        a_refused_branch(bare, main, "gitbot/evil")
+    fresh = GitRepository.clone(str(bare), tmp_path / "fresh", only=("main", "gitbot/*"))
+    assert fresh.resolve("main") == main
+    fresh.fetch()
+    assert fresh.resolve("main") == main
 
 
 def test_a_refused_ledger_is_an_error_and_never_an_empty_ledger(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 
 from gitbot.adapters.git.bounded import CommandBound
@@ -70,8 +71,13 @@ class Branches:
             if (unreachable := not_answered(error)) is not None:
                 raise unreachable from error
             self._one_by_one()
-        listed = self._git.run(["for-each-ref", "--format=%(refname) %(objectname)"])
-        return dict(line.split(" ", 1) for line in listed.decode("utf-8").splitlines())
+        listed = self._git.run(["for-each-ref", "--format=%(objectname) %(refname)"])
+        return {ref: commit for commit, ref in _named(listed)}
+
+    def tip(self, ref: str) -> str | None:
+        """What the remote has now. Git lists all refs whose names end like this one."""
+        listed = self._git.run(["ls-remote", "--end-of-options", self._remote, ref])
+        return next((tip for tip, name in _named(listed) if name == ref), None)
 
     def _one_by_one(self) -> None:
         """Fetch each branch alone. Removes branches that are refused or no longer on the remote."""
@@ -95,9 +101,20 @@ class Branches:
         self._git.within(bound, [*FETCH, "--prune", "--end-of-options", self._remote, *specs])
 
     def _listed(self, *command: str) -> list[str]:
-        output = self._git.run(command, accept=(0, 1))
-        return [line.split()[1] for line in output.decode("utf-8").splitlines()]
+        return [ref for _, ref in _named(self._git.run(command, accept=(0, 1)))]
 
     def _ours(self, ref: str) -> bool:
         name = ref.removeprefix(_HEADS)
         return any(fnmatchcase(name, one) for one in self._only)
+
+
+def _named(listed: bytes) -> Iterator[tuple[str, str]]:
+    """Object id and name of each ref that Git lists, except those that no text can name.
+
+    A name may hold any byte above a space: line ends and blanks of Unicode, and what is not UTF-8.
+    """
+    for line in listed.split(b"\n"):
+        identity, _, name = line.replace(b"\t", b" ", 1).partition(b" ")
+        with suppress(UnicodeDecodeError):
+            if name:
+                yield identity.decode("ascii"), name.decode("utf-8")

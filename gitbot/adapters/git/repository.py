@@ -305,7 +305,7 @@ class GitRepository:
                 f"{commit}:{ref}",
             ]
         )
-        if code != 0 and self._remote_tip(ref) != (commit or None):
+        if code != 0 and self._branches.tip(ref) != (commit or None):
             if "[remote rejected]" in said and "cannot lock ref" not in said:
                 hint = _DISK if "unpack" in said else _RULES
                 raise RepositoryError(f"the remote refuses to change {branch}: {said}", hint=hint)
@@ -316,10 +316,6 @@ class GitRepository:
             way = _WRITE if _DENIED.search(said) else ""
             raise RepositoryError(f"pushing {branch} failed: {said}", hint=way)
         self._follow(ref, commit)
-
-    def _remote_tip(self, ref: str) -> str | None:
-        output = self._git.run(["ls-remote", "--end-of-options", self._remote, ref])
-        return output.decode("ascii").split()[0] if output.strip() else None
 
     def _follow(self, ref: str, commit: str) -> None:
         if commit:

@@ -53,3 +53,9 @@ def test_the_last_matching_line_wins(path: str, owners: tuple[str, ...]) -> None
 def test_a_file_that_github_does_not_read_owns_nothing() -> None:
     assert codeowners(f"* @all\n{'#' * 3 * 1024 * 1024}", "x") == ()
     assert codeowners("", "x") == ()
+
+
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r"])
+def test_a_line_ends_where_a_review_shows_its_end(end: str) -> None:
+    assert codeowners(f"* @all\n# a comment{end}* @evil\r\n", "x") == ("@all",)
+    assert codeowners(f"* @all\n* @all{end}@evil", "x") == ("@all",)
