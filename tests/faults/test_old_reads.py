@@ -72,6 +72,8 @@ def test_a_wrong_list_ends_no_move(change: str) -> None:
     assert stage.states(REQUEST)[-1] == "1 succeeded"
     assert len(stage.cluster.creates()) == 1
     assert stage.cluster.where() == {"one": "c", "two": "b"}
+    doubted = change in ("no VMI", "no node")
+    assert any(line.startswith("looks again: ") for line in stage.lines) is doubted
 
 
 def test_a_cluster_without_any_node_is_an_error_and_no_conclusion() -> None:

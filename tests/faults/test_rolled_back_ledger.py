@@ -44,6 +44,7 @@ def test_a_finished_request_does_not_fire_again(kept: int) -> None:
     assert result.unsure, "exit code 2"
     assert len(stage.cluster.creates()) == 1
     assert result.did_nothing
+    assert apply(stage.shell).stop == result.stop, "the anchor stays"
 
 
 def test_a_person_accepts_the_ledger_as_it_is() -> None:

@@ -60,7 +60,6 @@ from gitbot.workflows.stops import UNREADABLE, cluster_stop, forge_skew, observe
 
 ASK_FORGE = 60  # seconds after which the forge is asked again even if nothing was merged
 MAX_RUNTIME = 3600
-_MOVING = (CreateMigration, DeleteMigration)
 OnLook = Callable[[ClusterSnapshot], None]
 
 
@@ -111,7 +110,7 @@ def apply(
     gets every snapshot that is taken.
     """
     run = _begin(shell, on_look, ends_at=shell.clock.now() + max_runtime, start=start)
-    said = 0
+    said = run.journal.written
     while True:
         try:
             follows = _turn(run, start=start)
@@ -208,7 +207,6 @@ def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -
         on_look=on_look,
     )
     run.anchored = keep_anchor(shell, journal, run.anchored)
-    _refresh_approvals(run, ledger)
     return run
 
 
@@ -220,10 +218,10 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
         if start:
             check_history(shell, ledger, head)
         run.base = shell.read_base(head)
+    _refresh_approvals(run, ledger)
     run.stop = not_understood(ledger, shell.cluster_name) or run.older
     if run.stop:
         return _Next.NOTHING
-    _refresh_approvals(run, ledger)
     run.stop = stop_reason(run, start=start)
     view = _view(run)
     if shell.interrupted():
@@ -257,8 +255,7 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
     acted = _act(run, view, steps, began=began)
     if any(getattr(event, "outcome", "") == OTHERWISE for event in run.journal.unwritten):
         return _Next.LOOK_AT_ONCE  # to delete what the server stored otherwise
-    moving = acted and any(isinstance(effect, _MOVING) for effect in steps.effects)
-    if moving or steps.in_flight or any(item.retry for item in steps.waiting):
+    if steps.in_flight or any(item.retry for item in steps.waiting):
         return _Next.LOOK
     return _Next.LOOK_SOON if acted else _Next.NOTHING
 

@@ -6,14 +6,24 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.execution.values import Terms
+from gitbot.errors import ConflictError, RepositoryError
+from gitbot.execution.fence import FENCE, TOO_LATE
+from gitbot.execution.values import Maintenance, Terms
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.model.events import KnownEvent
 from gitbot.model.instants import Interval
+from gitbot.model.plan import Move, PlacementPlan
+from gitbot.model.problem import PlacementProblem
+from gitbot.model.request_id import OccurrenceId, RequestId
 from gitbot.ports.forge import CheckState
 from gitbot.published.ledger_lines import verify
-from gitbot.workflows.apply import apply
+from gitbot.settings import ClusterSettings, Settings
+from gitbot.workflows.apply import apply, cancel, note_cancelled
+from gitbot.workflows.journal import LOST_RACES
+from gitbot.workflows.pauses import POLL
 from tests.doubles.ledger import last_move
 from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import NOW, Stage, a_plan
+from tests.unit.workflows.doubles import NOW, Stage, TinyBase, a_plan, no_trouble
 
 
 @pytest.fixture
@@ -29,6 +39,8 @@ def test_an_approved_move_ends_succeeded_with_the_ledger_before_and_after(stage:
     assert stage.cluster.where()["one"] == "c"
     assert stage.states() == ["1 approved", "1 intended", "1 created", "1 running", "1 succeeded"]
     assert (result.created, result.states) == (1, {"succeeded": 1})
+    said = [line.removeprefix("db/one: a -> c ") for line in stage.lines]
+    assert said == ["approved", "created", "running", "succeeded"]
     assert not verify(stage.store.read().events)
     last = last_move(stage.store.read())
     assert (last.landed, last.outcome, last.merger, last.pull_request) == (
@@ -80,9 +92,15 @@ def test_the_second_pass_does_nothing_and_says_so(stage: Stage) -> None:
     assert (stage.store.appends, stage.forge.writes, list(stage.cluster.calls)) == writes
 
 
-def test_the_status_of_the_pull_request_tells_the_outcome(stage: Stage) -> None:
+def test_the_status_of_the_pull_request_follows_and_tells_the_outcome(stage: Stage) -> None:
     stage.approve(a_plan(a_move("one", "a", "c")))
+    head = stage.forge.get_pull(1).merged_head
+    seen: set[str] = set()
+    stage.clock.listeners.append(
+        lambda: seen.update(item.description for item in stage.forge.list_statuses(head))
+    )
     apply(stage.shell)
+    assert seen == {"request/db/one running"}
     (status,) = stage.forge.list_statuses(stage.forge.get_pull(1).merged_head)
     assert status.state is CheckState.SUCCESS
     assert status.description == "request/db/one succeeded"
@@ -124,3 +142,233 @@ def test_a_failed_move_stops_its_group_and_the_request_ends_partial(stage: Stage
     assert result.states == {"failed": 1, "succeeded": 1, "withdrawn": 1}
     (status,) = stage.forge.list_statuses(stage.forge.get_pull(1).merged_head)
     assert (status.state, status.description) == (CheckState.FAILURE, "request/db/one partial")
+
+
+TOGETHER = (a_move("one", "a", "c"), a_move("two", "a", "c", number=2, wave=1))
+
+
+def no_room_for_both(problem: PlacementProblem, plan: PlacementPlan) -> str:
+    return "no room" if len(plan.moves) == len(TOGETHER) else ""
+
+
+def test_a_plan_that_does_not_hold_as_a_whole_is_proposed_again(stage: Stage) -> None:
+    stage.base = replace(stage.base, refuse=no_room_for_both)
+    stage.approve(a_plan(*TOGETHER))
+    result = apply(stage.shell)
+    assert [item.reasons for item in result.stale] == [("no room",)]
+    assert stage.cluster.creates() == []
+
+
+def opens_in(stage: Stage, seconds: int, *moves: Move) -> None:
+    stage.base.terms_by_request["request/db/one"] = Terms(
+        allowed=(Interval(start=NOW + seconds, end=NOW + seconds + 3600),)
+    )
+    stage.approve(a_plan(*(moves or TOGETHER[:1])))
+
+
+def test_a_plan_is_judged_again_at_its_opening(stage: Stage) -> None:
+    def refuse(problem: PlacementProblem, plan: PlacementPlan) -> str:
+        return no_room_for_both(problem, plan) if stage.clock.present >= NOW + 600 else ""
+
+    stage.base = replace(stage.base, refuse=refuse)
+    opens_in(stage, 900, *TOGETHER)
+    result = apply(stage.shell, wait_for_opening=1200)
+    assert [item.reasons for item in result.stale] == [("no room",)]
+
+
+def test_what_runs_is_watched_while_something_else_waits_for_its_opening(stage: Stage) -> None:
+    opens_in(stage, 900)
+    two = a_move("two", "a", "c", request=RequestId.read("request/db/two"))
+    stage.approve(a_plan(two), branch="two")
+    assert apply(stage.shell, wait_for_opening=1200).states == {"succeeded": 2}
+    ended = [event.time for event in stage.store.read().events if event.state == "succeeded"]
+    assert ended[0] < NOW + 60 < NOW + 900 < ended[1]
+
+
+def test_a_pass_ends_after_an_hour(stage: Stage) -> None:
+    opens_in(stage, 4000)
+    assert apply(stage.shell, wait_for_opening=5000).unfinished
+    assert stage.clock.present == NOW + 3600
+
+
+@pytest.mark.parametrize(("runtime", "refused"), [(59, 0), (60, 1)])
+def test_a_pass_asks_the_forge_again_after_a_minute(
+    stage: Stage, runtime: int, refused: int
+) -> None:
+    """Since the last answer, the base branch may ask for more reviews."""
+    stage.cluster.stuck = {"one"}
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    stage.clock.listeners.append(lambda: stage.forge.require_reviews(1))
+    assert len(apply(stage.shell, max_runtime=runtime).refused) == refused
+
+
+def test_a_pass_follows_the_base_branch(stage: Stage) -> None:
+    opens_in(stage, 900)
+
+    def merged() -> None:
+        if stage.clock.present == NOW + 600:
+            two = a_move("two", "a", "c", request=RequestId.read("request/db/two"))
+            stage.approve(a_plan(two), branch="two")
+
+    stage.clock.listeners.append(merged)
+    result = apply(stage.shell, max_runtime=800, wait_for_opening=1200)
+    assert result.base == stage.repository.resolve("main")
+    assert result.states == {"succeeded": 1}
+
+
+@pytest.mark.parametrize(("ends", "shown"), [(False, "two"), (True, "one")])
+def test_a_pass_that_did_nothing_reports_unless_it_was_asked_to_end(
+    stage: Stage, *, ends: bool, shown: str
+) -> None:
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    stage.cluster.flag = "one"
+    apply(stage.shell)
+    stage.cluster.flag = "two"
+    assert apply(replace(stage.shell, interrupted=lambda: ends)).did_nothing
+    (dashboard,) = stage.forge.issues
+    assert f"**Stopped**: {shown}" in dashboard.body
+
+
+def test_a_pass_that_is_asked_to_end_while_it_looks_announces_nothing(stage: Stage) -> None:
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    asked: list[ClusterSnapshot] = []
+    shell = replace(stage.shell, interrupted=lambda: bool(asked))
+    assert apply(shell, on_look=asked.append).did_nothing
+
+
+def test_a_pass_that_is_asked_to_end_sends_and_reports_nothing_more(stage: Stage) -> None:
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    told: list[int] = []
+    stage.store.after_append = lambda events: told.append(len(events))
+    apply(replace(stage.shell, interrupted=lambda: bool(told)))
+    assert stage.cluster.creates() == []
+    assert stage.forge.list_statuses(stage.forge.get_pull(1).merged_head) == ()
+
+
+DRAIN = OccurrenceId(window="firmware", id="o1")
+
+
+def drain(stage: Stage) -> None:
+    """Empty b and then a; one node at a time."""
+    request = DRAIN.drain
+    terms = Maintenance(occurrence=DRAIN, nodes=("b", "a"), cordon=True)
+    stage.base.terms_by_request[request] = Terms(maintenance=terms)
+    del stage.cluster.instances["three"]
+    stage.approve(a_plan(a_move("one", "a", "c", request=request)))
+
+
+def test_a_pass_looks_again_soon_after_it_changed_only_nodes(stage: Stage) -> None:
+    drain(stage)
+    result = apply(stage.shell)
+    assert [(done.node, done.did) for done in result.nodes] == [
+        ("b", "draining"),
+        ("b", "cordoned"),
+        ("b", "ready"),
+    ]
+    assert stage.clock.present == NOW + POLL
+
+
+def test_what_is_due_for_nodes_is_not_done_late(stage: Stage) -> None:
+    """The line before it may be an hour old: the next look decides."""
+    drain(stage)
+    counted = [0.0]
+
+    def late(_: tuple[KnownEvent, ...]) -> None:
+        counted[0] += FENCE.send
+
+    stage.store.after_append = late
+    apply(replace(stage.shell, seconds=lambda: counted[0]))
+    assert stage.lines.index(TOO_LATE) < stage.lines.index("b cordoned")
+
+
+def test_a_node_is_not_cordoned_on_a_ledger_that_somebody_wrote_to_since(stage: Stage) -> None:
+    drain(stage)
+
+    def trouble(verb: str, _: str) -> None:
+        if verb == "set-anchor":
+            stage.cluster.trouble = no_trouble
+            note_cancelled(stage.shell, request=DRAIN.drain, reason="", by="ann")
+
+    stage.cluster.trouble = trouble
+    result = apply(stage.shell)
+    assert [(done.node, done.did) for done in result.nodes] == [
+        ("b", "draining"),
+        ("b", "returned"),
+    ]
+    assert stage.cluster.calls == []
+
+
+def test_what_the_server_stored_otherwise_is_deleted_at_once(stage: Stage) -> None:
+    deleted: list[int] = []
+
+    def trouble(verb: str, name: str) -> None:
+        if verb == "created":
+            stage.cluster.migrations[name]["spec"]["addedNodeSelector"] = {}
+        if verb == "delete":
+            deleted.append(stage.clock.now())
+
+    stage.cluster.trouble = trouble
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    apply(stage.shell)
+    assert deleted == [NOW]
+    assert stage.cluster.where()["one"] == "a"
+
+
+def test_in_mode_observe_nothing_starts(stage: Stage) -> None:
+    stage.base = TinyBase.of(Settings(clusters=(ClusterSettings(name="prod"),), mode="Observe"))
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    assert apply(stage.shell).stop == "mode Observe applies nothing"
+    assert stage.cluster.creates() == []
+
+
+def test_a_merge_that_approves_nothing_has_a_failed_check(stage: Stage) -> None:
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    stage.forge.require_reviews(1)
+    (refused,) = apply(stage.shell).refused
+    (status,) = stage.forge.list_statuses(stage.forge.get_pull(1).merged_head)
+    assert (status.state, status.description) == (CheckState.FAILURE, refused.reason)
+
+
+def rewrite(stage: Stage) -> None:
+    files = dict(stage.repository.read_tree("main"))
+    root = stage.repository.add_commit(files, parents=(), message="anew", time=NOW)
+    stage.repository.branches["main"] = root
+
+
+def test_nothing_starts_on_a_rewritten_base_but_what_runs_can_be_cancelled(stage: Stage) -> None:
+    stage.cluster.stuck = {"one"}
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    apply(stage.shell, max_runtime=7)
+    rewrite(stage)
+    with pytest.raises(RepositoryError, match="somebody rewrote it"):
+        apply(stage.shell)
+    stage.cluster.flag = "and everything is held"
+    cancel(stage.shell, request="request/db/one", reason="", by="ann")
+    assert stage.cluster.migrations == {}
+
+
+def test_a_base_that_is_rewritten_in_mid_pass_ends_it(stage: Stage) -> None:
+    opens_in(stage, 900)
+    stage.clock.listeners.append(
+        lambda: rewrite(stage) if stage.clock.present == NOW + 60 else None
+    )
+    with pytest.raises(RepositoryError, match="somebody rewrote it"):
+        apply(stage.shell, wait_for_opening=1200)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_pass_that_loses_race_after_race_gives_up(stage: Stage, more: int) -> None:
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    lost: list[int] = []
+
+    def race(_: tuple[KnownEvent, ...]) -> None:
+        if len(lost) < LOST_RACES + more:
+            lost.append(stage.clock.now())
+            raise ConflictError("somebody else moved gitbot/ledger first")
+
+    stage.store.before_append = race
+    if more:
+        with pytest.raises(ConflictError):
+            apply(stage.shell)
+    else:
+        assert apply(stage.shell).states == {"succeeded": 1}
