@@ -409,6 +409,22 @@ def test_kubeconfigs_that_lead_nowhere(
     assert str(caught.value).endswith("--context, or --snapshot FILE to work without a cluster")
 
 
+@pytest.mark.parametrize(
+    "proxy", ["u:SECRET@127.0.0.1:1", "http://u:SECRET#x@h", "http://u:SECRET@h:p", "socks5://h:1"]
+)
+def test_a_proxy_of_no_use_is_no_bug_and_its_password_is_not_printed(
+    tmp_path: Path, proxy: str
+) -> None:
+    file = tmp_path / "kubeconfig"
+    document = json.loads(kubeconfig_text(server="https://127.0.0.1:1", context="a"))
+    document["clusters"][0]["cluster"]["proxy-url"] = proxy
+    file.write_text(json.dumps(document))
+    with pytest.raises(ClusterError, match="names no usable proxy") as caught:
+        KubernetesCluster(kubeconfig=str(file), context="a")
+    assert "SECRET" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
 # Writing
 
 CREATE = "/apis/kubevirt.io/v1/namespaces/apps/virtualmachineinstancemigrations"

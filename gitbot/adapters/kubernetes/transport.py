@@ -224,7 +224,12 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
             reason = f"{file} is not a kubeconfig"
         raise ClusterError(f"no cluster to talk to: {reason}", hint=_GIVE) from error
     configuration.retries = False  # this file alone decides what is repeated
-    return ApiClient(configuration), name
+    try:
+        return ApiClient(configuration), name
+    except Exception:  # noqa: BLE001 - of a proxy; its text may quote a password
+        message = f"no cluster to talk to: context {name!r} or HTTPS_PROXY names no usable proxy"
+        hint = "write http://HOST:PORT, and signs of a password as in URLs: # is %23; no socks5"
+        raise ClusterError(message, hint=hint) from None
 
 
 def _check_context(config: Any, file: str, context: str) -> None:
