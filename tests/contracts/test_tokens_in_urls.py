@@ -68,3 +68,13 @@ def test_it_stands_in_no_argument(
     assert TOKEN not in str(refused.value)
     kept = [path for path in folder.rglob("*") if path.is_file()]
     assert all(TOKEN.encode() not in path.read_bytes() for path in kept)
+
+
+def test_git_does_not_quote_the_password_of_a_proxy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stands before an unescaped `#` is a host with a port to curl."""
+    monkeypatch.setenv("https_proxy", "http://somebody:SECRET#rest@127.0.0.1:1")
+    with pytest.raises(RepositoryError, match="proxy syntax") as caught:
+        GitRepository.clone("https://127.0.0.1:1/a/b.git", tmp_path / "mirror")
+    assert "SECRET" not in str(caught.value)

@@ -133,7 +133,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "small, very full clusters: nothing is drafted or searched twice, targets ranked late": 100,
     "lint and gitbot policy use the process for policies; all policies together are bounded": 105,
     "branches may have any name; lines of CODEOWNERS end where a review shows it": 19,
-    "a proxy of no use is no bug, and its password is not quoted": 6,
+    "a proxy of no use is no bug, and its password is not quoted": 7,
     "moves that are placed for any order of starts and ends are judged once less": 38,
     "what nobody reads is named: intents in other files, VMIs without uid, unknown -n": 70,
     "amounts and taints that no server stores are refused; a closed or full remote is named": 42,

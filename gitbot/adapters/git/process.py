@@ -35,6 +35,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _TIMEOUT_SECONDS = 120
 _LAST_SECONDS = 2  # for Git to end when we are interrupted; a run that is ended has ten
 _PROTOCOLS = "file:https:ssh"
+_PROXY = re.compile(rb"(proxy syntax) in '[^\n]*")  # curl's words, which may quote a password
 _SAID = 500  # characters of what Git says about one commit
 _TALKING = frozenset({"fetch", "push", "ls-remote"})  # the commands that need a way in
 _ONE_PACK = {"fetch.unpackLimit": "1"}  # never loose objects: packs hold all bytes
@@ -197,7 +198,7 @@ class Git:
         process = _process_of(wrapper)
         output, errors = communicate_within(process, self.directory, bound)
         if process.returncode != 0:
-            said = _in_one_line((output + errors).decode("utf-8", "replace"))
+            said = _in_one_line(_PROXY.sub(rb"\1", output + errors).decode("utf-8", "replace"))
             raise RepositoryError(shortened(said, _SAID) or f"exit code {process.returncode}")
 
     def run_short(self, arguments: Sequence[str], limit: int) -> bytes | None:
@@ -231,7 +232,7 @@ class Git:
         except BaseException:
             _end(process)
             raise
-        return process.returncode, output, errors
+        return process.returncode, output, _PROXY.sub(rb"\1", errors)
 
     def _start(self, arguments: Sequence[str], environment: Mapping[str, str], **how: Any) -> Any:
         try:
