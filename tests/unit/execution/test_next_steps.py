@@ -583,3 +583,12 @@ def test_a_foreign_move_landed_if_it_succeeded(world: World, phase: str, landed:
     world.step()
     seen = world.event("observed")
     assert (seen.to, seen.landed, seen.outcome) == ("c", landed, phase)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_what_the_ledger_does_not_name_is_observed_whoever_it_says_made_it(
+    world: World, own: bool
+) -> None:
+    world.migrations["other"] = migration("other", "three", "Succeeded", own=own)
+    assert world.step() == ["three.jsonl observed"]
+    assert world.step() == []
