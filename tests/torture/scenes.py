@@ -83,6 +83,10 @@ class Said:
     observe: bool = False
     refused: tuple[str, ...] = ()  # VMs whose moves would break a rule
 
+    def open_until(self, name: str) -> int | None:
+        """Until when moves may start; None if the intent is gone or edited: as they began."""
+        return NOW + self.ends[name] if name in self.ends and name not in self.edited else None
+
     def data(self) -> bytes:
         said = {
             "ends": self.ends,

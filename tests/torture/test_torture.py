@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,18 @@ FOUND = {
     "a base that was rewritten has merges since: people accept it, and everything ends": a_schedule(
         "two",
         deeds=(Deed(what="rewrite base", at=0), *(Deed(what="merge", at=at) for at in (97, 167))),
+    ),
+    "accepted while its window was closed; it starts after people opened it again": replace(
+        a_schedule(
+            "waves",
+            bots=(Bot(rest=30), Bot(clock=-28, rest=30)),
+            deeds=(
+                Deed(what="close window", who="2", at=0),
+                Deed(what="restore intent", who="2", at=2),
+            ),
+        ),
+        seed=1518784,
+        uneven=True,
     ),
 }
 

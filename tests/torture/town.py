@@ -74,6 +74,7 @@ class Town:
             ledger=lambda: self.branch.ledger,
             clock_of=lambda who: self.clocks[who].now(),
             frozen=lambda who, now: self._read(who).frozen and FREEZES[0].times[0].contains(now),
+            open_until=lambda who, request: self._read(who).open_until(request),
             refused=lambda who, vm: vm in self._read(who).refused,
         )
 

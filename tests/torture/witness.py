@@ -43,6 +43,7 @@ class Witness:
     ledger: Callable[[], Ledger]
     clock_of: Callable[[str], int]
     frozen: Callable[[str, int], bool]  # by process: whether the base that it read forbids it now
+    open_until: Callable[[str, str], int | None]  # by process and request: as the base that it read
     refused: Callable[[str, str], bool]  # by process and VM: whether a rule of that base forbids it
     known: dict[str, Known] = field(default_factory=lambda: defaultdict(Known))
     transitions: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -99,9 +100,11 @@ class Witness:
             if isinstance(event, MoveApproved)
             and (event.request, event.move) == (move.request, move.number)
         )
-        inside = any(Interval(start=a, end=b).contains(now) for a, b in terms.allowed)
+        end = self.open_until(who, str(move.request))
+        allowed = terms.allowed if end is None else tuple((a, end) for a, _ in terms.allowed)
+        inside = any(Interval(start=a, end=b).contains(now) for a, b in allowed)
         if not inside and not (terms.finish and len(move.effects) > 0):
-            self.fail("I5", f"{who} sends {name} at {now}, allowed is {terms.allowed}")
+            self.fail("I5", f"{who} sends {name} at {now}, allowed is {allowed}")
         if self.frozen(who, now):
             self.fail("I5", f"{who} sends {name} in a freeze that it has read")
         return epoch
