@@ -143,8 +143,7 @@ def derive_request_state(moves: tuple[MoveRecord, ...]) -> RequestState:
     states = set(last.values())
     if not states:
         return RequestState.WITHDRAWN
-    good = {MoveState.SUCCEEDED, MoveState.OBSOLETE}
-    if states <= good:
+    if states <= {MoveState.SUCCEEDED, MoveState.OBSOLETE}:
         done = MoveState.SUCCEEDED in states
         return RequestState.SUCCEEDED if done else RequestState.OBSOLETE
     if MoveState.SUCCEEDED in states:
@@ -236,7 +235,9 @@ _fold = _Fold()
 
 
 def fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
-    """The record after one more line."""
+    """The record after one more line; nothing that is written after an end undoes it."""
+    if record is not None and record.final:
+        return record
     state = event.state
     if record is None:
         record = MoveRecord(
@@ -250,8 +251,7 @@ def fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
     claim = event.claim if isinstance(event, MoveChanged) else None
     started = state is MoveState.INTENDED
     # an announced attempt that was never sent is not used up: the next one has the same name
-    put_off = state in (MoveState.HELD, MoveState.WAITING)
-    unsent = put_off and record.state is MoveState.INTENDED
+    unsent = record.state is MoveState.INTENDED and state in (MoveState.HELD, MoveState.WAITING)
     effects = record.effects
     if started and event.migration and event.migration not in effects:
         effects = (*effects, event.migration)

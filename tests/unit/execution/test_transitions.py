@@ -8,8 +8,9 @@ import pytest
 
 from gitbot.errors import Bug
 from gitbot.execution.transitions import ROWS, TRANSITIONS, check_transitions
-from gitbot.model.events import FINAL_STATES, MoveState
+from gitbot.model.events import FINAL_STATES, MoveChanged, MoveState
 from gitbot.model.ledger import Ledger
+from gitbot.published.ledger_lines import chain
 from gitbot.workflows.apply import apply
 from tests.doubles.ledger import moves_of
 from tests.doubles.moves import a_move
@@ -63,3 +64,36 @@ def test_what_no_row_has_is_not_written() -> None:
     created = next(event for event in known if event.state is MoveState.CREATED)
     with pytest.raises(Bug, match="BUG: move 1 of request/db/one would go from nothing to created"):
         check_transitions(Ledger(), (created,))
+
+
+def a_stage_with(state: MoveState, *, after_the_end: bool) -> Stage:
+    """Somebody wrote a line into the ledger, and made its chain fit; the VM is where it was."""
+    finished = a_finished_stage().store.read()
+    known = [event for event in finished.events if not isinstance(event, MoveChanged)]
+    last = finished.events[-1]
+    assert isinstance(last, MoveChanged)
+    line = last.but(state=state, migration="", migration_uid="", outcome="", reason="")
+    events = (*known, *([last] if after_the_end else []), line)
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    stage.store.ledger = finished.but(events=chain(None, events), head="f" * 40)
+    return stage
+
+
+@pytest.mark.parametrize("state", [MoveState.PLANNED, MoveState.OBSERVED])
+def test_a_ledger_with_a_state_that_gitbot_never_writes_is_a_bug_and_starts_nothing(
+    state: MoveState,
+) -> None:
+    stage = a_stage_with(state, after_the_end=False)
+    before = stage.store.read()
+    with pytest.raises(Bug, match=f"BUG: move 1 of request/db/one would go from {state} to inten"):
+        apply(stage.shell)
+    assert (stage.cluster.calls, stage.store.read()) == ([], before)
+
+
+@pytest.mark.parametrize("state", list(MoveState))
+def test_no_line_that_somebody_writes_after_an_end_undoes_it(state: MoveState) -> None:
+    stage = a_stage_with(state, after_the_end=True)
+    before = stage.store.read()
+    apply(stage.shell)
+    assert (stage.cluster.calls, stage.store.read()) == ([], before)
