@@ -3,6 +3,9 @@
 It keeps what was shown to people, what they approved at that moment, and what was merged; and says
 of every migration that is created whether anybody wanted it. A forge tells times in seconds, so
 that what was shown in the second of an approval may have been seen; of two plans, neither was.
+
+What was shown and is not anchored yet, nobody knows once the ledger has lost it: gitbot may take
+what was shown before it.
 """
 
 from __future__ import annotations
@@ -14,10 +17,12 @@ from dataclasses import dataclass, field
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.events import PlanShown
 from gitbot.model.instants import parse_instant
+from gitbot.model.ledger import Ledger
 from gitbot.model.plan import PlacementPlan
 from tests.doubles.repository import MemoryRepository
 
 Want = tuple[str, str, str]  # request, VM, node
+Line = tuple[str, int, str]  # head, time and digest of what was shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +35,10 @@ class Seen:
     moves: frozenset[Want]
     expires: int
 
+    @property
+    def line(self) -> Line:
+        return self.head, self.time, self.digest
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
@@ -38,6 +47,11 @@ class Said:
     reviewer: str
     head: str
     time: int
+
+
+def lines_of(ledger: Ledger) -> set[Line]:
+    shown = (event for event in ledger.events if isinstance(event, PlanShown))
+    return {(event.head, event.time, event.digest) for event in shown}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,10 +66,14 @@ class Merged:
     shown: tuple[Seen, ...]
     able: set[str] = field(default_factory=set)
 
-    def seen(self, moment: int) -> Seen | None:
+    def known(self, lost: set[Line]) -> list[Seen]:
+        return [item for item in self.shown if item.line not in lost]
+
+    def seen(self, moment: int, lost: set[Line]) -> Seen | None:
         """The plan that somebody had in front of them; None if there was none, or two."""
-        before = [item for item in self.shown if item.time < moment]
-        found = {item.digest: item for item in self.shown if item.time == moment}
+        known = self.known(lost)
+        before = [item for item in known if item.time < moment]
+        found = {item.digest: item for item in known if item.time == moment}
         found |= {item.digest: item for item in before[-1:]}
         return next(iter(found.values())) if len(found) == 1 else None
 
@@ -69,7 +87,8 @@ class Reviewer:
     said: dict[int, dict[str, Said]] = field(default_factory=dict)  # and by reviewer
     merged: list[Merged] = field(default_factory=list)
     fired: Counter[str] = field(default_factory=Counter)
-    tampered: bool = False  # somebody wrote to the ledger
+    anchored: set[Line] = field(default_factory=set)
+    lost: set[Line] = field(default_factory=set)  # neither anchored nor in the ledger
     broken: list[str] = field(default_factory=list)
 
     def shows(self, number: int, event: PlanShown, plan: PlacementPlan | None) -> None:
@@ -82,6 +101,12 @@ class Reviewer:
             expires=parse_instant(event.shown.expires_at),
         )
         self.shown.setdefault(number, []).append(seen)
+
+    def replaces(self, anchored: Ledger, now: Ledger) -> None:
+        """Somebody wrote to the ledger's branch; `anchored` is what of it had an anchor."""
+        self.anchored |= lines_of(anchored)
+        every = {item.line for shown in self.shown.values() for item in shown}
+        self.lost = every - self.anchored - lines_of(now)
 
     def approves(self, number: int, reviewer: str, *, head: str, time: int) -> None:
         said = Said(reviewer=reviewer, head=head, time=time)
@@ -137,14 +162,13 @@ class Reviewer:
         if len(good) < self.required:
             return f"{len(good)} approvals of the merged head"
         moments = [said.time for said in good] if self.required else [merge.time]
-        plans = [merge.seen(moment) for moment in moments]
+        plans = [merge.seen(moment, self.lost) for moment in moments]
         agreed = [plan for plan in plans if plan is not None and want in plan.moves]
         votes = Counter(plan.digest for plan in agreed)
         enough = {digest for digest, count in votes.items() if count >= max(1, self.required)}
         if not enough:
             return "not what was shown"
-        if not self.tampered:
-            enough &= {item.digest for item in merge.shown[-1:]}
+        enough &= {item.digest for item in merge.known(self.lost)[-1:]}
         if not enough:
             return "another plan was shown last"
         if merge.time > max(plan.expires for plan in merge.shown if plan.digest in enough):

@@ -14,6 +14,7 @@ from gitbot.model.ledger import Ledger
 from gitbot.ports.forge import MergeMethod
 from gitbot.published.ledger_lines import chain
 from gitbot.simulation.scenes import NAMESPACE
+from gitbot.workflows.anchor import older_than
 from gitbot.workflows.apply import apply, hold, resume
 from gitbot.workflows.check import publish
 from tests.doubles.trouble import evict_instance
@@ -232,10 +233,7 @@ class Telling(Annals):
         kept = len(ledger.events) - 1 - 2 * act.target
         if kept < 0:
             return False
-        self._tamper(ledger)
-        self.story.store.ledger = Ledger(
-            events=ledger.events[:kept], plans=ledger.plans, head=f"{kept:040x}"
-        )
+        self._replace(Ledger(events=ledger.events[:kept], plans=ledger.plans, head=f"{kept:040x}"))
         return True
 
     def _rewrite_the_ledger(self, act: Act) -> bool:
@@ -252,25 +250,31 @@ class Telling(Annals):
         ]
         if not places:
             return False
-        self._tamper(ledger)
         events: list[KnownEvent] = list(ledger.events)  # type: ignore[arg-type]
         place = places[-1]
         events[place] = msgspec.structs.replace(events[place], digest=other)
-        self.story.store.ledger = ledger.but(
-            events=chain(None, tuple(events)), head=f"{act.pause:040x}"
-        )
+        self._replace(ledger.but(events=chain(None, tuple(events)), head=f"{act.pause:040x}"))
         return True
 
-    def _tamper(self, ledger: Ledger) -> None:
-        self.reviewer.tampered = True
-        if not self.whole.events:
-            self.whole = ledger
+    def _anchored(self) -> Ledger:
+        """What of the ledger has an anchor; nothing while it is not the anchored one."""
+        ledger = self.story.store.read()
+        anchor = self.story.port.ledger_anchor(self.story.shell.ledger_name) or ""
+        if not anchor or older_than(ledger, anchor):
+            return Ledger()
+        return ledger.but(events=ledger.events[: int(anchor.partition(" ")[0])])
+
+    def _replace(self, other: Ledger) -> None:
+        self.whole = self.whole if self.whole.events else self.story.store.read()
+        self.reviewer.replaces(self._anchored(), other)
+        self.story.store.ledger = other
 
     def _restore_the_ledger(self, act: Act) -> bool:
         del act
         if not self.whole.events:
             return False
-        self.story.store.ledger, self.whole = self.whole, Ledger()
+        self._replace(self.whole)
+        self.whole = Ledger()
         return True
 
     # The cluster and gitbot
