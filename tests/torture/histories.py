@@ -8,6 +8,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from unittest.mock import patch
@@ -40,12 +41,19 @@ class Sum:
         self.refused += other.refused
 
 
-def batch(bounds: tuple[int, int]) -> Sum:
-    began, found = time.process_time(), Sum()
-    with (  # what ships with gitbot is read and compiled once, not at every look
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """What ships with gitbot is read and compiled once, not at every look."""
+    with (
         patch.object(policy_files, "_read_file", cache(policy_files._read_file)),
         patch.object(workspace, "shipped", cache(workspace.shipped)),
     ):
+        yield
+
+
+def batch(bounds: tuple[int, int]) -> Sum:
+    began, found = time.process_time(), Sum()
+    with reading_once():
         for seed in range(*bounds):
             told = tell(history_of(seed))
             found.seeds += 1
@@ -68,11 +76,12 @@ def many(seeds: int, *, start: int = 0, jobs: int = 1) -> Iterator[Sum]:
 
 
 def first(start: int, seeds: int) -> int:
-    for seed in range(start, start + seeds):
-        broken = tell(history_of(seed)).broken
-        if broken:
-            print(f"seed {seed}: {broken}")
-            return 1
+    with reading_once():
+        for seed in range(start, start + seeds):
+            broken = tell(history_of(seed)).broken
+            if broken:
+                print(f"seed {seed}: {broken}")
+                return 1
     return 0
 
 
