@@ -1,6 +1,7 @@
 """A real process, killed with SIGKILL at each of its calls to Git and to the API server.
 
-The process that follows comes to the end that an undisturbed one comes to.
+The process that follows comes to the end that an undisturbed one comes to. It does so, too, when
+Git can write nothing at one of its calls, as on a full disk.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from gitbot.errors import GitbotError
+from gitbot.errors import Bug, GitbotError
 from gitbot.simulation.http import Face
 from gitbot.workflows.apply import apply
 from tests.faults.proxy import Proxy
@@ -55,24 +56,27 @@ def process(folder: Path, count: int, url: str, path: str) -> None:
     os.environ["PATH"] = path
     try:
         result = apply(shell_of(folder, count, url, FarClock(url)))
+    except Bug:
+        raise
     except GitbotError:
         os._exit(GOES_ON)
     os._exit(RESTS if result.did_nothing and not result.stop else GOES_ON)
 
 
-def counting_git(folder: Path, *, number: int, after: bool) -> Path:
-    """A `git` that counts its calls, and kills who called it at one of them."""
+def counting_git(folder: Path, *, number: int, after: bool, full: bool = False) -> Path:
+    """A `git` that counts its calls, and kills who called it at one of them, or writes no file."""
     shims = folder / "bin"
     shims.mkdir()
     git = shutil.which("git")
     kill = "kill -9 $PPID"
+    before = "trap '' XFSZ; ulimit -f 0" if full else f"{kill}; exit 1"
     shim = shims / "git"
     shim.write_text(
         "#!/bin/sh\n"
         f'echo "$*" >> {folder}/calls\n'
         f"number=$(wc -l < {folder}/calls)\n"
         f'if [ "$number" -eq {number} ]; then\n'
-        + (f'  {git} "$@"; {kill}; exit 1\n' if after else f"  {kill}; exit 1\n")
+        + (f'  {git} "$@"; {kill}; exit 1\n' if after else f"  {before}\n")
         + f'fi\nexec {git} "$@"\n'
     )
     shim.chmod(0o755)
@@ -80,12 +84,18 @@ def counting_git(folder: Path, *, number: int, after: bool) -> Path:
 
 
 def run(
-    scene: Scene, folder: Path, *, git: int = 0, api: int = 0, after: bool = False
+    scene: Scene,
+    folder: Path,
+    *,
+    git: int = 0,
+    api: int = 0,
+    after: bool = False,
+    full: bool = False,
 ) -> tuple[End, int, int]:
     """Processes until one has nothing to do; the end, how many were killed, how many Git calls."""
     folder.mkdir()
     shutil.copytree(scene.folder / "placement.git", folder / "placement.git")
-    shims = counting_git(folder, number=git, after=after)
+    shims = counting_git(folder, number=git, after=after, full=full)
     path = f"{shims}:{os.environ['PATH']}"
     killed = 0
     with Face(copy.deepcopy(scene.cluster)) as face:
@@ -135,3 +145,24 @@ def test_killed_at_some_calls(scene: Scene, tmp_path: Path) -> None:
 @pytest.mark.timeout(7200)
 def test_killed_at_every_call(scene: Scene, tmp_path: Path) -> None:
     _all(scene, tmp_path, every=1)
+
+
+def _full(scene: Scene, folder: Path, *, every: int) -> None:
+    clean, _, calls = run(scene, folder / "clean")
+    for number in range(1, calls + 1, every):
+        end, killed, _ = run(scene, folder / f"full{number}", git=number, full=True)
+        at = f"no file can be written at call {number} of git"
+        assert (killed, end.same_as(clean)) == (0, True), f"{at}: {end}"
+        shutil.rmtree(folder / f"full{number}")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_disk_that_is_full_at_some_calls_of_git(scene: Scene, tmp_path: Path) -> None:
+    _full(scene, tmp_path, every=29)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_a_disk_that_is_full_at_every_call_of_git(scene: Scene, tmp_path: Path) -> None:
+    _full(scene, tmp_path, every=1)
