@@ -235,7 +235,7 @@ _fold = _Fold()
 
 
 def fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
-    """The record after one more line; nothing that is written after an end undoes it."""
+    """The record after one more line; no line after an end undoes it."""
     if record is not None and record.final:
         return record
     state = event.state
