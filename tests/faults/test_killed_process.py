@@ -128,7 +128,8 @@ def _all(scene: Scene, folder: Path, *, every: int) -> None:
     places = [(kind, number, after) for kind, number in points for after in (False, True)]
     for kind, number, after in places[::every]:
         where = folder / f"{kind}{number}{after}"
-        end, killed, _ = run(scene, where, after=after, **{kind: number})
+        git, api = (number, 0) if kind == "git" else (0, number)
+        end, killed, _ = run(scene, where, git=git, api=api, after=after)
         at = f"killed {'after' if after else 'before'} call {number} of {kind}"
         assert killed == 1, at
         assert end.same_as(clean), f"{at}: {end}"
