@@ -161,5 +161,5 @@ def test_after_the_merge_nothing_is_left_in_files(desk: Desk) -> None:
 
 def test_nothing_is_proposed_for_vms_that_were_not_asked_for(desk: Desk) -> None:
     commit(desk, MANIFESTS)
-    assert audit(desk, "-n", "other").endswith("no pins were found: nothing to propose\n")
+    assert audit(desk, "-n", "kubevirt").endswith("no pins were found: nothing to propose\n")
     assert desk.loop.forge.list_pulls() == ()
