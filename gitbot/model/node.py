@@ -64,9 +64,9 @@ class Node:
 
 
 def _taint(item: Mapping[str, Any]) -> Taint:
-    """One taint. ValueError for an unknown effect, which would keep nobody off."""
+    """One taint. ValueError for an unknown effect; kube-scheduler ignores a taint without one."""
     taint = Taint.of(item)
-    if taint.effect not in EFFECTS:
+    if taint.effect and taint.effect not in EFFECTS:
         expected = one_of(EFFECTS)
         raise ValueError(f"taint {taint.key}: found effect {taint.effect!r}, expected {expected}")
     return taint

@@ -227,10 +227,6 @@ IMPOSSIBLE = [
         "Node n1 cannot be read: taint a: found effect 'NoSchedul', expected NoSchedule, ",
     ),
     (
-        _node(spec={"taints": [{"key": "a"}]}),
-        "Node n1 cannot be read: taint a: found effect '', expected NoSchedule, ",
-    ),
-    (
         {
             "apiVersion": "v1",
             "kind": "Pod",
