@@ -219,8 +219,10 @@ def test_no_vm_is_written_whatever_else_is_granted(
         ]
 
     eventually(lambda: codes(person)[1] == 200 and codes(bot)[1] != 200)
-    assert codes(person) == [201, 200, 200, 200, 201]
-    assert codes(bot) == [422, 422, 422, 422, 201]
+    *written, moved = codes(person)
+    assert written == [201, 200, 200, 200]
+    assert moved in (201, 400)  # 400: KubeVirt's webhook is at work, and there is no such VM
+    assert codes(bot) == [422, 422, 422, 422, moved]
     admin.request("DELETE", f"{MACHINES}/kept")
 
 
