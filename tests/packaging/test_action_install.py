@@ -91,7 +91,7 @@ def test_a_runner_with_nothing_on_it_gets_gitbot_from_the_lock(tmp_path: Path) -
     lock = (ROOT / "requirements" / "runtime.txt").read_text("utf-8")
     named = {
         f"{name.lower()}=={v}"
-        for name, v in re.findall(r"^([\w.-]+)==([^\s;]+)", lock, re.MULTILINE)
+        for name, v in re.findall(r"^([\w.-]+)(?:\[[^]]+\])?==([^\s;]+)", lock, re.MULTILINE)
     }
     found = {row.lower().replace("_", "-") for row in listed.stdout.split()}
     extra = {row for row in found if row.partition("==")[0] not in ("pip", "setuptools", "gitbot")}
