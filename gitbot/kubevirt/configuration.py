@@ -5,6 +5,7 @@ Source: KubeVirt 1.9.0, pkg/virt-config (virt-config.go, featuregate/active.go).
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gitbot.kubernetes.objects import Json, KubernetesObject, at
@@ -34,6 +35,13 @@ BETA_GATES = frozenset(
         "WorkloadEncryptionSEV",
     }
 )
+
+
+def version_of(kubevirt: KubernetesObject) -> tuple[int, int, int] | None:
+    """Major, minor and patch of the KubeVirt that runs; None if it does not say, as `devel`."""
+    observed = str(at(kubevirt, "status", "observedKubeVirtVersion", default=""))
+    found = re.match(r"v?(\d+)\.(\d+)\.(\d+)", observed)
+    return (int(found[1]), int(found[2]), int(found[3])) if found else None
 
 
 def setting(kubevirt: KubernetesObject, *path: str, default: Any = None) -> Any:

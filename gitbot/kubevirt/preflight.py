@@ -11,6 +11,7 @@ from typing import Any
 
 from gitbot.kubernetes.objects import KubernetesObject, at, condition_of, name_of, uid_of
 from gitbot.kubernetes.phases import FINAL_PHASES, is_final, phase_of
+from gitbot.kubevirt.configuration import version_of
 from gitbot.kubevirt.eviction import eviction_words
 from gitbot.kubevirt.pods import backup_in_progress, hotplugged_volumes, is_deleting
 from gitbot.kubevirt.source_node import silence_of
@@ -19,6 +20,7 @@ from gitbot.kubevirt.target_refusals import why_no_target
 from gitbot.model.diagnosis import Check, failed, passed, warned
 
 RESTART_NEEDED = "restart needed"
+PINS_SINCE = (1, 6, 0)  # spec.addedNodeSelector: absent in v1.5.0, present in v1.6.0 without a gate
 
 
 def preflight(
@@ -60,6 +62,15 @@ def preflight(
     )
 
 
+def without_pins(kubevirt: KubernetesObject) -> str:
+    """Why KubeVirt takes no migration with an addedNodeSelector; "" if it does."""
+    version = version_of(kubevirt)
+    if version is None or version >= PINS_SINCE:
+        return ""
+    number = ".".join(map(str, version))
+    return f"KubeVirt {number} has no addedNodeSelector, and refuses migrations to a chosen node"
+
+
 def selector_checks(
     vmi: KubernetesObject,
     *,
@@ -70,7 +81,7 @@ def selector_checks(
 ) -> tuple[Check, ...]:
     """Those of `preflight` that depend on where the migration is sent."""
     return (
-        _collisions(vmi, kubevirt, source_node, source_pod, added_node_selector),
+        _selector(vmi, kubevirt, source_node, source_pod, added_node_selector),
         _cpu_vendor(added_node_selector),
     )
 
@@ -177,13 +188,15 @@ def _target_pod(
     return passed("target-pod", "virt-controller can make a target pod")
 
 
-def _collisions(
+def _selector(
     vmi: KubernetesObject,
     kubevirt: KubernetesObject,
     source_node: KubernetesObject | None,
     source_pod: KubernetesObject | None,
     selector: Mapping[str, str],
 ) -> Check:
+    if selector and (without := without_pins(kubevirt)):
+        return failed("selector", without)
     found = selector_collisions(
         vmi=vmi,
         source_pod=source_pod,

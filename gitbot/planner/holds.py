@@ -9,10 +9,11 @@ from functools import cache
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.kubevirt.eviction import eviction_words
+from gitbot.kubevirt.preflight import without_pins
 from gitbot.model.instants import FOREVER, Interval, format_instant, intersect
 from gitbot.model.opt_out import LABEL, opted_out
 from gitbot.model.plan import Hold, NodeReasons
-from gitbot.model.problem import MoveVms, PlacementProblem, Request, ReturnHome
+from gitbot.model.problem import MoveVms, Pin, PlacementProblem, Request, ReturnHome
 from gitbot.planner.board import Board
 from gitbot.planner.checks import refused
 from gitbot.planner.facts import ProblemIndex
@@ -68,6 +69,7 @@ def obstacle(
         _opted_out(facts, request, vm, named)
         or _in_flight(board, vm)
         or refused(board, vm)
+        or _unpinnable(board, request)
         or _reserved(facts.problem, request, vm)
         or _out_of_time(facts, request, vm)
         or (_deadline(facts, request, vm) if (request.id, vm) in late else None)
@@ -125,6 +127,15 @@ def _in_flight(board: Board, vm: NamespacedName) -> Obstacle | None:
     _, target = board.facts.moving[vm]
     reason = f"a migration of this VM to {target or 'a node not known yet'} is running already"
     return Obstacle(code="in-flight", reason=reason, hint="plan again when it has ended")
+
+
+def _unpinnable(board: Board, request: Request) -> Obstacle | None:
+    """All moves are pinned, but for those of a MigrationRequest with `pin: None`."""
+    reason = without_pins(board.transit.instances.kubevirt)
+    mine = (goal for goal in board.facts.problem.goals if goal.request.id == request.id)
+    if not reason or any(isinstance(goal, MoveVms) and goal.pin is Pin.NONE for goal in mine):
+        return None
+    return Obstacle(code="no-selector", reason=reason, hint="upgrade KubeVirt to 1.6 or newer")
 
 
 def _reserved(problem: PlacementProblem, request: Request, vm: NamespacedName) -> Obstacle | None:

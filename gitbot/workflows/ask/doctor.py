@@ -5,7 +5,6 @@ It asks everything, even after failures; every failure comes with its fix. It ch
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -13,6 +12,7 @@ from gitbot.execution.facts import ClusterFacts
 from gitbot.execution.state import stop_flag, window_as_merged
 from gitbot.intents import MaintenanceWindowSpec
 from gitbot.kubernetes.objects import at
+from gitbot.kubevirt.configuration import version_of
 from gitbot.kubevirt.limits import limits_of
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.diagnosis import Check, Outcome, asked, failed, passed, warned
@@ -253,8 +253,8 @@ def _kubevirt(shell: Shell) -> Iterable[Check]:
         return
     version = str(at(found[0], "status", "observedKubeVirtVersion", default="")) or "unknown"
     message = f"KubeVirt {version}, Kubernetes {snapshot.kubernetes_version}"
-    numbers = re.match(r"v?(\d+)\.(\d+)\.(\d+)", version)
-    if numbers and tuple(map(int, numbers.groups())) < _SAFE:
+    numbers = version_of(found[0])
+    if numbers is not None and numbers < _SAFE:
         message += ": its API server takes the certificate of any front proxy (CVE-2025-64432)"
         yield warned("kubevirt/version", message, "upgrade KubeVirt to 1.6.1 or newer")
     else:

@@ -28,6 +28,12 @@ def lost(**ready: str) -> Object:
     return {**node(), "status": {"conditions": [ready]}}
 
 
+def release(version: str) -> Object:
+    return {**KUBEVIRT, "status": {"observedKubeVirtVersion": version}}
+
+
+PINNED = {"kubernetes.io/hostname": "n2"}
+NO_CLASH = "no key of addedNodeSelector clashes with the VM's own"
 STUCK = condition(
     "LiveMigratable", "False", "DisksNotLiveMigratable", "cannot migrate VMI: PVC a is not shared"
 )
@@ -176,6 +182,28 @@ TABLE: list[tuple[str, Object, dict[str, Any], Outcome, str]] = [
             "KubeVirt would silently drop what was asked for: "
             "kubernetes.io/arch: asked arm64, VM has amd64"
         ),
+    ),
+    (
+        "selector",
+        vmi(),
+        {"added_node_selector": PINNED, "kubevirt": release("v1.5.2")},
+        Outcome.FAIL,
+        "KubeVirt 1.5.2 has no addedNodeSelector, and refuses migrations to a chosen node",
+    ),
+    ("selector", vmi(), {"kubevirt": release("v1.5.2")}, Outcome.PASS, NO_CLASH),
+    (
+        "selector",
+        vmi(),
+        {"added_node_selector": PINNED, "kubevirt": release("v1.6.0")},
+        Outcome.PASS,
+        NO_CLASH,
+    ),
+    (
+        "selector",
+        vmi(),
+        {"added_node_selector": PINNED, "kubevirt": release("devel")},
+        Outcome.PASS,
+        NO_CLASH,
     ),
     (
         "cpu-vendor",

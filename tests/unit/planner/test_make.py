@@ -8,7 +8,7 @@ import pytest
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.zone_anti_affinity import zone_anti_affinity
-from gitbot.model.problem import HealRule, MoveVms, Reservation
+from gitbot.model.problem import HealRule, MoveVms, Pin, Reservation
 from gitbot.model.request_id import RequestId
 from tests.doubles.problems import ZONE, named, node, problem, request, vm
 from tests.unit.planner.reading import SPREAD, held, move, moved, planned, spread
@@ -57,6 +57,28 @@ def test_one_request(goal: MoveVms, moves: Moves, holds: list[tuple[str, str]]) 
         )
     )
     assert (moved(plan), held(plan)) == (moves, holds)
+
+
+@pytest.mark.parametrize(
+    ("version", "pin", "holds"),
+    [
+        ("v1.5.2", Pin.NODE, [("db", "no-selector")]),
+        ("v1.5.2", Pin.NONE, []),
+        ("v1.6.0", Pin.NODE, []),
+    ],
+)
+def test_a_kubevirt_without_added_node_selector_takes_no_pinned_move(
+    version: str, pin: Pin, holds: list[tuple[str, str]]
+) -> None:
+    kubevirt = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "KubeVirt",
+        "metadata": {"name": "kubevirt"},
+    }
+    kubevirt |= {"status": {"phase": "Deployed", "observedKubeVirtVersion": version}}
+    goal = replace(move("db"), pin=pin)
+    plan = planned(problem([*NODES, kubevirt, vm("db", on="n1")], goals=[goal]))
+    assert (held(plan), len(plan.moves)) == (holds, 1 - len(holds))
 
 
 def test_the_pin_is_the_label_value_and_not_the_name_of_the_node() -> None:
