@@ -40,7 +40,7 @@ class ClusterForbidden(ClusterError):
 
 
 class ClusterRefused(ClusterError):
-    """The API server or an admission webhook refused one object, for good.
+    """The API server or an admission webhook refused one object, and changed nothing.
 
     `code` is the HTTP status, `reason` the Kubernetes reason (`AlreadyExists`, `Invalid`, ...).
     """

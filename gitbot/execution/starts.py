@@ -172,6 +172,8 @@ def _refusal(
         return "it failed and is tried again", pause, True
     if record.state is MoveState.WAITING and record.outcome == REFUSED and pause > view.now:
         return record.reason, pause, False
+    if str(_effect_name(candidate)) in view.unanswered:
+        return "the API server answers no request for its migration", 0, False
     awaited = _awaited(candidate, look) or _taken(facts, candidate)
     if awaited:
         return awaited, 0, False

@@ -116,7 +116,8 @@ class View(Frozen, frozen=True, kw_only=True):
     `stop` is the reason of the stop flag ("" if it is not set); `judge_groups` asks for a
     revalidation of the groups that wait. `pending_timeout` in seconds: how long an own migration
     may stay Pending. `executor` names who looks, `unsent` the claims (name of the migration, epoch)
-    that it holds and of which it has sent nothing. `denied` are groups that policies deny now.
+    that it holds and of which it has sent nothing, `unanswered` the migrations for which it got no
+    answer too often. `denied` are groups that policies deny now.
     """
 
     cluster: str
@@ -132,6 +133,7 @@ class View(Frozen, frozen=True, kw_only=True):
     pending_timeout: int = 300
     executor: str = ""
     unsent: frozenset[tuple[str, int]] = frozenset()
+    unanswered: frozenset[str] = frozenset()
     denied: tuple[Stale, ...] = ()
 
 

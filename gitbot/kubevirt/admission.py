@@ -35,6 +35,8 @@ _MUTATOR = "migrations-mutator.kubevirt.io"
 _CREATE = "migration-create-validator.kubevirt.io"
 _KINDS = {str: "string", list: "array", bool: "boolean", int: "number", float: "number"}
 _UPDATE = "migration-update-validator.kubevirt.io"
+IN_FLIGHT = "in-flight migration detected"
+"""How the webhook begins what it says of another unfinished migration of the VMI."""
 
 
 def admit_migration(
@@ -143,7 +145,7 @@ def _in_flight(migration: KubernetesObject, others: Iterable[KubernetesObject]) 
     for other in others:
         if labels_of(other).get(names.VMI_NAME) == vmi_name and not is_final(other):
             return (
-                f"in-flight migration detected. Active migration job ({uid_of(other)}) is "
+                f"{IN_FLIGHT}. Active migration job ({uid_of(other)}) is "
                 f"currently already in progress for VMI {at(other, 'spec', 'vmiName')}."
             )
     return ""

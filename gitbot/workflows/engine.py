@@ -246,6 +246,7 @@ class Engine:
         judge_groups: bool = True,
         executor: str = "",
         unsent: frozenset[tuple[str, int]] = frozenset(),
+        unanswered: frozenset[str] = frozenset(),
     ) -> View:
         """What the executor decides its next steps on."""
         breaker = self.settings.breaker
@@ -269,6 +270,7 @@ class Engine:
             pending_timeout=self.settings.unschedulable_timeout,
             executor=executor,
             unsent=unsent,
+            unanswered=unanswered,
             denied=denials(
                 self.revision.remembering(ledger),
                 problem,

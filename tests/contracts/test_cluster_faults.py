@@ -453,7 +453,12 @@ STORED = migration("one") | {"metadata": {"name": "one", "namespace": "apps", "u
             ClusterForbidden,
             'verbs: ["create"]',
         ),
-        (status(429, "TooManyRequests", "busy", Retry_After="9"), ClusterError, "is busy"),
+        (
+            status(403, "Forbidden", 'admission webhook "m" denied it: VM cannot use resource gpu'),
+            ClusterRefused,
+            "cannot use resource gpu",
+        ),
+        (status(429, "TooManyRequests", "busy", Retry_After="9"), ClusterRefused, "busy"),
     ],
 )
 def test_a_create_is_sent_once_whatever_comes_back(

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from gitbot.errors import ClusterRefused, ConflictError
+from gitbot.errors import ClusterRefused, ConflictError, OutcomeUnknown
 from gitbot.execution.values import Terms
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.instants import Interval
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import Freeze
 from gitbot.workflows.apply import apply
+from gitbot.workflows.apply.tickets import MOST_UNANSWERED
 from gitbot.workflows.journal import Journal
 from tests.doubles.moves import a_move
 from tests.faults.test_crashes import Killed
@@ -54,6 +55,7 @@ QUOTA = 'migrations "x" is forbidden: '
         (404, ""),
         (409, ""),
         (410, ""),
+        (429, ""),
         (403, f"{QUOTA}exceeded quota: q, requested: count/x=1, used: count/x=5, limited: 5"),
         (403, f"{QUOTA}status unknown for quota: q, resources: count/x"),
     ],
@@ -71,10 +73,16 @@ def test_a_refusal_that_may_pass_does_not_end_the_request(code: int, message: st
     assert len(stage.cluster.creates()) == 1
 
 
-@pytest.mark.parametrize("code", [400, 403, 405, 413, 422])
-def test_a_refusal_of_the_request_itself_ends_it(code: int) -> None:
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        *((code, "") for code in (400, 403, 405, 413, 422)),
+        (400, "the VM in-flight is of no use"),
+    ],
+)
+def test_a_refusal_of_the_request_itself_ends_it(code: int, message: str) -> None:
     stage = a_stage()
-    refuse(stage, code, 1)
+    refuse(stage, code, 1, message)
     assert apply(stage.shell).states == {"failed": 1}
     assert apply(stage.shell).did_nothing
 
@@ -144,6 +152,27 @@ def test_what_was_announced_and_cannot_start_is_resolved_in_one_pass(
     assert stage.clock.now() - began < 600
     assert stage.states(REQUEST)[-1] in ("1 waiting", "1 held")
     assert apply(stage.shell).did_nothing
+
+
+def test_a_server_that_never_answers_does_not_keep_a_pass() -> None:
+    stage, asked = a_stage(), []
+
+    def lose(verb: str, name: str) -> None:
+        if verb == "create":
+            asked.append(name)
+            raise OutcomeUnknown(f"{name}: answer 500: failed calling webhook")
+
+    stage.cluster.trouble = lose
+    first = apply(stage.shell)
+    assert not first.unfinished
+    assert (len(asked), len(set(asked))) == (MOST_UNANSWERED, 1)
+    assert [item.reason for item in first.waiting] == [
+        "the API server answers no request for its migration"
+    ]
+    assert sum("failed calling webhook" in line for line in stage.lines) == MOST_UNANSWERED
+    stage.cluster.trouble = lambda *_: None
+    assert apply(stage.shell).states == {"succeeded": 1}
+    assert stage.cluster.creates() == asked[:1]
 
 
 def test_an_attempt_that_was_put_off_keeps_its_name() -> None:

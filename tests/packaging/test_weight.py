@@ -139,6 +139,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "amounts and taints that no server stores are refused; a closed or full remote is named": 42,
     "damaged ledgers and patterns of owners say what to do, missing room for files what lacks": 28,
     "a KubeVirt before 1.6 takes only moves that are not pinned": 31,
+    "a busy server, and one that never answers a create, do not end or keep a pass": 27,
 }
 SIMULATION = 9_000
 MODULE = 350

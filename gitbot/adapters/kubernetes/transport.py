@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -263,7 +264,7 @@ def _short(error: Exception) -> str:
 def refuse(answer: HttpAnswer, resource: Resource, verb: str) -> NoReturn:
     reason, message = _status(answer)
     what = f"{verb} {resource.plural}{'.' + resource.group if resource.group else ''}"
-    if answer.status == 403 and (verb in _READS or _is_rbac(message)):
+    if answer.status == 403 and (verb in _READS or _MISSING_RIGHT.match(message)):
         raise ClusterForbidden(
             f"not allowed to {what}: {message}", hint=f"grant {resource.rbac_rule(verb)}"
         )
@@ -272,7 +273,7 @@ def refuse(answer: HttpAnswer, resource: Resource, verb: str) -> NoReturn:
             f"the cluster does not serve {resource.kind} ({resource.api_version})",
             hint=_missing_hint(resource),
         )
-    if answer.status == 429:
+    if answer.status == 429 and verb in _READS:
         raise ClusterError(f"cannot {what}: the API server is busy: {message}")
     if 400 <= answer.status < 500:
         raise ClusterRefused(
@@ -293,11 +294,13 @@ def refuse_path(answer: HttpAnswer, path: str) -> None:
 
 
 _READS = frozenset({"get", "list"})
+_MISSING_RIGHT = re.compile(
+    r'(?:\S+(?: "[^"]*")? is forbidden: )?User "(?:[^"\\]|\\.)*" cannot \S+ resource '
+)
+"""How an authorizer refuses; admission plugins and webhooks answer 403 as well, in any words.
 
-
-def _is_rbac(message: str) -> bool:
-    """Whether a refusal is about RBAC. Admission plugins and webhooks answer 403 as well."""
-    return " cannot " in message and " resource " in message
+kubernetes/kubernetes: apiserver/pkg/endpoints/handlers/responsewriters, forbiddenMessage
+"""
 
 
 def _status(answer: HttpAnswer) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from gitbot.execution.values import (
 )
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, annotations_of, at, name_of, uid_of
+from gitbot.kubevirt.admission import IN_FLIGHT
 from gitbot.model.events import KnownEvent, MoveChanged, MoveEvent, MoveState
 from gitbot.model.ledger import Ledger
 from gitbot.model.words import shortened
@@ -32,10 +33,11 @@ from gitbot.workflows.apply.tickets import Ticket, Tickets
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.shell import Shell
 
-MAY_PASS = frozenset({404, 409, 410})
+MAY_PASS = frozenset({404, 409, 410, 429})
 """Refusals that another attempt may pass: a namespace or CRD that is being made or rolled, a name
-that somebody else holds, a version that is gone. All others end the attempt: 400 and 422 say that
-the request is wrong, 403 that a webhook forbids it. 401 and rights that are missing stop the pass.
+that somebody else holds, a version that is gone, a server that is busy. All others end the attempt:
+400 and 422 say that the request is wrong, 403 that a webhook forbids it. 401 and rights that are
+missing stop the pass.
 """
 QUOTA = ("exceeded quota: ", "status unknown for quota: ")
 """What a 403 of a ResourceQuota says: it may be raised, and finished migrations fill it.
@@ -113,8 +115,9 @@ def _after_trouble(
     if found is not None:
         return (_waits(shell, effect, f"a migration named {name_of(wanted)} is not gitbot's"),)
     if isinstance(error, OutcomeUnknown):
+        shell.say(f"{effect.event.vm}: {error}", request=effect.approved.id)
         return ()  # the next look decides
-    if "in-flight" in error.message or "in flight" in error.message:
+    if IN_FLIGHT in error.message:
         shell.say(f"{effect.event.vm} waits: {error.message}", request=effect.approved.id)
         return ()
     if error.code in MAY_PASS or any(words in error.message for words in QUOTA):

@@ -289,6 +289,7 @@ def _view(run: _Pass) -> View:
         judge_groups=not run.judged,
         executor=shell.executor,
         unsent=run.tickets.unsent,
+        unanswered=run.tickets.unanswered,
     )
 
 

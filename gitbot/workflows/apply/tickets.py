@@ -6,6 +6,7 @@ while the machine sleeps. Whichever passes the limit first ends the claim.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -15,6 +16,8 @@ from gitbot.execution.values import CreateMigration, Effect
 from gitbot.model.events import Claim, MoveChanged, MoveState
 from gitbot.model.ledger import Ledger
 from gitbot.workflows.shell import Shell
+
+MOST_UNANSWERED = 3  # requests for one migration in one pass
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,6 +57,12 @@ class Tickets:
     @property
     def unsent(self) -> frozenset[tuple[str, int]]:
         return frozenset(key for key, ticket in self.known.items() if not ticket.sent)
+
+    @property
+    def unanswered(self) -> frozenset[str]:
+        """Migrations for which this pass sends no more requests: none was answered."""
+        sent = Counter(name for (name, _), ticket in self.known.items() if ticket.sent)
+        return frozenset(name for name, times in sent.items() if times >= MOST_UNANSWERED)
 
     def hold(self, shell: Shell, effects: Iterable[Effect], *, began: float) -> None:
         """Take the claims of effects that stand in the ledger now."""

@@ -27,6 +27,7 @@ from gitbot.execution.values import (
     SetUnschedulable,
 )
 from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.kubevirt.admission import IN_FLIGHT
 from gitbot.model.events import KnownEvent, MoveApproved, MoveChanged, MoveState, UnknownEvent
 from gitbot.model.ledger import Ledger
 from gitbot.model.request_id import RequestId
@@ -122,9 +123,9 @@ def test_a_migration_that_is_stored_otherwise_is_recorded_and_told_as_such(scene
     [
         (refused(409, "busy"), ("waiting", REFUSED, "busy"), f"{TOLD} waits: busy"),
         (refused(422, "wrong"), ("failed", REFUSED, "wrong"), f"{TOLD} refused: wrong"),
-        (refused(400, "in-flight x"), None, "db/one waits: in-flight x"),
-        (refused(400, "it is in flight"), None, "db/one waits: it is in flight"),
-        (OutcomeUnknown("lost"), None, ""),
+        (refused(400, f"{IN_FLIGHT}. x"), None, f"db/one waits: {IN_FLIGHT}. x"),
+        (refused(400, "in-flight"), ("failed", REFUSED, "in-flight"), f"{TOLD} refused: in-flight"),
+        (OutcomeUnknown("lost"), None, "db/one: lost"),
     ],
 )
 def test_what_a_refusal_means(
@@ -133,8 +134,7 @@ def test_what_a_refusal_means(
     scene.answers(error)
     assert [of_move(event) for event in scene.do()] == ([recorded] if recorded else [])
     state = recorded[0] if recorded else ""
-    lines = [(REQUEST, "db/one" if recorded else "", state, told)] if told else []
-    assert scene.lines() == lines
+    assert scene.lines() == [(REQUEST, "db/one" if recorded else "", state, told)]
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,20 @@ def test_what_passed_the_gate_is_on_its_way_until_it_is_answered() -> None:
     assert tickets.unsent == {key}
 
 
+@pytest.mark.parametrize(("sent", "asks"), [(2, True), (3, False)])
+def test_a_migration_that_three_requests_did_not_make_is_asked_for_no_more(
+    sent: int, asks: bool
+) -> None:
+    _, effect = announced()
+    tickets, stage = Tickets(), Stage.of(nodes={}, vms={})
+    for epoch in range(1, 5):
+        claim = Claim(executor="e", epoch=epoch, judged=0, until=UNTIL)
+        again = effect.but(event=effect.event.but(claim=claim))
+        tickets.hold(stage.shell, (again,), began=stage.shell.timer())
+        tickets.of(again).sent = epoch <= sent
+    assert tickets.unanswered == (frozenset() if asks else {effect.event.migration})
+
+
 def test_without_a_claim_there_is_no_ticket() -> None:
     _, effect = announced()
     tickets = Tickets()
