@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import name_of
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.load import PERCENT, ClusterLoad, LoadValue
+from gitbot.model.load import ClusterLoad, LoadValue, hundredths, seconds
+from gitbot.model.words import shortened
 from gitbot.snapshot import plain_json
 
 SOURCE = "Prometheus"
 TOKEN = "GITBOT_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
 SECONDS = 15
 LARGEST = 64 * 1024 * 1024  # bytes of an answer
+_PART = 64 * 1024
 _WAITING = 'sum by (node) (rate(container_pressure_{}_waiting_seconds_total{{id="/"}}[5m]))'
 _CPU = 'sum by (node) (rate(container_cpu_usage_seconds_total{{id="{}"}}[5m]))'
 PRESETS: Mapping[str, str] = {
@@ -91,12 +94,13 @@ class Prometheus:
             if urlsplit(url).scheme not in ("http", "https"):
                 return {}, f"{_SILENT}: {self._url} is not an http address"
             request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked above
-            with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310
-                data = answer.read(LARGEST)
+            with _OPENER.open(request, timeout=SECONDS) as answer:
+                data = _whole(answer)
         except urllib.error.HTTPError as error:
             return {}, f"answer {error.code}: {_said(error)}"
-        except (OSError, ValueError) as error:
-            return {}, f"{_SILENT}: {getattr(error, 'reason', error)}"
+        except (OSError, ValueError, HTTPException) as error:
+            why = getattr(error, "reason", error) or type(error).__name__
+            return {}, f"{_SILENT}: {shortened(str(why), 200)}"
         try:
             result = plain_json(data)
             return dict(_samples(result["data"]["result"])), ""
@@ -107,18 +111,39 @@ class Prometheus:
 _SILENT = "it does not answer"
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """The token is for the address that the configuration names, and urllib passes it on."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
+
+
+def _whole(answer: HTTPResponse | urllib.error.HTTPError) -> bytes:
+    """The body. Raises TimeoutError if it comes too slowly, however steadily."""
+    last = time.monotonic() + SECONDS
+    data = bytearray()
+    while len(data) < LARGEST and (part := answer.read1(_PART)):
+        data += part
+        if time.monotonic() > last:
+            raise TimeoutError(f"not all of it came within {SECONDS} seconds")
+    return bytes(data)
+
+
 def _samples(result: Any) -> Iterator[tuple[str, tuple[int, int]]]:
     """Samples that are numbers. NaN and Inf, as of a division by nothing, are missing."""
     for item in result:
-        node, (time, text) = item["metric"].get("node"), item["value"]
+        node, (when, text) = item["metric"].get("node"), item["value"]
         if node and text not in ("NaN", "+Inf", "-Inf"):
-            amount = round(Fraction(text) * 100 * PERCENT)
-            yield str(node), (int(Fraction(str(time))), max(0, amount))
+            share = "0" if str(text).startswith("-") else str(text)
+            yield str(node), (seconds(str(when)), hundredths(share, of=100))
 
 
 def _said(error: urllib.error.HTTPError) -> str:
     try:
-        found = plain_json(error.read(LARGEST))
+        found = plain_json(_whole(error))
         return " ".join(str(found.get("error") or error.reason).split())[:200]
-    except (SnapshotError, AttributeError, OSError):
+    except (SnapshotError, AttributeError, OSError, HTTPException):
         return str(error.reason)

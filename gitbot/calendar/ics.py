@@ -10,12 +10,13 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from gitbot.calendar.appointments import Appointment, span_words
-from gitbot.calendar.recurrence import check_rule, expand
-from gitbot.calendar.zones import resolve, zone_names
+from gitbot.calendar.recurrence import check_rule, expand, skip_to
+from gitbot.calendar.zones import clock_time, resolve, zone_names
 from gitbot.model.instants import Interval
 
 MOST_EVENTS = 5_000
-_MOST_TIMES = 10_000
+_MOST_TIMES = 20_000  # of all events of a file in one year; of one event in one question
+_YEARS = range(1900, 3000)
 _PRODUCT = "-//gitbot//gitbot calendar//EN"
 
 
@@ -102,11 +103,9 @@ class Holiday:
     def times(self, zone: str, *, after: int, before: int) -> Iterator[Interval]:
         """The intervals that overlap [after, before), oldest first."""
         where = self.zone or zone
-        moments: Iterable[datetime] = (self.start,)
-        if self.recurrence:
-            moments = itertools.islice(expand(self.recurrence, self.start, where), _MOST_TIMES)
         length = self.end - self.start
-        for local in moments:
+        begin = clock_time(after, where) - length - timedelta(days=2)
+        for local in itertools.islice(self._moments(where, begin), _MOST_TIMES):
             start = resolve(local, where)[0]
             if start >= before:
                 return
@@ -115,6 +114,18 @@ class Holiday:
                 end = resolve(local + length, where)[0]
             if end > after and local not in self.exclude:
                 yield Interval(start=start, end=end)
+
+    def _moments(self, zone: str, begin: datetime) -> Iterable[datetime]:
+        if not self.recurrence:
+            return (self.start,)
+        return expand(self.recurrence, skip_to(self.recurrence, self.start, begin), zone)
+
+    def times_a_year(self) -> int:
+        """How many times it has in its first year, or in all if they are counted; bounded."""
+        found = itertools.islice(self._moments("UTC", self.start), _MOST_TIMES)
+        counted = "COUNT=" in self.recurrence
+        until = self.start + timedelta(days=366)
+        return sum(1 for _ in itertools.takewhile(lambda at: counted or at < until, found))
 
 
 def read_calendar(data: bytes) -> tuple[tuple[Holiday, ...], tuple[FileProblem, ...]]:
@@ -139,12 +150,25 @@ def read_calendar(data: bytes) -> tuple[tuple[Holiday, ...], tuple[FileProblem, 
         found += f" and one for each of {len(lines)} BEGIN:VEVENT" if lines else ""
         hint = "export the calendar again, or remove the field that names it"
         return (), (FileProblem(line=1, code="calendar/file", message=found, hint=hint),)
+    return _read_events(list(zip(lines, events, strict=True)))
+
+
+def _read_events(
+    events: Iterable[tuple[int, Any]],
+) -> tuple[tuple[Holiday, ...], tuple[FileProblem, ...]]:
     holidays, problems = list[Holiday](), list[FileProblem]()
-    for line, event in zip(lines, events, strict=True):
+    times = 0
+    for line, event in events:
         try:
             if event.get("STATUS") != "CANCELLED":
-                holidays.append(_holiday(event))
-        except (ValueError, KeyError, AttributeError, TypeError) as error:
+                holiday = _holiday(event)
+                times += holiday.times_a_year()
+                if times > _MOST_TIMES:
+                    many = f"found more than {_MOST_TIMES} times a year in the file until here"
+                    problems.append(_wrong(line, event, ValueError(f"{many}, expected fewer")))
+                    break
+                holidays.append(holiday)
+        except (ValueError, KeyError, AttributeError, TypeError, OverflowError) as error:
             problems.append(_wrong(line, event, error))
     return tuple(holidays), tuple(problems)
 
@@ -183,6 +207,9 @@ def _holiday(event: Any) -> Holiday:
     for name in ("RDATE", "RECURRENCE-ID"):
         if name in event:
             raise ValueError(f"found {name}, expected an event of its own instead")
+    for name in ("DTSTART", "DTEND", "DURATION", "RRULE", "SUMMARY", "STATUS"):
+        if isinstance(event.get(name), list):
+            raise ValueError(f"found two {name}, expected one")  # noqa: TRY004 - of the file
     if "DTSTART" not in event:
         raise ValueError("found no DTSTART, expected a date or a time")
     start, whole = event["DTSTART"].dt, not isinstance(event["DTSTART"].dt, datetime)
@@ -193,17 +220,17 @@ def _holiday(event: Any) -> Holiday:
         length = _wall(event["DTEND"].dt) - _wall(start)
     if length <= timedelta(0):
         raise ValueError("found no time between DTSTART and DTEND, expected an end after the start")
-    rules = event.get("RRULE", [])
-    rules = rules if isinstance(rules, list) else [rules]
-    if len(rules) > 1:
-        raise ValueError("found two RRULE, expected one")
-    recurrence = rules[0].to_ical().decode("ascii") if rules else ""
+    recurrence = event["RRULE"].to_ical().decode("ascii") if "RRULE" in event else ""
     if recurrence and (problem := check_rule(recurrence)):
         raise ValueError(f"RRULE: {problem}")
+    first, last = _wall(start), _wall(start) + length
+    if first.year not in _YEARS or last.year not in _YEARS:
+        expected = f"expected {_YEARS[0]} to {_YEARS[-1]}"
+        raise ValueError(f"found the years {first.year} to {last.year}, {expected}")
     return Holiday(
         summary=str(event.get("SUMMARY", "")),
-        start=_wall(start),
-        end=_wall(start) + length,
+        start=first,
+        end=last,
         whole_days=whole,
         zone=_zone(event["DTSTART"]),
         recurrence=recurrence,

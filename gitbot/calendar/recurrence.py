@@ -11,7 +11,8 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping
-from datetime import MAXYEAR, datetime
+from datetime import MAXYEAR, datetime, timedelta
+from math import lcm
 
 from gitbot.calendar.zones import LocalKind, clock_time, resolve
 
@@ -37,7 +38,8 @@ _CYCLE = 400
 _WEEKDAY_CYCLE = 28
 _LISTED_YEARS = 64
 _ASKED_FROM = datetime(2000, 1, 1)  # noqa: DTZ001 - a day; 28 years on no leap year is left out
-_SHORT = frozenset({"HOURLY", "DAILY", "WEEKLY"})
+_STEPS = {"HOURLY": timedelta(hours=1), "DAILY": timedelta(days=1), "WEEKLY": timedelta(weeks=1)}
+_SHORT = frozenset(_STEPS)
 _DAY_NAMES = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYDAY")
 _DATES = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYSETPOS")
 
@@ -87,6 +89,24 @@ def expand(text: str, start: datetime, zone: str) -> Iterator[datetime]:
         # dateutil says so if an interval can never meet BYHOUR or BYMINUTE, or if a week
         # reaches into the year 10000
         return
+
+
+def skip_to(text: str, start: datetime, moment: datetime) -> datetime:
+    """A start from which a checked rule has the same times after `moment`, whole intervals later.
+
+    Without it, a daily rule of 1970 is expanded day by day. `start` if the rule counts its times.
+    """
+    parts = _parts(text)
+    interval, frequency = int(parts.get("INTERVAL", "1")), parts["FREQ"]
+    if moment <= start or "COUNT" in parts:
+        return start
+    if frequency in _STEPS:
+        step = interval * _STEPS[frequency]
+        return start + (moment - start) // step * step
+    years = interval if frequency == "YEARLY" else lcm(interval, 12) // 12
+    year = start.year + (moment.year - start.year - 1) // years * years
+    leap_day = (start.month, start.day) == (2, 29)
+    return start if leap_day or year < start.year else start.replace(year=year)
 
 
 def repeats_after(text: str) -> int:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal, DecimalException
 from functools import cached_property
 
-from gitbot.model.words import counted, first_of
+from gitbot.model.instants import FOREVER
+from gitbot.model.words import counted, first_of, shortened
 
 PERCENT = 100  # one percent, in the unit of values
 METRICS: Mapping[str, str] = {
@@ -24,6 +26,7 @@ METRICS: Mapping[str, str] = {
 }
 PRESSURES = ("cpuPressure", "memoryPressure", "ioPressure")
 MAX_AGE = 300  # seconds
+_MOST = 1_000_000  # percent
 PRESSURE_LIMIT = 10 * PERCENT
 
 
@@ -68,6 +71,29 @@ class ClusterLoad:
 
 
 NO_LOAD = ClusterLoad()
+
+
+def hundredths(text: str, *, of: int = 1) -> int:
+    """A number of percent, from 0 to a million, in hundredths; `of=100` for a share of 1."""
+    return round(_number(text, _MOST // of) * of * PERCENT)
+
+
+def seconds(text: str) -> int:
+    return int(_number(text, FOREVER))
+
+
+def _number(text: str, most: int) -> Decimal:
+    """From 0 to `most`, compared before it becomes an integer: 1e999999999 would fill the memory.
+
+    Raises ValueError.
+    """
+    try:
+        found = Decimal(text)
+        if 0 <= found <= most:
+            return found
+    except DecimalException:  # not a number, or NaN, which has no order
+        pass
+    raise ValueError(f"found {shortened(text, 40)!r}, expected a number from 0 to {most}")
 
 
 def percent(amount: int) -> str:

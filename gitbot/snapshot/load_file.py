@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
 from gitbot.errors import SnapshotError
 from gitbot.model.instants import parse_instant
-from gitbot.model.load import METRICS, PERCENT, ClusterLoad, LoadValue
+from gitbot.model.load import METRICS, ClusterLoad, LoadValue, hundredths, seconds
 from gitbot.model.words import nearest, one_of, shortened
 from gitbot.snapshot.decode import plain_json
 
@@ -81,20 +80,20 @@ def _value(where: str, item: Any) -> LoadValue:
 
 
 def _hundredths(where: str, value: Any) -> int:
-    """A number of percent, from 0 to a million, as an integer of its hundredths."""
+    text = str(value).lower()  # true and false are not numbers
     try:
-        found = Fraction(str(value))
-    except (ValueError, ZeroDivisionError):
-        found = Fraction(-1)
-    if isinstance(value, bool) or not 0 <= found <= 1_000_000:
-        raise SnapshotError(f"{where}: found {value!r}, expected a number of percent such as 71.2")
-    return round(found * PERCENT)
+        return hundredths(text)
+    except ValueError:
+        found = shortened(text, 40)
+        message = f"{where}: found {found!r}, expected a number of percent such as 71.2"
+        raise SnapshotError(message) from None
 
 
 def _watched(file: str, document: Mapping[str, Any]) -> Iterator[LoadValue]:
     """load-watcher's WatcherMetrics at `window.end`. An average wins over the latest value."""
     try:
-        time = int((document.get("window") or {}).get("end") or document.get("timestamp") or 0)
+        ended = (document.get("window") or {}).get("end") or document.get("timestamp") or 0
+        time = seconds(str(ended))
         for node, entry in document["data"]["NodeMetricsMap"].items():
             for kind, metric in _WATCHED.items():
                 listed = [m for m in entry.get("metrics") or () if m.get("type") == kind]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +100,31 @@ def test_a_source_gives_the_values_with_source_and_time(source: LoadSource) -> N
     assert source.read(SNAPSHOT) == load
 
 
+@contextmanager
+def raw_server(said: bytes, slowly: bytes = b"") -> Iterator[str]:
+    """Answers with bytes as they are, `slowly` one after the other."""
+
+    def answer() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                with connection, suppress(OSError):
+                    connection.recv(65_536)
+                    connection.sendall(said)
+                    for each in slowly:
+                        connection.sendall(bytes([each]))
+                        time.sleep(0.01)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
+
+
 def missing(load: ClusterLoad) -> str:
     assert load.values == ()
     (said,) = load.missing
@@ -157,6 +185,57 @@ def test_a_query_that_prometheus_refuses_leaves_the_others(monkeypatch: pytest.M
     assert [words for words in load.missing if "system" in words] == []
     assert tokens == {"Bearer c4n4ry-of-a-load"}
     assert "c4n4ry" not in str(load)
+
+
+def test_the_token_goes_to_no_other_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITBOT_PROMETHEUS_TOKEN", canaries.plant("c4n4ry-of-a-redirect"))
+    with serving(lambda seen: Reply(body=instant_vector(seen))) as other:
+        elsewhere = Reply(code=302, headers={"Location": f"{other.url}/api/v1/query"})
+        with serving(lambda _: elsewhere) as server:
+            load = Prometheus(server.url).read(SNAPSHOT)
+        assert other.seen == []
+    assert load.values == ()
+    assert "Prometheus gave no cpu: answer 302: Found" in load.missing
+
+
+@pytest.mark.parametrize("value", ["1e9999999999", "1e-9999999999", "1/0", "9" * 5000, "", "x\x1b"])
+@pytest.mark.parametrize("place", ["value", "time"])
+def test_a_number_that_none_is_ends_nothing(value: str, place: str) -> None:
+    sample = [value, "0.5"] if place == "time" else [NOW, value]
+    body = {"data": {"result": [{"metric": {"node": "a"}, "value": sample}]}}
+    with serving(lambda _: Reply(body=body)) as server:
+        load = Prometheus(server.url).read(SNAPSHOT)
+    assert not load.values or "e-" in value  # which is a number, and very small
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"garbage\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA: " + b"a" * 70_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"A: a\r\n" * 500 + b"\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+        b"HTTP/1.1 500 No\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n",
+    ],
+)
+def test_what_is_not_http_is_said(said: bytes) -> None:
+    with raw_server(said) as url:
+        assert "Prometheus gave no cpu" in Prometheus(url).read(SNAPSHOT).missing[0]
+
+
+def test_an_answer_that_never_ends_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gitbot.adapters.prometheus.SECONDS", 0.2)
+    drops = b" " * 200
+    with raw_server(b"HTTP/1.1 200 OK\r\n\r\n", slowly=drops) as url:
+        assert "not all of it came" in missing(Prometheus(url).read(SNAPSHOT))
+
+
+@pytest.mark.parametrize("percent", ["1e9999999999", True, "nan", -1, 10**7, None, [], "1/0"])
+def test_a_number_of_a_file_that_is_no_percent_is_named(percent: Any, tmp_path: Path) -> None:
+    value = {"node": "a", "metric": "cpu", "percent": percent, "time": TIME}
+    (tmp_path / "load.json").write_text(json.dumps({"kind": "ClusterLoad", "values": [value]}))
+    said = missing(LoadFile(str(tmp_path / "load.json")).read(SNAPSHOT))
+    assert "values[0].percent: found" in said
 
 
 def test_a_file_that_is_away_or_wrong_is_said_once(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gitbot.calendar import Schedule, check_schedule, local_text, occurrences
-from gitbot.calendar.recurrence import check_rule, expand
+from gitbot.calendar.recurrence import check_rule, expand, skip_to
 from gitbot.calendar.schedule import starts
 from gitbot.model.findings import Severity
 from gitbot.model.instants import FOREVER
@@ -102,3 +102,18 @@ def test_any_text_is_judged(text: str) -> None:
     )
     if text and not problems:
         assert list(itertools.islice(expand(text, EPOCH.replace(year=2026), "UTC"), 1))
+
+
+@QUICK
+@given(rules(), STARTS, st.integers(0, 60 * 366 * 24 * 60))
+def test_a_rule_that_skips_ahead_has_the_same_times(rule: str, start: datetime, ahead: int) -> None:
+    moment = start + timedelta(minutes=ahead)
+    later = skip_to(rule, start, moment)
+    assert start <= later <= moment
+    until = moment + timedelta(days=800)
+    in_time = expand(rule, start, "UTC")
+    slow = itertools.takewhile(lambda at: at < until, itertools.islice(in_time, 20_000))
+    every = list(slow)
+    assume(len(every) < 20_000)
+    skipped = itertools.takewhile(lambda at: at < until, expand(rule, later, "UTC"))
+    assert [at for at in skipped if at > moment] == [at for at in every if at > moment]

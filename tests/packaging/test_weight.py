@@ -140,6 +140,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "damaged ledgers and patterns of owners say what to do, missing room for files what lacks": 28,
     "a KubeVirt before 1.6 takes only moves that are not pinned": 31,
     "a busy server, and one that never answers a create, do not end or keep a pass": 27,
+    "loads and calendar files of others are bounded, and no freeze of a file ends early": 98,
 }
 SIMULATION = 9_000
 MODULE = 350

@@ -81,6 +81,13 @@ READ = {
         "EXDATE;TZID=Asia/Tokyo:20261226T100000",
     ): ["2026-12-25T01:00:00Z 2026-12-25T02:00:00Z", "2026-12-27T01:00:00Z 2026-12-27T02:00:00Z"],
     ("DTSTART:20261225T100000Z", "DURATION:PT2H", "STATUS:CANCELLED"): [],
+    # a rule goes on, however many times lie behind
+    (
+        "DTSTART:19500101T100000Z",
+        "DURATION:PT2H",
+        "RRULE:FREQ=HOURLY;BYMONTH=12;BYMONTHDAY=25;BYHOUR=10",
+        "EXDATE:20271225T100000Z",
+    ): ["2026-12-25T10:00:00Z 2026-12-25T12:00:00Z"],
 }
 
 
@@ -116,6 +123,24 @@ REFUSED = {
         2,
         "expected an IANA name",
     ),
+    calendar(*event_of("DTSTART:20261225T100000Z", "DURATION:P999999999D")): (2, "out of range"),
+    calendar(*event_of("DTSTART;VALUE=DATE:99991231")): (2, "out of range"),
+    calendar(*event_of("DTSTART;VALUE=DATE:20261225", "DTEND;VALUE=DATE:99991231")): (
+        2,
+        "found the years 2026 to 9999, expected 1900 to 2999",
+    ),
+    calendar(*event_of("DTSTART;TZID=Asia/Tokyo:00010101T000000", "DURATION:PT1H")): (
+        2,
+        "found the years 1 to 1",
+    ),
+    calendar(*event_of("DTSTART:20261225T100000Z", "DURATION:PT1H", "DURATION:PT2H")): (
+        2,
+        "found two DURATION",
+    ),
+    calendar(
+        *event_of("DTSTART:20000101T000000Z", "DURATION:PT1M", "RRULE:FREQ=HOURLY;COUNT=10000"),
+        *event_of("DTSTART:20000101T000000Z", "DURATION:PT1M", "RRULE:FREQ=HOURLY") * 4_000,
+    ): (14, "found more than 20000 times a year in the file until here"),
 }
 
 
