@@ -273,12 +273,16 @@ def fold_move(record: MoveRecord | None, event: MoveEvent) -> MoveRecord:
         migration=event.migration or record.migration,
         migration_uid=event.migration_uid or ("" if started else record.migration_uid),
         intended_at=event.time if started else record.intended_at,
-        created_at=event.time if state is MoveState.CREATED else record.created_at,
+        created_at=0 if started else record.created_at or _when_created(event),
         changed_at=event.time,
         pull_request=event.pull_request or record.pull_request,
         effects=effects,
         claim=claim or record.claim,
     )
+
+
+def _when_created(event: MoveEvent) -> int:
+    return event.time if event.state is MoveState.CREATED else 0
 
 
 def highest_move(records: Mapping[RequestId, RequestRecord], request: RequestId) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from gitbot.errors import ConflictError
+from gitbot.execution.requests import fold_requests
 from gitbot.execution.transitions import check_transitions
-from gitbot.model.events import KnownEvent
+from gitbot.model.events import KnownEvent, MoveChanged, MoveState
 from gitbot.model.ledger import Ledger
 from gitbot.ports.clock import Clock
 from gitbot.ports.ledger import LedgerStore
@@ -60,10 +61,13 @@ class Journal:
         return tuple(self._pending)
 
     def read(self) -> Ledger:
-        """Read again. Unwritten outcomes stay pending only if nobody else wrote."""
+        """Read again. If somebody else wrote, of unwritten outcomes only creations stay pending.
+
+        The next look at the cluster shows the others again; a migration may be gone by then.
+        """
         ledger = self._store.read()
         if ledger.head != self.ledger.head:
-            self._pending.clear()  # the next look at the cluster shows the outcomes again
+            self._pending = [event for event in self._pending if _is_news(ledger, event)]
         self.ledger = ledger
         return self.seen
 
@@ -81,8 +85,8 @@ class Journal:
         check_transitions(self.ledger, fresh)
         self.wait_for_turn()
         self._pushed.append(self._clock.now())
-        self._pending.clear()  # if the race is lost, the next look at the cluster shows them again
         self.ledger = self._store.append(self.ledger, fresh, new_plans)
+        self._pending.clear()
         self.written += len(fresh)
 
     def wait_for_turn(self) -> bool:
@@ -93,3 +97,14 @@ class Journal:
             return False
         self._clock.sleep(MINUTE - (now - self._pushed[0]))
         return True
+
+
+def _is_news(ledger: Ledger, event: KnownEvent) -> bool:
+    """Whether it says that a migration exists which the ledger has only announced."""
+    if not isinstance(event, MoveChanged) or event.state is not MoveState.CREATED:
+        return False
+    request = fold_requests(ledger, event.cluster).get(event.request)
+    move = request.moves.get(event.move) if request is not None else None
+    return (
+        move is not None and move.state is MoveState.INTENDED and move.migration == event.migration
+    )

@@ -141,6 +141,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a KubeVirt before 1.6 takes only moves that are not pinned": 31,
     "a busy server, and one that never answers a create, do not end or keep a pass": 27,
     "loads and calendar files of others are bounded, and no freeze of a file ends early": 98,
+    "what exists is recorded before a person's command deletes it; answers are not forgotten": 95,
 }
 SIMULATION = 9_000
 MODULE = 350

@@ -119,7 +119,7 @@ class KubernetesCluster:
             query=_STRICT | ({"dryRun": "All"} if dry_run else {}),
             gate=gate,
         )
-        if answer.status not in (200, 201):
+        if answer.status >= 300:
             refuse(answer, _MIGRATIONS, "create")
         return _stored(answer, name)
 

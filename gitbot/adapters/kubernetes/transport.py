@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -176,12 +177,10 @@ class Transport:
         except (
             urllib3.exceptions.NewConnectionError,
             urllib3.exceptions.ConnectTimeoutError,
-            urllib3.exceptions.SSLError,
-            ApiException,  # raised by the client before anything was sent: TLS
         ) as error:
             raise _Unsent(_short(error)) from error
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise _Lost(_short(error)) from error
+        except (urllib3.exceptions.HTTPError, ApiException, OSError) as error:
+            raise (_Unsent if _is_untrusted(error) else _Lost)(_short(error)) from error
         names = {key.lower(): str(value) for key, value in response.headers.items()}
         return HttpAnswer(status=response.status, body=data, headers=names)
 
@@ -255,6 +254,16 @@ def _kubeconfig_file(kubeconfig: str) -> str:
 def _retry_after(answer: HttpAnswer) -> float:
     text = answer.headers.get("retry-after", "")
     return float(min(int(text), MAX_RETRY_AFTER)) if text.isdecimal() else 0.0
+
+
+def _is_untrusted(error: BaseException | None) -> bool:
+    """Whether the server's certificate was refused, which is before anything is sent.
+
+    All other errors of TLS may come with the answer.
+    """
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _short(error: Exception) -> str:

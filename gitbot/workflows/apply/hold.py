@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from gitbot.errors import GitbotError, UsageError
 from gitbot.execution.facts import is_own
@@ -27,6 +28,7 @@ from gitbot.ports.cluster import Cluster
 from gitbot.workflows.anchor import anchor_of
 from gitbot.workflows.apply.result import ApplyResult
 from gitbot.workflows.apply.run import apply
+from gitbot.workflows.apply.unrecorded import RecordCreated, record_created
 from gitbot.workflows.ask import known_requests
 from gitbot.workflows.journal import Journal, retried
 from gitbot.workflows.shell import Shell
@@ -62,20 +64,8 @@ def hold(shell: Shell, *, reason: str, by: str, cancel_running: bool = False) ->
     in_ledger = _try(
         LEDGER_PLACE, lambda: _set_in_ledger(shell, StopSet, reason=reason, by=by), trouble
     )
-    own = _own_names(shell) if cancel_running else None
-    return _held(cluster, in_ledger, in_cluster, trouble, cancel_running=cancel_running, own=own)
-
-
-def _own_names(shell: Shell) -> frozenset[str] | None:
-    """The migrations that the ledger has announced; None if it cannot be read."""
-    try:
-        ledger = shell.ledger_store.read()
-    except GitbotError:
-        return None
-    records = fold_requests(ledger, shell.cluster_name).values()
-    return frozenset(
-        name for record in records for move in record.moves.values() for name in move.effects
-    )
+    cancels = partial(record_created, shell) if cancel_running else None
+    return _held(cluster, in_ledger, in_cluster, trouble, cancels)
 
 
 def hold_cluster(
@@ -88,7 +78,7 @@ def hold_cluster(
         cluster.set_hold_flag(f"{reason} ({by})")
     except GitbotError as error:
         raise _nowhere([*trouble, f"{CLUSTER_PLACE}: {error}"]) from error
-    return _held(cluster, False, True, trouble, cancel_running=cancel_running)
+    return _held(cluster, False, True, trouble, (lambda _: None) if cancel_running else None)
 
 
 def _held(
@@ -96,17 +86,15 @@ def _held(
     in_ledger: bool,
     in_cluster: bool,
     trouble: list[str],
-    *,
-    cancel_running: bool,
-    own: frozenset[str] | None = None,
+    cancels: RecordCreated | None,
 ) -> HoldResult:
     if not in_cluster and not in_ledger:
         raise _nowhere(trouble)
     deleted: list[str] = []
     past: list[str] = []
     not_cancelled: list[str] = []
-    if cancel_running:
-        _try(CLUSTER_PLACE, lambda: _cancel_running(cluster, own, deleted, past), not_cancelled)
+    if cancels is not None:
+        _try(CLUSTER_PLACE, lambda: _cancel_running(cluster, cancels, deleted, past), not_cancelled)
     return HoldResult(
         in_ledger=in_ledger,
         in_cluster=in_cluster,
@@ -213,12 +201,12 @@ def _mark(
 
 
 def _cancel_running(
-    cluster: Cluster, own: frozenset[str] | None, deleted: list[str], past: list[str]
+    cluster: Cluster, record: RecordCreated, deleted: list[str], past: list[str]
 ) -> None:
     """Without a ledger (`own` is None) the label alone tells gitbot's migrations from others."""
-    for migration in cluster.list_migrations():
-        if not is_own(migration) or is_final(migration):
-            continue
+    found = [item for item in cluster.list_migrations() if is_own(item) and not is_final(item)]
+    own = record(found)
+    for migration in found:
         if own is not None and str(name_of(migration)) not in own:
             continue  # of another gitbot on this cluster
         cluster.delete_migration(name_of(migration), uid=uid_of(migration))

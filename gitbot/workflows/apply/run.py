@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from gitbot.errors import ClusterError, ConflictError, ForgeError, GitbotError
+from gitbot.errors import ConflictError, ForgeError, GitbotError
 from gitbot.execution.fence import FENCE, TOO_LATE, stamped
 from gitbot.execution.next_steps import next_steps
 from gitbot.execution.state import ledger_stop, not_understood
@@ -27,13 +27,7 @@ from gitbot.execution.values import (
 )
 from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import (
-    FINAL_STATES,
-    ConcernState,
-    MoveEvent,
-    MoveState,
-    NodeChanged,
-)
+from gitbot.model.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
 from gitbot.model.ledger import Ledger
 from gitbot.workflows.anchor import keep_anchor, read_anchor
 from gitbot.workflows.apply.belief import Belief, confirmed, nobody_sends
@@ -45,7 +39,7 @@ from gitbot.workflows.approvals import Approvals, read_approvals
 from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.feedback import write_refusals, write_statuses
-from gitbot.workflows.journal import LOST_RACES, Journal
+from gitbot.workflows.journal import LOST_RACES, Journal, retried
 from gitbot.workflows.pauses import (
     POLL,
     Stages,
@@ -114,7 +108,7 @@ def apply(
     while True:
         try:
             follows = _turn(run, start=start)
-        except ClusterError:
+        except GitbotError:
             with suppress(GitbotError):
                 _write_rest(run)
             raise
@@ -150,8 +144,14 @@ def apply(
 def _write_rest(run: _Pass) -> None:
     """Write the outcomes, and give back the claims of which nothing was sent."""
     shell, journal = run.shell, run.journal
-    back = run.tickets.given_back(journal.seen, shell.cluster_name, now=shell.clock.now())
-    journal.commit(back)
+
+    def once() -> None:
+        if journal.unwritten or run.tickets.known:
+            journal.read()
+            now, seen = shell.clock.now(), journal.seen
+            journal.commit(run.tickets.given_back(seen, shell.cluster_name, now=now))
+
+    retried(once)
     run.anchored = keep_anchor(shell, journal, run.anchored)
 
 

@@ -345,6 +345,23 @@ def test_attempts_are_counted_and_pause(world: World) -> None:
     assert world.event("intended").migration != first
 
 
+def test_a_second_attempt_has_its_own_time_to_begin(world: World) -> None:
+    """Its creation was not recorded; what is known of the first one says nothing about it."""
+    world.approve(move("one", "a", "c"), attempts=2)
+    world.step()
+    world.run("Pending")
+    assert world.step() == ["1 created"]
+    world.now += 400
+    world.set_phase("one", "Failed")
+    assert world.step() == ["1 failed"]
+    world.now += 60
+    assert world.step() == ["1 intended"]
+    world.run("Pending")
+    world.now += 5
+    assert world.step() == ["1 created"]
+    assert world.effects == []
+
+
 def test_an_unexpected_landing_fails_and_opens_the_circuit(world: World) -> None:
     world.approve(move("one", "a", "c"), move("three", "b", "c", 2, wave=1, group="other"))
     world.step()

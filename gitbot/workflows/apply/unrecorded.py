@@ -1,0 +1,67 @@
+"""What exists and is only announced is recorded before a person's command deletes it.
+
+Otherwise nothing would show that the effect is used up, and gitbot would create it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from gitbot.errors import GitbotError
+from gitbot.execution.requests import MoveRecord, fold_requests
+from gitbot.kubernetes.objects import KubernetesObject, name_of, uid_of
+from gitbot.model.events import MoveChanged, MoveState
+from gitbot.model.ledger import Ledger, request_file
+from gitbot.workflows.journal import Journal, retried
+from gitbot.workflows.shell import Shell
+
+RecordCreated = Callable[[Sequence[KubernetesObject]], frozenset[str] | None]
+"""Called with migrations before they are deleted; the names of gitbot's own, None if unknown."""
+
+
+def record_created(shell: Shell, found: Sequence[KubernetesObject]) -> frozenset[str] | None:
+    """The names that the ledger has announced; None if it cannot be read.
+
+    That the ledger cannot be written keeps nobody from deleting.
+    """
+    uids = {str(name_of(item)): uid_of(item) for item in found}
+    journal = Journal(shell.ledger_store, shell.clock)
+    try:
+        own = frozenset(
+            name for move in _moves(journal.read(), shell.cluster_name) for name in move.effects
+        )
+    except GitbotError:
+        return None
+    with suppress(GitbotError):
+        retried(lambda: journal.commit(_created(shell, journal.read(), uids)))
+    return own
+
+
+def _moves(ledger: Ledger, cluster: str) -> Iterator[MoveRecord]:
+    for request in fold_requests(ledger, cluster).values():
+        yield from request.moves.values()
+
+
+def _created(shell: Shell, ledger: Ledger, uids: Mapping[str, str]) -> tuple[MoveChanged, ...]:
+    return tuple(
+        MoveChanged(
+            file=request_file(shell.cluster_name, move.request),
+            time=shell.clock.now(),
+            cluster=shell.cluster_name,
+            state=MoveState.CREATED,
+            request=move.request,
+            vm=str(move.vm),
+            vm_uid=move.vm_uid,
+            move=move.number,
+            attempt=move.attempt,
+            source=move.source,
+            to=move.to,
+            pull_request=move.pull_request,
+            digest=move.digest,
+            migration=move.migration,
+            migration_uid=uids[move.migration],
+        )
+        for move in _moves(ledger, shell.cluster_name)
+        if move.state is MoveState.INTENDED and move.migration in uids
+    )
