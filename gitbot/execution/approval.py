@@ -31,11 +31,15 @@ class ReviewFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalFact:
-    """The proposal file of a merged pull request of the bot, as merged."""
+    """The proposal file of a merged pull request of the bot, as merged.
+
+    `base` is the commit that gitbot planned it on, "" if the ledger does not say.
+    """
 
     concern: str
     digest: str
     expires_at: int
+    base: str = ""
 
 
 class MergedPull(Frozen, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ Requests and moves are in `requests`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from gitbot.kubernetes.names import NamespacedName
@@ -90,7 +90,7 @@ class ConcernRecord:
 
     `closed` holds the digests whose pull requests a person closed without a merge; `commits` the
     heads that gitbot pushed, so that a person's push is recognised; `files` the digests of the
-    proposal files that it wrote, so that a person's edit is recognised.
+    proposal files that it wrote, so that a person's edit is recognised, each with its base.
     """
 
     concern: str
@@ -103,7 +103,7 @@ class ConcernRecord:
     gone: bool = False  # whether the concern has been gone since that was opened
     closed: frozenset[str] = frozenset()
     commits: frozenset[str] = frozenset()
-    files: frozenset[str] = frozenset()
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 def fold_concern(ledger: Ledger, *, cluster: str, concern: str) -> ConcernRecord:
@@ -121,7 +121,8 @@ def _fold_concern(record: ConcernRecord, event: ConcernChanged) -> ConcernRecord
             return replace(record, observation="", observed_since=0, opened="", gone=True)
         case ConcernState.PROPOSED:
             commits = record.commits | {event.commit} if event.commit else record.commits
-            files = record.files | {event.proposal.file} if event.proposal else record.files
+            made = {event.proposal.file: event.proposal.base} if event.proposal else {}
+            files = {**record.files, **made}
             return replace(record, opened=event.digest, commits=commits, files=files)
         case ConcernState.OPENED:
             number = event.pull_request

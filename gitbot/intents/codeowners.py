@@ -1,7 +1,8 @@
 """CODEOWNERS as GitHub reads it: the last line whose pattern matches a path names its owners.
 
-Source: GitHub, "About code owners": gitignore's patterns without `!`, `[ ]` and escapes; `docs/*`
-does not match deeper, `docs/` does; a line without owners takes them away; wrong lines are skipped.
+Source: GitHub, "About code owners": gitignore's patterns without `!`, `[ ]` and an escaped `#`;
+`docs/*` does not match deeper, `docs/` does; a line without owners takes them away; wrong lines are
+skipped.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def codeowners(text: str, path: str) -> tuple[str, ...]:
 def _lines(text: str) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
     found = []
     for line in text.split("\n"):  # Unicode has other ends of lines, which no review shows
-        words = re.split(r"[ \t]+", line.partition("#")[0].strip(" \t\r"))
-        if re.search(r"[!\[\]\\]", words[0]) or words[0].strip("/") == "":
+        words = _WORD.findall(line.partition("#")[0].strip(" \t\r"))
+        if not words or re.search(r"[!\[\]]|\\$", words[0]) or words[0].strip("/") == "":
             continue
         owners = tuple(words[1:])
         if all(_OWNER.fullmatch(owner) for owner in owners):
@@ -51,7 +52,7 @@ def _expression(pattern: str) -> str:
         if step == "**":
             made += ".+" if last else "(?:.+/)?"
             continue
-        made += "".join(_SIGNS.get(letter, re.escape(letter)) for letter in step)
+        made += "".join(_SIGNS.get(sign, re.escape(sign[-1])) for sign in _SIGN.findall(step))
         if not last:
             made += "/"
         elif step != "*" or (len(steps) == 2 and steps[0] == "**"):
@@ -59,4 +60,6 @@ def _expression(pattern: str) -> str:
     return made
 
 
+_WORD = re.compile(r"(?:\\.|[^ \t])+")  # a backslash before a space keeps the path together
+_SIGN = re.compile(r"\\.|.")
 _SIGNS = {"*": "[^/]*", "?": "[^/]"}

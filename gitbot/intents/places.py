@@ -11,7 +11,7 @@ from gitbot.documents import TOP, Report, finding_at, shown
 from gitbot.model.findings import Finding, Severity
 
 PROPOSALS = "gitbot"
-_PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_.-]+\.yaml").fullmatch
+_PLAIN_NAME = re.compile(r"(?:[A-Za-z0-9_.-]*[A-Za-z0-9_-]/)*[A-Za-z0-9_.-]+\.yaml").fullmatch
 
 
 def proposal_file(cluster: str, concern: str) -> str:
@@ -65,30 +65,46 @@ def check_file_name(file: str) -> Finding | None:
         message = f"found the ending {shown(ending)}, expected .yaml"
         return _finding(file, message, "rename the file; only .yaml files are read")
     steps = file.split("/")
-    if not file.isprintable() or any(step != step.strip() or not step for step in steps):
+    plain = file.isprintable() and "\\" not in file
+    if not plain or any(step != step.strip().rstrip(".") or not step for step in steps):
         message = (
-            f"found the path {shown(file)}, expected no control characters and no outer spaces"
+            f"found the path {shown(file)}, expected no control characters, backslashes, outer"
+            " spaces or dots at the end of a folder"
         )
-        return _finding(file, message, "rename the file")
+        return _finding(file, message, "rename it: some checkouts cannot hold it")
     return None
 
 
-def check_twins(files: Iterable[str]) -> list[Finding]:
-    """Files whose names differ by case or Unicode form only: some checkouts hold one of them."""
-    first: dict[str, str] = {}
+def check_twins(files: Iterable[str], known: Iterable[str]) -> list[Finding]:
+    """Files and folders that differ from another, or a known one, by case or Unicode form only.
+
+    Some checkouts hold one of the two, and what binds one folder does not bind the other.
+    """
+    first = {_alike(part): part for path in known for part in _parts(path)}
     findings = []
     for file in sorted(files):
-        other = first.setdefault(unicodedata.normalize("NFC", file).casefold(), file)
-        if other != file:
+        pairs = ((part, first.setdefault(_alike(part), part)) for part in _parts(file))
+        part, other = next((pair for pair in pairs if pair[0] != pair[1]), (file, file))
+        if part != other:
             findings.append(
                 _finding(
                     file,
-                    f"found {shown(file)} beside {shown(other)}, expected names that differ by"
+                    f"found {shown(part)} beside {shown(other)}, expected names that differ by"
                     " more than case or Unicode form",
                     "rename one of the two: many file systems keep only one of them",
                 )
             )
     return findings
+
+
+def _parts(path: str) -> Iterator[str]:
+    """A path, and every folder that it is in, from the outermost."""
+    steps = path.split("/")
+    return ("/".join(steps[:count]) for count in range(1, len(steps) + 1))
+
+
+def _alike(path: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
 def check_place(report: Report, kind: str, cluster: str) -> None:

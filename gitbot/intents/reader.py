@@ -37,6 +37,7 @@ from gitbot.intents.places import (
     check_unread,
     is_ours,
     is_proposal_file,
+    proposal_file,
 )
 from gitbot.intents.registry import KINDS, Kind, document_model, document_schema
 from gitbot.intents.schedules import ScheduleSpec, check_times
@@ -72,7 +73,9 @@ def read_intents(
     for file in sorted(filter(is_ours, files)):
         reading.read(file, files[file])
     reading.findings.extend(check_unread(files, cluster))
-    reading.findings.extend(check_twins(filter(is_ours, files)))
+    bound = [path for owner in settings.owners for path in owner.paths]
+    known = [*bound, proposal_file(cluster, "any")]
+    reading.findings.extend(check_twins(filter(is_ours, files), known))
     windows = [name for kind, _, name in reading.seen if kind == "MaintenanceWindow"]
     reading.findings.extend(_unknown_windows(reading.references, windows))
     reading.findings.extend(missing_owners(reading.intents, settings))

@@ -44,6 +44,7 @@ class WindowTerms(Plain, frozen=True, kw_only=True):
 
 
 class ProposalFile(Plain, frozen=True, kw_only=True):
-    """The digest of a proposal file that gitbot wrote."""
+    """The digest of a proposal file that gitbot wrote, and the base that it was planned on."""
 
     file: str
+    base: str = ""

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from gitbot.documents import Report, schemas, value_at
 from gitbot.documents.fields import Text, Value
-from gitbot.documents.formats import repository_path
+from gitbot.documents.formats import BAD_PATH, repository_path
 from gitbot.model.findings import Refusal
 
 
@@ -24,8 +24,21 @@ def _matching(pattern: str, letters: str) -> Callable[[str], str]:
     return must_match
 
 
+_BAD_PATH = rf"{BAD_PATH}|\*\*|(^|/)\s|\s(/|$)"
+
+
+def _owned_path(text: str) -> str:
+    if re.search(_BAD_PATH, repository_path(text)):
+        hint = "`**` matches no more than `*`, and no file has spaces there"
+        raise Refusal("path", "`*` for one step of a path, and no outer spaces", hint)
+    return text
+
+
 RepositoryPath = Annotated[
-    str, AfterValidator(repository_path), Field(min_length=1), WithJsonSchema(schemas.PATH)
+    str,
+    AfterValidator(_owned_path),
+    Field(min_length=1),
+    WithJsonSchema({**schemas.PATH, "not": {"pattern": _BAD_PATH}}),
 ]
 _NAMESPACE, _NAME = "^[a-z0-9*-]{1,63}$", "^[A-Za-z0-9*._-]{1,253}$"
 NamespacePattern = Annotated[
@@ -44,7 +57,7 @@ _TEAMS = "`@org/team` or `@user`; no App and no bot"
 
 
 def _owner_name(text: str) -> str:
-    if not re.search(_OWNER, text):
+    if not re.fullmatch(_OWNER, text):
         raise Refusal("value", _TEAMS, 'write it in quotes, with its @: "@acme/dba"')
     return text
 
@@ -120,8 +133,11 @@ class OverrideSettings(Value):
     )
 
 
+_LITERAL = str.maketrans({"[": "[[]", "?": "[?]"})  # `*` alone stands for others
+
+
 def _holds(path: str, file: str) -> bool:
-    wanted, steps = path.split("/"), file.split("/")
+    wanted, steps = path.translate(_LITERAL).split("/"), file.split("/")
     return len(wanted) <= len(steps) and all(map(fnmatchcase, steps, wanted))
 
 

@@ -233,12 +233,12 @@ def merged_pull(shell: Shell, ledger: Ledger, pull: PullRequest) -> MergedPull:
         merged_by=pull.merged_by,
         merged_at=pull.merged_at,
         reviews=tuple(review_fact(review) for review in pull.reviews),
-        proposal=read_proposal(shell, pull.merge_commit, concern) if concern else None,
+        proposal=read_proposal(shell, ledger, pull.merge_commit, concern) if concern else None,
         records=ledger.shown(pull.number, cluster=shell.cluster_name),
     )
 
 
-def read_proposal(shell: Shell, rev: str, concern: str) -> ProposalFact | None:
+def read_proposal(shell: Shell, ledger: Ledger, rev: str, concern: str) -> ProposalFact | None:
     """The proposal of a concern in its file at a commit; None if there is no file."""
     path = proposal_file(shell.cluster_name, concern)
     try:
@@ -254,7 +254,9 @@ def read_proposal(shell: Shell, rev: str, concern: str) -> ProposalFact | None:
         expires_at = parse_instant(expires) if expires else 0
     except ValueError:
         return None
-    return ProposalFact(concern=concern, digest=str(digest), expires_at=expires_at)
+    record = fold_concern(ledger, cluster=shell.cluster_name, concern=concern)
+    base = record.files.get(file_digest(data), "")
+    return ProposalFact(concern=concern, digest=str(digest), expires_at=expires_at, base=base)
 
 
 def _requests(

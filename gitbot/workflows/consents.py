@@ -129,16 +129,22 @@ def awaiting(
 def _judged(
     shell: Shell, present: Present, item: Approved, document: PlanDocument, facts: MergedPull
 ) -> Approved:
-    commit = _base_of(shell, item.approval, facts)
-    owners = owners_at(shell, commit, present)
-    if owners is None:
-        why = f"its owners are unknown: {CONFIGURATION_FILE} has errors at {commit[:12]}"
-        return replace(item, terms=item.terms.but(consent=why))
-    if not owners.asks:
+    asked: list[Ownership] = []
+    for commit in _bases_of(shell, item.approval, facts):
+        owners = owners_at(shell, commit, present)
+        if owners is None:
+            why = f"its owners are unknown: {CONFIGURATION_FILE} has errors at {commit[:12]}"
+            return replace(item, terms=item.terms.but(consent=why))
+        asked += [owners] if owners.asks else []
+    if not asked:
         return item
     only = replace(document, plan=replace(document.plan, moves=item.moves))
     try:
-        found = consents(shell, owners, only, _intents(shell, owners, item), facts)
+        found = {
+            consent: None
+            for owners in asked
+            for consent in consents(shell, owners, only, _intents(shell, owners, item), facts)
+        }
     except ClusterError as error:
         why = f"the owners of its nodes are unknown: {error}"
         return replace(item, terms=item.terms.but(consent=why))
@@ -147,21 +153,26 @@ def _judged(
     return replace(
         item,
         approval=replace(item.approval, approvers=approvers),
-        terms=item.terms.but(consent=missing(found)),
+        terms=item.terms.but(consent=missing(tuple(found))),
     )
 
 
-def _base_of(shell: Shell, approval: Approval, facts: MergedPull) -> str:
-    """The commit of the base branch before the merge: that of the plan shown, else its parent."""
+def _bases_of(shell: Shell, approval: Approval, facts: MergedPull) -> tuple[str, ...]:
+    """The commits of the base branch whose owners are asked: those before the merge.
+
+    That of the plan shown; for a proposal the parent of the merge, and what gitbot planned it on:
+    a rebase puts every commit of the branch on the base, and one of them may name other owners.
+    """
     shown = [
         record.shown.base
         for record in facts.records
         if record.head == facts.head and record.digest == approval.digest and record.shown.base
     ]
     if facts.proposal is None and shown:
-        return shown[-1]
-    parents = shell.repository.commit(approval.commit).parents
-    return parents[0] if parents else approval.commit
+        return (shown[-1],)
+    parent = next(iter(shell.repository.commit(approval.commit).parents), approval.commit)
+    planned = facts.proposal.base if facts.proposal else ""
+    return tuple(dict.fromkeys(filter(None, (planned, parent))))
 
 
 def _intents(shell: Shell, owners: Ownership, item: Approved) -> IntentSet:

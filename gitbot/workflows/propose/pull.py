@@ -142,7 +142,7 @@ def _remember(run: Run, concern: Concern, judged: JudgedPlan, head: str, text: b
         digest=judged.digest,
         commit=head,
         reason=concern.why,
-        proposal=ProposalFile(file=file_digest(text)),
+        proposal=ProposalFile(file=file_digest(text), base=run.base.commit),
     )
     run.journal.commit((proposed,), {judged.digest: judged.file})
 
@@ -157,7 +157,7 @@ def update_proposal(
         pull_request=pull.number,
         digest=judged.digest,
     )
-    shown = read_proposal(run.shell, pull.head, concern.name)
+    shown = read_proposal(run.shell, run.journal.seen, pull.head, concern.name)
     same = shown is not None and says_already(shown.digest, judged.digest)
     expires_at = shown.expires_at if shown is not None else 0
     due = ends_soon(left=expires_at - run.now, life=run.base.settings.plan_expiry)

@@ -106,9 +106,9 @@ NONE: dict[str, Any] = {
     "gone": False,
     "closed": frozenset(),
     "commits": frozenset(),
-    "files": frozenset(),
+    "files": {},
 }
-WRITTEN = {"opened": "p", "commits": frozenset({"head"}), "files": frozenset({"file"})}
+WRITTEN = {"opened": "p", "commits": frozenset({"head"}), "files": {"file": ""}}
 OPEN = {**WRITTEN, "pull_request": 7, "opened_at": NOW + 1}
 
 

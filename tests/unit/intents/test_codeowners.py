@@ -6,7 +6,7 @@ import pytest
 
 from gitbot.intents.codeowners import codeowners
 
-TEXT = """
+TEXT = r"""
 # comment
 *            @global
 *.yaml       @yaml @acme/yaml
@@ -22,6 +22,10 @@ intents/**/deep @deep
 !intents     @never
 [Section]    @never
 /intents/prod/wrong not-an-owner
+/intents/prod/two\ words/ @two
+/intents/prod/a\*c @star
+/intents/prod/\#x @never
+/intents/prod/open\
 """
 LINES = [
     ("README", ("@global",)),
@@ -42,6 +46,12 @@ LINES = [
     ("intents/a/b/deep/x", ("@deep",)),
     ("intents/deep", ("@deep",)),
     ("intents/prod/wrong", ("@intents",)),
+    ("intents/prod/two words/x.yaml", ("@two",)),
+    ("intents/prod/two/x.yaml", ("@intents",)),
+    ("intents/prod/a*c/x", ("@star",)),
+    ("intents/prod/abc/x", ("@intents",)),
+    ("intents/prod/#x", ("@intents",)),
+    ("intents/prod/open", ("@intents",)),
 ]
 
 

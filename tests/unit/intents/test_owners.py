@@ -12,6 +12,7 @@ OWNERS = (
     OwnerSettings(paths=("intents/*/team-a", "intents/prod/a.yaml"), namespaces=("a", "a-*")),
     OwnerSettings(paths=("intents/prod/team-a/legacy",), namespaces=("old",)),
 )
+TEAM = OwnerSettings(paths=("intents/prod/team-a",), namespaces=("a",))
 FREEZE = f"{HEAD}kind: FreezeWindow\nmetadata: {{name: freeze}}\nspec: "
 RULE = "{selector: {matchLabels: {app: db}}}"
 
@@ -59,6 +60,13 @@ def test_a_rule_is_bound_as_well() -> None:
     assert refusals("team-a/x.yaml", rule(RULE)) != []
 
 
+def test_only_a_star_stands_for_other_letters() -> None:
+    owners = (*OWNERS, OwnerSettings(paths=("intents/prod/team[1]?",), namespaces=("b",)))
+    text = request("{vms: {names: [db]}}", namespace="payments")
+    assert refusals("team[1]?/x.yaml", text, owners) != []
+    assert refusals("team1x/x.yaml", text, owners) == []
+
+
 def test_what_acts_in_the_whole_cluster_needs_a_folder_of_all_namespaces() -> None:
     drain = window("{nodes: {names: [n1]}}")
     assert refusals("platform/x.yaml", drain) == []
@@ -84,6 +92,27 @@ def test_names_that_differ_by_case_only_are_refused(twin: str) -> None:
     texts = {
         "team-a/x.yaml": request("{vms: {names: [a]}}"),
         twin: request("{vms: {names: [b]}}", "b"),
+    }
+    _, findings = read(texts)
+    assert [finding.code for finding in findings] == ["intents/file-name"]
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["Team-A/x.yaml", "Gitbot/x.yaml", "team-b./x.yaml", "team-b/a\\b.yaml", "cafe\u0301/x.yaml"],
+)
+def test_a_folder_that_looks_like_another_is_refused(file: str) -> None:
+    """What owners bind, and gitbot's own folder, though nothing is there yet."""
+    cafe = OwnerSettings(paths=("intents/prod/caf\u00e9",), namespaces=("a",))
+    settings = Settings(clusters=(ClusterSettings(name="prod"),), owners=(*OWNERS[:1], TEAM, cafe))
+    _, findings = read({file: request("{vms: {names: [a]}}", namespace="b")}, settings)
+    assert [finding.code for finding in findings] == ["intents/file-name"]
+
+
+def test_two_folders_that_differ_by_case_only_are_refused() -> None:
+    texts = {
+        "team-c/x.yaml": request("{vms: {names: [a]}}"),
+        "Team-C/y.yaml": request("{vms: {names: [b]}}", "b"),
     }
     _, findings = read(texts)
     assert [finding.code for finding in findings] == ["intents/file-name"]

@@ -131,6 +131,20 @@ WRONG = [
         ),
     ),
     (
+        f"{ONE}, owners: [{{paths: ['intents/**/a'], namespaces: [a]}}]}}\n",
+        (
+            '3:49: spec.owners[0].paths[0]: found "intents/**/a", expected `*` for one step of a '
+            "path, and no outer spaces; `**` matches no more than `*`, and no file has spaces there"
+        ),
+    ),
+    (
+        f'{ONE}, owners: [{{zones: [a], teams: ["@dba\\n"]}}]}}\n',
+        (
+            '3:61: spec.owners[0].teams[0]: found "@dba\\n", expected `@org/team` or `@user`; no '
+            'App and no bot; write it in quotes, with its @: "@acme/dba"'
+        ),
+    ),
+    (
         f"{ONE}, owners: [{{zones: [a], teams: [dba]}}]}}\n",
         (
             '3:61: spec.owners[0].teams[0]: found "dba", expected `@org/team` or `@user`; no App '

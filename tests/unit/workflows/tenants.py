@@ -120,10 +120,12 @@ class Tenants:
         self.review(number, account, "APPROVE", head or self.forge.get_pull(number).head)
         self.port.sleep(1)
 
-    def merge(self, number: int, by: str = "bob") -> PullRequest:
+    def merge(
+        self, number: int, by: str = "bob", *, method: MergeMethod = MergeMethod.MERGE
+    ) -> PullRequest:
         self.port.sleep(1)
         head = self.forge.get_pull(number).head
-        merged = self.acting_as(by).merge_pull(number, method=MergeMethod.MERGE, expected_head=head)
+        merged = self.acting_as(by).merge_pull(number, method=method, expected_head=head)
         self.port.sleep(1)
         return merged
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gitbot.cli.status_page import table
-from gitbot.ports.forge import PullState
+from gitbot.ports.forge import MergeMethod, PullState
 from gitbot.workflows.ask import repository_checks, status
 from gitbot.workflows.propose import propose
 from tests.unit.workflows.story import HEAD
@@ -146,6 +146,25 @@ def test_a_pull_request_cannot_name_its_own_owners(scene: Tenants) -> None:
     assert not moved(scene)
     scene.approve(number, "dora")
     assert moved(scene)
+
+
+def test_a_proposal_cannot_name_its_own_owners(scene: Tenants) -> None:
+    """Somebody puts a commit below gitbot's own, and merges both by rebase."""
+    scene.commit("main", {FILE: AWAY})
+    propose(scene.shell)
+    (pull,) = scene.forge.list_pulls(state=PullState.OPEN)
+    scene.repository.fetch()
+    path = "intents/iberia/gitbot/request-customapp-jump.yaml"
+    config = scene.repository.read_blob("main", ".gitbot.yaml")
+    proposal = scene.repository.read_blob(pull.head, path)
+    assert config is not None
+    assert proposal is not None
+    scene.repository.delete_branch(pull.branch, expected=pull.head)
+    scene.commit(pull.branch, {".gitbot.yaml": config.decode().replace(TEAM, "@mallory")})
+    scene.commit(pull.branch, {path: proposal.decode()})
+    scene.approve(pull.number, "mallory")
+    scene.merge(pull.number, method=MergeMethod.REBASE)
+    assert not moved(scene)
 
 
 @pytest.mark.parametrize("kind", KINDS)
