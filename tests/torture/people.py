@@ -8,12 +8,15 @@ from dataclasses import replace
 from gitbot.errors import GitbotError
 from gitbot.execution.requests import fold_requests
 from gitbot.kubernetes.objects import labels_of
+from gitbot.model.events import FINAL_STATES
 from gitbot.workflows.apply import apply, cancel, hold, resume, returned
 from gitbot.workflows.shell import Shell
 from tests.torture.scenes import FILE, ONE, TWO, Said, merge, said_by
 from tests.torture.schedule import Deed
 from tests.torture.town import Town
 from tests.torture.witness import CORDON
+
+Work = Callable[[Shell], object]
 
 
 def state_of(run: Town) -> str:
@@ -26,23 +29,43 @@ def state_of(run: Town) -> str:
     for state in ("intended", "running", "created"):
         if state in states:
             return state
-    return "before" if not states & {"succeeded", "failed", "obsolete"} else "after"
+    return "after" if states & FINAL_STATES else "before"
 
 
 def do(run: Town, deed: Deed) -> None:
+    """It counts if it changes something; a command, if it says that it did."""
     run.wire.say(f"DEED {deed.what} {deed.who}")
-    run.wire.hits.add((f"deed {deed.what}", state_of(run)))
-    DOINGS[deed.what](run, "two" if deed.who else "one")
+    state, before = state_of(run), _seen(run)
+    who, met = "two" if deed.who else "one", (f"deed {deed.what}", state)
+    if deed.what in COMMANDS:
+        _command(run, deed.what.removeprefix("another "), COMMANDS[deed.what](run, who), met)
+        return
+    DOINGS[deed.what](run, who)
+    if _seen(run) != before:
+        run.wire.hits.add(met)
 
 
-def _command(run: Town, name: str, work: Callable[[Shell], object]) -> None:
+def _seen(run: Town) -> tuple[object, ...]:
+    """All that deeds change."""
+    world, forge = run.world, run.forge
+    return (
+        (world.nodes.copy(), world.instances.copy(), world.migrations.copy(), world.flag),
+        (set(world.fails), set(world.stuck), dict(world.lands)),
+        (said(run), run.rewritten, len(run.open_pulls)),
+        (set(forge.readers), forge.reviews_required),
+        [(bot.told, bot.clock) for bot in run.bots],
+    )
+
+
+def _command(run: Town, name: str, work: Work, met: tuple[str, str]) -> None:
     """A person's command, as a process of its own."""
 
     def whole() -> None:
         shell = run.shell(f"{name}-{len(run.commands)}", clock=0)
         run.commands.append(name)
         try:
-            work(shell)
+            if work(shell):
+                run.wire.hits.add(met)
         except GitbotError as error:
             run.wire.say(f"{name}: {error}")
 
@@ -66,11 +89,6 @@ def commit(run: Town, change: Callable[[Said], Said]) -> None:
         message="a person's",
         time=run.world.seconds,
     )
-
-
-def _cancel(run: Town, who: str) -> None:
-    request = _request(run, who)
-    _command(run, "cancel", lambda shell: cancel(shell, request=request, reason="no", by="ann"))
 
 
 def _cordon(run: Town, who: str) -> None:
@@ -186,18 +204,20 @@ def _dismiss(run: Town, who: str) -> None:
     run.forge.readers.add("bob")
 
 
-DOINGS: dict[str, Callable[[Town, str], None]] = {
+def _cancel(run: Town, who: str) -> Work:
+    request = _request(run, who)
+    return lambda shell: cancel(shell, request=request, reason="no", by="ann")
+
+
+COMMANDS: dict[str, Callable[[Town, str], Work]] = {
     "cancel": _cancel,
-    "hold": lambda run, _: _command(
-        run, "hold", lambda shell: hold(shell, reason="stop", by="ann", cancel_running=False)
-    ),
+    "hold": lambda *_: lambda shell: hold(shell, reason="stop", by="ann", cancel_running=False),
+    "resume": lambda *_: lambda shell: resume(shell, reason="go", by="ann"),
+    "returned": lambda *_: lambda shell: returned(shell, node="a", by="ann"),
+    "another pass": lambda *_: apply,
+}
+DOINGS: dict[str, Callable[[Town, str], None]] = {
     "hold by hand": _flag,
-    "resume": lambda run, _: _command(
-        run, "resume", lambda shell: resume(shell, reason="go", by="ann")
-    ),
-    "returned": lambda run, _: _command(
-        run, "returned", lambda shell: returned(shell, node="a", by="ann")
-    ),
     "cordon": _cordon,
     "uncordon": _uncordon,
     "restart": lambda run, who: run.world.restart(who),
@@ -220,7 +240,6 @@ DOINGS: dict[str, Callable[[Town, str], None]] = {
     "collect": _collect,
     "terminate": _terminate,
     "step back": _step_back,
-    "another pass": lambda run, _: _command(run, "pass", apply),
     "merge": _merge,
     "rewrite base": _rewrite,
     "close window": _close_window,

@@ -184,6 +184,8 @@ class LedgerPort:
     ) -> Ledger:
         line = self.line
         fault = line.enter("push")
+        if fault.how in ("error", "lost race"):
+            line.strikes(fault)
         if fault.how == "error":
             raise UnreachableError("the push did not leave")
         line._wait(line._takes())
@@ -195,6 +197,8 @@ class LedgerPort:
             line.wire.say(f"{line.who} writes {', '.join(map(_words, events))}")
         self.witness.written(line.who, ledger, written)
         line.wire.moment("pushed")
+        if fault.how in ("answer lost", "crash done", "slow", "pause after"):
+            line.strikes(fault)
         if fault.how == "answer lost":
             raise UnreachableError("the answer of the push was lost")
         if fault.how == "crash done":

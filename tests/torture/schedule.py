@@ -128,12 +128,29 @@ class Schedule:
         return "\n".join(lines)
 
 
+FIRST_STUCK = Deed(what="stick", at=0)
 STATES = ("before", "intended", "created", "running", "after")
 CELLS = (
     *((call, how) for call, hows in FAULTS.items() for how in hows),
     *((f"deed {what}", state) for what in DEEDS for state in STATES),
 )
 """What runs are spread over: each seed aims at one cell, and adds what chance brings."""
+NEVER = frozenset(
+    {
+        ("deed returned", "before"),  # a node leaves service with its first move
+        ("deed delete migration", "before"),
+        ("deed delete migration", "after"),
+        ("deed collect", "before"),
+    }
+)
+"""Cells that no run can meet: there is nothing yet, or no more, that could be undone."""
+UNDOES = {
+    "resume": "hold by hand",
+    "uncordon": "cordon",
+    "restore intent": "edit intent",
+    "thaw": "freeze",
+    "mend rule": "break rule",
+}
 
 
 def schedule_of(seed: int) -> Schedule:
@@ -194,15 +211,35 @@ def _aimed_at_state(chance: random.Random, schedule: Schedule, what: str, state:
         moment = chance.choice(("pushed", "create", "sent", "stored", "answered", "instance"))
         deed = Deed(what=what, who=who, moment=moment, number=1)
     elif state == "created":
-        more = tuple(Deed(what="stick", who=vm, at=0) for vm in ("", "2"))
+        more = (FIRST_STUCK, replace(FIRST_STUCK, who="2"))
         deed = replace(deed, at=chance.randint(30, 90))
     elif state == "running":
         deed = Deed(what=what, who=who, moment="pushed", number=2)
-    return replace(
+    if what in UNDOES:
+        more = (*more, replace(deed, what=UNDOES[what], at=max(0, deed.at - chance.choice((0, 9)))))
+    schedule = replace(
         schedule,
         deeds=(*more, deed, *schedule.deeds),
         takes=25 if state == "running" else schedule.takes,
+        scene=chance.choice(tuple(SET[what])) if what in SET else schedule.scene,
     )
+    return _after_the_first(chance, schedule, deed, state) if what in LATER else schedule
+
+
+SET = {"merge": ("two", "again"), "returned": ("drain and one",), "collect": ("waves",),
+       "delete migration": ("drain",)}  # fmt: skip
+"""Scenes in which a deed finds what it needs."""
+LATER = frozenset({"returned", "collect"})  # one move is over, and another one at this state
+
+
+def _after_the_first(chance: random.Random, schedule: Schedule, deed: Deed, state: str) -> Schedule:
+    if state not in ("intended", "created", "running"):
+        return schedule
+    later = replace(deed, at=chance.randint(45, 75), moment="", number=0)
+    if state == "intended":
+        later = replace(later, at=0, moment="create", number=2)
+    left = tuple(item for item in schedule.deeds if item not in (deed, FIRST_STUCK))
+    return replace(schedule, deeds=(later, *left), slots=1, attempts=1)
 
 
 def _seconds(chance: random.Random, how: str) -> int:

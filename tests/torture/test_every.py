@@ -107,15 +107,13 @@ def follows(schedule: Schedule, after: str, fault: Fault) -> Schedule:
 
 @pytest.mark.parametrize("effect", EFFECTS, ids=lambda effect: effect.call)
 def test_every_effect_cut_off_at_every_moment(effect: Effect) -> None:
-    met: set[tuple[str, str]] = set()
     for moment, after in itertools.product(MOMENTS, NEXT):
         for fault in cuts(effect, moment):
             schedule = follows(effect.schedule, after, fault)
             outcome = play(schedule)
             assert outcome.broken == "", schedule
-            if (fault.call, fault.how) in outcome.hits:
-                met.add((moment, after))
-    assert met == set(itertools.product(MOMENTS, NEXT))
+            struck = (fault.call, fault.how) in outcome.hits
+            assert struck or fault.number > 1, f"there is no such call: {schedule}"
 
 
 WRITING = {

@@ -14,7 +14,7 @@ import pytest
 from gitbot.workflows.apply import run as apply_run
 from tests.torture.many import Sum, batch, read_sum
 from tests.torture.run import REPORT, play
-from tests.torture.schedule import Bot, Deed, Fault, Schedule, schedule_of
+from tests.torture.schedule import MOMENTS, Bot, Deed, Fault, Schedule, schedule_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_BOT = (Bot(runtime=3600, rest=30),)
@@ -102,6 +102,40 @@ FOUND = {
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_found_stays_mended(name: str) -> None:
     assert play(FOUND[name]).broken == ""
+
+
+NEEDS = {
+    "uncordon": a_schedule("drain", deeds=(Deed(what="cancel", moment="cordoned", number=1),)),
+    **dict.fromkeys(
+        ("delete", "deleted"),
+        a_schedule("one", takes=25, deeds=(Deed(what="cancel", moment="answered", number=1),)),
+    ),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_deeds_happen_at_each_of_their_moments(moment: str) -> None:
+    schedule = NEEDS.get(moment, a_schedule("drain"))
+    deed = Deed(what="reboot", moment=moment, number=1)
+    outcome = play(replace(schedule, deeds=(*schedule.deeds, deed)))
+    assert any(what == "deed reboot" for what, _ in outcome.hits)
+
+
+IDLE = {
+    "a lie that is the truth": a_schedule(
+        "one", faults=(Fault(call="snapshot", number=1, how="old"),)
+    ),
+    "an answer that is lost, of a request that is refused before": a_schedule(
+        "one", bots=(Bot(clock=45),), faults=(Fault(call="create", number=1, how="answer lost"),)
+    ),
+    "a node that is uncordoned already": a_schedule("one", deeds=(Deed(what="uncordon", at=1),)),
+    "a command that is refused": a_schedule("one", deeds=(Deed(what="returned", at=1),)),
+}
+
+
+@pytest.mark.parametrize("name", IDLE)
+def test_what_did_not_happen_is_not_counted(name: str) -> None:
+    assert play(IDLE[name]).hits == set()
 
 
 def test_one_seed_is_one_run() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from functools import partial
 
 from gitbot.workflows.shell import Shell
 from tests.doubles.forge import MemoryForge
@@ -64,6 +65,7 @@ class Town:
         self.heads: dict[str, str] = {}
         self.base = TortureBase.begin(schedule)
         self.wire = Wire(loop=self.loop, schedule=schedule)
+        self.world.finished = partial(self.wire.moment, "finished")
         self.bots = [
             BotState(name=f"bot{index}", clock=bot.clock) for index, bot in enumerate(schedule.bots)
         ]

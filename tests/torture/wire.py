@@ -16,6 +16,9 @@ T = TypeVar("T")
 GIVES_UP = 40_000  # milliseconds until the client closes a connection that does not answer
 FOREVER = 10**12
 NONE = Fault(call="", number=0, how="")
+LIES = frozenset({"old", "empty", "part"})
+UNHEARD = frozenset({"busy", "lost", "error 500", "late", "crash sent"})
+"""Answers that the server gives without having done it, or that it never gives."""
 
 
 @dataclass(eq=False)
@@ -87,13 +90,18 @@ class Line:
             wire.moment(call)
         if fault is NONE:
             return fault
-        wire.hits.add((call, fault.how))
-        wire.say(f"{self.who} {call}: FAULT {fault.how}")
         if fault.how == "crash before":
+            self.strikes(fault)
             raise Killed
         if fault.how == "pause before":
+            self.strikes(fault)
             self._wait(1000 * fault.seconds)
         return fault
+
+    def strikes(self, fault: Fault) -> None:
+        """The fault happens now. One whose call takes another end before does not count."""
+        self.wire.hits.add((fault.call, fault.how))
+        self.wire.say(f"{self.who} {fault.call}: FAULT {fault.how}")
 
     def read(
         self, call: str, answer: Callable[[str], T], error: type[GitbotError] = ClusterError
@@ -105,8 +113,11 @@ class Line:
             return answer("")
         how = fault.how
         if how == "error":
+            self.strikes(fault)
             raise error("the connection was reset")
         found = answer(how)
+        if how not in LIES or found != answer(""):
+            self.strikes(fault)
         if how == "slow":
             self._wait(1000 * fault.seconds)
         elif how == "crash done":
@@ -128,11 +139,14 @@ class Line:
         how, seconds = fault.how, 1000 * fault.seconds
         self._wait(self._takes() // 4)
         if how == "unsent":
+            self.strikes(fault)
             raise NotSent("connection refused")
         if reason := gate():
             raise NotSent(reason)
         sent()
         self.wire.moment("sent")
+        if how in UNHEARD or how.startswith("refused"):
+            self.strikes(fault)
         if how.startswith("refused"):
             self._wait(self._takes())
             code = int(how.removeprefix("refused "))
@@ -151,6 +165,8 @@ class Line:
         self._wait(self._takes() // 2)
         stored = effect(how)
         self.wire.moment("stored")
+        if fault is not NONE and how != "pause before":
+            self.strikes(fault)
         return self._answered(stored, how, seconds)
 
     def _answered(self, stored: T, how: str, seconds: int) -> T:

@@ -5,7 +5,7 @@ Whatever is written goes through here, so that its log is the witness of what gi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +57,7 @@ class World:
     uncordoned: dict[str, int] = field(default_factory=dict)  # by a person, under gitbot's mark
     cordoned_by_person: set[str] = field(default_factory=set)
     version: int = 1
+    finished: Callable[[], None] = lambda: None  # a migration has ended
     _uids: int = 0
     _starts: dict[str, int] = field(default_factory=dict)
     _look: Look | None = None
@@ -221,6 +222,7 @@ class World:
         }
         if gone:
             self.loop.at(self.loop.now + 1000, lambda: self.remove(name, uid))
+        self.finished()
 
     def _set(self, name: str, migration: dict[str, Any]) -> None:
         self.changed()
