@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import importlib
+import io
 import os
 import re
 import sys
@@ -59,10 +60,7 @@ COMMANDS: dict[str, str] = {
 
 
 class _ReaderGoneError(Exception):
-    """Nobody reads the pipe (gitbot ... | head): not an error, and nothing to add.
-
-    Of a BrokenPipeError click itself would make exit code 1, which says that there are findings.
-    """
+    """Nobody reads the pipe (gitbot ... | head): no error. click would make exit code 1 of it."""
 
 
 class LazyGroup(click.Group):
@@ -145,20 +143,15 @@ def cli() -> None:
 
 def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code. People never see a traceback."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # closed by who started gitbot; no file may get its number
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - open until the end
+    _prepare_streams()
     try:
         code = cli.main(args=argv, prog_name="gitbot", standalone_mode=False)
-    except click.exceptions.Abort:
+    except (click.exceptions.Abort, KeyboardInterrupt):
         _say("interrupted")
         sys.exit(130)
     except click.ClickException as error:
         _say(f"error: {_usage(error)}")
         sys.exit(2)
-    except KeyboardInterrupt:
-        _say("interrupted")
-        sys.exit(130)
     except _ReaderGoneError:
         sys.stdout = sys.stderr = None  # Python would try to write the rest at its end
         sys.exit(141)
@@ -180,6 +173,16 @@ def main(argv: list[str] | None = None) -> NoReturn:
         _say(bug_report(error))
         sys.exit(3)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _prepare_streams() -> None:
+    """None is missing, and output is UTF-8 in every locale: documents are, and tables have `→`."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by who started gitbot; no file may get its number
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - open until the end
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 _NO_FOLDER = "the folder that you are in was removed; cd to one that is there"

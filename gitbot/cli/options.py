@@ -167,7 +167,7 @@ def at_option(function: F) -> F:
 
 def _checked_at(_context: click.Context, _option: click.Parameter, text: str) -> str:
     if text and not _CLOCK.fullmatch(text):
-        read_instant(text)
+        _instant(text)
     return text
 
 
@@ -289,6 +289,8 @@ def read_file(name: str) -> bytes:
     if name == "-":
         return sys.stdin.buffer.read()
     try:
+        if Path(name).is_char_device():  # such as /dev/zero, which never ends
+            raise SnapshotError(f"{name}: found a device, expected a file")
         return Path(name).read_bytes()
     except OSError as error:
         raise SnapshotError(f"{name}: {error.strerror}") from error

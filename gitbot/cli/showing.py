@@ -70,12 +70,12 @@ def unknown_namespace(scope: Scope, snapshot: ClusterSnapshot, revision: Revisio
     from gitbot.model.words import meant  # noqa: PLC0415 - only where -n is given
 
     names = [name_of(obj) for kind in snapshot.objects for obj in snapshot.of(kind)]
-    spaces = {name.namespace for name in names} - {""}
+    spaces = {name.namespace for name in names}
     spaces |= {name_of(obj).name for obj in snapshot.of("Namespace")}
     spaces |= {item.ref.namespace for item in revision.intents.intents} if revision else set()
     if not scope.namespace or scope.namespace in spaces:
         return ""
-    hint = meant(scope.namespace, sorted(spaces))
+    hint = meant(scope.namespace, sorted(spaces - {""}))
     return f"there is no namespace {scope.namespace} in the cluster; {hint}"
 
 

@@ -150,7 +150,7 @@ class GitRepository:
         names = [rev] if own else [f"{folder}{rev}" for folder in folders]
         _, output = self._git.status(
             ["cat-file", "--batch-check=%(objectname)"],
-            stdin="".join(f"{name}^{{commit}}\n" for name in names).encode(),
+            stdin=os.fsencode("".join(f"{name}^{{commit}}\n" for name in names)),
             accept=(0, 128),
         )
         found = next(filter(is_commit_id, output.decode("utf-8", "replace").splitlines()), None)

@@ -167,6 +167,8 @@ def test_a_time_of_day_is_the_next_one_of_the_clusters_zone(desk: Desk) -> None:
         assert 0 < judged - now <= 86_400 + 60
     wrong = desk.gitbot("plan", "--at", "25:00")
     assert (wrong.code, "found '25:00', expected a time such as" in wrong.err) == (2, True)
+    wrong = desk.gitbot("plan", "--at", "1990-12-06T21:00:00Z")
+    assert (wrong.code, "expected a time of the years 2000 to 2199" in wrong.err) == (2, True)
 
 
 def test_a_window_whose_nodes_are_empty_says_so(desk: Desk) -> None:

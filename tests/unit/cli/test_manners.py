@@ -199,6 +199,7 @@ MISSPELT = [
         "no time lies between",
     ),
     ("plan --rev mian", "there is no revision mian; did you mean main?"),
+    ("plan --rev caf\udce9", "there is no revision caf\udce9"),  # bytes that are not UTF-8
     ("plan -o jso", "'jso' is not one of 'table', 'wide', 'json'"),
     ("plan -o jso", "; did you mean json?"),
     ("completion bas", "; did you mean bash?"),
@@ -226,6 +227,7 @@ def test_a_namespace_that_nobody_has_is_answered_with_the_one_that_was_meant(des
     said = desk.gitbot("audit", "-n", "custmapp")
     assert (said.code, said.err) == (2, f"error: {unknown}")
     assert "warning" not in desk.gitbot("plan", "-n", "customapp").err
+    assert "in the cluster; known: customapp, " in desk.gitbot("plan", "-n", "xyz").err
 
 
 def test_a_vm_or_node_that_no_entry_names_is_answered_with_the_one_that_was_meant(

@@ -101,6 +101,7 @@ def test_a_now_that_no_calendar_has_is_refused(now: str) -> None:
     [
         (["-o", "-"], ClusterError, "no cluster to talk to"),
         (["--snapshot", "/nowhere/x", "-o", "-"], SnapshotError, "/nowhere/x: No such file"),
+        (["--snapshot", "/dev/zero", "-o", "-"], SnapshotError, "/dev/zero: found a device"),
         (["--snapshot", "", "-o", "-"], UsageError, "found an empty file name"),
         (["--snapshot", "-", "-o", "/nowhere/x"], SnapshotError, "cannot be written"),
     ],

@@ -110,6 +110,21 @@ def test_output_that_is_open_for_reading_only_is_no_bug() -> None:
     assert done.stderr.startswith("error: the output could not be written")
 
 
+def test_output_is_utf_8_in_every_locale() -> None:
+    code = (
+        "from gitbot.cli import version; from gitbot.cli.main import main; import click; "
+        "version.version.callback = lambda **_: click.echo('a → b'); main(['version'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, "a → b\n", b"")
+
+
 def test_no_room_for_temporary_files_is_not_a_folder_that_was_removed() -> None:
     code = (
         "import tempfile; from gitbot.cli import version; from gitbot.cli.main import main; "
