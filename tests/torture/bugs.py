@@ -173,7 +173,7 @@ BUGS = (
         "        self.ledger = self._store.append(self.ledger, fresh, new_plans)\n"),
     # I12, I13: crashes, and what is unknown
     bug("I12", "outcomes stay pending after a lost race", JOURNAL,
-        "        self._pending.clear()  # if the race", "        pass  # if the race",
+        "[event for event in self._pending if _is_news(ledger, event)]", "self._pending",
         "tests/faults/test_refused_creates.py"),
     bug("I13", "an unknown outcome is a failure", EFFECTS,
         "        return ()  # the next look decides",
