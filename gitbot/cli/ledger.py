@@ -12,7 +12,7 @@ import click
 from gitbot.cli.options import LISTED, output_option, read_instant, read_since, scope_options
 from gitbot.cli.running import looking, running, running_options, say
 from gitbot.cli.showing import document_text
-from gitbot.errors import UsageError
+from gitbot.errors import LedgerError, UsageError
 from gitbot.model.instants import FOREVER, format_instant
 from gitbot.wiring import SystemClock
 
@@ -89,16 +89,23 @@ def show(
 @ledger.command("verify")
 @running_options
 def verify(where: dict[str, str]) -> int:
-    """Check the hash chain of the whole ledger.
+    """Check the hash chain of the whole ledger, and its last line against its anchors.
 
     Exit code 2 if lines are missing, changed or out of order.
     """
     from gitbot.model.words import counted  # noqa: PLC0415 - keeps --help quick
+    from gitbot.workflows.anchor import read_anchor  # noqa: PLC0415
 
     with running(where) as shell:
+        anchor = read_anchor(shell)
         ledger = shell.ledger_store.read()  # raises LedgerError
-    lines = counted(len(ledger.events), "line")
-    click.echo(f"{lines}, {counted(len(ledger.plans), 'plan')}: whole")
+    if anchor.trouble:
+        say(f"not compared with the cluster: {anchor.trouble}", err=True)
+    if missed := anchor.missed(ledger):
+        raise LedgerError(missed)
+    size = f"{counted(len(ledger.events), 'line')}, {counted(len(ledger.plans), 'plan')}"
+    by = f"anchored by {' and '.join(anchor.known)}" if anchor.known else "without an anchor"
+    click.echo(f"{size}: whole, {by}")
     return 0
 
 

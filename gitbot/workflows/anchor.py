@@ -1,24 +1,35 @@
-"""The ledger's anchor in the cluster: its last line, so that a ledger that went back shows.
+"""The ledger's anchors: its last line, in the cluster and on the forge, so that a rollback shows.
 
-Between two processes nothing else remembers how far the ledger was. Without the right to the
-ConfigMap there is no anchor, and gitbot says so; with an anchor that is ahead, nothing starts.
+Between two processes nothing else remembers how far the ledger was. The cluster's is written before
+each effect; without the right to its ConfigMap there is none, and gitbot says so. The forge's is a
+check on the base branch, written with each report. With an anchor that is ahead, nothing starts.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
-from gitbot.errors import ClusterForbidden, ClusterRefused, GitbotError
+from gitbot.errors import ClusterForbidden, ClusterRefused, ForgeError, GitbotError
 from gitbot.model.ledger import Ledger
 from gitbot.model.words import shortened
+from gitbot.ports.forge import CheckRun, CheckState
 from gitbot.published.ledger_lines import encode_event, line_digest
+from gitbot.workflows.feedback import context_of
 from gitbot.workflows.journal import Journal
+from gitbot.workflows.pauses import base_head
 from gitbot.workflows.shell import Shell
 
 ACCEPT = "gitbot resume --accept-ledger"
 WITHOUT = "the ledger has no anchor in the cluster: deploy/rbac/optional-ledger-anchor.yaml"
 NOT_FOUND = 404
 UNREADABLE = "the ledger's anchor cannot be read"
+CONTEXT = "gitbot/ledger"
+LOOK_BACK = 10  # commits of the base branch, the newest of which that has an anchor counts
+EMPTY = "no line"
+SUMMARY = """The last line of branch `gitbot/ledger`: its number, and its digest.
+
+If gitbot does not find it there the next time, somebody changed the branch: it starts nothing."""
 
 
 def anchor_of(ledger: Ledger) -> str:
@@ -29,18 +40,18 @@ def anchor_of(ledger: Ledger) -> str:
     return f"{last.seq} {line_digest(encode_event(last))}"
 
 
-def older_than(ledger: Ledger, anchor: str) -> str:
-    """Why the ledger is not one that continues the anchored one, or ""."""
+def older_than(ledger: Ledger, anchor: str, *, who: str = "the cluster") -> str:
+    """Why the ledger is not one that continues the one that somebody has an anchor of, or ""."""
     number = anchor.partition(" ")[0]
     if not number.isdecimal():
-        return f"the ledger's anchor in the cluster is damaged: {shortened(anchor, 80)!r}"
+        return f"the ledger's anchor that {who} has is damaged: {shortened(anchor, 80)!r}"
     there = tuple(event for event in ledger.events if event.seq == int(number))
     if anchor == anchor_of(Ledger(events=there)):
         return ""
     last = ledger.events[-1].seq if ledger.events else 0
     what = f"it ends at line {last}" if last < int(number) else "it has another line there"
     return (
-        f"the ledger is not the one that gitbot wrote: the cluster knows its line {number}, and "
+        f"the ledger is not the one that gitbot wrote: {who} knows its line {number}, and "
         f"{what}. Restore branch gitbot/ledger, or accept it as it is with `{ACCEPT}`: moves "
         "that it has forgotten may run again"
     )
@@ -48,27 +59,78 @@ def older_than(ledger: Ledger, anchor: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """What the cluster said of the ledger: a line, nothing (""), or why it cannot be read.
+    """What cluster and forge said of the ledger: a line, nothing (""), or why it cannot be read.
 
     Read it before the ledger: others push first and anchor then, so that it is never ahead.
     """
 
-    head: str | None = ""  # None: without the right to read it
+    head: str | None = ""  # the cluster's; None: without the right to read it
     trouble: str = ""
+    forge: str = ""
 
     def stop(self, ledger: Ledger) -> str:
         """Why nothing may start on this ledger, or ""."""
-        return self.trouble or (older_than(ledger, self.head) if self.head else "")
+        return self.trouble or self.missed(ledger)
+
+    @property
+    def known(self) -> dict[str, str]:
+        """What each place has of the ledger, if anything."""
+        places = {"the cluster": self.head, "the forge": self.forge}
+        return {who: head for who, head in places.items() if head}
+
+    def missed(self, ledger: Ledger) -> str:
+        """Which anchored line the ledger lacks, and what to do; "" if it has all that is known."""
+        found = (older_than(ledger, head, who=who) for who, head in self.known.items())
+        return next(filter(None, found), "")
 
 
 def read_anchor(shell: Shell) -> Anchor:
+    """Raises ForgeError, RepositoryError."""
+    forge = _on_forge(shell)
     try:
-        return Anchor(head=shell.cluster.ledger_anchor(shell.ledger_name) or "")
+        return Anchor(head=shell.cluster.ledger_anchor(shell.ledger_name) or "", forge=forge)
     except ClusterForbidden:
         shell.say(WITHOUT)
-        return Anchor(head=None)
+        return Anchor(head=None, forge=forge)
     except GitbotError as error:
-        return Anchor(trouble=f"{UNREADABLE}: {error}")
+        return Anchor(trouble=f"{UNREADABLE}: {error}", forge=forge)
+
+
+def _on_forge(shell: Shell) -> str:
+    shell.repository.fetch()
+    name = context_of(shell, CONTEXT)
+    for commit in shell.repository.log(shell.base_branch, limit=LOOK_BACK):
+        for status in shell.forge.list_statuses(commit.id):
+            if status.context == name:
+                return "" if status.description == EMPTY else status.description
+    return ""
+
+
+def keep_on_forge(shell: Shell, ledger: Ledger, base: str) -> None:
+    """Tell the forge, at the newest commit of the base branch, what the ledger has.
+
+    Only after its anchor was compared. A failure to write stops nothing.
+    """
+    head = anchor_of(ledger)
+    if head:
+        try:
+            _set_on_forge(shell, head, base)
+        except ForgeError as error:
+            shell.say(f"the ledger is not anchored on the forge: {error}")
+
+
+def _set_on_forge(shell: Shell, head: str, base: str) -> None:
+    name = context_of(shell, CONTEXT)
+    check = CheckRun(name=name, state=CheckState.SUCCESS, title=head, summary=SUMMARY)
+    shell.forge.set_check(base, check)
+
+
+def anchor_as_it_is(shell: Shell) -> None:
+    """Accept the ledger, also if it went back."""
+    head = anchor_of(shell.ledger_store.read())
+    with suppress(ClusterForbidden):
+        shell.cluster.set_ledger_anchor(shell.ledger_name, head)
+    _set_on_forge(shell, head or EMPTY, base_head(shell))
 
 
 def keep_anchor(shell: Shell, journal: Journal, known: str | None) -> str | None:

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from gitbot.adapters.git import ledger_name
-from gitbot.errors import ClusterError, ClusterForbidden
+from gitbot.errors import ClusterError, ClusterForbidden, ForgeError
 from gitbot.model.ledger import Ledger
-from gitbot.workflows.anchor import WITHOUT, anchor_of, older_than
+from gitbot.ports.forge import CheckRun
+from gitbot.workflows.anchor import CONTEXT, LOOK_BACK, WITHOUT, anchor_of, older_than
 from gitbot.workflows.apply import apply, cancel, hold, resume
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.doubles.moves import a_move
@@ -97,14 +98,61 @@ def test_a_ledgers_name_is_a_key_of_a_config_map_and_keeps_no_secret() -> None:
 
 def test_without_the_right_there_is_no_anchor_and_apply_says_so() -> None:
     stage = a_stage()
-
-    def trouble(verb: str, _: str) -> None:
-        if "anchor" in verb:
-            raise ClusterForbidden("no", hint="grant it")
-
-    stage.cluster.trouble = trouble
+    stage.cluster.trouble = no_right
     assert apply(stage.shell).states == {"succeeded": 1}
     assert WITHOUT in stage.lines
+
+
+def no_right(verb: str, _: str) -> None:
+    if "anchor" in verb:
+        raise ClusterForbidden("no", hint="grant it")
+
+
+@pytest.mark.parametrize("merges", [0, 3, LOOK_BACK - 1])
+@pytest.mark.parametrize("kept", [0, 2])
+def test_the_forge_knows_the_ledger_where_the_cluster_may_not(kept: int, merges: int) -> None:
+    stage = a_stage()
+    stage.cluster.trouble = no_right
+    assert apply(stage.shell).states == {"succeeded": 1}
+    rolled_back(stage, kept)
+    for number in range(merges):  # since the last pass
+        stage.repository.write_commit(
+            branch="main",
+            expected=stage.repository.resolve("main"),
+            files={"notes": str(number).encode()},
+            message="more",
+            time=stage.clock.now(),
+        )
+    result = apply(stage.shell)
+    assert "the forge knows its line" in result.stop
+    assert result.unsure
+    assert len(stage.cluster.creates()) == 1
+    assert apply(stage.shell).stop == result.stop, "what the forge knows stays"
+    resume(stage.shell, reason="restored by hand", by="ann", accept_ledger=True)
+    assert apply(stage.shell).stop == ""
+
+
+def test_a_new_base_commit_has_the_anchor_after_a_pass_that_did_nothing() -> None:
+    stage = a_stage()
+    apply(stage.shell)
+    base = stage.repository.resolve("main")
+    new = stage.repository.write_commit(
+        branch="main", expected=base, files={"notes": b""}, message="more", time=0
+    )
+    assert apply(stage.shell).did_nothing
+    (status,) = stage.forge.list_statuses(new)
+    assert (status.context, status.description) == (CONTEXT, anchor_of(stage.store.read()))
+
+
+def test_a_forge_that_takes_no_anchor_stops_nothing() -> None:
+    stage = a_stage()
+
+    def refuse(commit: str, check: CheckRun) -> bool:
+        raise ForgeError(f"no check {check.name}")
+
+    stage.forge.set_check = refuse  # type: ignore[method-assign]
+    assert apply(stage.shell).states == {"succeeded": 1}
+    assert any("not anchored on the forge: no check" in line for line in stage.lines)
 
 
 def test_an_anchor_that_cannot_be_read_stops() -> None:

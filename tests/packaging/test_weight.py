@@ -92,7 +92,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "estimates follow KubeVirt's limits and MigrationPolicies; a missing right is said": 160,
     "nothing is concluded from lists that are old or lack most of the cluster": 125,
     "refusals that may pass are waited for, announced moves are resolved in one pass": 85,
-    "a ledger that went back between two runs stops apply": 137,
+    "a ledger that went back between two runs stops apply; cluster and forge know its end": 205,
     "policies and the base of a plan are judged again at apply, single losses too": 170,
     "Kubernetes' CEL libraries: quantity, semver, ip, cidr, url, format, lists, regex": 1_180,
     "policy eval: parts, places and values of an expression; errors at their place": 560,

@@ -25,7 +25,7 @@ from gitbot.model.ledger import HOLD_FILE, Ledger, node_file, request_file
 from gitbot.model.request_id import OccurrenceId, parse_request_id
 from gitbot.model.words import nearest
 from gitbot.ports.cluster import Cluster
-from gitbot.workflows.anchor import anchor_of
+from gitbot.workflows.anchor import anchor_as_it_is
 from gitbot.workflows.apply.result import ApplyResult
 from gitbot.workflows.apply.run import apply
 from gitbot.workflows.apply.unrecorded import RecordCreated, record_created
@@ -134,8 +134,7 @@ def resume(shell: Shell, *, reason: str, by: str, accept_ledger: bool = False) -
             hint="it keeps everything stopped; run gitbot resume again",
         ) from error
     if accept_ledger:
-        ledger = shell.ledger_store.read()
-        shell.cluster.set_ledger_anchor(shell.ledger_name, anchor_of(ledger))
+        anchor_as_it_is(shell)
     return was_set
 
 

@@ -29,7 +29,7 @@ from gitbot.kubernetes.phases import is_final
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
 from gitbot.model.ledger import Ledger
-from gitbot.workflows.anchor import keep_anchor, read_anchor
+from gitbot.workflows.anchor import keep_anchor, keep_on_forge, read_anchor
 from gitbot.workflows.apply.belief import Belief, confirmed, nobody_sends
 from gitbot.workflows.apply.effects import cordon, do_effect, left_out, tell_moves, with_warning
 from gitbot.workflows.apply.progress import show_how_far
@@ -176,6 +176,8 @@ def report(run: _Pass) -> None:
         write_refusals(shell, run.approvals.refused)
     except ForgeError as error:
         shell.say(f"progress is not written to the forge: {error}")
+    if not run.older:
+        keep_on_forge(shell, ledger, run.base.commit)
     write_dashboard(shell, ledger, stop=run.stop, waiting=waiting, refused=run.approvals.refused)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gitbot.model.cluster import ClusterSnapshot
+from gitbot.workflows.anchor import keep_on_forge
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
 from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.audit import run_audit, score
@@ -74,14 +75,8 @@ def reconcile(
         fresh = shell.cluster.snapshot()
         publisher.publish(fresh)
         after = retried(lambda: propose(shell, snapshot=fresh))
-    if not after.did_nothing:  # the dashboard shows new proposals at once
-        write_dashboard(
-            shell,
-            shell.ledger_store.read(),
-            stop=applied.stop,
-            waiting=applied.waiting,
-            refused=applied.approvals.refused,
-        )
+    if not after.did_nothing:
+        _show(shell, applied)
     return ReconcileResult(
         snapshot_published=publisher.wrote,
         pulls=pulls,
@@ -89,6 +84,19 @@ def reconcile(
         applied=applied,
         proposed_after=after,
         unsure=bool(forge_skew(shell)) or any(item.unread for item in pulls),
+    )
+
+
+def _show(shell: Shell, applied: ApplyResult) -> None:
+    """New proposals on the dashboard, and the ledger's anchor, without waiting for a next pass."""
+    ledger = shell.ledger_store.read()
+    keep_on_forge(shell, ledger, applied.base)
+    write_dashboard(
+        shell,
+        ledger,
+        stop=applied.stop,
+        waiting=applied.waiting,
+        refused=applied.approvals.refused,
     )
 
 

@@ -27,6 +27,7 @@ from gitbot.cli import (
     status,
 )
 from gitbot.cli.schema import schema_of
+from gitbot.errors import LedgerError
 from gitbot.workflows.shell import Shell
 from tests.doubles.ledger import of_newer_gitbot
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story
@@ -131,7 +132,12 @@ def test_the_ledger_answers_who_moved_what(story: Story, run: Run) -> None:
     everywhere = run("ledger", "show").stdout
     assert run("ledger", "show", "-n", "customapp").stdout == everywhere
     assert run("ledger", "show", "-n", "nowhere", "-A").stdout == everywhere
-    assert run("ledger", "verify").stdout.endswith("1 plan: whole\n")
+    whole = "1 plan: whole, anchored by the forge\n"
+    assert run("ledger", "verify").stdout.endswith(whole)
+    last = story.store.ledger
+    story.store.ledger = last.but(events=last.events[:-1], head="")
+    with pytest.raises(LedgerError, match=f"the forge knows its line {last.events[-1].seq}"):
+        run("ledger", "verify")
 
 
 def test_the_ledger_shows_what_a_newer_gitbot_wrote(story: Story, run: Run) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gitbot.errors import ForgeError
-from gitbot.ports.forge import CheckState, Issue
+from gitbot.ports.forge import CheckRun, CheckState, Issue
 from gitbot.workflows import labels
 from gitbot.workflows.apply import apply, hold, resume
 from gitbot.workflows.check import publish
+from gitbot.workflows.feedback import CONTEXT
 from gitbot.workflows.watch import reconcile
 from tests.unit.workflows.story import CLUSTER, HEAD, REQUEST, RULE, Story
 
@@ -79,9 +80,10 @@ def test_while_moves_run_the_status_follows() -> None:
     seen: list[tuple[CheckState, str]] = []
     write = story.forge.set_check
 
-    def watched(commit: str, check: object) -> bool:
-        seen.append((check.state, check.title))  # type: ignore[attr-defined]
-        return write(commit, check)  # type: ignore[arg-type]
+    def watched(commit: str, check: CheckRun) -> bool:
+        if check.name == CONTEXT:
+            seen.append((check.state, check.title))
+        return write(commit, check)
 
     story.forge.set_check = watched  # type: ignore[method-assign]
     apply(story.shell)

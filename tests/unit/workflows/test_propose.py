@@ -92,6 +92,7 @@ def test_merging_it_heals_the_rule_and_touches_no_spec() -> None:
     assert story.databases() == ["kni-worker2", "kni-worker4", "kni-worker6"]
     assert story.specs() == specs
     assert actions(propose(story.shell)) == {}
+    apply(story.shell)  # anchors what was written since
     before = story.writes()
     assert propose(story.shell).did_nothing
     assert apply(story.shell).did_nothing
