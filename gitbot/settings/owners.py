@@ -24,12 +24,12 @@ def _matching(pattern: str, letters: str) -> Callable[[str], str]:
     return must_match
 
 
-_BAD_PATH = rf"{BAD_PATH}|\*\*|(^|/)\s|\s(/|$)"
+_BAD_PATH = rf"{BAD_PATH}|\*\*(?!$)|[^/]\*\*|(^|/)\s|\s(/|$)"
 
 
 def _owned_path(text: str) -> str:
     if re.search(_BAD_PATH, repository_path(text)):
-        hint = "`**` matches no more than `*`, and no file has spaces there"
+        hint = "`**` may be the last step only; no file has spaces there"
         raise Refusal("path", "`*` for one step of a path, and no outer spaces", hint)
     return text
 

@@ -67,6 +67,13 @@ def test_only_a_star_stands_for_other_letters() -> None:
     assert refusals("team1x/x.yaml", text, owners) == []
 
 
+@pytest.mark.parametrize(("file", "bound"), [("deep/er/x.yaml", True), ("x.yaml", False)])
+def test_two_stars_at_the_end_are_all_that_a_folder_holds(file: str, bound: bool) -> None:
+    owners = (*OWNERS, OwnerSettings(paths=("intents/prod/deep/**",), namespaces=("b",)))
+    said = refusals(file, request("{vms: {names: [db]}}", namespace="payments"), owners)
+    assert bool(said) is bound
+
+
 def test_what_acts_in_the_whole_cluster_needs_a_folder_of_all_namespaces() -> None:
     drain = window("{nodes: {names: [n1]}}")
     assert refusals("platform/x.yaml", drain) == []

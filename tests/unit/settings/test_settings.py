@@ -134,7 +134,7 @@ WRONG = [
         f"{ONE}, owners: [{{paths: ['intents/**/a'], namespaces: [a]}}]}}\n",
         (
             '3:49: spec.owners[0].paths[0]: found "intents/**/a", expected `*` for one step of a '
-            "path, and no outer spaces; `**` matches no more than `*`, and no file has spaces there"
+            "path, and no outer spaces; `**` may be the last step only; no file has spaces there"
         ),
     ),
     (
