@@ -89,16 +89,18 @@ def show(
 @ledger.command("verify")
 @running_options
 def verify(where: dict[str, str]) -> int:
-    """Check the hash chain of the whole ledger, and its last line against its anchors.
+    """Check the chain of all lines, the plans, and the last line against its anchors.
 
     Exit code 2 if lines are missing, changed or out of order.
     """
     from gitbot.model.words import counted  # noqa: PLC0415 - keeps --help quick
     from gitbot.workflows.anchor import read_anchor  # noqa: PLC0415
+    from gitbot.workflows.approvals import check_plans  # noqa: PLC0415
 
     with running(where) as shell:
         anchor = read_anchor(shell)
         ledger = shell.ledger_store.read()  # raises LedgerError
+    check_plans(ledger)
     if anchor.trouble:
         say(f"not compared with the cluster: {anchor.trouble}", err=True)
     if missed := anchor.missed(ledger):

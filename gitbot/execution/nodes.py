@@ -103,7 +103,7 @@ def advance(
     events: list[NodeEvent] = []
     nodes = nodes_of(view, maintenance)
     for name, node in nodes.items():
-        change = _next_change(facts, approved, record, node)
+        change = _next_change(view, facts, approved, record, node)
         if change is not None:
             events.append(_changed(view, maintenance, *change))
             nodes[name] = NodeRecord(node=name, state=change[0])
@@ -167,7 +167,7 @@ def _cordon_due(
     if _marked(maintenance, found):
         return False if stands and _is_released(view, facts, approved, record, node) else None
     wanted = node.cordoned_by_gitbot and node.state is NodeState.DRAINING and not stands
-    given_up = _is_stopped(view, approved, record) or _is_given_up(approved, record, node)
+    given_up = _is_stopped(view, approved, record) or _why_ended(view, approved, record, node)
     return True if wanted and not given_up else None
 
 
@@ -205,6 +205,15 @@ def _is_given_up(approved: Approved, record: RequestRecord, node: NodeRecord) ->
     return bool(record.cancelled) or (_must(approved).removed and record.finished)
 
 
+def _why_ended(view: View, approved: Approved, record: RequestRecord, node: NodeRecord) -> str:
+    """Why a draining node that is in service is drained no more; "" if it still is."""
+    if _is_given_up(approved, record, node):
+        return "the drain was cancelled" if record.cancelled else "its window was removed"
+    over = all(span.end <= view.now for span in approved.terms.allowed)
+    to_come = any(node.node in (m.source, m.to) for m in record.moves.values() if not m.final)
+    return "its window is over" if over and not to_come else ""
+
+
 def _begins_without_moves(
     view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: str
 ) -> bool:
@@ -221,10 +230,10 @@ def _is_stopped(view: View, approved: Approved, record: RequestRecord) -> bool:
 
 
 def _next_change(
-    facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
+    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
 ) -> tuple[NodeState, NodeFacts, str] | None:
     """The node's next state with what is new about it, and why."""
-    state, reason = _next_state(facts, approved, record, node)
+    state, reason = _next_state(view, facts, approved, record, node)
     name = node.node
     if state is not None:
         ended = state in (NodeState.RETURNED, NodeState.CLOSED)
@@ -240,7 +249,7 @@ def _next_change(
 
 
 def _next_state(
-    facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
+    view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: NodeRecord
 ) -> tuple[NodeState | None, str]:
     maintenance = _must(approved)
     found = facts.nodes.get(node.node)
@@ -248,10 +257,10 @@ def _next_state(
         return (NodeState.CLOSED, "the node is gone") if node.state in BUSY else (None, "")
     free = facts.schedulable(node.node)
     match node.state:
-        case NodeState.DRAINING if _is_given_up(approved, record, node):
-            why = "the drain was cancelled" if record.cancelled else "its window was removed"
-            return (NodeState.RETURNED, why) if free else (None, "")
-        case NodeState.DRAINING:
+        case NodeState.DRAINING if free:
+            why = _why_ended(view, approved, record, node)
+            return (NodeState.RETURNED, why) if why else (None, "")
+        case NodeState.DRAINING if not _is_given_up(approved, record, node):
             out = bool(at(found, "spec", "unschedulable"))
             empty = out and _is_empty(facts, approved, record, node)
             return (NodeState.READY, "") if empty else (None, "")

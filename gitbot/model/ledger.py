@@ -13,15 +13,24 @@ from typing import Any
 from gitbot.model.events import (
     AuditScored,
     ConcernChanged,
+    ForeignMove,
     HoldEvent,
+    HomeNoted,
     LedgerEvent,
+    MoveApproved,
+    MoveChanged,
+    NodeChanged,
     NodeEvent,
     PlanShown,
     PolicyOverridden,
+    RequestCancelled,
     RequestEvent,
+    StopLifted,
+    StopSet,
     UnknownEvent,
+    WindowBegun,
 )
-from gitbot.model.request_id import OccurrenceId, RequestId
+from gitbot.model.request_id import DrainId, OccurrenceId, RequestId
 from gitbot.model.value import Frozen, field
 
 HOLD_FILE = "hold.jsonl"
@@ -127,3 +136,23 @@ def audit_file(cluster: str) -> str:
 
 def pull_file(number: int) -> str:
     return f"pulls/{number}.jsonl"
+
+
+def place_of(event: LedgerEvent) -> str:
+    """The file in which a line belongs, or as much of its path as the line says."""
+    match event:
+        case MoveApproved() | MoveChanged() | RequestCancelled() | ForeignMove():
+            return request_file(event.cluster, event.request)
+        case NodeChanged() | HomeNoted() | WindowBegun():
+            occurrence = event.request.occurrence if isinstance(event.request, DrainId) else ""
+            return f"nodes/{event.cluster}/{occurrence}.jsonl"
+        case ConcernChanged():
+            return f"concerns/{event.cluster}/"
+        case PlanShown() | PolicyOverridden():
+            return pull_file(event.pull_request)
+        case AuditScored():
+            return audit_file(event.cluster)
+        case StopSet() | StopLifted():
+            return HOLD_FILE
+        case UnknownEvent():
+            return ""

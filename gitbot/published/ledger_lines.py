@@ -40,7 +40,7 @@ from gitbot.model.events import (
 )
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import format_instant, parse_instant
-from gitbot.model.ledger import HOLD_FILE
+from gitbot.model.ledger import HOLD_FILE, place_of
 from gitbot.published.document import Document, Instant, decoded, encoded, json_schema, text_schema
 
 GENESIS = ""
@@ -165,7 +165,9 @@ def verify(events: Iterable[LedgerEvent]) -> tuple[Finding, ...]:
     findings = []
     expected, previous = 1, GENESIS
     for event in events:
-        if event.seq != expected:
+        if not event.file.startswith(place := place_of(event)):
+            findings.append(_broken(event, f"line {event.seq} belongs in {place}"))
+        elif event.seq != expected:
             findings.append(_broken(event, f"found line {event.seq}, expected {expected}"))
         elif event.previous != previous:
             findings.append(_broken(event, f"line {event.seq} does not follow the line before it"))

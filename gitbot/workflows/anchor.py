@@ -44,7 +44,8 @@ def older_than(ledger: Ledger, anchor: str, *, who: str = "the cluster") -> str:
     """Why the ledger is not one that continues the one that somebody has an anchor of, or ""."""
     number = anchor.partition(" ")[0]
     if not number.isdecimal():
-        return f"the ledger's anchor that {who} has is damaged: {shortened(anchor, 80)!r}"
+        what = f"the ledger's anchor that {who} has is damaged: {shortened(anchor, 80)!r}"
+        return f"{what}. If the ledger is whole, accept it as it is with `{ACCEPT}`"
     there = tuple(event for event in ledger.events if event.seq == int(number))
     if anchor == anchor_of(Ledger(events=there)):
         return ""

@@ -19,7 +19,7 @@ from gitbot.execution.state import fold_concern
 from gitbot.execution.values import Approval, Approved
 from gitbot.intents import proposal_file
 from gitbot.kubernetes.objects import at
-from gitbot.model.events import ConcernChanged, ConcernState, MoveEvent, PlanShown
+from gitbot.model.events import ConcernChanged, ConcernState, MoveApproved, MoveEvent, PlanShown
 from gitbot.model.instants import parse_instant
 from gitbot.model.ledger import Ledger, concern_of
 from gitbot.model.request_id import RequestId
@@ -294,6 +294,14 @@ def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
     if document.digest != digest:
         raise LedgerError(f"plans/{digest}.json holds the plan {document.digest}")
     return document
+
+
+def check_plans(ledger: Ledger) -> None:
+    """Raises LedgerError if a plan is damaged, or if one that was approved is missing."""
+    approved = {event.digest for event in ledger.events if isinstance(event, MoveApproved)}
+    for digest in sorted(approved.union(ledger.plans)):
+        if plan_of(ledger, digest) is None:
+            raise LedgerError(f"plans/{digest}.json is missing: moves of it were approved")
 
 
 @lru_cache(maxsize=128)

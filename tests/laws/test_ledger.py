@@ -41,6 +41,7 @@ STATES = [state for state in MoveState if state not in (MoveState.OBSERVED, Move
 MOVES = st.builds(
     MoveChanged,
     file=st.just(FILE),
+    cluster=st.just("prod"),
     time=TIME,
     state=st.sampled_from(STATES),
     request=st.just(REQUEST),
@@ -55,6 +56,7 @@ MOVES = st.builds(
 APPROVED = st.builds(
     MoveApproved,
     file=st.just(FILE),
+    cluster=st.just("prod"),
     time=TIME,
     request=st.just(REQUEST),
     vm=st.sampled_from(["a/x", "a/y"]),
@@ -71,7 +73,7 @@ EVENTS: st.SearchStrategy[KnownEvent] = st.one_of(
         NodeChanged,
         file=st.just("nodes/prod/w/o.jsonl"),
         time=TIME,
-        cluster=TEXT,
+        cluster=st.just("prod"),
         request=st.just(OccurrenceId(window="w", id="o").drain),
         state=st.sampled_from(NodeState),
         facts=NODE_FACTS,
@@ -79,13 +81,19 @@ EVENTS: st.SearchStrategy[KnownEvent] = st.one_of(
     st.builds(
         ConcernChanged,
         file=st.just("concerns/prod/heal.jsonl"),
+        cluster=st.just("prod"),
         time=TIME,
         state=st.sampled_from(ConcernState),
         digest=TEXT,
         proposal=st.none() | st.builds(ProposalFile, file=TEXT),
     ),
     st.builds(
-        PlanShown, file=st.just("pulls/1.jsonl"), time=TIME, digest=TEXT, shown=st.builds(Shown)
+        PlanShown,
+        file=st.just("pulls/1.jsonl"),
+        pull_request=st.just(1),
+        time=TIME,
+        digest=TEXT,
+        shown=st.builds(Shown),
     ),
     st.builds(StopSet, file=st.just("hold.jsonl"), time=TIME, reason=TEXT),
     st.builds(StopLifted, file=st.just("hold.jsonl"), time=TIME, author=TEXT),

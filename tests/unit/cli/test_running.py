@@ -140,6 +140,19 @@ def test_the_ledger_answers_who_moved_what(story: Story, run: Run) -> None:
         run("ledger", "verify")
 
 
+def test_the_ledgers_plans_are_verified_too(story: Story, run: Run) -> None:
+    run("propose")
+    story.merge()
+    run("apply")
+    ledger = story.store.read()
+    ((digest, plan),) = ledger.plans.items()
+    edited = plan.replace(b"kni-worker2", b"kni-worker4")
+    for plans in ({}, {digest: edited}, {digest: b"{}"}):
+        story.store.ledger = ledger.but(plans=plans)
+        with pytest.raises(LedgerError, match=f"plans/{digest}.json"):
+            run("ledger", "verify")
+
+
 def test_the_ledger_shows_what_a_newer_gitbot_wrote(story: Story, run: Run) -> None:
     run("propose")
     ledger = story.store.ledger

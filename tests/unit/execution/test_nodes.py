@@ -320,6 +320,38 @@ def _maintenance(nodes: tuple[str, ...]) -> Any:
     return Maintenance(occurrence=OCCURRENCE, nodes=nodes, max_nodes_at_once=2)
 
 
+@pytest.mark.parametrize("kind", ["undone by a person", "never sent", "External"])
+def test_a_node_in_service_comes_back_when_its_window_is_over(world: World, kind: str) -> None:
+    terms = replace(_maintenance(("a",)), cordon=kind != "External", done="Rebooted")
+    allowed = (Interval(start=NOW, end=NOW + 600),)
+    world.approve(*drain_moves()[:1], request="drain/fw/o1", allowed=allowed, maintenance=terms)
+    world.step()
+    world.run("Running")
+    if kind == "never sent":
+        world.migrations.clear()
+    else:
+        world.patch()
+        world.land("one", "c")
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    world.step()
+    assert states(world) == {"a": "draining"}
+    world.now += 600
+    assert again(world) == []
+    assert states(world) == {"a": "returned"}
+    assert world.event("returned").reason == "its window is over"
+    assert "placement.gitbot.dev/state" not in world.nodes["a"]["metadata"]["labels"]
+
+
+def test_a_cordon_that_stands_after_its_window_is_over_is_left(world: World) -> None:
+    draining(world, fails=True)
+    (approved,) = world.approved
+    over = approved.terms.but(allowed=(Interval(start=NOW - 600, end=NOW),))
+    world.approved = [replace(approved, terms=over)]
+    assert again(world) == []
+    assert states(world) == {"a": "draining"}
+    assert world.nodes["a"]["spec"]["unschedulable"]
+
+
 # Which node begins, and once
 
 

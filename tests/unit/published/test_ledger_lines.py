@@ -14,17 +14,24 @@ from gitbot.errors import LedgerError
 from gitbot.execution.state import not_understood
 from gitbot.model.event_data import MoveTerms
 from gitbot.model.events import (
+    ConcernChanged,
+    ConcernState,
     KnownEvent,
     LedgerEvent,
     MoveApproved,
     MoveChanged,
     MoveState,
+    NodeChanged,
+    NodeFacts,
+    NodeState,
+    PlanShown,
+    Shown,
     StopLifted,
     StopSet,
     UnknownEvent,
 )
 from gitbot.model.ledger import HOLD_FILE, Ledger
-from gitbot.model.request_id import RequestId
+from gitbot.model.request_id import OccurrenceId, RequestId
 from gitbot.published.ledger_lines import (
     append_lines,
     chain,
@@ -137,6 +144,44 @@ def test_tampering_is_found(name: str, change: object) -> None:
     lines = list(chain(None, [_stop(number) for number in range(3)]))
     changed = change(lines)  # type: ignore[operator]
     assert [finding.code for finding in verify(changed)][:1] == ["ledger/broken-chain"], name
+
+
+NODE = NodeChanged(
+    file="nodes/prod/fw/o1.jsonl",
+    time=0,
+    cluster="prod",
+    state=NodeState.READY,
+    request=OccurrenceId(window="fw", id="o1").drain,
+    facts=NodeFacts(node="a"),
+)
+CONCERN = ConcernChanged(
+    file="concerns/prod/tidy.jsonl", time=0, cluster="prod", state=ConcernState.GONE
+)
+SHOWN = PlanShown(
+    file="pulls/7.jsonl",
+    time=0,
+    cluster="prod",
+    pull_request=7,
+    shown=Shown(head="h", base="b", expires_at="2026-10-01T00:00:00Z"),
+)
+
+
+@pytest.mark.parametrize(
+    ("event", "file"),
+    [
+        (SUCCEEDED, "requests/other/request/db/one.jsonl"),
+        (APPROVED, "requests/prod/request/db/two.jsonl"),
+        (NODE, "nodes/prod/fw/o2.jsonl"),
+        (CONCERN, "concerns/other/tidy.jsonl"),
+        (SHOWN, "pulls/8.jsonl"),
+    ],
+)
+def test_lines_in_the_file_of_others_are_found(event: KnownEvent, file: str) -> None:
+    files = _files(event, _stop(1))
+    assert len(read_files(files)) == 2
+    files[file] = files.pop(event.file)
+    with pytest.raises(LedgerError, match="belongs in"):
+        read_files(files)
 
 
 TIME = b'"time":"1970-01-01T00:00:00Z"'
