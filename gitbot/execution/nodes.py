@@ -257,9 +257,8 @@ def _next_state(
         return (NodeState.CLOSED, "the node is gone") if node.state in BUSY else (None, "")
     free = facts.schedulable(node.node)
     match node.state:
-        case NodeState.DRAINING if free:
-            why = _why_ended(view, approved, record, node)
-            return (NodeState.RETURNED, why) if why else (None, "")
+        case NodeState.DRAINING if free and (why := _why_ended(view, approved, record, node)):
+            return NodeState.RETURNED, why
         case NodeState.DRAINING if not _is_given_up(approved, record, node):
             out = bool(at(found, "spec", "unschedulable"))
             empty = out and _is_empty(facts, approved, record, node)

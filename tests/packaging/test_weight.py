@@ -143,6 +143,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "loads and calendar files of others are bounded, and no freeze of a file ends early": 98,
     "what exists is recorded before a person's command deletes it; answers are not forgotten": 95,
     "folders that look alike are refused; a proposal asks the owners of its base too": 55,
+    "a node in service returns when its window ends; lines in other files, plans verified": 42,
 }
 SIMULATION = 9_000
 MODULE = 350

@@ -311,7 +311,8 @@ def _may_still(run: _Pass) -> str:
         run.journal.read()
     except GitbotError as error:
         return f"{UNREADABLE} in the ledger: {error}"
-    return ledger_stop(run.journal.ledger, run.shell.cluster_name) or cluster_stop(run.shell)
+    flag = ledger_stop(run.journal.ledger, run.shell.cluster_name) or cluster_stop(run.shell)
+    return flag or observes(run.base.settings)
 
 
 def _act(run: _Pass, view: View, steps: Steps, *, began: float) -> bool:

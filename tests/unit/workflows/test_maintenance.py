@@ -28,7 +28,7 @@ from gitbot.workflows.watch import ReconcileResult, reconcile
 from tests.doubles.moves import a_move
 from tests.doubles.trouble import lose_node, return_node
 from tests.unit.policy.test_judging import policy
-from tests.unit.workflows.story import HEAD, Story
+from tests.unit.workflows.story import HEAD, Story, configuration
 from tests.unit.workflows.test_doctor import Answers
 
 START = 1_764_561_600  # 2025-12-01T04:00:00Z
@@ -436,6 +436,26 @@ def test_hold_stops_node_labels_too() -> None:
     resume(story.shell, reason="", by="ann")
     apply(story.shell, max_runtime=30)
     assert labels(story, "kni-worker")
+
+
+def test_nothing_is_written_on_nodes_once_the_mode_is_observe() -> None:
+    story = approved(drain=", cordon: Gitbot, done: Rebooted")
+    wait_until(story, START - LEAD)
+    apply(story.shell)
+    assert nodes(story) == {"kni-worker": "ready"}
+    text = configuration("  mode: Observe\n").encode()
+    main = story.repository.commit("main").id
+    story.repository.write_commit(
+        branch="main",
+        expected=main,
+        files={".gitbot.yaml": text},
+        message="wait",
+        time=story.port.now(),
+    )
+    reboot(story, "kni-worker")
+    found = story.cluster.get("Node", "kni-worker")
+    assert did(reconcile(story.shell)) == {}
+    assert story.cluster.get("Node", "kni-worker") == found
 
 
 def labels(story: Story, node: str) -> dict[str, str]:
