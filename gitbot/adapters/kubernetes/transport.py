@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -32,6 +33,9 @@ PAUSES = (0.5, 1.0, 2.0, 4.0)
 """Seconds between the tries of a read; one try more than pauses."""
 
 MAX_RETRY_AFTER = 30
+_SOCKET_OPTIONS = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
+if hasattr(socket, "TCP_USER_TIMEOUT"):  # else a closed connection is still sent for minutes
+    _SOCKET_OPTIONS.append((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, WRITE_SECONDS * 1000))
 _BUSY = frozenset({429, 500, 502, 503, 504})
 _GIVE = "give --kubeconfig and --context"
 _ACCOUNT_TOKEN = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
@@ -224,6 +228,7 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
             reason = f"{file} is not a kubeconfig"
         raise ClusterError(f"no cluster to talk to: {reason}", hint=_GIVE) from error
     configuration.retries = False  # this file alone decides what is repeated
+    configuration.socket_options = _SOCKET_OPTIONS
     try:
         return ApiClient(configuration), name
     except Exception:  # noqa: BLE001 - of a proxy; its text may quote a password

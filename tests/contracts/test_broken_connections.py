@@ -1,4 +1,8 @@
-"""TLS that breaks after a write was sent: its outcome is unknown, however the client words it."""
+"""Connections that break after a write was sent: nobody concludes that it does not arrive.
+
+TLS may break with the answer; and a kernel sends what was closed again, unless it is told when to
+give up.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,13 @@ import ssl
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from urllib3.util import connection
 
 from gitbot.adapters.kubernetes.cluster import KubernetesCluster
-from gitbot.adapters.kubernetes.transport import Transport
+from gitbot.adapters.kubernetes.transport import WRITE_SECONDS, Transport
 from gitbot.errors import NotSent, OutcomeUnknown
 from gitbot.simulation.http import kubeconfig_text
 from tests.contracts.cluster_scene import migration
@@ -72,3 +78,28 @@ def test_only_a_refused_certificate_shows_that_nothing_was_sent(
             cluster.create_migration(migration("one"))
         server.join()
     assert bool(seen) is trusts
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux has it")
+def test_the_kernel_gives_up_when_the_client_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds: list[float] = []
+    connects = connection.create_connection
+
+    def noted(*arguments: Any, **named: Any) -> socket.socket:
+        wire = connects(*arguments, **named)
+        limit = wire.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+        seconds.append(limit / 1000)
+        return wire
+
+    monkeypatch.setattr(connection, "create_connection", noted)
+    context, trusted = tls_context(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=answer, args=(listener, context, b"", []))
+        server.start()
+        cluster = connect(tmp_path, listener.getsockname()[1], trusted)
+        with pytest.raises(OutcomeUnknown):
+            cluster.create_migration(migration("one"))
+        server.join()
+    assert seconds == [WRITE_SECONDS]
