@@ -142,6 +142,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a busy server, and one that never answers a create, do not end or keep a pass": 27,
     "loads and calendar files of others are bounded, and no freeze of a file ends early": 98,
     "what exists is recorded before a person's command deletes it; answers are not forgotten": 95,
+    "the kernel gives up a request when gitbot does": 5,
     "folders that look alike are refused; a proposal asks the owners of its base too": 55,
     "a node in service returns when its window ends; lines in other files, plans verified": 42,
 }
