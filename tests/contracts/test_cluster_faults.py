@@ -104,6 +104,66 @@ def test_an_expired_token_starts_the_whole_read_again(connect: Connect) -> None:
     assert len([seen for seen in server.seen if seen.path == "/api/v1/nodes"]) == 2
 
 
+def test_pages_without_an_end_are_no_snapshot(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gitbot.adapters.kubernetes.reading.MOST_PAGES", 5)
+
+    def endless(seen: Seen) -> Reply | None:
+        return page("", "more") if seen.path == PODS else None
+
+    with (
+        ScriptedServer(endless) as server,
+        pytest.raises(SnapshotError, match="a list of Pod has 5 pages and more"),
+    ):
+        connect(server).snapshot()
+
+
+def test_a_body_without_an_end_is_left(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gitbot.adapters.kubernetes.transport.LARGEST", 3_000_000)
+    large = Reply(body=b" " * 4_000_000)
+    with (
+        ScriptedServer(lambda seen: large if seen.path == PODS else None) as server,
+        pytest.raises(ClusterError, match="does not end, or too slowly"),
+    ):
+        connect(server).snapshot()
+
+
+def test_a_body_that_comes_too_slowly_is_left(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gitbot.adapters.kubernetes.transport._TIMES", -1)  # late from the start
+    with (
+        ScriptedServer() as server,
+        pytest.raises(ClusterError, match="does not end, or too slowly"),
+    ):
+        connect(server).snapshot()
+
+
+NESTED = b"[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("path", "code"), [("/version", 200), ("/apis", 200), (PODS, 200), (PODS, 403), (PODS, 404)]
+)
+def test_nested_json_is_no_bug(connect: Connect, path: str, code: int) -> None:
+    nested = Reply(code=code, body=NESTED)
+    with (
+        ScriptedServer(lambda seen: nested if seen.path == path else None) as server,
+        pytest.raises((ClusterError, SnapshotError)),
+    ):
+        connect(server).snapshot()
+
+
+def test_a_wait_of_five_thousand_digits_is_a_short_one(
+    connect: Connect, slept: list[float]
+) -> None:
+    busy = status(429, "TooManyRequests", "busy", **{"Retry-After": "9" * 5000})
+    with ScriptedServer(times(1, PODS, busy)) as server:
+        connect(server).snapshot()
+    assert slept == [30]
+
+
 def test_a_read_that_never_ends_is_no_snapshot(connect: Connect) -> None:
     with (
         ScriptedServer(times(99, PODS, status(410, "Expired", "too old"))) as server,

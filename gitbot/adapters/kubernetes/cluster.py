@@ -5,7 +5,6 @@ No request of this file writes to a VirtualMachine or a VirtualMachineInstance.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +16,15 @@ from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.ports.cluster import Gate, open_gate
 from gitbot.ports.load import LoadSource
-from gitbot.snapshot import EVENTS, HOLD_NAME, RESOURCES, KindReader, Resource, decode_object
+from gitbot.snapshot import (
+    EVENTS,
+    HOLD_NAME,
+    RESOURCES,
+    KindReader,
+    Resource,
+    decode_object,
+    plain_json,
+)
 
 LABEL_PREFIX = "placement.gitbot.dev/"
 ANCHOR_NAME = NamespacedName(namespace="gitbot", name="gitbot-ledger")
@@ -150,11 +157,11 @@ class KubernetesCluster:
         try:
             owners = {
                 entry.get("manager")
-                for item in json.loads(answer.body)["items"]
+                for item in plain_json(answer.body)["items"]
                 for entry in at(item, "metadata", "managedFields", default=[])
                 if "f:unschedulable" in at(entry, "fieldsV1", "f:spec", default={})
             }
-        except (ValueError, AttributeError, LookupError, TypeError) as error:
+        except (SnapshotError, AttributeError, LookupError, TypeError) as error:
             raise ClusterError(f"the answer about node {node} is damaged: {error}") from error
         return bool(owners) and _MANAGER not in owners
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gitbot.adapters.kubernetes.transport import Transport
-from gitbot.errors import ClusterError, ClusterForbidden
-from gitbot.snapshot import EVENTS, HOLD_NAME, LISTED, RESOURCES
+from gitbot.errors import ClusterError, ClusterForbidden, SnapshotError
+from gitbot.snapshot import EVENTS, HOLD_NAME, LISTED, RESOURCES, plain_json
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _OPENAPI = "/openapi/v3/apis/kubevirt.io/v1"
@@ -137,7 +137,7 @@ class ClusterQuestions:
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(body)
-    except ValueError:
+        value = plain_json(body)
+    except SnapshotError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 
 from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport, refuse, refuse_path
 from gitbot.errors import ClusterError, ClusterForbidden, SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.snapshot import LISTED, KindReader, PageEnd, Resource, Rows, from_sorted
+from gitbot.snapshot import LISTED, KindReader, PageEnd, Resource, Rows, from_sorted, plain_json
 
 PAGE = 200
 """Objects in one page: about 5 MB for the largest kind, nodes with their images."""
 
+MOST_PAGES = 5_000  # a million objects of one kind
 RESTARTS = 3
 """How often a read starts from scratch if the server has forgotten its resourceVersion."""
 
@@ -106,7 +107,7 @@ def _list(
     answer = transport.read(path, query | exact if reading.resource_version else query)
     if answer.status == 400 and reading.resource_version:
         answer = transport.read(path, query)  # a server that keeps this resource elsewhere
-    while True:
+    for number in count(1):
         _check(answer, resource)
         page = take(answer.body)
         if not reading.resource_version:
@@ -114,8 +115,11 @@ def _list(
             reading.taken_at = answer.date
         if not page.token:
             return
+        if number == MOST_PAGES:
+            hint = "no cluster has so many: see what answers at the API server's address"
+            raise SnapshotError(f"a list of {resource.kind} has {number} pages and more", hint=hint)
         del answer  # one page at a time is held
-        answer = transport.read(path, query | {"continue": page.token})
+        answer = transport.read(path, query | {"continue": page.token})  # noqa: F841 - next turn
 
 
 def _check(answer: HttpAnswer, resource: Resource) -> None:
@@ -129,8 +133,8 @@ def _kubernetes_version(transport: Transport) -> str:
     answer = transport.read("/version")
     refuse_path(answer, "/version")
     try:
-        return str(json.loads(answer.body)["gitVersion"])
-    except (ValueError, KeyError, TypeError):
+        return str(plain_json(answer.body)["gitVersion"])
+    except (SnapshotError, KeyError, TypeError):
         raise ClusterError(
             f"/version: answer {answer.status} without gitVersion: no Kubernetes API server there"
         ) from None
@@ -143,9 +147,9 @@ def _served(transport: Transport) -> dict[str, list[str]]:
     try:
         return {
             group["name"]: [version["version"] for version in group["versions"]]
-            for group in json.loads(answer.body)["groups"]
+            for group in plain_json(answer.body)["groups"]
         }
-    except (ValueError, KeyError, TypeError):
+    except (SnapshotError, KeyError, TypeError):
         raise ClusterError(f"/apis: answer {answer.status} is not a list of API groups") from None
 
 

@@ -7,7 +7,6 @@ repeated within a budget, writes are sent once.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
@@ -21,14 +20,24 @@ from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 from gitbot.adapters.kubernetes.logs import make_logs_harmless
-from gitbot.errors import ClusterError, ClusterForbidden, ClusterRefused, NotSent, OutcomeUnknown
+from gitbot.errors import (
+    ClusterError,
+    ClusterForbidden,
+    ClusterRefused,
+    NotSent,
+    OutcomeUnknown,
+    SnapshotError,
+)
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.ports.cluster import Gate, open_gate
-from gitbot.snapshot import Resource
+from gitbot.snapshot import Resource, plain_json
 
 CONNECT_SECONDS = 10
 READ_SECONDS = 60
 WRITE_SECONDS = 40  # and CONNECT_SECONDS: less than what the fence allows for a delivery
+LARGEST = 512 * 1024 * 1024  # bytes of an answer: a page of objects as large as etcd stores them
+_PART = 1024 * 1024
+_TIMES = 3  # a page that comes steadily may take longer than one silence
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 """Seconds between the tries of a read; one try more than pauses."""
 
@@ -177,7 +186,7 @@ class Transport:
             response = self._client.call_api(
                 method, url, headers, body, _request_timeout=(CONNECT_SECONDS, seconds)
             )
-            data = response.read()
+            data = _whole(response.response, seconds)
         except (
             urllib3.exceptions.NewConnectionError,
             urllib3.exceptions.ConnectTimeoutError,
@@ -187,6 +196,18 @@ class Transport:
             raise (_Unsent if _is_untrusted(error) else _Lost)(_short(error)) from error
         names = {key.lower(): str(value) for key, value in response.headers.items()}
         return HttpAnswer(status=response.status, body=data, headers=names)
+
+
+def _whole(response: Any, seconds: int) -> bytes:
+    """The body, within three times the seconds of one silence. Raises _Lost if it is too much."""
+    last = time.monotonic() + _TIMES * seconds
+    data = bytearray()
+    while part := response.read1(_PART):
+        data += part
+        if len(data) > LARGEST or time.monotonic() > last:
+            response.close()
+            raise _Lost(f"after {len(data)} bytes it does not end, or too slowly")
+    return bytes(data)
 
 
 class _Unsent(Exception):
@@ -258,7 +279,7 @@ def _kubeconfig_file(kubeconfig: str) -> str:
 
 def _retry_after(answer: HttpAnswer) -> float:
     text = answer.headers.get("retry-after", "")
-    return float(min(int(text), MAX_RETRY_AFTER)) if text.isdecimal() else 0.0
+    return float(min(int(text[:9]), MAX_RETRY_AFTER)) if text.isdecimal() else 0.0
 
 
 def _is_untrusted(error: BaseException | None) -> bool:
@@ -319,9 +340,9 @@ kubernetes/kubernetes: apiserver/pkg/endpoints/handlers/responsewriters, forbidd
 
 def _status(answer: HttpAnswer) -> tuple[str, str]:
     try:
-        status = json.loads(answer.body)
+        status = plain_json(answer.body)
         return str(status.get("reason") or ""), str(status.get("message") or "no message")
-    except (ValueError, AttributeError):
+    except (SnapshotError, AttributeError):
         text = answer.body[:200].decode("utf-8", "replace")
         return "", " ".join(text.split()) or "no message"
 

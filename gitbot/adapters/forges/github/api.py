@@ -241,7 +241,7 @@ def _answer(what: str, status: int, headers: Mapping[str, str], body: str) -> Gi
         raise refused(what, status, headers, body)
     try:
         value = json.loads(body) if body.strip() else None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Unanswered(f"GitHub's answer is not JSON, so gitbot could not {what}") from error
     return GitHubAnswer(status=status, headers=headers, body=value)
 

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 from gitbot.errors import ForgeError
-from gitbot.model.instants import format_instant
+from gitbot.model.instants import FOREVER, format_instant
 
 WRITES_A_MINUTE = 60  # of 80: others write with the same account
 WRITES_AN_HOUR = 400  # of 500
 MAX_WAIT = 120  # seconds that one request may wait before the run gives up and comes back later
 SECONDARY_PAUSE = 60  # seconds, if GitHub does not say how long
 _MINUTE, _HOUR = 60, 3600
+_DIGITS = 9  # of a number of seconds; more are as good as never
 
 
 class Priority(IntEnum):
@@ -65,9 +66,9 @@ class RequestBudget:
             limit = int(float(headers["x-ratelimit-limit"]))
             remaining = int(float(headers["x-ratelimit-remaining"]))
             reset = int(float(headers["x-ratelimit-reset"]))
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, OverflowError):
             return
-        self.limit, self.remaining, self.reset = limit, remaining, reset
+        self.limit, self.remaining, self.reset = limit, remaining, min(reset, FOREVER)
 
     def refused(self, status: int, headers: Mapping[str, str], body: str, *, now: int) -> bool:
         """Whether an answer refuses for too many requests. If so, `wait_for` waits for it."""
@@ -79,7 +80,7 @@ class RequestBudget:
         if not (said.isdecimal() or spent or secondary or status == 429):
             return False
         if said.isdecimal():
-            self.blocked_until = now + int(said)
+            self.blocked_until = now + int(said[:_DIGITS])
         elif spent:
             self.blocked_until = max(self.reset, now + 1)
         else:

@@ -13,7 +13,7 @@ from typing import Any
 
 from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.budget import Priority
-from gitbot.adapters.forges.github.decoding import check_of, status_of
+from gitbot.adapters.forges.github.decoding import check_of, reads_answers, status_of
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.model.canonical import digest
 from gitbot.model.words import shortened
@@ -40,6 +40,7 @@ _FINISHED = {
 }
 
 
+@reads_answers
 @dataclass(slots=True, kw_only=True)
 class Checks:
     """The verdicts on commits. `allowed` becomes False at GitHub's first refusal.

@@ -8,7 +8,7 @@ from typing import Any
 
 from gitbot.adapters.forges.github.api import PAGE, GitHubApi
 from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
-from gitbot.adapters.forges.github.decoding import comment_of, issue_of
+from gitbot.adapters.forges.github.decoding import comment_of, issue_of, reads_answers
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.ports.already import says_already
 from gitbot.ports.forge import Comment, Issue, is_marked, marked
@@ -19,6 +19,7 @@ _CUT = "\n\n_Cut here: the command line has all._\n"
 DASHBOARD = "gitbot/dashboard"  # this label finds the issue among many
 
 
+@reads_answers
 @dataclass(slots=True, kw_only=True)
 class Conversation:
     """Comments and issues of one repository. `account` is gitbot's account."""

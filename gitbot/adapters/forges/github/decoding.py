@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from types import FunctionType
+from typing import Any, TypeVar
 
 from gitbot.errors import ForgeError
 from gitbot.model.instants import parse_instant
@@ -27,6 +29,39 @@ _CONCLUSIONS = {
     "skipped": CheckState.SUCCESS,
     "failure": CheckState.FAILURE,
 }
+
+_C = TypeVar("_C")
+# what Python raises if a value is not of the form that is read here
+_ANOTHER_FORM = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+
+
+def reads_answers(kind: type[_C]) -> type[_C]:
+    """Its public methods raise ForgeError for answers of another form than GitHub describes.
+
+    An outage, a proxy or another program at that address is not a bug in gitbot.
+    """
+    for name, found in vars(kind).copy().items():
+        if name.startswith("_"):
+            continue
+        if isinstance(found, FunctionType):
+            setattr(kind, name, _told(found))
+        elif isinstance(found, property) and isinstance(found.fget, FunctionType):
+            setattr(kind, name, property(_told(found.fget)))
+    return kind
+
+
+def _told(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def told(*args: Any, **named: Any) -> Any:
+        try:
+            return method(*args, **named)
+        except _ANOTHER_FORM as error:
+            raise ForgeError(
+                f"GitHub's answer has another form than expected: {type(error).__name__}: {error}",
+                hint="see whether GITHUB_API_URL is GitHub's API, and whether GitHub has an outage",
+            ) from error
+
+    return told
 
 
 def login(user: Any) -> str:

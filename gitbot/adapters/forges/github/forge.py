@@ -11,7 +11,7 @@ from gitbot.adapters.forges.github.budget import BudgetSpent, Priority
 from gitbot.adapters.forges.github.checks import Checks
 from gitbot.adapters.forges.github.conversation import Conversation
 from gitbot.adapters.forges.github.credentials import CredentialKind, Credentials
-from gitbot.adapters.forges.github.decoding import pull_of, reviews_of, text_of
+from gitbot.adapters.forges.github.decoding import pull_of, reads_answers, reviews_of, text_of
 from gitbot.adapters.forges.github.diagnosis import Patient, diagnose
 from gitbot.adapters.forges.github.protection import Protection
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
@@ -28,6 +28,7 @@ from gitbot.ports.forge import (
 )
 
 
+@reads_answers
 class GitHubForge:
     """The Forge port over GitHub's REST API. `repository` is `owner/name`."""
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.budget import Priority
-from gitbot.adapters.forges.github.decoding import login
+from gitbot.adapters.forges.github.decoding import login, reads_answers
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.errors import ForgeError
 from gitbot.model.names import CONFIGURATION_FILE
@@ -18,6 +18,7 @@ REMEMBERED = 60  # seconds for which an answer about an account's permission is 
 _UNPROTECTED = "branch not protected"
 
 
+@reads_answers
 @dataclass(slots=True, kw_only=True)
 class Protection:
     """Permissions on one repository. `required` is the configured count; None: ask GitHub."""

@@ -53,7 +53,7 @@ def _said(body: str) -> str:
     """Message and errors of an answer in one line; "" for HTML and empty answers."""
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     if not isinstance(value, dict):
         return ""
