@@ -311,8 +311,9 @@ def _may_still(run: _Pass) -> str:
         run.journal.read()
     except GitbotError as error:
         return f"{UNREADABLE} in the ledger: {error}"
-    flag = ledger_stop(run.journal.ledger, run.shell.cluster_name) or cluster_stop(run.shell)
-    return flag or observes(run.base.settings)
+    if observe := observes(run.base.settings):
+        return observe
+    return ledger_stop(run.journal.ledger, run.shell.cluster_name) or cluster_stop(run.shell)
 
 
 def _act(run: _Pass, view: View, steps: Steps, *, began: float) -> bool:
