@@ -69,6 +69,7 @@ PATCHES: list[tuple[dict[str, Any], bool]] = [
     ({"metadata": {"labels": {"kubernetes.io/hostname": None}}}, False),
     ({"metadata": {"annotations": {"note": "x"}}}, False),
     ({"metadata": {"finalizers": ["example.org/kept"]}}, False),
+    ({"metadata": {"generateName": "x"}}, False),
     ({"metadata": {"ownerReferences": [OWNER]}}, False),
     ({"spec": {"taints": [{"key": "gitbot", "effect": "NoExecute"}]}}, False),
     ({"spec": {"providerID": "cloud://1"}}, False),
