@@ -8,10 +8,11 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gitbot.adapters.git import bounded, objects
+from gitbot.adapters.git import bounded, objects, process
 from gitbot.adapters.git import repository as git_repository
 from gitbot.adapters.git.bounded import CommandBound
 from gitbot.adapters.git.ledger import GitLedgerStore
@@ -260,6 +261,21 @@ def test_no_configuration_of_the_person_is_used() -> None:
     environment = hardened_environment()
     assert environment["GIT_CONFIG_GLOBAL"] == "/dev/null"
     assert environment["GIT_CONFIG_NOSYSTEM"] == "1"
+
+
+def test_a_remote_of_another_account_says_what_helps(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git advises safe.directory, which is the person's and not read; this remote seems foreign."""
+
+    def foreign(*arguments: Any) -> dict[str, str]:
+        return {**hardened_environment(*arguments), "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+
+    monkeypatch.setattr(process, "hardened_environment", foreign)
+    with pytest.raises(UnreachableError) as caught:
+        mirror(bare, tmp_path / "mirror")
+    assert caught.value.message == "the folder of the remote belongs to another account"
+    assert "run gitbot as its owner" in caught.value.hint
 
 
 def test_no_program_or_replacement_of_a_clone_has_a_say(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ FETCH = ("fetch", "--quiet", "--no-tags", "--no-recurse-submodules")
 ONE_HEAD = CommandBound(seconds=60, bytes=128 * 1024 * 1024)
 _NEEDED = CommandBound(seconds=600, bytes=2 * 1024 * 1024 * 1024)
 _HEADS = "refs/heads/"
+_OWNER = "run gitbot as its owner, or give it to this account; no safe.directory is read"
 _NO_ANSWER = (  # Git's words if a remote does not exist or does not let us in
     "could not resolve",
     "unable to access",
@@ -34,6 +35,8 @@ _NO_ANSWER = (  # Git's words if a remote does not exist or does not let us in
 
 def not_answered(error: RepositoryError) -> UnreachableError | None:
     """The error of a remote that cannot be reached; None if the remote did answer."""
+    if "dubious ownership" in error.message:  # Git's advice, safe.directory, is not read here
+        return UnreachableError("the folder of the remote belongs to another account", hint=_OWNER)
     if any(words in error.message.lower() for words in _NO_ANSWER):
         return UnreachableError(error.message, hint=error.hint)
     return None
