@@ -3,7 +3,8 @@
 A MigrationRequest and a healing need an owner of every namespace whose VMs they move; the request
 also one of the node or zone that it names, and of every node that its nodeSelector allows. A drain
 and the way home need an owner of the nodes that are emptied, not of the VMs on them. What nobody
-owns needs nobody's approval.
+owns needs nobody's approval, but for VMs that step aside in a namespace that the folder of the
+intent may not act in: without an owner of it nobody can approve that.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 from gitbot.intents.codeowners import codeowners
 from gitbot.intents.intent import IntentSet
 from gitbot.intents.kinds.migration_request import MigrationRequestSpec
+from gitbot.intents.owners import owner_of
 from gitbot.model.consent import Need
 from gitbot.model.grouping import grouped
 from gitbot.model.plan import Move, NodeRef
@@ -45,9 +47,11 @@ class Ownership:
     @property
     def asks(self) -> bool:
         """Whether anybody's approval may be needed."""
-        return any(item.teams for item in self.settings.owners) or bool(
-            self.settings.owners and self.codeowners
-        )
+        return bool(self.settings.owners)
+
+    def may_act(self, file: str, namespace: str) -> bool:
+        owner = owner_of(file, self.settings)
+        return owner is None or owner.owns(namespace)
 
     def of_namespace(self, namespace: str, file: str) -> tuple[str, ...]:
         """Teams of the namespace's owner; without teams those of CODEOWNERS for the file.
@@ -97,12 +101,13 @@ def needs_of(
     spaces = {(move.intent.namespace, move.intent.file) for move in mine if move.intent.namespace}
     spaces |= {(move.vm.namespace, move.intent.file) for move in mine}
     found = {
-        Need(subject=f"namespace {space}", owners=owners.of_namespace(space, file))
+        Need(subject=f"namespace {space}", owners=who)
         for space, file in spaces
+        if (who := owners.of_namespace(space, file)) or not owners.may_act(file, space)
     }
     for move in mine:
-        found |= set(_target(owners, intents, move))
-    return tuple(sorted(need for need in found if need.owners))
+        found |= {need for need in _target(owners, intents, move) if need.owners}
+    return tuple(sorted(found))
 
 
 def _target(owners: Ownership, intents: IntentSet, move: Move) -> tuple[Need, ...]:

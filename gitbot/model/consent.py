@@ -37,7 +37,7 @@ class Consent:
         for owner in self.need.owners:
             more = reasons.get(owner, "") or first_of(members.get(owner, ()), _NAMED)
             parts.append(f"{owner} ({more})" if more else owner)
-        return f"{' or '.join(parts)} for {self.need.subject}"
+        return f"{' or '.join(parts) or 'an owner (none is named)'} for {self.need.subject}"
 
     @property
     def line(self) -> str:

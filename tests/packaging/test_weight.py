@@ -146,6 +146,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "folders that look alike are refused; a proposal asks the owners of its base too": 55,
     "a node in service returns when its window ends; lines in other files, plans verified": 42,
     "answers of a forge or an API server of another form, or without an end, are errors": 85,
+    "VMs step aside in other namespaces only if somebody can approve it": 10,
 }
 SIMULATION = 9_000
 MODULE = 350

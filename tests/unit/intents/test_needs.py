@@ -28,10 +28,12 @@ OWNERS = (
     ),
     OwnerSettings(paths=("intents/prod/a",), namespaces=("a", "a-*"), teams=("@acme/a", "@ann")),
     OwnerSettings(paths=("intents/prod/b",), namespaces=("b",)),
+    OwnerSettings(paths=("intents/prod/d",), namespaces=("d",)),
     OwnerSettings(zones=("scu",), teams=("@acme/scu",)),
     OwnerSettings(nodes=NodeSettings(match_labels={"gpu": "yes"}), teams=("@acme/gpu",)),
 )
 CODEOWNERS = "* @all\n/intents/prod/b/ @bob\n/intents/prod/b/special.yaml @bea b@example.com\n"
+CODEOWNERS += "/intents/prod/d/\n"
 LABELS = {"n3": {"gpu": "yes", "topology.kubernetes.io/zone": "scu"}}
 ZONES = {"n1": "bcn", "n2": "scu", "n3": "scu", "n4": "bcn"}
 OPEN = OccurrenceId(window="w", id="20261206T210000Z")
@@ -93,6 +95,9 @@ REQUESTS = [
     ("b", "elsewhere.yaml", "b/db", "", {"namespace b": ("@bob",)}),
     # a VM of another namespace steps aside
     ("a", "a/x.yaml", "c/web", "", {"namespace a": A, "namespace c": PLATFORM}),
+    # and nobody may approve it: d is bound to a folder, without teams
+    ("a", "a/x.yaml", "d/web", "", {"namespace a": A, "namespace d": ()}),
+    ("d", "d/x.yaml", "d/web", "", {}),
     ("a", "a/x.yaml", "a/db", "node: n4", {"namespace a": A, "node n4": PLATFORM}),
     ("a", "a/x.yaml", "a/db", "node: n3", {"namespace a": A, "node n3": GPU}),
     ("a", "a/x.yaml", "a/db", "zone: scu", {"namespace a": A, "zone scu": SCU}),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gitbot.cli.status_page import table
+from gitbot.kubernetes.objects import KubernetesObject, name_of
 from gitbot.ports.forge import MergeMethod, PullState
+from gitbot.simulation.building import namespace
+from gitbot.simulation.scenes import jumpbox_machine
 from gitbot.workflows.ask import repository_checks, status
 from gitbot.workflows.propose import propose
 from tests.unit.workflows.story import HEAD
@@ -260,6 +265,42 @@ def test_an_owner_without_the_right_to_write_is_none(scene_of: Scenes) -> None:
     with scene_of(owners=owners) as scene:
         number = scene.fork("zoe", "work", {FILE: AWAY})
         scene.publish(number)
+        scene.merge(number)
+        assert not moved(scene)
+
+
+def machine(name: str, namespace: str, size: str) -> KubernetesObject:
+    made: dict[str, Any] = copy.deepcopy(jumpbox_machine())
+    made["metadata"] |= {"name": name, "namespace": namespace}
+    made["spec"]["template"]["spec"]["domain"] |= {
+        "memory": {"guest": size},
+        "resources": {"requests": {"memory": size}},
+    }
+    return made
+
+
+def test_no_vm_of_another_folder_steps_aside_where_nobody_can_approve_it(scene_of: Scenes) -> None:
+    """Folders are bound to namespaces, and no owner has teams."""
+    owners = """  owners:
+  - {paths: [intents/iberia], namespaces: ['*']}
+  - {paths: [intents/iberia/customapp], namespaces: [customapp]}
+"""
+    with scene_of(owners=owners) as scene:
+        cluster = scene.port.cluster
+        nodes = {name_of(node).name for node in cluster.list("Node")}
+        for made, only in (
+            (machine("pay", "payments", "40Gi"), "kni-worker5"),
+            (machine("big", "customapp", "30Gi"), "kni-worker4"),
+        ):
+            for node in nodes:
+                cluster.cordon(node, unschedulable=node != only)
+            cluster.apply([namespace("payments"), made])
+            cluster.settle()
+        for node in nodes:
+            cluster.cordon(node, unschedulable=False)
+        number = asked(scene, "ann", NAMED.replace("[jumpbox]", "[big]"))
+        assert "payments/pay" in scene.comment(number)
+        assert "missing: an owner (none is named) for namespace payments" in scene.comment(number)
         scene.merge(number)
         assert not moved(scene)
 
