@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,6 +52,9 @@ def test_a_group_stops_with_a_failure_of_its_plan(fields: dict[str, str], same: 
     failed = record(1, state=MoveState.FAILED, attempt=1, **fields)
     found = stopped_by(RequestRecord(id=REQUEST, moves={1: failed, 2: mine}), mine)
     assert (found is failed) is same
+    gone = record(1, state=MoveState.WITHDRAWN, outcome="vanished", **fields)
+    found = stopped_by(RequestRecord(id=REQUEST, moves={1: gone, 2: mine}), mine)
+    assert (found is gone) is same
     again = record(1, state=MoveState.FAILED, attempt=1, attempts=2, **fields)
     assert stopped_by(RequestRecord(id=REQUEST, moves={1: again, 2: mine}), mine) is None
     assert stopped_by(RequestRecord(id=REQUEST, moves={1: failed}), failed) is None
@@ -68,6 +72,17 @@ def test_only_what_may_finish_goes_on_after_its_time(finish: bool, said: list[st
     world.now += 200
     world.land("one", "c")
     assert sorted(world.step() + world.step()) == sorted(["1 succeeded", *said])
+
+
+def test_what_is_left_of_a_group_that_began_is_withdrawn_when_its_approval_is_void() -> None:
+    world = World.of("a", "c", one="a", two="a")
+    moves = (move("one", "a", "c"), move("two", "a", "c", 2, wave=1))
+    world.approve(*moves)
+    assert world.step() == ["1 approved", "2 approved", "1 intended"]
+    world.run("Running")
+    world.approved.clear()
+    world.approve(*moves, void="its approval no longer counts")
+    assert world.step() == ["1 running", "2 withdrawn"]
 
 
 def test_a_vm_that_an_earlier_move_brings_is_not_moot() -> None:
@@ -101,6 +116,10 @@ def test_an_earlier_move_that_ended_or_is_not_accepted_brings_nobody() -> None:
         return _moves_before(approved, moves[1], RequestRecord(id=REQUEST, moves=found))
 
     assert before(first=first, second=second)
+    moves = (replace(moves[0], vm=replace(moves[0].vm, namespace="web")), moves[1])
+    elsewhere = replace(approved, moves=moves)
+    both = RequestRecord(id=REQUEST, moves={1: first, 2: second})
+    assert not _moves_before(elsewhere, moves[1], both)
     assert not before(first=first.but(state=MoveState.SUCCEEDED), second=second)
     assert not before(second=second)
 

@@ -15,7 +15,7 @@ from gitbot.execution.fence import (
 from gitbot.execution.requests import MoveRecord, fold_requests
 from gitbot.execution.values import CreateMigration, Steps, View
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import Claim, MoveChanged
+from gitbot.model.events import Claim, MoveChanged, MoveState
 from gitbot.model.ledger import Ledger
 from gitbot.model.problem import PlacementProblem
 from tests.unit.execution.scene import NOW, World, move
@@ -111,6 +111,8 @@ def test_a_claim_names_the_line_that_it_was_decided_on(announced: World) -> None
     known = look.but(ledger=Ledger(events=(*announced.ledger.events, last)))
     claim = next_claim(known, record, ends=NOW + 10_000)
     assert (claim.judged, claim.epoch, claim.until) == (41, 2, NOW + FENCE.send)
+    put_off = next_claim(known, record.but(state=MoveState.WAITING), ends=NOW + 10_000)
+    assert put_off.epoch == 2
     first = next_claim(look.but(ledger=Ledger()), record.but(claim=None), ends=NOW + 5)
     assert (first.judged, first.epoch, first.until) == (0, 1, NOW + 5)
 

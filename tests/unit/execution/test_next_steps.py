@@ -141,14 +141,24 @@ def test_a_closed_window_waits_for_its_opening(world: World) -> None:
     assert (waiting.until, waiting.retry) == (NOW + 60, False)
 
 
-def test_freeze_wins_over_the_window(world: World) -> None:
+@pytest.mark.parametrize(
+    "request_id",
+    [
+        "request/db/one",
+        "drain/fw/o1",
+        "return/fw/o1",
+        "heal/db/ZoneAntiAffinity/apart/0123456789ab",
+    ],
+)
+def test_freeze_wins_over_the_window(world: World, request_id: str) -> None:
     freeze = Freeze(
         intent=IntentRef(kind="FreezeWindow", namespace="", name="quarter"),
         vms=frozenset({NamespacedName(namespace="db", name="one")}),
         times=(Interval(start=NOW - 10, end=NOW + 100),),
     )
     world.problem["freezes"] = (freeze,)
-    world.approve(move("one", "a", "c"), move("two", "a", "c", 2))
+    moves = (move("one", "a", "c"), move("two", "a", "c", 2))
+    world.approve(*moves, request=request_id)
     assert world.step() == ["1 approved", "2 approved", "2 intended"]
     assert [item.until for item in world.last.waiting] == [NOW + 100]
 
@@ -159,6 +169,15 @@ def test_the_stop_flag_stops_everything(world: World) -> None:
     assert world.step() == ["1 approved"]
     assert world.waits == {1: "stopped: lunch"}
     assert world.effects == []
+
+
+def test_the_stop_flag_stops_what_was_announced(world: World) -> None:
+    world.approve(move("one", "a", "c"))
+    assert world.step() == ["1 approved", "1 intended"]
+    world.now = FENCE.settles_at(world.event("intended").claim.until)
+    world.view["stop"] = "lunch"
+    assert world.step() == ["1 waiting"]
+    assert (world.event("waiting").reason, world.effects) == ("stopped: lunch", [])
 
 
 def test_a_move_waits_for_the_moves_that_it_names_and_for_no_wave(world: World) -> None:

@@ -92,6 +92,14 @@ def test_what_a_move_waits_for(
     assert world.effects == []
 
 
+def test_a_move_takes_a_slot_of_the_node_that_its_vm_is_on_by_now() -> None:
+    world = World.of("a", "b", "c", one="b", two="b")
+    world.problem["limits"] = Limits(per_source_node=1)
+    world.approve(move("one", "a", "c"), move("two", "b", "c", 2))
+    assert world.step() == ["1 approved", "2 approved", "1 intended"]
+    assert world.waits == {2: "1 migrations leave b"}
+
+
 def test_each_attempt_pauses_twice_as_long(world: World) -> None:
     world.view["breaker"] = BreakerLimits(failures=99)
     world.approve(move("one", "a", "c"), attempts=4)
