@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.plan import Hold
@@ -27,7 +28,7 @@ def move_vms(board: Board, goals: Sequence[MoveVms], closed: Closed, late: Late)
     found: list[Hold] = []
     owners: dict[NamespacedName, MoveVms] = {}
     for goal in goals:
-        found.extend(_claim(board, goal, owners, late))
+        found.extend(_claim(board, goal, owners, closed, late))
     content = {
         vm: facts.matching(goal.target) - ({board.place(vm)} if goal.target.anywhere else set())
         for vm, goal in owners.items()
@@ -51,7 +52,7 @@ def move_vms(board: Board, goals: Sequence[MoveVms], closed: Closed, late: Late)
 
 
 def _claim(
-    board: Board, goal: MoveVms, owners: dict[NamespacedName, MoveVms], late: Late
+    board: Board, goal: MoveVms, owners: dict[NamespacedName, MoveVms], closed: Closed, late: Late
 ) -> Iterator[Hold]:
     """Record the VMs of a goal that may move, and hold the rest.
 
@@ -59,6 +60,7 @@ def _claim(
     """
     facts, request = board.facts, goal.request
     wanted = facts.matching(goal.target)
+    wish = Wish(target=goal.target, pin=goal.pin, closed=closed)
     for vm in sorted(set(goal.vms)):
         settled = board.place(vm) in wanted and not goal.target.anywhere
         against = holds.obstacle(board, request, vm, late)
@@ -68,8 +70,16 @@ def _claim(
             against = holds.claimed(owners[vm].request)
         if against is not None:
             yield holds.hold(facts, request, vm, against)
+        elif not settled and _needs_a_pin(board, vm, wish):
+            yield holds.stuck(board, request, vm, wish)
         else:
             owners[vm] = goal
+
+
+def _needs_a_pin(board: Board, vm: NamespacedName, wish: Wish) -> bool:
+    """Whether only a landing elsewhere keeps the VM back: no second migration is worth that."""
+    pinned = board.asked(vm, replace(wish, pin=Pin.NODE))
+    return not board.asked(vm, wish).any() and bool(pinned.any())
 
 
 def _why(target: Target) -> str:

@@ -25,6 +25,9 @@ NODES = [
         pytest.param(Pin.NONE, {ZONE: "b"}, (), {}, ["unsafe-landing"], id="zone not pinned"),
         pytest.param(Pin.ZONE, {"speed": "fast"}, ("a2",), {ZONE: "a"}, [], id="fast zone left"),
         pytest.param(Pin.NONE, {"speed": "fast"}, (), {}, ["unsafe-landing"], id="a slow one too"),
+        pytest.param(
+            Pin.ZONE, {HOSTNAME: "b1"}, (), {}, ["unsafe-landing"], id="no detour over b2"
+        ),
         pytest.param(Pin.NODE, {ZONE: "b"}, ("b1",), {HOSTNAME: "b1"}, [], id="pinned to a node"),
     ],
 )
