@@ -15,12 +15,13 @@ from gitbot.execution.state import BUSY, NodeRecord
 from gitbot.execution.trial import refusals
 from gitbot.execution.values import REFUSED, Approved, CreateMigration, Effect, Stale, View, Waiting
 from gitbot.kubernetes.names import NamespacedName
-from gitbot.kubevirt.source_node import silence_of
+from gitbot.kubevirt.source_node import lost_of, silence_of
 from gitbot.model.effect import EffectId
 from gitbot.model.events import KnownEvent, MoveChanged, MoveState, NodeState
 from gitbot.model.grouping import grouped
 from gitbot.model.instants import format_instant
 from gitbot.model.plan import Move, MoveRef
+from gitbot.model.problem import Pin
 from gitbot.model.request_id import RequestId
 from gitbot.model.value import Frozen
 
@@ -182,10 +183,17 @@ def _refusal(
         name = other["metadata"]["name"]
         return f"another migration of the VM is running: {name}", 0, True
     here = facts.node_of(move.vm.namespaced_name)
-    silence = silence_of(facts.nodes.get(here, {}))
+    silence = silence_of(facts.nodes.get(here, {})) or _lost_target(facts, move)
     if silence:
         return silence, 0, False
     return look.slots.refusal(here, move.to.node), 0, True
+
+
+def _lost_target(facts: ClusterFacts, move: Move) -> str:
+    """Why no pod starts where the move is pinned; "" if one does, or the scheduler decides."""
+    node = move.to.node
+    lost = lost_of(facts.nodes.get(node, {})) if move.pin is Pin.NODE else ""
+    return f"{node} {lost}" if lost else ""
 
 
 def _taken(facts: ClusterFacts, candidate: Candidate) -> str:

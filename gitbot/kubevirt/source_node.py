@@ -1,6 +1,6 @@
-"""Whether the source of a migration can take part: its kubelet and its virt-handler answer.
+"""Whether a node can take part in a migration: its kubelet and its virt-handler answer.
 
-Without them the VMIM is created, waits for the source and fails. Kubernetes marks a node whose
+Without them the VMIM is created, waits for the node and fails. Kubernetes marks a node whose
 kubelet is silent with condition Ready and a taint; virt-controller sets the label
 kubevirt.io/schedulable to false if the heartbeat of its virt-handler is older than five minutes
 (KubeVirt 1.9, pkg/virt-controller/watch/node/node.go).
@@ -20,18 +20,22 @@ def silence_of(node: KubernetesObject, pod: KubernetesObject | None = None) -> s
     A node that reports neither condition nor label counts as one that answers.
     """
     name = name_of(node).name
-    ready = condition_of(node, "Ready") or {}
-    taints = {item.get("key") for item in at(node, "spec", "taints", default=())}
-    if ready.get("status", "True") != "True" or _UNREACHABLE in taints:
-        since = f" since {ready['lastTransitionTime']}" if ready.get("lastTransitionTime") else ""
-        why = f" ({ready['reason']})" if ready.get("reason") else ""
-        return (
-            f"its node {name} does not answer: Ready is {ready.get('status', 'not reported')}"
-            f"{since}{why}{_eviction(pod)}"
-        )
+    if lost := lost_of(node):
+        return f"its node {name} {lost}{_eviction(pod)}"
     if labels_of(node).get(SCHEDULABLE) == "false":
         return f"virt-handler of its node {name} does not answer: label {SCHEDULABLE} is false"
     return ""
+
+
+def lost_of(node: KubernetesObject) -> str:
+    """`does not answer: Ready is Unknown`: no pod starts or ends there; "" if Kubernetes has it."""
+    ready = condition_of(node, "Ready") or {}
+    if ready.get("status", "True") != "True":
+        since = f" since {ready['lastTransitionTime']}" if ready.get("lastTransitionTime") else ""
+        why = f" ({ready['reason']})" if ready.get("reason") else ""
+        return f"does not answer: Ready is {ready['status']}{since}{why}"
+    taints = {item.get("key") for item in at(node, "spec", "taints", default=())}
+    return f"does not answer: taint {_UNREACHABLE}" if _UNREACHABLE in taints else ""
 
 
 def _eviction(pod: KubernetesObject | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from gitbot.errors import Bug
+from gitbot.kubevirt.source_node import lost_of
 from gitbot.model.plan import PlacementPlan
 from gitbot.model.problem import EmptyNodes, Goal, HealRule, MoveVms, PlacementProblem, ReturnHome
 from gitbot.model.watch import NOBODY, Onlooker
@@ -104,7 +105,7 @@ def _healings_in_order(
     """The healings, each of which leaves room for the next; and whether large VMs make room."""
     healings = [goal for goal in goals if isinstance(goal, HealRule)]
     rest: list[tuple[Goal, ...]] = [(g,) for g in goals if not isinstance(g, HealRule)]
-    closed = _closed(board.facts.problem.goals)
+    closed = _closed(board.facts)
     for wide in (False, True) if len(healings) > 1 else (True,) * len(healings):
         order = calm_first(board, healings, closed, late, wide=wide)
         yield [*rest, *((goal,) for goal in order)], wide
@@ -123,7 +124,7 @@ def _in_order(
 
     `wide`: where VMs step aside for a healing, large ones do.
     """
-    closed = _closed(board.facts.problem.goals)
+    closed = _closed(board.facts)
     drafts: list[Draft] = []
     short: set[str] = set()
     with board.trial():
@@ -140,10 +141,13 @@ def _in_order(
     return drafts, short
 
 
-def _closed(goals: Sequence[Goal]) -> Mapping[str, str]:
-    return {
+def _closed(facts: ProblemIndex) -> Mapping[str, str]:
+    lost = {
+        name: f"the node {lost}" for name, node in facts.nodes.items() if (lost := lost_of(node))
+    }
+    return lost | {
         node: f"{goal.request.intent.kind} {goal.request.intent.name} empties this node"
-        for goal in goals
+        for goal in facts.problem.goals
         if isinstance(goal, EmptyNodes)
         for node in (*goal.nodes, *goal.later)
     }

@@ -16,6 +16,7 @@ from gitbot.planner.board import Board
 from gitbot.planner.step import Obstacle, Wish
 
 _CLOSED = "closed"
+_LOST = "lost"
 _LANDING = "landing"
 _COMPANY = "company"
 _CORDONED_LATER = "cordoned-later"
@@ -33,6 +34,7 @@ _WORDS = {
     _COMPANY: ("lacks the pods that it must be near", "lack the pods that it must be near"),
     "PodTopologySpread": ("is ruled out by topology spread", "are ruled out by topology spread"),
     _CLOSED: ("is to be emptied", "are to be emptied"),
+    _LOST: ("does not answer", "do not answer"),
 }
 _DOMAINS = {ZONE: "zone", HOSTNAME: "node", "topology.kubernetes.io/region": "region"}
 _WIDE = _DOMAINS.keys() - {HOSTNAME}
@@ -72,7 +74,7 @@ def _collision(board: Board, vm: NamespacedName, wish: Wish, wanted: frozenset[s
 def _kind(line: str, wish: Wish) -> str:
     """The plugin or rule behind a line. Three kinds of line have their own name."""
     if line in wish.closed.values():
-        return _CLOSED
+        return _CLOSED if line.endswith("empties this node") else _LOST
     if line.startswith("the scheduler may also choose"):
         return _LANDING
     if line.endswith(BY_THEN):
@@ -160,7 +162,14 @@ def _no_free_domain(board: Board, vm: NamespacedName, kinds: Sequence[str]) -> O
     ]
     terms = board.transit.target_pod(vm).affinity.required_anti
     own = [term for term in terms if term.topology_key in _WIDE]
-    plain = {"NodeAffinity", "NodeUnschedulable", "TaintToleration", _CLOSED, _CORDONED_LATER}
+    plain = {
+        "NodeAffinity",
+        "NodeUnschedulable",
+        "TaintToleration",
+        _CORDONED_LATER,
+        _CLOSED,
+        _LOST,
+    }
     spread = {rule.ref.id for rule in rules} | ({"InterPodAffinity"} if own else set())
     if not spread & set(kinds) or not set(kinds) <= spread | plain:
         return None

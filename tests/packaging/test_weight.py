@@ -147,6 +147,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a node in service returns when its window ends; lines in other files, plans verified": 42,
     "answers of a forge or an API server of another form, or without an end, are errors": 85,
     "VMs step aside in other namespaces only if somebody can approve it": 10,
+    "no move goes to a node that does not answer, and none makes a detour for want of a pin": 25,
 }
 SIMULATION = 9_000
 MODULE = 350

@@ -65,6 +65,10 @@ def silent(world: World) -> None:
     world.nodes["a"]["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
 
 
+def lost(world: World) -> None:
+    world.nodes["c"]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+
+
 def full(world: World) -> None:
     world.problem["limits"] = Limits(parallel=1, reserve=0)
     world.migrations["evac"] = migration("evac", "two", "Running", own=False)
@@ -77,6 +81,7 @@ REASONS = [
     (closed, "outside its allowed time", NOW + 60, False),
     (migrated, "another migration of the VM is running: evac", 0, True),
     (silent, "its node a does not answer: Ready is Unknown", 0, False),
+    (lost, "c does not answer: Ready is False", 0, False),
     (full, "1 migration runs, gitbot starts at most 1 at once", 0, True),
 ]
 

@@ -98,7 +98,7 @@ TABLE: list[tuple[str, Object, dict[str, Any], Outcome, str]] = [
         vmi(),
         {"source_node": {**node(), "spec": {"taints": [UNREACHABLE]}}},
         Outcome.FAIL,
-        "its node n1 does not answer: Ready is not reported",
+        "its node n1 does not answer: taint node.kubernetes.io/unreachable",
     ),
     (
         "source-node",

@@ -136,3 +136,12 @@ def test_more_vms_than_domains_can_hold() -> None:
     assert len(plan.moves) == 1
     assert {hold.code for hold in plan.holds} == {"not-healed"}
     assert plan.holds[0].reason.startswith("no plan exists: 3 VMs, 2 zones for them (a, b)")
+
+
+def test_a_node_that_does_not_answer_takes_no_vm_although_the_scheduler_would() -> None:
+    silent = node("w")
+    silent["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    plan = planned(problem([node("n"), silent, vm("v", on="n")], goals=[move("v", to="w")]))
+    (hold,) = plan.holds
+    assert hold.code == "no-feasible-node"
+    assert hold.reason == "w does not take it: the node does not answer: Ready is False"
