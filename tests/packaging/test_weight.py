@@ -148,6 +148,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "answers of a forge or an API server of another form, or without an end, are errors": 85,
     "VMs step aside in other namespaces only if somebody can approve it": 10,
     "no move goes to a node that does not answer, and none makes a detour for want of a pin": 25,
+    "the processes for policies and plans change no file and signal nobody": 70,
 }
 SIMULATION = 9_000
 MODULE = 350

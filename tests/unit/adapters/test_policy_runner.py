@@ -150,9 +150,50 @@ def test_it_knows_nothing_of_the_environment(
     }
 
 
+CHANGES = """\
+import ctypes, os, sys
+from gitbot.adapters.limits import limit
+limit(1024)
+os.chdir(sys.argv[1])
+tgkill = {"x86_64": 234, "aarch64": 131}[os.uname().machine]
+parent = os.getppid()
+tries = [
+    lambda: os.remove("file"), lambda: os.rename("file", "other"), lambda: os.mkdir("folder"),
+    lambda: os.symlink("file", "link"), lambda: os.link("file", "link"),
+    lambda: os.truncate("file", 0), lambda: os.chmod("file", 0o777),
+    lambda: open("file", "w"), lambda: open("file", "r+"),
+    lambda: open("new", "x"), lambda: os.utime("file"), lambda: os.mkfifo("pipe"),
+]
+for each in tries:
+    try:
+        each()
+    except PermissionError:
+        continue
+    print("changed", tries.index(each))
+if ctypes.CDLL(None).syscall(tgkill, parent, parent, 0) == 0:
+    print("signalled")
+print(open("file").read())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="seccomp is Linux'")
+def test_it_changes_no_file_and_signals_nobody(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("as it was")
+    made = subprocess.run(
+        [sys.executable, "-c", CHANGES, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert made.stdout == "as it was\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 REFUSED = """\
 import os, socket, sys
 from gitbot.adapters.limits import limit
+kept = open(sys.argv[1], "wb", buffering=0)
 limit(1024)
 def tried(what):
     try:
@@ -162,7 +203,6 @@ def tried(what):
     except MemoryError:
         return "memory"
     return "done"
-kept = open(sys.argv[1], "wb", buffering=0)
 print(tried(socket.socket), tried(lambda: os.execv("/bin/true", ["true"])),
       tried(lambda: os.kill(os.getppid(), 0)), tried(lambda: kept.write(b"x")),
       tried(lambda: bytearray(2**31)))
