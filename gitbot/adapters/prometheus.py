@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from http.client import HTTPException, HTTPResponse
-from typing import Any
+from http.client import HTTPException
+from typing import Any, cast
 from urllib.parse import urlencode, urlsplit
 
+from gitbot.adapters.bodies import Body, whole
 from gitbot.errors import SnapshotError
 from gitbot.kubernetes.objects import name_of
 from gitbot.model.cluster import ClusterSnapshot
@@ -22,7 +22,6 @@ SOURCE = "Prometheus"
 TOKEN = "GITBOT_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
 SECONDS = 15
 LARGEST = 64 * 1024 * 1024  # bytes of an answer
-_PART = 64 * 1024
 _WAITING = 'sum by (node) (rate(container_pressure_{}_waiting_seconds_total{{id="/"}}[5m]))'
 _CPU = 'sum by (node) (rate(container_cpu_usage_seconds_total{{id="{}"}}[5m]))'
 PRESETS: Mapping[str, str] = {
@@ -95,7 +94,7 @@ class Prometheus:
                 return {}, f"{_SILENT}: {self._url} is not an http address"
             request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked above
             with _OPENER.open(request, timeout=SECONDS) as answer:
-                data = _whole(answer)
+                data = whole(answer, most=LARGEST, seconds=SECONDS)
         except urllib.error.HTTPError as error:
             return {}, f"answer {error.code}: {_said(error)}"
         except (OSError, ValueError, HTTPException) as error:
@@ -121,17 +120,6 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 _OPENER = urllib.request.build_opener(_NoRedirects)
 
 
-def _whole(answer: HTTPResponse | urllib.error.HTTPError) -> bytes:
-    """The body. Raises TimeoutError if it comes too slowly, however steadily."""
-    last = time.monotonic() + SECONDS
-    data = bytearray()
-    while len(data) < LARGEST and (part := answer.read1(_PART)):
-        data += part
-        if time.monotonic() > last:
-            raise TimeoutError(f"not all of it came within {SECONDS} seconds")
-    return bytes(data)
-
-
 def _samples(result: Any) -> Iterator[tuple[str, tuple[int, int]]]:
     """Samples that are numbers. NaN and Inf, as of a division by nothing, are missing."""
     for item in result:
@@ -143,7 +131,7 @@ def _samples(result: Any) -> Iterator[tuple[str, tuple[int, int]]]:
 
 def _said(error: urllib.error.HTTPError) -> str:
     try:
-        found = plain_json(_whole(error))
+        found = plain_json(whole(cast("Body", error), most=LARGEST, seconds=SECONDS))
         return " ".join(str(found.get("error") or error.reason).split())[:200]
     except (SnapshotError, AttributeError, OSError, HTTPException):
         return str(error.reason)

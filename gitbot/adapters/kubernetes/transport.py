@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlencode
 
+from gitbot.adapters.bodies import whole
 from gitbot.adapters.kubernetes.logs import make_logs_harmless
 from gitbot.errors import (
     ClusterError,
@@ -36,7 +37,6 @@ CONNECT_SECONDS = 10
 READ_SECONDS = 60
 WRITE_SECONDS = 40  # and CONNECT_SECONDS: less than what the fence allows for a delivery
 LARGEST = 512 * 1024 * 1024  # bytes of an answer: a page of objects as large as etcd stores them
-_PART = 1024 * 1024
 _TIMES = 3  # a page that comes steadily may take longer than one silence
 PAUSES = (0.5, 1.0, 2.0, 4.0)
 """Seconds between the tries of a read; one try more than pauses."""
@@ -186,7 +186,7 @@ class Transport:
             response = self._client.call_api(
                 method, url, headers, body, _request_timeout=(CONNECT_SECONDS, seconds)
             )
-            data = _whole(response.response, seconds)
+            data = whole(response.response, most=LARGEST, seconds=_TIMES * seconds)
         except (
             urllib3.exceptions.NewConnectionError,
             urllib3.exceptions.ConnectTimeoutError,
@@ -196,18 +196,6 @@ class Transport:
             raise (_Unsent if _is_untrusted(error) else _Lost)(_short(error)) from error
         names = {key.lower(): str(value) for key, value in response.headers.items()}
         return HttpAnswer(status=response.status, body=data, headers=names)
-
-
-def _whole(response: Any, seconds: int) -> bytes:
-    """The body, within three times the seconds of one silence. Raises _Lost if it is too much."""
-    last = time.monotonic() + _TIMES * seconds
-    data = bytearray()
-    while part := response.read1(_PART):
-        data += part
-        if len(data) > LARGEST or time.monotonic() > last:
-            response.close()
-            raise _Lost(f"after {len(data)} bytes it does not end, or too slowly")
-    return bytes(data)
 
 
 class _Unsent(Exception):
