@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from gitbot.execution.facts import ClusterFacts, boot_id, is_ready
+from gitbot.execution.mark import CORDON_LABEL, is_marked, mark_of
 from gitbot.execution.requests import RequestRecord
-from gitbot.execution.state import BUSY, NodeRecord, fold_homes, fold_nodes, occurrences_of
+from gitbot.execution.state import BUSY, NodeRecord, fold_homes, fold_nodes
 from gitbot.execution.values import (
     Approved,
     Effect,
@@ -33,9 +34,6 @@ from gitbot.model.request_id import OccurrenceId
 
 WINDOW_LABEL = "placement.gitbot.dev/window"
 STATE_LABEL = "placement.gitbot.dev/state"
-CORDON_LABEL = "placement.gitbot.dev/cordon"
-"""The occurrence that cordoned the node: written and removed in one patch with the cordon itself,
-so that a cordon which a person undid is told from one that was never sent."""
 
 
 def nodes_of(view: View, maintenance: Maintenance) -> dict[str, NodeRecord]:
@@ -145,11 +143,11 @@ def effects_due(
             continue
         cordon = _cordon_due(view, facts, approved, record, node)
         if cordon is not None:
-            mark = {CORDON_LABEL: maintenance.occurrence.id if cordon else None}
+            mark = {CORDON_LABEL: mark_of(view, maintenance.occurrence) if cordon else None}
             effects.append(
                 SetUnschedulable(request=approved.id, node=name, unschedulable=cordon, labels=mark)
             )
-        labels = _labels(maintenance, found, node.state)
+        labels = _labels(view, maintenance, found, node.state)
         if held.get(name, maintenance.occurrence) != maintenance.occurrence:
             labels = {key: value for key, value in labels.items() if key == CORDON_LABEL}
         if any(labels_of(found).get(key) != value for key, value in labels.items()):
@@ -164,16 +162,11 @@ def _cordon_due(
     maintenance = _must(approved)
     found = facts.nodes[node.node]
     stands = bool(at(found, "spec", "unschedulable"))
-    if _marked(maintenance, found):
+    if is_marked(view, maintenance.occurrence, found):
         return False if stands and _is_released(view, facts, approved, record, node) else None
     wanted = node.cordoned_by_gitbot and node.state is NodeState.DRAINING and not stands
     given_up = _is_stopped(view, approved, record) or _why_ended(view, approved, record, node)
     return True if wanted and not given_up else None
-
-
-def _marked(maintenance: Maintenance, node: KubernetesObject) -> bool:
-    """Whether gitbot's cordon of this occurrence has reached the node, and gitbot left it there."""
-    return labels_of(node).get(CORDON_LABEL) == maintenance.occurrence.id
 
 
 def _is_released(
@@ -182,20 +175,14 @@ def _is_released(
     """Whether gitbot takes back its own cordon, which stands."""
     maintenance = _must(approved)
     if not node.cordoned_by_gitbot:  # it came after the ledger had given it up
-        return not _is_of_another(view, maintenance.occurrence, node)
+        mark = labels_of(facts.nodes[node.node]).get(CORDON_LABEL)
+        return mark == mark_of(view, maintenance.occurrence)
     if _is_given_up(approved, record, node):
         return True
     if node.state is NodeState.RETURNED:
         return is_ready(facts.nodes[node.node])
     by_itself = maintenance.done != "Uncordoned" and node.state is NodeState.READY
     return by_itself and is_back(facts, maintenance, node)
-
-
-def _is_of_another(view: View, occurrence: OccurrenceId, node: NodeRecord) -> bool:
-    """Whether another window, which opens at the same time, has cordoned the node."""
-    known = (item for item in occurrences_of(view.ledger, view.cluster) if item.id == occurrence.id)
-    folded = (fold_nodes(view.ledger, cluster=view.cluster, occurrence=item) for item in known)
-    return any(nodes[node.node].cordoned_by_gitbot for nodes in folded if node.node in nodes)
 
 
 def _is_given_up(approved: Approved, record: RequestRecord, node: NodeRecord) -> bool:
@@ -241,7 +228,10 @@ def _next_change(
     found = facts.nodes.get(name)
     if found is None or not node.cordoned_by_gitbot:
         return None
-    stands, marked = bool(at(found, "spec", "unschedulable")), _marked(_must(approved), found)
+    stands, marked = (
+        bool(at(found, "spec", "unschedulable")),
+        is_marked(view, _must(approved).occurrence, found),
+    )
     if marked is stands:
         return None
     reason = "somebody uncordoned it" if marked else "somebody else cordoned it"
@@ -333,11 +323,13 @@ def _window_begun(view: View, approved: Approved, file: str) -> WindowBegun:
 
 
 def _labels(
-    maintenance: Maintenance, found: KubernetesObject, state: NodeState
+    view: View, maintenance: Maintenance, found: KubernetesObject, state: NodeState
 ) -> dict[str, str | None]:
     """The labels of a node in that state. The mark of a cordon that a person undid goes."""
     busy = state in BUSY
-    undone = _marked(maintenance, found) and not at(found, "spec", "unschedulable")
+    undone = is_marked(view, maintenance.occurrence, found) and not at(
+        found, "spec", "unschedulable"
+    )
     return {
         WINDOW_LABEL: label_value(maintenance.occurrence.window) if busy else None,
         STATE_LABEL: str(state) if busy else None,

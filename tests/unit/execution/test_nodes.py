@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
+from gitbot.execution.mark import CORDON_LABEL, mark_of
 from gitbot.execution.nodes import home_event, may_begin
 from gitbot.execution.state import NodeRecord, fold_homes, fold_nodes
 from gitbot.execution.values import Maintenance
@@ -503,20 +505,27 @@ def test_an_occurrence_that_is_over_leaves_the_labels_to_the_next(world: World) 
     assert world.effects == []
 
 
-@pytest.mark.parametrize(("window", "number"), [("fw", "o2"), ("disks", "o2"), ("disks", "o1")])
-@pytest.mark.parametrize("cordoned", [True, False])
-def test_only_a_window_that_opens_at_the_same_time_has_cordoned_it(
-    world: World, window: str, number: str, cordoned: bool
-) -> None:
-    """The mark of a cordon names the opening, and not the window."""
-    world.nodes["a"]["spec"]["unschedulable"] = True
-    world.nodes["a"]["metadata"]["labels"]["placement.gitbot.dev/cordon"] = "o1"
+@pytest.mark.parametrize("whose", ["ours", "another window", "another gitbot", "earlier"])
+def test_a_late_cordon_of_others_with_the_same_opening_is_left(world: World, whose: str) -> None:
+    """It is not in the ledger; gitbot takes back what it sent itself and had given up."""
     over_a(world, "fw", "o1", NodeState.DRAINING, cordoned=False)
-    over_a(world, window, number, NodeState.RETURNED, cordoned=cordoned)
-    world.approved.pop()
+    ledger = world.ledger
+    if whose == "another gitbot":
+        world.ledger = ledger.but(events=(msgspec.structs.replace(ledger.events[0], time=1),))
+    window = "disks" if whose == "another window" else "fw"
+    mark = mark_of(world.look(), OccurrenceId(window=window, id="o1"))
+    world.ledger = ledger
+    world.nodes["a"]["spec"]["unschedulable"] = True
+    world.nodes["a"]["metadata"]["labels"][CORDON_LABEL] = "o1" if "earlier" in whose else mark
     world.step()
-    kept = cordoned and number == "o1"
-    assert cordons(world) == ([] if kept else ["uncordon a"])
+    assert cordons(world) == (["uncordon a"] if whose == "ours" else [])
+
+
+def test_a_cordon_that_an_earlier_version_marked_is_gitbots(world: World) -> None:
+    ready(world, done="Rebooted")
+    world.nodes["a"]["metadata"]["labels"][CORDON_LABEL] = OCCURRENCE.id
+    world.nodes["a"]["status"]["nodeInfo"]["bootID"] = "second"
+    assert again(world) == ["uncordon a"]
 
 
 def test_the_states_have_the_words_of_the_ledger() -> None:
