@@ -12,7 +12,7 @@ import click
 from gitbot.cli.options import LISTED, output_option, read_instant, read_since, scope_options
 from gitbot.cli.running import looking, running, running_options, say
 from gitbot.cli.showing import document_text
-from gitbot.errors import LedgerError, UsageError
+from gitbot.errors import UsageError
 from gitbot.model.instants import FOREVER, format_instant
 from gitbot.wiring import SystemClock
 
@@ -94,17 +94,12 @@ def verify(where: dict[str, str]) -> int:
     Exit code 2 if lines are missing, changed or out of order.
     """
     from gitbot.model.words import counted  # noqa: PLC0415 - keeps --help quick
-    from gitbot.workflows.anchor import read_anchor  # noqa: PLC0415
-    from gitbot.workflows.approvals import check_plans  # noqa: PLC0415
+    from gitbot.workflows.ask import verified  # noqa: PLC0415
 
     with running(where) as shell:
-        anchor = read_anchor(shell)
-        ledger = shell.ledger_store.read()  # raises LedgerError
-    check_plans(ledger)
+        ledger, anchor = verified(shell)
     if anchor.trouble:
         say(f"not compared with the cluster: {anchor.trouble}", err=True)
-    if missed := anchor.missed(ledger):
-        raise LedgerError(missed)
     size = f"{counted(len(ledger.events), 'line')}, {counted(len(ledger.plans), 'plan')}"
     by = f"anchored by {' and '.join(anchor.known)}" if anchor.known else "without an anchor"
     click.echo(f"{size}: whole, {by}")

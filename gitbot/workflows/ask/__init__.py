@@ -14,7 +14,7 @@ from gitbot.workflows.ask.doctor import (
     repository_checks,
     rights_checks,
 )
-from gitbot.workflows.ask.history import Query, history, of_labels, unknown_names
+from gitbot.workflows.ask.history import Query, history, of_labels, unknown_names, verified
 from gitbot.workflows.ask.known import known_requests
 from gitbot.workflows.ask.listing import Listing, listing, name_of_row
 from gitbot.workflows.ask.maintenance import NodeStatus
@@ -45,5 +45,6 @@ __all__ = [
     "status_document",
     "status_in",
     "unknown_names",
+    "verified",
     "write_dashboard",
 ]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gitbot.errors import LedgerError
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import labels_of, name_of
 from gitbot.kubernetes.selectors import LabelMatcher
@@ -14,6 +15,9 @@ from gitbot.model.events import LedgerEvent, NodeChanged, RequestEvent, UnknownE
 from gitbot.model.instants import FOREVER
 from gitbot.model.ledger import Ledger
 from gitbot.published.ledger_lines import line_value
+from gitbot.workflows.anchor import Anchor, read_anchor
+from gitbot.workflows.approvals import check_plans
+from gitbot.workflows.shell import Shell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +32,16 @@ class Query:
     by: str = ""
     reason: str = ""
     everything: bool = False  # all lines, not only those of moves
+
+
+def verified(shell: Shell) -> tuple[Ledger, Anchor]:
+    """The ledger and what its anchors say. Raises LedgerError if it is damaged, or went back."""
+    anchor = read_anchor(shell)
+    ledger = shell.ledger_store.read()
+    check_plans(ledger)
+    if missed := anchor.missed(ledger):
+        raise LedgerError(missed)
+    return ledger, anchor
 
 
 def history(ledger: Ledger, cluster: str, query: Query) -> tuple[LedgerEvent, ...]:
