@@ -78,8 +78,9 @@ def _claim(
 
 def _needs_a_pin(board: Board, vm: NamespacedName, wish: Wish) -> bool:
     """Whether only a landing elsewhere keeps the VM back: no second migration is worth that."""
-    pinned = board.asked(vm, replace(wish, pin=Pin.NODE))
-    return not board.asked(vm, wish).any() and bool(pinned.any())
+    if wish.pin is Pin.NODE or board.asked(vm, wish).any():
+        return False
+    return bool(board.asked(vm, replace(wish, pin=Pin.NODE)).any())
 
 
 def _why(target: Target) -> str:
