@@ -70,7 +70,7 @@ def _inside(root: Path, path: str) -> str:
     """The path relative to the repository; "" for all of it."""
     full = Path(path)
     if not full.exists() and not full.is_symlink():
-        raise UsageError(f"there is no {path}", hint="give files or folders of the repository")
+        raise UsageError(f"there is no file or folder {path}")
     # the last step is not resolved: a symbolic link is reported, not followed
     full = full.resolve() if full.is_dir() else full.parent.resolve() / full.name
     if full != root and root not in full.parents:

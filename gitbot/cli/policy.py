@@ -159,7 +159,7 @@ def _texts(paths: tuple[Path, ...]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for path in paths:
         if not path.exists():
-            raise UsageError(f"there is no {path}")
+            raise UsageError(f"there is no file or folder {path}")
         root, prefix = (path, "") if path.is_dir() else (path.parent, path.name)
         for name, text in _decoded(read_working_tree(root, prefix)).items():
             texts[(root / name).as_posix()] = text

@@ -318,8 +318,8 @@ def _verdict(forecast: Forecast) -> str:
         return f"{forecast.asked - lost} of {forecast.asked} losses leave no VM without a place"
     pending = sum(not item.to for item in forecast.restarts)
     said = [
-        counted(len(forecast.moves), "VM") + " move" if forecast.moves else "",
-        counted(len(forecast.restarts) - pending, "VM") + " start" if forecast.restarts else "",
+        counted(len(forecast.moves), "move") if forecast.moves else "",
+        counted(len(forecast.restarts) - pending, "start") if forecast.restarts else "",
         f"{pending} without a place" if forecast.restarts else "",
         counted(len(forecast.holds), "VM") + " cannot leave" if forecast.holds else "",
         counted(forecast.others, "other pod") + " without a place" if forecast.others else "",

@@ -162,7 +162,7 @@ def test_other_files_are_nobodys_business(root: Path) -> None:
 
 
 ERRORS: list[tuple[list[str], type[GitbotError], str]] = [
-    (["nowhere.yaml"], UsageError, "there is no nowhere.yaml"),
+    (["nowhere.yaml"], UsageError, "there is no file or folder nowhere.yaml"),
     ([".."], UsageError, "there is no .gitbot.yaml in"),
     (["README.md", "/"], UsageError, "is not in the repository"),
     (["--rev", "main"], RepositoryError, "there is no commit 'main'"),
