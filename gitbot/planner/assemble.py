@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from gitbot.constraints.zone_anti_affinity import all_apart
 from gitbot.kubernetes.names import NamespacedName
@@ -18,6 +19,7 @@ from gitbot.model.plan import (
     SnapshotRef,
     Wave,
 )
+from gitbot.model.problem import HealRule
 from gitbot.planner.board import Board
 from gitbot.planner.bounds import bound
 from gitbot.planner.checks import checks_of
@@ -33,7 +35,14 @@ def assemble(board: Board, drafts: Sequence[Draft], found: Timetable) -> Placeme
     timed, refs = _numbered(found.timed)
     waves = waves_of(timed)
     moves = _moves(board, waves, refs, ties(board, timed, any_order=in_any_order(drafts)))
-    holds = _sorted_holds(hold for draft in drafts for hold in draft.holds)
+    hard = {rule.ref.id for rule in facts.rules if rule.required}
+    heals = (goal for goal in problem.goals if isinstance(goal, HealRule))
+    wishes = {goal.request.id for goal in heals if goal.rule.id not in hard}
+    holds = _sorted_holds(
+        replace(hold, asked=hold.asked and hold.request not in wishes)
+        for draft in drafts
+        for hold in draft.holds
+    )
     rules = _rules(board, [item.planned.step for item in timed])
     return PlacementPlan(
         cluster=problem.cluster,

@@ -66,7 +66,8 @@ def apart_words(crowd: Crowd, members: int, values: Sequence[str]) -> tuple[str,
     if crowd.rule.ref.of_vm:
         soften = "preferred instead of required anti-affinity in the VMs' specs"
     more = "another node" if crowd.key == HOSTNAME else f"a node in another {word}"
-    return reason, f"{more} that may take them, or {soften}"
+    soften = f", or {soften}" if crowd.rule.required else ""
+    return reason, f"{more} that may take them{soften}"
 
 
 def clash_words(

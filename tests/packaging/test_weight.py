@@ -150,6 +150,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "VMs step aside in other namespaces only if somebody can approve it": 10,
     "no move goes to a node that does not answer, and none makes a detour for want of a pin": 25,
     "the processes for policies and plans change no file and signal nobody": 70,
+    "a Preferred rule that no plan can keep blocks nothing": 10,
 }
 SIMULATION = 9_000
 MODULE = 350

@@ -136,6 +136,15 @@ def test_more_vms_than_domains_can_hold() -> None:
     assert len(plan.moves) == 1
     assert {hold.code for hold in plan.holds} == {"not-healed"}
     assert plan.holds[0].reason.startswith("no plan exists: 3 VMs, 2 zones for them (a, b)")
+    assert all(hold.asked and "enforcement: Preferred" in hold.hint for hold in plan.holds)
+
+
+def test_a_preferred_rule_that_cannot_be_kept_blocks_nothing() -> None:
+    vms = [vm(name, on="a1", labels=DB) for name in "xyz"]
+    goal = HealRule(request=request("heal"), rule=SPREAD)
+    plan = planned(spread(problem([*ZONES, *vms], goals=[goal]), required=False))
+    assert {hold.code for hold in plan.holds} == {"not-healed"}
+    assert not any(hold.asked or "Preferred" in hold.hint for hold in plan.holds)
 
 
 def test_a_node_that_does_not_answer_takes_no_vm_although_the_scheduler_would() -> None:
