@@ -205,6 +205,9 @@ def _begins_without_moves(
     view: View, facts: ClusterFacts, approved: Approved, record: RequestRecord, node: str
 ) -> bool:
     maintenance = _must(approved)
+    denied = {item.group for item in view.denied if item.request == approved.id}
+    if denied and denied.issuperset(m.group for m in record.moves.values() if not m.final):
+        return False  # not a move of it, but the plan or its window
     is_open = any(span.contains(view.now) for span in approved.terms.allowed)
     mine = [move for move in record.moves.values() if move.source == node and not move.final]
     empty = set(facts.instances_on(node)) <= maintenance.stays

@@ -145,7 +145,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "the kernel gives up a request when gitbot does": 5,
     "folders that look alike are refused; a proposal asks the owners of its base too": 55,
     "a node in service returns when its window ends; lines in other files, plans verified": 47,
-    "the mark of a cordon names its window and its ledger": 20,
+    "the mark of a cordon names its window and its ledger": 26,
     "answers of a forge or an API server of another form, or without an end, are errors": 85,
     "VMs step aside in other namespaces only if somebody can approve it": 10,
     "no move goes to a node that does not answer, and none makes a detour for want of a pin": 25,

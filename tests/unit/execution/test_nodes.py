@@ -11,7 +11,7 @@ import pytest
 from gitbot.execution.mark import CORDON_LABEL, mark_of
 from gitbot.execution.nodes import home_event, may_begin
 from gitbot.execution.state import NodeRecord, fold_homes, fold_nodes
-from gitbot.execution.values import Maintenance
+from gitbot.execution.values import Maintenance, Stale
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.events import NodeChanged, NodeFacts, NodeState
 from gitbot.model.instants import Interval
@@ -316,6 +316,22 @@ def test_an_empty_node_begins_when_the_window_opens(world: World) -> None:
     world.now += 60
     world.step()
     assert states(world) == {"a": "draining", "c": "draining"}
+
+
+@pytest.mark.parametrize(("groups", "begun"), [((), {"c"}), (("a",), {"c"}), (("a", "b"), set())])
+def test_no_empty_node_begins_while_a_policy_denies_its_plan(
+    world: World, groups: tuple[str, ...], begun: set[str]
+) -> None:
+    world.approve(
+        *drain_moves(),
+        request="drain/fw/o1",
+        maintenance=replace(_maintenance(("c", "a", "b")), max_nodes_at_once=1),
+    )
+    said = ("policy/late: not this week",)
+    denied = [Stale(request=OCCURRENCE.drain, group=group, reasons=said) for group in groups]
+    world.view["denied"] = tuple(denied)
+    world.step()
+    assert set(states(world)) == begun
 
 
 def _maintenance(nodes: tuple[str, ...]) -> Any:
