@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,10 @@ from gitbot.execution import observe as observing
 from gitbot.execution.fence import FENCE
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, name_of
+from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import FINAL_STATES, Claim, KnownEvent, MoveChanged, MoveState
+from gitbot.model.names import IntentRef
+from gitbot.model.problem import ALWAYS, Freeze, Limits
 from gitbot.ports.cluster import Gate, open_gate
 from gitbot.workflows.apply import apply, cancel
 from tests.doubles.ledger import moves_of
@@ -286,3 +290,52 @@ def test_a_server_that_cannot_be_asked_by_name_ends_nothing() -> None:
     with pytest.raises(ClusterError):
         cancel(stage.shell, request=REQUEST, reason="no", by="ann")
     assert finals(stage) == []
+
+
+def test_a_freeze_that_is_merged_after_the_announcement_stops_it() -> None:
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+    freezes: list[Freeze] = []
+    stage.base = replace(
+        stage.base, adjust=lambda problem: replace(problem, freezes=tuple(freezes))
+    )
+    stage.approve(a_plan(a_move("one", "a", "c")))
+
+    def merge() -> None:
+        stage.repository.write_commit(
+            branch="main",
+            expected=stage.repository.resolve("main"),
+            files={"README": b"2"},
+            message="freeze",
+            time=stage.clock.now(),
+        )
+        quarter = IntentRef(kind="FreezeWindow", namespace="", name="quarter")
+        one = frozenset({NamespacedName(namespace="db", name="one")})
+        freezes.append(Freeze(intent=quarter, vms=one, times=ALWAYS, reason="books"))
+
+    when_announced(stage, merge)
+    apply(stage.shell)
+    assert stage.cluster.creates() == []
+    assert stage.states()[-1] in ("1 waiting", "1 expired")
+
+
+@pytest.mark.parametrize("stands_still", ["process", "machine"])
+def test_an_executor_that_stood_still_since_its_look_looks_again(stands_still: str) -> None:
+    """Meanwhile somebody else's migration has taken the only slot."""
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"})
+    stage.base = replace(stage.base, limits=Limits(parallel=1, reserve=0))
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    stage.cluster.stuck, counted = {"two"}, [0.0]
+
+    def stand_still(_: ClusterSnapshot) -> None:
+        if stage.cluster.migrations:
+            return
+        stage.cluster.foreign("two", "c")
+        if stands_still == "machine":  # its counter stands still, too
+            stage.clock.present += 400
+        else:
+            counted[0] += 400
+
+    shell = stage.shell
+    object.__setattr__(shell, "seconds", lambda: counted[0])
+    apply(shell, max_runtime=600, on_look=stand_still)
+    assert stage.cluster.creates() == []

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from gitbot.execution.fence import Fence
 
 FINAL = "final"
+LONG_AGO = -9  # the limit of a claim that was given back
 FENCE = Fence(send=1, delivery=1, skew=1)
 
 
@@ -29,9 +30,10 @@ class Rules:
     swap: bool = True  # commits compare the head
     again: bool = False  # a claim is used for a second request
     own_clock: bool = False  # whether a claim is over is judged by the own clock
+    theirs_too: bool = False  # the claim of another is given back
     window: int = 3  # until when the effect may be sent, on the sender's clock
     horizon: int = 7
-    crashes: int = 2
+    crashes: int = 2  # and claims that are given back, or not used
 
 
 class Ledger(NamedTuple):
@@ -144,6 +146,7 @@ def _step(rules: Rules, state: State, number: int, one: Executor) -> Iterator[St
         case "idle":
             if state.ledger.state != FINAL:
                 yield _with(state, number, one._replace(at="read", read=state.ledger, old=False))
+            yield from _give_back(rules, state, number, one)
         case "read":
             due = _decide(rules, state, one)
             goes = _with(state, number, one._replace(at="decided", due=due))
@@ -187,8 +190,21 @@ def _commit(rules: Rules, state: State, number: int, one: Executor) -> State:
     return _with(written, number, holds)
 
 
+def _give_back(rules: Rules, state: State, number: int, one: Executor) -> Iterator[State]:
+    """A run that ends writes that it sent nothing under its claim, and holds it no more."""
+    ledger, mine = state.ledger, one.epoch == state.ledger.epoch
+    if ledger.state == "intended" and (mine or rules.theirs_too) and state.crashes < rules.crashes:
+        given = _written(state, ledger._replace(until=LONG_AGO))
+        yield _rests(given, number, keeps=False)._replace(crashes=state.crashes + 1)
+
+
 def _send(rules: Rules, state: State, number: int, one: Executor) -> Iterator[State]:
-    """The gate, and the request in one: a pause between the two is part of the delivery."""
+    """The gate, and the request in one: a pause between the two is part of the delivery.
+
+    Nothing is sent, too, if a last look forbids it; a request that the server refused is the same.
+    """
+    if state.crashes < rules.crashes:
+        yield _rests(state, number)._replace(crashes=state.crashes + 1)
     counted = state.now - one.began < rules.fence.send
     if rules.gate and not (counted and state.now + one.skew < one.until):
         yield _rests(state, number)

@@ -210,11 +210,13 @@ def _aimed_at_state(chance: random.Random, schedule: Schedule, what: str, state:
     elif state == "intended":
         moment = chance.choice(("pushed", "create", "sent", "stored", "answered", "instance"))
         deed = Deed(what=what, who=who, moment=moment, number=1)
+        if what == "delete migration":  # of one that is recorded, while another is announced
+            deed, more = replace(deed, number=2), (FIRST_STUCK, Deed(what="merge", at=20))
     elif state == "created":
         more = (FIRST_STUCK, replace(FIRST_STUCK, who="2"))
         deed = replace(deed, at=chance.randint(30, 90))
     elif state == "running":
-        deed = Deed(what=what, who=who, moment="pushed", number=2)
+        deed = replace(deed, at=chance.randint(15, 45))
     if what in UNDOES:
         more = (*more, replace(deed, what=UNDOES[what], at=max(0, deed.at - chance.choice((0, 9)))))
     schedule = replace(
@@ -227,7 +229,7 @@ def _aimed_at_state(chance: random.Random, schedule: Schedule, what: str, state:
 
 
 SET = {"merge": ("two", "again"), "returned": ("drain and one",), "collect": ("waves",),
-       "delete migration": ("drain",)}  # fmt: skip
+       "delete migration": ("two",)}  # fmt: skip
 """Scenes in which a deed finds what it needs."""
 LATER = frozenset({"returned", "collect"})  # one move is over, and another one at this state
 

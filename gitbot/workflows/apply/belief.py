@@ -15,7 +15,9 @@ from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import FINAL_STATES, MoveChanged
 from gitbot.ports.cluster import Cluster
+from gitbot.workflows.shell import Shell
 
+LOOK_SECONDS = 300  # much longer than a slow cluster takes to be read
 PATIENCE = 60  # seconds until fewer objects are believed, and until older ones are an error
 
 
@@ -88,6 +90,14 @@ def confirmed(cluster: Cluster, view: View, steps: Steps) -> bool:
         _place(seen.get(name, {})) == _place(cluster.get_instance(name) or {})
         for name in sorted(names)
     )
+
+
+def is_old(shell: Shell, seen: int, looked: float) -> bool:
+    """Whether nothing is announced on a look any more: the process, or the machine, stood still.
+
+    `seen` is from the clock (seconds UTC), `looked` from the timer.
+    """
+    return shell.clock.now() - seen > LOOK_SECONDS or shell.timer() - looked > LOOK_SECONDS
 
 
 def nobody_sends(cluster: Cluster, steps: Steps) -> bool:

@@ -30,7 +30,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
 from gitbot.model.ledger import Ledger
 from gitbot.workflows.anchor import keep_anchor, keep_on_forge, read_anchor
-from gitbot.workflows.apply.belief import Belief, confirmed, nobody_sends
+from gitbot.workflows.apply.belief import Belief, confirmed, is_old, nobody_sends
 from gitbot.workflows.apply.effects import cordon, do_effect, left_out, tell_moves, with_warning
 from gitbot.workflows.apply.progress import show_how_far
 from gitbot.workflows.apply.result import ApplyResult, NodeDone
@@ -213,7 +213,7 @@ def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -
 
 
 def _turn(run: _Pass, *, start: bool) -> _Next:
-    shell = run.shell
+    shell, looked = run.shell, run.shell.timer()
     ledger = run.journal.read()
     head = base_head(shell)
     if head != run.base.commit:
@@ -235,7 +235,8 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
     steps = next_steps(view)
     if steps.effects and run.journal.wait_for_turn():
         return _Next.LOOK_AT_ONCE  # the look is too old to act on
-    if not (nobody_sends(shell.cluster, steps) and confirmed(shell.cluster, view, steps)):
+    known = nobody_sends(shell.cluster, steps) and confirmed(shell.cluster, view, steps)
+    if not known or (steps.effects and is_old(shell, view.now, looked)):
         return _Next.LOOK_SOON
     began, steps = shell.timer(), stamped(steps, shell.clock.now())
     try:
@@ -299,10 +300,8 @@ def stop_reason(run: _Pass, *, start: bool = True) -> str:
     """Why nothing may start now, or "". Everything stops if something cannot be read."""
     if not start:
         return "nothing is started by this command"
-    if observe := observes(run.base.settings):
-        return observe
-    reason = ledger_stop(run.journal.ledger, run.shell.cluster_name)
-    return reason or forge_skew(run.shell) or cluster_stop(run.shell)
+    flag = observes(run.base.settings) or ledger_stop(run.journal.ledger, run.shell.cluster_name)
+    return flag or forge_skew(run.shell) or cluster_stop(run.shell)
 
 
 def _may_still(run: _Pass) -> str:
@@ -330,8 +329,9 @@ def _act(run: _Pass, view: View, steps: Steps, *, began: float) -> bool:
                 run.stop = stop
                 run.shell.say(f"stopped: {stop}")
                 return acted
-            if not isinstance(effect, CreateMigration) and run.journal.ledger.head != head:
-                return True  # what nodes are due was decided on an older ledger: look again
+            older = not isinstance(effect, CreateMigration) and run.journal.ledger.head != head
+            if older or base_head(run.shell) != run.base.commit:
+                return True  # decided on an older base, or about nodes on an older ledger
         if isinstance(effect, CreateMigration) and (
             reason := left_out(run.shell, view, run.journal.seen, effect)
         ):
@@ -343,8 +343,7 @@ def _act(run: _Pass, view: View, steps: Steps, *, began: float) -> bool:
             continue
         outcome = do_effect(run.shell, run.base, effect, run.tickets)
         run.journal.note(*outcome)
-        created = [event for event in outcome if event.state is MoveState.CREATED]
-        run.created += len(created)
+        run.created += sum(event.state is MoveState.CREATED for event in outcome)
         run.states.update(str(event.state) for event in outcome if event.state in FINAL_STATES)
         acted = acted or not isinstance(effect, LabelNode)
     return acted
