@@ -228,7 +228,7 @@ def _holiday(event: Any) -> Holiday:
         expected = f"expected {_YEARS[0]} to {_YEARS[-1]}"
         raise ValueError(f"found the years {first.year} to {last.year}, {expected}")
     return Holiday(
-        summary=str(event.get("SUMMARY", "")),
+        summary=_printable(str(event.get("SUMMARY", ""))),
         start=first,
         end=last,
         whole_days=whole,
@@ -236,6 +236,11 @@ def _holiday(event: Any) -> Holiday:
         recurrence=recurrence,
         exclude=frozenset(map(_wall, _excluded(event))),
     )
+
+
+def _printable(text: str) -> str:
+    """Without what controls a terminal, reorders or hides text; it goes into calendars of ours."""
+    return " ".join("".join(it if it.isprintable() else " " for it in text).split())
 
 
 def _excluded(event: Any) -> Iterator[date]:

@@ -109,18 +109,19 @@ def verify(where: dict[str, str]) -> int:
 def _shown(events: Sequence[LedgerEvent], output: str) -> str:
     from gitbot.published import published  # noqa: PLC0415 - keeps --help quick
     from gitbot.published.ledger_lines import LedgerEntryList, line_value  # noqa: PLC0415
+    from gitbot.reports import columns, inert  # noqa: PLC0415
 
     if output in ("json", "yaml"):
         items = [{"file": event.file, **line_value(event)} for event in events]
         return document_text(published({"items": items}, LedgerEntryList), output)
     rows = [_row(event, line_value(event)) for event in events]
     if output == "name":
-        return "".join(f"{request}\n" for request in dict.fromkeys(row[2] for row in rows))
+        return "".join(f"{inert.plain(it)}\n" for it in dict.fromkeys(row[2] for row in rows))
     if output == "csv":
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([_COLUMNS, *rows])
+        cells = [map(inert.cell, row) for row in rows]
+        csv.writer(text, lineterminator="\n").writerows([_COLUMNS, *cells])
         return text.getvalue()
-    from gitbot.reports import columns  # noqa: PLC0415
 
     head = [title.upper() for title in _COLUMNS]
     if output == "table":

@@ -137,7 +137,7 @@ def _sarif_result(finding: Finding, index: int, fingerprint: str) -> dict[str, A
         "ruleId": finding.code,
         "ruleIndex": index,
         "level": str(finding.severity),
-        "message": {"text": inert.lines(f"{path}{_message(finding)}")},
+        "message": {"text": inert.sarif(f"{path}{_message(finding)}")},
         "locations": [{"physicalLocation": location}],
         "partialFingerprints": {"primaryLocationLineHash": fingerprint},
     }
@@ -200,7 +200,7 @@ def _command(finding: Finding) -> str:
     }
     properties = ",".join(f"{key}={_property(value)}" for key, value in fields.items() if value)
     path = f"{finding.key_path}: " if finding.key_path else ""
-    message = _escaped(inert.lines(f"{path}{_message(finding)}"))
+    message = _escaped(inert.sarif(f"{path}{_message(finding)}"))
     return f"::{_COMMANDS[finding.severity]} {properties}::{message}"
 
 

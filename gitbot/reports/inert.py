@@ -88,6 +88,17 @@ def mermaid(text: str) -> str:
     )
 
 
+def cell(text: str) -> str:
+    """Text in a cell of CSV, in which no spreadsheet finds a formula (OWASP, CSV injection)."""
+    shown = plain(text)
+    return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) else shown
+
+
+def sarif(text: str) -> str:
+    """Text of a SARIF message, in which no viewer finds a link (SARIF 2.1.0, section 3.11.6)."""
+    return lines(text).replace("](", "] (")
+
+
 def terminal(text: str) -> str:
     """Text on a terminal, without escape sequences and control characters."""
     return plain(text)

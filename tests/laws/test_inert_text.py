@@ -51,6 +51,8 @@ NASTY = st.sampled_from(
         "1. ",
         "- ",
         "# ",
+        "=1+1",
+        "+cmd|' /C calc'!A0",
         "x" * 30,
     ]
 )
@@ -116,3 +118,18 @@ def test_terminal_text_is_one_printable_line(text: str) -> None:
     made = inert.terminal(text)
     assert all(unicodedata.category(character)[0] != "C" for character in made)
     assert made.splitlines() in ([made], [])
+
+
+@given(TEXT)
+@example("=1+1")
+@example("\t-1+1")
+def test_no_cell_begins_a_formula(text: str) -> None:
+    made = inert.cell(text)
+    assert not made.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert made.removeprefix("'") == inert.plain(text) or made == inert.plain(text)
+
+
+@given(TEXT)
+@example("[x](https://evil.test)")
+def test_no_message_of_sarif_holds_a_link(text: str) -> None:
+    assert "](" not in inert.sarif(text)

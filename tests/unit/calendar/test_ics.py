@@ -151,3 +151,10 @@ def test_what_cannot_be_read_has_its_line(data: bytes) -> None:
     assert problem.line == line, problem
     assert words in problem.message
     assert problem.hint
+
+
+def test_a_summary_controls_no_terminal_and_breaks_no_line() -> None:
+    said = "S\x1b[31m\\nEND:VEVENT\u2028\u202ex\u200b"
+    lines = ("DTSTART;VALUE=DATE:20261225", f"SUMMARY:{said}")
+    (holiday,), _ = read_calendar(calendar("BEGIN:VEVENT", *lines, "END:VEVENT"))
+    assert holiday.summary == "S [31m END:VEVENT x"
