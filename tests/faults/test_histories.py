@@ -255,6 +255,18 @@ def test_a_review_of_an_older_head_approves_nothing() -> None:
     assert apply(story.shell).created == 0
 
 
+def test_a_merge_into_another_branch_approves_nothing_when_that_comes_to_the_base() -> None:
+    """Reviews, and what was shown, were about the other branch."""
+    story = Story.begin()
+    story.repository.branches["release"] = story.repository.commit("main").id
+    pull = story.open(jump=REQUEST)
+    show(story, pull.number)
+    story.forge.retarget_pull(pull.number, base_branch="release")
+    story.merge(pull.number)
+    story.repository.branches["main"] = story.repository.commit("release").id
+    assert apply(story.shell).created == 0
+
+
 def test_a_plan_on_a_snapshot_that_is_too_old_approves_nothing() -> None:
     story = Story.begin()
     pull = story.open(jump=REQUEST)

@@ -13,6 +13,7 @@ from gitbot.execution.state import (
     fold_nodes,
     last_resume,
     not_understood,
+    stop_flag,
     window_as_merged,
 )
 from gitbot.model.event_data import ProposalFile, WindowTerms
@@ -162,3 +163,31 @@ def test_lines_of_a_newer_gitbot_are_named_and_counted(count: int, more: str) ->
     ]
     said = f"line 4 (no state in x.jsonl){more}; update gitbot"
     assert not_understood(Ledger(events=tuple(events)), "prod").endswith(said)
+
+
+def stopped(cluster: str, reason: str = "lunch") -> StopSet:
+    return StopSet(file=HOLD_FILE, time=NOW, cluster=cluster, author="ann", reason=reason)
+
+
+def resumed(cluster: str) -> StopLifted:
+    return StopLifted(file=HOLD_FILE, time=NOW, cluster=cluster, author="ann")
+
+
+@pytest.mark.parametrize(
+    ("events", "flag"),
+    [
+        ((), ""),
+        ((stopped("prod"),), "lunch"),
+        ((stopped("prod", ""),), "held"),
+        ((stopped(""),), "lunch"),
+        ((stopped("other"),), ""),
+        ((stopped("prod"), resumed("prod")), ""),
+        ((stopped("prod"), resumed("other")), "lunch"),
+        ((stopped("prod"), stopped("other"), resumed("other")), "lunch"),
+        ((resumed("prod"), stopped("prod")), "lunch"),
+    ],
+)
+def test_the_last_word_about_a_cluster_is_its_stop_flag(
+    events: tuple[StopSet | StopLifted, ...], flag: str
+) -> None:
+    assert stop_flag(Ledger(events=events), "prod") == flag
