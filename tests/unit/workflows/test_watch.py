@@ -104,6 +104,21 @@ def test_trouble_is_waited_out_with_growing_rests(story: Story) -> None:
     assert len(watched.results) == 1
 
 
+def test_after_a_pass_the_rests_of_trouble_are_short_again(story: Story) -> None:
+    watched = Watched(story, passes=2)
+    watched.failures = [ForgeError("out of reach") for _ in range(3)]
+
+    def on_pass(result: ReconcileResult) -> None:
+        Watched.on_pass(watched, result)
+        if len(watched.results) == 1:
+            watched.failures = [ForgeError("out of reach again")]
+            raise ForgeError("lost in the middle")
+
+    watched.on_pass = on_pass  # type: ignore[method-assign]
+    watched.run()
+    assert [rest for _, rest in watched.troubles] == [10, 20, 40, 10, 20]
+
+
 def test_a_bug_ends_it(story: Story) -> None:
     watched = Watched(story)
     watched.failures = [Bug("BUG: impossible")]
