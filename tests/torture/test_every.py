@@ -64,6 +64,7 @@ EFFECTS = (
         pushes=2,
     ),
 )
+LOST = Fault(call="create", number=1, how="answer lost")
 MOMENTS = ("before", "on its way", "answered", "half recorded")
 NEXT = ("the same bot", "another bot", "its window is over", "a person cancels")
 CUTS = {
@@ -114,6 +115,33 @@ def test_every_effect_cut_off_at_every_moment(effect: Effect) -> None:
             assert outcome.broken == "", schedule
             struck = (fault.call, fault.how) in outcome.hits
             assert struck or fault.number > 1, f"there is no such call: {schedule}"
+
+
+LOOKS = [
+    call for call, hows in FAULTS.items() if "error" in hows and call not in ("push", "report")
+]
+
+
+def read_fails(begin: Schedule, fault: Fault) -> bool:
+    """Whether there was such a call."""
+    schedule = follows(replace(begin, anchored=True), "the same bot", fault)
+    if fault.call == "migration":
+        schedule = replace(schedule, faults=(LOST, *schedule.faults))
+    outcome = play(schedule)
+    assert outcome.broken == "", schedule
+    return (fault.call, fault.how) in outcome.hits
+
+
+@pytest.mark.parametrize("call", LOOKS)
+def test_every_read_fails_once(call: str) -> None:
+    """The first one, the second one, and so on, until there is no other."""
+    for begin in (CREATE, DRAIN):
+        fault = Fault(call=call, number=1, how="error", seconds=50)
+        while read_fails(begin, fault):
+            for how in FAULTS[call]:
+                read_fails(begin, replace(fault, how=how))
+            fault = replace(fault, number=fault.number + 1)
+        assert fault.number > 1
 
 
 WRITING = {

@@ -91,6 +91,8 @@ class Witness:
         read = fold_requests(self.known[who].ledger, "prod").get(move.request)
         if read is not None and read.cancelled:
             self.fail("I3", f"{who} sends {name} although it read that it is cancelled")
+        if self.known[who].instances.get(move.vm.name, -1) < self.known[who].looked:
+            self.fail("I22", f"{who} sends {name} without reading its VM again")
         if self.refused(who, move.vm.name):
             self.fail("I4", f"{who} sends {name} although it breaks a rule")
         ledger, now = self.ledger(), self.clock_of(who)

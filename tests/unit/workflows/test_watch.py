@@ -9,9 +9,12 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gitbot.errors import Bug, ForgeError, GitbotError
+from gitbot.execution.values import Waiting
+from gitbot.model.request_id import RequestId
+from gitbot.workflows.apply import ApplyResult
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.watch import ReconcileResult, watch
-from gitbot.workflows.watch.run import LONGEST_REST
+from gitbot.workflows.watch.run import LONGEST_REST, rest
 from tests.unit.workflows.story import REQUEST, RULE, Story, configuration
 
 
@@ -69,6 +72,16 @@ def test_it_rests_between_passes_and_opens_everything_once(story: Story) -> None
     ]
     assert gaps == [300, 300]
     assert all(result.did_nothing for result in watched.results[1:])
+
+
+@pytest.mark.parametrize(("until", "rested"), [(0, 300), (-5, 300), (60, 60), (900, 300)])
+def test_only_an_opening_to_come_ends_the_rest(story: Story, until: int, rested: int) -> None:
+    began = story.port.now()
+    request = RequestId.read("request/db/one")
+    until = began + until if until else 0  # 0: nobody knows when
+    waits = Waiting(request=request, move=1, vm="db/one", reason="not now", until=until)
+    rest(story.shell, ApplyResult(waiting=(waits,)), every=300)
+    assert story.port.now() - began == rested
 
 
 def test_a_merge_ends_the_rest(story: Story) -> None:
