@@ -297,7 +297,7 @@ BUGS = (
     bug("I18", "policies may take any time", LIMITS,
         "    resource.setrlimit(resource.RLIMIT_CPU, (last, resource.RLIM_INFINITY))\n", "", BOMBS),
     bug("I9", "policies may open connections", LIMITS,
-        '    if sys.platform == "linux" and platform.machine() in _REFUSED:\n', "    if False:\n",
+        '    if sys.platform == "linux" and platform.machine() in _MACHINES:\n', "    if False:\n",
         BOMBS),
     bug("I18", "nesting has no bound", "documents/build.py",
         "        if depth > budget.depth:\n", "        if False:\n",
