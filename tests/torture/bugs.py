@@ -17,7 +17,7 @@ APPROVALS, STOPS = "workflows/approvals.py", "workflows/stops.py"
 GIT, LIMITS = "adapters/git/process.py", "adapters/limits.py"
 FOUND = "tests/torture/test_torture.py::test_what_was_found_stays_mended"
 LATE = "tests/faults/test_late_effects.py"
-FENCED = "tests/faults/test_fence.py"
+FENCED, EARLY = "tests/faults/test_fence.py", "tests/faults/test_deleted_early.py"
 REFUSED = "tests/faults/test_refused_creates.py"
 MAINTENANCE = "tests/faults/test_maintenance_crashes.py"
 GIT_TESTS, BOMBS = "tests/contracts/test_repository.py", "tests/unit/adapters/test_policy_runner.py"
@@ -175,6 +175,19 @@ BUGS = (
     bug("I12", "outcomes stay pending after a lost race", JOURNAL,
         "[event for event in self._pending if _is_news(ledger, event)]", "self._pending",
         "tests/faults/test_refused_creates.py"),
+    bug("I2", "an answer is forgotten when somebody else writes", JOURNAL,
+        "[event for event in self._pending if _is_news(ledger, event)]", "[]", EARLY),
+    bug("I2", "hold deletes what is only announced", "workflows/apply/unrecorded.py",
+        "if move.state is MoveState.INTENDED and move.migration in uids", "if False", EARLY),
+    bug("I2", "every error of TLS counts as unsent", "adapters/kubernetes/transport.py",
+        "(_Unsent if _is_untrusted(error) else _Lost)", "_Unsent",
+        "tests/contracts/test_broken_connections.py"),
+    bug("I5", "what is merged meanwhile is not compared", RUN,
+        "if older or base_head(run.shell) != run.base.commit:", "if older:",
+        FENCED),
+    bug("I13", "a look of minutes ago is acted on", RUN,
+        "(steps.effects and is_old(shell, view.now, looked))", "False",
+        FENCED),
     bug("I13", "an unknown outcome is a failure", EFFECTS,
         "        return ()  # the next look decides",
         "        return (_failed(shell, effect, error.message),)"),
@@ -213,9 +226,9 @@ BUGS = (
     bug("I14", "a cordon that a person undid comes again", NODES,
         "    if marked is stands:\n        return None\n", "    if True:\n        return None\n"),
     bug("I14", "cordoned on an older ledger", RUN,
-        "            if not isinstance(effect, CreateMigration) and run.journal.ledger.head != "
-        "head:\n",
-        "            if False:\n", FOUND),
+        "            older = not isinstance(effect, CreateMigration) and "
+        "run.journal.ledger.head != head\n",
+        "            older = False\n", FOUND),
     bug("I14", "cordons stay after a cancel", NODES,
         "    return bool(record.cancelled) or (_must(approved).removed and record.finished)",
         "    return False"),
