@@ -9,6 +9,8 @@ ApiVersion = Literal["placement.gitbot.dev/v1alpha1"]
 (API_VERSION,) = get_args(ApiVersion)
 """For every document that gitbot reads or writes."""
 CONFIGURATION_FILE = ".gitbot.yaml"
+OWN_AUTHOR = "gitbot"
+"""The author of gitbot's commits, whatever its account on the forge is called."""
 LIMIT_HARD_ANTI_AFFINITY = "LimitPodHardAntiAffinityTopology"
 """The admission plugin that allows required anti-affinity by hostname only."""
 VM_TERMS = "VirtualMachineInstance"

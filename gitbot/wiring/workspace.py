@@ -26,7 +26,7 @@ from gitbot.adapters.published import PublishedCluster
 from gitbot.errors import InvalidInput, RepositoryError, UsageError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.diagnosis import Check, Outcome
-from gitbot.model.names import CONFIGURATION_FILE
+from gitbot.model.names import CONFIGURATION_FILE, OWN_AUTHOR
 from gitbot.model.watch import NOBODY, Onlooker
 from gitbot.model.words import counted
 from gitbot.ports.clock import Clock
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 _CONFIGURATIONS_BACK = 50  # search at most so many commits for a configuration without errors
-OWN_NAME = ("gitbot", "gitbot@placement.gitbot.dev")
+OWN_NAME = (OWN_AUTHOR, "gitbot@placement.gitbot.dev")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

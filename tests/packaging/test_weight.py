@@ -153,6 +153,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "the processes for policies and plans change no file and signal nobody": 70,
     "a Preferred rule that no plan can keep blocks nothing": 10,
     "text of others is harmless in CSV, SARIF and calendars, too": 17,
+    "a branch in the way of a proposal or of snapshots stops nothing else": 28,
 }
 SIMULATION = 9_000
 MODULE = 350

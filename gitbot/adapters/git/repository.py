@@ -20,6 +20,7 @@ from gitbot.adapters.git.objects import (
 )
 from gitbot.adapters.git.process import Access, Git, address_of, check_ref, is_commit_id, no_access
 from gitbot.errors import ConflictError, RepositoryError, UnreachableError
+from gitbot.model.names import OWN_AUTHOR
 from gitbot.ports.repository import Commit
 
 _TREES_KEPT = 64  # listings remembered; a pass looks at a handful of commits again and again
@@ -63,7 +64,7 @@ class GitRepository:
         remote: str,
         directory: Path,
         *,
-        name: str = "gitbot",
+        name: str = OWN_AUTHOR,
         email: str = "gitbot@placement.gitbot.dev",
         access: Callable[[], Access] = no_access,
         only: Sequence[str] = (),

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gitbot.errors import ConflictError
+from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 from gitbot.execution.approval import ProposalFact
 from gitbot.execution.state import ConcernRecord, fold_concern
 from gitbot.intents import proposal_file
 from gitbot.model.event_data import ProposalFile
 from gitbot.model.events import ConcernChanged, ConcernState
 from gitbot.model.ledger import Ledger, concern_file
+from gitbot.model.names import OWN_AUTHOR
 from gitbot.ports.already import ends_soon, says_already
 from gitbot.ports.forge import PullRequest
 from gitbot.reports import markdown, marker, says_owners
@@ -110,16 +111,19 @@ def approve_alone(run: Run, concern: Concern, judged: JudgedPlan) -> ConcernRepo
 def open_proposal(run: Run, concern: Concern, judged: JudgedPlan) -> ConcernReport:
     shell = run.shell
     text = file_of(concern, judged)
-    head = push_files(
+    branch = concern_branch(shell.cluster_name, concern.name)
+    head, reason = push_new(
         shell,
-        branch=concern_branch(shell.cluster_name, concern.name),
+        branch=branch,
         base=run.base.commit,
         files={proposal_file(shell.cluster_name, concern.name): text},
         message=title_of(concern, judged),
     )
+    if not head:
+        return ConcernReport(concern=concern.name, action="waiting", reason=reason, unplanned=True)
     _remember(run, concern, judged, head, text)
     pull = shell.forge.open_pull(
-        branch=concern_branch(shell.cluster_name, concern.name),
+        branch=branch,
         base_branch=shell.base_branch,
         title=title_of(concern, judged),
         body=body_of(concern),
@@ -167,13 +171,12 @@ def update_proposal(
     if not is_own_head(run.shell, pull.head, record):
         return replace(known, reason="somebody pushed to its branch: gitbot leaves it alone")
     text = file_of(concern, judged)
-    head = push_files(
-        run.shell,
+    head = run.shell.repository.write_commit(
         branch=pull.branch,
-        base=run.base.commit,
+        expected=pull.head,
         files={proposal_file(run.shell.cluster_name, concern.name): text},
         message=title_of(concern, judged),
-        expected=pull.head,
+        time=run.shell.clock.now(),
     )
     _remember(run, concern, judged, head, text)
     if record.pull_request != pull.number:
@@ -219,45 +222,52 @@ def _with_owners(run: Run, pull: PullRequest, judged: JudgedPlan, concern: str) 
 def is_own_head(shell: Shell, head: str, record: ConcernRecord) -> bool:
     """Whether the head of a branch is a commit of gitbot's own.
 
-    If the ledger does not know the head (a run died between push and ledger), its author decides.
+    If the ledger does not know the head (a run died between push and ledger), its author decides,
+    who is another one than gitbot's account on the forge.
     """
     if head in record.commits:
         return True
-    return shell.repository.commit(head).author == shell.forge.bot
+    try:
+        return shell.repository.commit(head).author == OWN_AUTHOR
+    except RepositoryError:
+        return False  # Git refuses what somebody pushed
 
 
-def push_files(
-    shell: Shell,
-    *,
-    branch: str,
-    base: str,
-    files: Mapping[str, bytes | None],
-    message: str,
-    expected: str | None = None,
-) -> str:
-    """Put files onto a branch (None removes one); returns the new head.
+def push_new(
+    shell: Shell, *, branch: str, base: str, files: Mapping[str, bytes | None], message: str
+) -> tuple[str, str]:
+    """Put files onto a new branch from `base`: its head; else "" and what is in its way.
 
-    A new branch starts at `base`. A branch that an earlier run left over is replaced if it is
-    gitbot's own.
+    Anybody who may push can be in the way of one branch: the others, and what is approved, go on.
+    What an earlier run left over is replaced.
     """
-    now = shell.clock.now()
-    if expected is not None:
-        return shell.repository.write_commit(
-            branch=branch, expected=expected, files=files, message=message, time=now
+    try:
+        left = shell.repository.resolve(branch)
+        if left is not None and not is_own_head(shell, left, ConcernRecord(concern="")):
+            return "", f"branch {branch} holds somebody's commits: remove it"
+        if left is not None:
+            shell.repository.delete_branch(branch, expected=left)
+        head = shell.repository.write_commit(
+            branch=branch,
+            expected=None,
+            files=files,
+            message=message,
+            time=shell.clock.now(),
+            parents=(base,),
         )
-    left = shell.repository.resolve(branch)
-    if left is not None:
-        if not is_own_head(shell, left, ConcernRecord(concern="")):
-            raise ConflictError(f"branch {branch} holds somebody's commits", hint="remove it")
-        shell.repository.delete_branch(branch, expected=left)
-    return shell.repository.write_commit(
-        branch=branch, expected=None, files=files, message=message, time=now, parents=(base,)
-    )
+    except (ConflictError, UnreachableError):
+        raise
+    except RepositoryError as error:
+        return "", str(error)
+    return head, ""
 
 
 def remove_branch(shell: Shell, branch: str, record: ConcernRecord) -> None:
     """Remove a finished branch, unless somebody else pushed to it."""
-    head = shell.repository.resolve(branch)
+    try:
+        head = shell.repository.resolve(branch)
+    except RepositoryError:
+        return
     if head is not None and is_own_head(shell, head, record):
         shell.repository.delete_branch(branch, expected=head)
 

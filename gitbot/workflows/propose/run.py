@@ -47,7 +47,7 @@ from gitbot.workflows.propose.pull import (
     approve_alone,
     is_own_head,
     open_proposal,
-    push_files,
+    push_new,
     remove_branch,
     update_proposal,
 )
@@ -163,20 +163,18 @@ def _tidy(run: Run) -> list[ConcernReport]:
     record = run.record(TIDY)
     if TIDY in run.open_pulls or not files or identity in record.closed:
         return []
+    shell = run.shell
+    branch = concern_branch(shell.cluster_name, TIDY)
     if run.now - record.opened_at < WEEK:
         return []
-    shell = run.shell
     title = f"tidy: remove {len(files)} finished files"
-    head = push_files(
-        shell,
-        branch=concern_branch(shell.cluster_name, TIDY),
-        base=run.base.commit,
-        files=dict.fromkeys(files),
-        message=title,
-    )
+    gone = dict.fromkeys(files)
+    head, reason = push_new(shell, branch=branch, base=run.base.commit, files=gone, message=title)
+    if not head:
+        return [ConcernReport(concern=TIDY, action="waiting", reason=reason)]
     run.journal.note(run.event(TIDY, ConcernState.PROPOSED, digest=identity, commit=head))
     pull = shell.forge.open_pull(
-        branch=concern_branch(shell.cluster_name, TIDY),
+        branch=branch,
         base_branch=shell.base_branch,
         title=title,
         body="What these files asked for is done. Removing them has no effect.\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gitbot.errors import RepositoryError, UnreachableError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.workflows.anchor import keep_on_forge
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
@@ -126,7 +127,12 @@ class _Publisher:
     def publish(self, snapshot: ClusterSnapshot) -> None:
         if self._pack is not None:
             self._last = snapshot.taken_at
-            self.wrote = publish_snapshot(self._shell, snapshot, self._pack) or self.wrote
+            try:
+                self.wrote = publish_snapshot(self._shell, snapshot, self._pack) or self.wrote
+            except UnreachableError:
+                raise
+            except RepositoryError as error:  # whoever may push can be in the way of the branch
+                self._shell.say(f"the snapshot is not published: {error}")
 
     def refresh(self, snapshot: ClusterSnapshot) -> None:
         """Publish this one if the last one would soon be too old to plan on."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from gitbot.errors import RepositoryError
 from gitbot.ports.forge import PullState
 from gitbot.workflows.apply import apply
+from gitbot.workflows.check import publish
 from gitbot.workflows.propose import ProposeResult, propose
 from gitbot.workflows.propose.concerns import concern_name
+from gitbot.workflows.watch import reconcile
 from tests.doubles.ledger import last_move
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story, configuration
 
@@ -348,3 +353,74 @@ def test_a_wish_waits_four_times_as_long() -> None:
     assert actions(propose(story.shell)) == {HEAL: "waiting"}
     story.port.sleep(1)
     assert actions(propose(story.shell)) == {HEAL: "opened"}
+
+
+TAKEN = f"gitbot/pull/{CLUSTER}/{HEAL}"
+
+
+def refuse(branch: str, story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The repository says of a branch what it says if fsck refuses what somebody pushed."""
+    resolve = story.repository.resolve
+
+    def refusing(rev: str) -> str | None:
+        if rev == branch:
+            raise RepositoryError(f"branch {branch} cannot be fetched: fsck error")
+        return resolve(rev)
+
+    monkeypatch.setattr(story.repository, "resolve", refusing)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_branch_of_somebody_stops_its_own_concern_only(
+    refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story.begin(db=RULE)
+    number = story.open(jump=REQUEST).number
+    publish(story.shell, number=number)
+    story.port.sleep(1)
+    story.merge(number)
+    story.commit(TAKEN, **{"README.md": "mine"})
+    if refused:
+        refuse(TAKEN, story, monkeypatch)
+    result = reconcile(story.shell)
+    (report,) = (item for item in result.proposed.concerns if item.concern == HEAL)
+    assert report.action == "waiting"
+    said = "cannot be fetched: fsck error" if refused else "holds somebody's commits: remove it"
+    assert report.reason == f"branch {TAKEN} {said}"
+    assert story.where()["jumpbox"] == "kni-worker5"  # what is approved went on
+
+
+def test_a_branch_that_a_killed_run_left_is_gitbots_whatever_its_account_is_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run was killed between push and ledger; its account is that of an App."""
+    story = Story.begin(db=RULE)
+    story.forge.account = "acme-gitbot[bot]"
+    monkeypatch.setattr(type(story.forge), "bot", story.forge.account)
+    story.repository.write_commit(
+        branch=TAKEN,
+        expected=None,
+        files={FILE: b"old"},
+        message="left",
+        time=story.port.now(),
+        parents=(story.repository.commit("main").id,),
+    )
+    assert actions(propose(story.shell)) == {HEAL: "opened"}
+
+
+def test_a_branch_in_the_way_of_the_snapshots_stops_no_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As `gitbot/snapshot/iberia/x` does, which anybody who may push can make."""
+    story = Story.begin(db=RULE)
+    write = story.repository.write_commit
+
+    def written(**asked: Any) -> str:
+        if asked["branch"].startswith("gitbot/snapshot/"):
+            raise RepositoryError("gitbot/snapshot/iberia cannot be made", hint="rename what is")
+        return write(**asked)
+
+    monkeypatch.setattr(story.repository, "write_commit", written)
+    result = reconcile(story.shell, pack=lambda _: b"snapshot")
+    assert actions(result.proposed) == {HEAL: "opened"}
+    assert "the snapshot is not published: gitbot/snapshot/iberia cannot be made" in story.lines[0]
