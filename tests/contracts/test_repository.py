@@ -247,6 +247,16 @@ def test_a_lost_answer_is_resolved_by_reading(repository: GitRepository, bare: P
     assert Git(bare).run(["rev-parse", "main"]).decode().strip() == again
 
 
+def test_a_lock_that_a_killed_git_left_in_the_remote_is_named(
+    repository: GitRepository, bare: Path
+) -> None:
+    commit(repository, {"a": b"1"})
+    (bare / "refs" / "heads" / "main.lock").touch()
+    with pytest.raises(ConflictError) as caught:
+        commit(repository, {"a": b"2"})
+    assert "remove the .lock that a killed Git left" in caught.value.hint
+
+
 def test_a_branch_whose_name_ends_like_that_of_another_does_not_answer_for_it(
     repository: GitRepository, bare: Path
 ) -> None:

@@ -31,6 +31,7 @@ _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 _WRITE = "give gitbot's account write permission on the contents of the repository"
 _RULES = "its rules or hooks forbid it: let gitbot's account push gitbot/**"
 _IN_WAY = "rename or delete the branch in its way"
+_LOCKED = "run again; if nobody pushes, remove the .lock that a killed Git left in the remote"
 _DISK = "the remote cannot store it: see its free space, and who may write its folder"
 _DENIED = re.compile(r"(?i)\b403\b|denied|not granted|not permitted")
 
@@ -199,7 +200,8 @@ class GitRepository:
     def merge_trees(self, base: str, head: str) -> str | None:
         common = self.merge_base(base, head)
         if common is None:
-            raise RepositoryError(f"{head[:12]} and {base[:12]} have no commit in common")
+            said = f"{head[:12]} and {base[:12]} have no commit in common"
+            raise RepositoryError(said, hint="in a shallow clone: git fetch --unshallow")
         must_be_modest(self._git, common, self._must(head))
         code, output = self._git.status(
             ["merge-tree", "--write-tree", "--no-messages", self._must(base), self._must(head)],
@@ -313,7 +315,8 @@ class GitRepository:
             if "exists; cannot create" in said:
                 raise RepositoryError(f"{branch} cannot be made: {said}", hint=_IN_WAY)
             if any(word in said for word in ("stale info", "rejected", "cannot lock ref")):
-                raise ConflictError(f"somebody else moved {branch} first", hint="run again")
+                hint = _LOCKED if "File exists" in said else "run again"
+                raise ConflictError(f"somebody else moved {branch} first", hint=hint)
             way = _WRITE if _DENIED.search(said) else ""
             raise RepositoryError(f"pushing {branch} failed: {said}", hint=way)
         self._follow(ref, commit)
