@@ -131,7 +131,7 @@ class _Publisher:
                 self.wrote = publish_snapshot(self._shell, snapshot, self._pack) or self.wrote
             except UnreachableError:
                 raise
-            except RepositoryError as error:  # whoever may push can be in the way of the branch
+            except RepositoryError as error:  # anybody who may push can be in its way
                 self._shell.say(f"the snapshot is not published: {error}")
 
     def refresh(self, snapshot: ClusterSnapshot) -> None:
