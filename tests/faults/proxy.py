@@ -66,6 +66,7 @@ class Proxy:
         self.number, self.how, self.pause, self.now = number, how, pause, now
         self.kill: Callable[[], None] = lambda: None
         self.calls: list[Call] = []
+        self.answers: list[Answer | None] = []  # one for each call
         self.created: list[str] = []  # names that the server accepted
         self.hit = ""
         self._left = TRIES
@@ -92,10 +93,22 @@ class Proxy:
             return Answer(code=200, body=str(self.now()).encode(), headers=())
         with self._lock:
             self.calls.append(call)
-            if not self._goes_wrong(call):
-                return self._forward(call)
-            self.hit = call.kind
-            return self._wrong(call)
+            wrong = self._goes_wrong(call)
+            self.hit = call.kind if wrong else self.hit
+            answer = self._wrong(call) if wrong else self._forward(call)
+            self.answers.append(answer)
+            return answer
+
+    def can_strike(self, number: int, how: str) -> bool:
+        """Whether a fault at that call of this run would have changed its answer."""
+        call, answer = self.calls[number - 1], self.answers[number - 1]
+        if answer is None or how not in (*LISTS, "stale"):
+            return True
+        if how in LISTS:
+            return call.method == "GET" and _spoiled(answer, how).body != answer.body
+        known = zip(self.calls[: number - 1], self.answers, strict=False)
+        before = next((found for other, found in known if other.path == call.path), None)
+        return call.method == "GET" and before is not None and before.body != answer.body
 
     def _goes_wrong(self, call: Call) -> bool:
         if not self.number or len(self.calls) < self.number:
@@ -174,10 +187,11 @@ def _spoiled(answer: Answer, how: str) -> Answer:
         body = b'{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "x"}}'
     else:
         whole = json.loads(body or b"{}")
-        if isinstance(whole.get("items"), list):
-            whole["items"] = []
-            if how == "list without items":
-                del whole["items"]
+        if not isinstance(whole.get("items"), list):
+            return answer
+        whole["items"] = []
+        if how == "list without items":
+            del whole["items"]
         body = json.dumps(whole).encode()
     return Answer(code=answer.code, body=body, headers=answer.headers)
 

@@ -152,6 +152,19 @@ def test_a_rewritten_base_stops_everything_until_a_person_accepts_it(tmp_path: P
     assert "is no longer part of main" in result.approvals.refused[0].reason
 
 
+def test_a_base_without_the_merge_that_was_carried_out_stops_everything() -> None:
+    """What was shown before that is still there."""
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    show(story, pull.number)
+    before = story.repository.commit("main").id
+    story.merge(pull.number)
+    assert apply(story.shell).created == 1
+    story.repository.branches["main"] = before
+    with pytest.raises(RepositoryError, match="no longer holds commit"):
+        apply(story.shell)
+
+
 def test_one_pull_request_that_cannot_be_read_stops_nobody_else(tmp_path: Path) -> None:
     loop = a_loop(tmp_path)
     pull = loop.open({"jump.yaml": REQUEST})

@@ -158,18 +158,22 @@ def check(end: End, clean: End, how: str) -> None:
 def cases(proxy: Proxy, *, every: int) -> list[tuple[int, str]]:
     """Each kind of call with each fault, calls of one kind in turn; other lists with some.
 
-    `every` 0: each call with each fault.
+    `every` 0: each call with each fault. Those that would not change the answer are left out.
     """
     if not every:
-        return [(number, how) for number in range(1, len(proxy.calls) + 1) for how in FAULTS]
+        numbers = range(1, len(proxy.calls) + 1)
+        return [
+            (number, how) for number in numbers for how in FAULTS if proxy.can_strike(number, how)
+        ]
     kinds: dict[str, list[int]] = {}
     for number, call in enumerate(proxy.calls, start=1):
         kinds.setdefault(call.kind, []).append(number)
     found = [
-        (numbers[index % len(numbers)], how)
+        (able[index % len(able)], how)
         for place, (kind, numbers) in enumerate(kinds.items())
         for index, how in enumerate(FAULTS)
         if "GET" not in kind or any(word in kind for word in DECISIVE) or (place + index) % 7 == 0
+        if (able := [number for number in numbers if proxy.can_strike(number, how)])
     ]
     return found[::every]
 

@@ -29,7 +29,8 @@ spec:
 
 
 def said(text: str, *, over: str = "Move", expression: str = "false") -> list[tuple[str, str]]:
-    files = {"p.yaml": policy(over, expression), "e.yaml": text}
+    passes = policy(over, "true").replace("tried", "other")
+    files = {"p.yaml": policy(over, expression), "q.yaml": passes, "e.yaml": text}
     policies, findings = read_policies(files)
     assert findings == ()
     assert misdirected(policies, b"") == ()
@@ -53,6 +54,7 @@ EXPIRED = "; exemption batch of acme/platform expired at 2025-12-05T00:00:00Z an
         pytest.param(exemption(), "note", EXEMPT, id="everything"),
         pytest.param(exemption("  subjects: [customapp/*]\n"), "note", EXEMPT, id="its subject"),
         pytest.param(exemption("  subjects: [bank/*]\n"), "error", "", id="another subject"),
+        pytest.param(exemption(of="other"), "error", "", id="another policy"),
         pytest.param(exemption(expires="2025-12-05T00:00:00Z"), "error", EXPIRED, id="expired"),
     ],
 )
