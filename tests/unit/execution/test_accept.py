@@ -62,6 +62,19 @@ def test_a_newer_plan_replaces_moves_of_its_vms_and_groups(second: Move, lines: 
     assert scene.step() == lines
 
 
+@pytest.mark.parametrize("phase", ["", "Pending", "Running"])
+def test_a_newer_plan_replaces_nothing_that_may_come_or_runs(phase: str) -> None:
+    scene = world()
+    scene.approve(move("one", "a", "c"))
+    assert scene.step() == ["1 approved", "1 intended"]
+    if phase:
+        scene.run(phase)
+        scene.step()
+    scene.view["stop"] = "by hand"
+    scene.approve(move("one", "a", "b", 2), digest="sha256:1", concern="rest")
+    assert scene.step() == ["2 approved"]
+
+
 def test_a_person_s_plan_adds_nothing_to_a_request_that_began() -> None:
     scene = world()
     scene.approve(move("one", "a", "c"))

@@ -62,7 +62,7 @@ def entry(**changes: Any) -> dict[str, Any]:
     [
         ([entry(metric="cpus")], r"values\[0\].metric: found 'cpus', .*did you mean cpu\?"),
         ([entry(), entry(node="b", percent="much")], r"values\[1\].percent: found 'much'"),
-        ([entry(percent=True)], r"values\[0\].percent: found True"),
+        ([entry(percent=True)], r"values\[0\].percent: found 'true'"),
         ([entry(percent="-1")], r"values\[0\].percent: found '-1'"),
         ([entry(time="now")], r"values\[0\].time: found 'now', expected a time such as"),
         ([entry(node="")], r"values\[0\].node: found ''"),
