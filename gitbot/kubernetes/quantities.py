@@ -14,6 +14,7 @@ from typing import Any
 
 NANO = 1_000_000_000
 _INT64 = 2**63 - 1
+_LONGEST, _SHOWN = 1000, 60  # characters
 _MOST = 2**61  # so that a few of them still add up to an int64
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -24,9 +25,9 @@ _QUANTITY = re.compile(
 
 @lru_cache(maxsize=8192)
 def _nanos_of_text(text: str) -> int:
-    match = _QUANTITY.fullmatch(text)
+    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
-        raise ValueError(f"{text!r} is not a Kubernetes quantity (as 500m, 2, 4Gi)")
+        raise ValueError(f"{text[:_SHOWN]!r} is not a Kubernetes quantity (as 500m, 2, 4Gi)")
     number, suffix = Fraction(match[1]), match[2] or ""
     if suffix in _BINARY:
         most = Fraction(_INT64)  # where Kubernetes caps this notation, and no other

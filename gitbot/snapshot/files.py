@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import zlib
 from collections.abc import Mapping, Sequence
@@ -30,6 +32,7 @@ from gitbot.snapshot.versioned import (
 MAX_BYTES = 2 * 1024**3
 """Budget for one unpacked file, in bytes."""
 
+_PART = 1024**2
 _GZIP_MAGIC = b"\x1f\x8b"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _EXPECTED = "a ClusterSnapshot, or Kubernetes objects such as Node and Pod"
@@ -177,19 +180,16 @@ def _unpacked(file: str, data: bytes) -> bytes:
     """The text of a file. Gzip of several members is one text, as in gunzip."""
     if not data.startswith(_GZIP_MAGIC):
         return data
-    pieces: list[bytes] = []
-    left = MAX_BYTES
-    while data.rstrip(b"\0"):
-        unpacker = zlib.decompressobj(wbits=31)
-        try:
-            pieces.append(unpacker.decompress(data, max(1, left)))
-        except zlib.error as error:
-            reason = str(error).rpartition(": ")[2]
-            raise SnapshotError(f"{file}: damaged gzip: {reason}", hint=TAKE_ANEW) from error
-        left -= len(pieces[-1])
-        if unpacker.unconsumed_tail or left < 0:
-            raise SnapshotError(f"{file}: unpacks to more than {MAX_BYTES} bytes")
-        if not unpacker.eof:
-            raise SnapshotError(f"{file}: damaged gzip: it ends early", hint=TAKE_ANEW)
-        data = unpacker.unused_data
-    return b"".join(pieces)
+    text = bytearray()
+    try:
+        with gzip.open(io.BytesIO(data)) as unpacked:
+            while len(text) <= MAX_BYTES and (part := unpacked.read(_PART)):
+                text += part
+    except EOFError as error:
+        raise SnapshotError(f"{file}: damaged gzip: it ends early", hint=TAKE_ANEW) from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        reason = str(error).rpartition(": ")[2]
+        raise SnapshotError(f"{file}: damaged gzip: {reason}", hint=TAKE_ANEW) from error
+    if len(text) > MAX_BYTES:
+        raise SnapshotError(f"{file}: unpacks to more than {MAX_BYTES} bytes")
+    return bytes(text)

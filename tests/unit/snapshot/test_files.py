@@ -63,6 +63,8 @@ def dump(value: Any) -> bytes:
             + gzip.compress(b"\n" + dump(POD), mtime=0)
             + b"\0" * 8
         ],
+        # each member costs the same, however many follow it
+        [gzip.compress(b"\n", mtime=0) * 100_000 + gzip.compress(dump(LIST), mtime=0)],
         [dump(TYPED), YAML_POD],
         [dump(NODE) + b"\n---\n" + dump(POD)],
         [b"\xef\xbb\xbf" + dump(LIST)],
