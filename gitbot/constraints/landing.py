@@ -12,7 +12,7 @@ import numpy as np
 from gitbot.constraints.kubevirt_target import pinned
 from gitbot.constraints.rule_check import monotone
 from gitbot.constraints.topology_spread import counted, included, labelled
-from gitbot.constraints.verdicts import Judgement, Rejection
+from gitbot.constraints.verdicts import Judgement, Rejection, elsewhere
 from gitbot.constraints.world import World
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.columns import Mask, Numbers
@@ -21,7 +21,6 @@ from gitbot.model.node import Node
 from gitbot.model.pod import Pod
 from gitbot.model.problem import Pin, Target
 from gitbot.model.scheduling import HOSTNAME, SpreadConstraint
-from gitbot.model.words import first_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +136,7 @@ class Answers:
         columns = self.movable.world.state.columns
         same = _alike(self.movable, self.pin, number) & self.schedulable
         bad = [columns.names[n] for n in np.flatnonzero(same & ~(self.wanted & self.kept))]
-        return (
-            f"the scheduler may also choose {first_of(bad, 3)}, where the move may not land; "
-            "pin it to a node"
-        )
+        return elsewhere(bad)
 
 
 def answer(movable: Movable, vm: NamespacedName, pin: Pin, target: Target) -> Answers:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gitbot.kubernetes.names import NamespacedName
+from gitbot.model.words import first_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,3 +88,9 @@ class NodeScore:
     node: str
     scores: Mapping[str, int] = field(default_factory=dict)
     total: int = 0
+
+
+def elsewhere(nodes: Sequence[str]) -> str:
+    """What keeps back a move that the scheduler may take to one of these nodes."""
+    where = first_of(nodes, 3)
+    return f"the scheduler may also choose {where}, where the move may not land; pin it to a node"

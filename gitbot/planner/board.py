@@ -15,6 +15,7 @@ import numpy as np
 from gitbot.constraints.made import Made
 from gitbot.constraints.rule_check import signature, total
 from gitbot.constraints.transit import Transit
+from gitbot.constraints.verdicts import elsewhere
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.columns import Mask, Numbers
 from gitbot.model.constraint import Occupancy, RuleConstraint
@@ -334,7 +335,9 @@ class Board:
         for item in self.transit.options(vm, wish.pin, wish.target):
             reasons = item.reasons
             if item.ok:
-                reasons = self._against(self.step(vm, item.node, wish))
+                step = self.step(vm, item.node, wish)
+                shut = sorted(wish.closed.keys() & {*step.landings} - {item.node})
+                reasons = (*([elsewhere(shut)] if shut else []), *self._against(step))
             if item.node in wish.closed:
                 reasons = (wish.closed[item.node], *reasons)
             if reasons:

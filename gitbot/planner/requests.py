@@ -78,9 +78,8 @@ def _claim(
 
 def _needs_a_pin(board: Board, vm: NamespacedName, wish: Wish) -> bool:
     """Whether only a landing elsewhere keeps the VM back: no second migration is worth that."""
-    if wish.pin is Pin.NODE or board.asked(vm, wish).any():
-        return False
-    return bool(board.asked(vm, replace(wish, pin=Pin.NODE)).any())
+    pinned = replace(wish, pin=Pin.NODE)
+    return wish != pinned and not board.best(vm, wish) and board.best(vm, pinned) is not None
 
 
 def _why(target: Target) -> str:

@@ -7,6 +7,7 @@ import pytest
 from gitbot.model.problem import Pin
 from tests.doubles.problems import HOSTNAME, ZONE, node, problem, vm
 from tests.unit.planner.reading import held, move, planned, spread
+from tests.unit.planner.test_drain import empty
 
 DB = {"app": "db"}
 NODES = [
@@ -43,6 +44,15 @@ def test_allowed_nodes(
     assert [code for _, code in held(plan)] == codes
     assert [item.allowed_nodes for item in plan.moves] == ([allowed] if allowed else [])
     assert [dict(item.added_node_selector) for item in plan.moves] == ([added] if allowed else [])
+
+
+def test_a_landing_on_a_node_that_is_emptied_is_named_and_takes_no_search() -> None:
+    asked = move("v", labels={ZONE: "b"}, pin=Pin.ZONE)
+    case = problem([*NODES, vm("v", on="a1"), vm("w", on="b2")], goals=[asked, empty("b2")])
+    plan = planned(case)
+    assert held(plan) == [("v", "unsafe-landing")]
+    assert plan.holds[0].reason.startswith("the scheduler may also choose b2, where")
+    assert plan.holds[0].hint == "write pin: Node"
 
 
 def test_a_landing_that_would_break_a_rule_holds_the_vm() -> None:
