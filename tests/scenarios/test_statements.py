@@ -42,7 +42,7 @@ NEEDS = {
     "what if a node or a zone": (
         "lose node-a",
         "lose --zone c",
-        "drain kni-worker6, kni-worker2: 2 VMs",
+        "drain kni-worker6, kni-worker2: 2 moves",
     ),
     "peace with other movers": (
         "workload updater moves 3 VMs",
