@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gitbot.execution.fence import FENCE
-from gitbot.execution.values import BreakerLimits, Steps
+from gitbot.execution.values import BreakerLimits, Stale, Steps
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.instants import Interval
 from gitbot.model.names import IntentRef
@@ -169,6 +169,14 @@ def test_the_stop_flag_stops_everything(world: World) -> None:
     assert world.step() == ["1 approved"]
     assert world.waits == {1: "stopped: lunch"}
     assert world.effects == []
+
+
+def test_what_a_policy_denies_is_held_and_the_rest_starts(world: World) -> None:
+    world.approve(move("one", "a", "c"), move("two", "a", "c", 2, group="two"))
+    denied = Stale(request=world.approved[0].id, group="one", reasons=("policy/lunch: not now",))
+    world.view["denied"] = (denied,)
+    assert world.step() == ["1 approved", "2 approved", "1 held", "2 intended"]
+    assert world.event("held").reason == "policy/lunch: not now"
 
 
 def test_the_stop_flag_stops_what_was_announced(world: World) -> None:

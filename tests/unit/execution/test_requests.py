@@ -209,6 +209,7 @@ def test_a_ledger_is_folded_by_cluster_and_grows() -> None:
     assert (found[other].cancelled, found[other].cancelled_at) == ("no", NOW)
     assert (found[REQUEST].cancelled, found[REQUEST].cancelled_at) == ("", None)
     assert fold_requests(written, "elsewhere") == {}
+    assert fold_requests(written, "pro") == {}
     assert fold_requests(written, "prod") == found
     grown = Ledger(events=(*events, intended))
     assert fold_requests(grown, "prod")[REQUEST].moves[1].state is S.INTENDED

@@ -19,6 +19,7 @@ from tests.unit.execution.scene import NOW, World, instance, move
 
 UNTIL = NOW + FENCE.send
 OTHER = Claim(executor="other", epoch=2, judged=9, until=UNTIL)
+AGAIN = Claim(executor="", epoch=2, judged=0, until=UNTIL)  # by the same one
 
 
 def announced(**terms: Any) -> tuple[World, CreateMigration]:
@@ -57,6 +58,7 @@ def said(
         ({"state": MoveState.CREATED}, "the move is created by now"),
         ({"migration": "db/of-another-attempt"}, "the move is intended by now"),
         ({"claim": OTHER}, "another executor claimed it"),
+        ({"claim": AGAIN}, "another executor claimed it"),
     ],
 )
 def test_a_newer_line_of_the_move_stops_it(line: dict[str, Any], reason: str) -> None:

@@ -178,6 +178,7 @@ def test_healings(fields: str, broken: bool, count: int) -> None:
     [
         ("{reason: x}", "db-1 db-2 idle other web", [(0, FOREVER)]),
         ("{namespaces: [b], reason: x}", "other", [(0, FOREVER)]),
+        ("{namespaces: [c, b], reason: x}", "other", [(0, FOREVER)]),
         ("{selector: {matchLabels: {tier: db}}}", "db-1 db-2", [(0, FOREVER)]),
         (
             '{namespaces: [b], schedule: {start: "2026-12-06T22:00", duration: PT1H}}',
