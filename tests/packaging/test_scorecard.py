@@ -44,6 +44,12 @@ def test_pinned_dependencies_of_workflows(file: Path) -> None:
         assert use.startswith("./") or re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", use), use
 
 
+def test_security_policy_and_dependency_update_tool() -> None:
+    assert "Report a vulnerability" in (ROOT / "SECURITY.md").read_text("utf-8")
+    updates = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text("utf-8"))["updates"]
+    assert {each["package-ecosystem"] for each in updates} == {"github-actions", "pip"}
+
+
 def test_zizmor_finds_nothing_in_any_workflow() -> None:
     zizmor = Path(sys.executable).parent / "zizmor"
     options = ["--offline", "--no-progress", "--quiet"]
