@@ -222,7 +222,7 @@ BUGS = (
     # I14: own migrations and cordons
     bug("I14", "any cordon is gitbot's", "execution/mark.py",
         "    return labels_of(node).get(CORDON_LABEL) in known",
-        "    return True"),
+        "    return True", NODE_TESTS),
     bug("I14", "a cordon that a person undid comes again", NODES,
         "    if marked is stands:\n        return None\n", "    if True:\n        return None\n"),
     bug("I14", "cordoned on an older ledger", RUN,
