@@ -130,7 +130,8 @@ def anchor_as_it_is(shell: Shell) -> None:
     """Accept the ledger, also if it went back."""
     head = anchor_of(shell.ledger_store.read())
     with suppress(ClusterForbidden):
-        shell.cluster.set_ledger_anchor(shell.ledger_name, head)
+        if shell.cluster.ledger_anchor(shell.ledger_name):  # else it may have no place for one
+            shell.cluster.set_ledger_anchor(shell.ledger_name, head)
     _set_on_forge(shell, head or EMPTY, base_head(shell))
 
 

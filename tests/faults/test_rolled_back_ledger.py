@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 import msgspec
@@ -108,11 +109,19 @@ def no_right(verb: str, _: str) -> None:
         raise ClusterForbidden("no", hint="grant it")
 
 
-@pytest.mark.parametrize("merges", [0, 3, LOOK_BACK - 1])
+def no_namespace(verb: str, _: str) -> None:
+    if verb == "set-anchor":
+        raise ClusterError("there is no namespace gitbot for the ledger's anchor")
+
+
+@pytest.mark.parametrize("trouble", [no_right, no_namespace])
+@pytest.mark.parametrize("merges", [0, LOOK_BACK - 1])
 @pytest.mark.parametrize("kept", [0, 2])
-def test_the_forge_knows_the_ledger_where_the_cluster_may_not(kept: int, merges: int) -> None:
+def test_the_forge_knows_the_ledger_where_the_cluster_does_not(
+    kept: int, merges: int, trouble: Callable[[str, str], None]
+) -> None:
     stage = a_stage()
-    stage.cluster.trouble = no_right
+    stage.cluster.trouble = trouble
     assert apply(stage.shell).states == {"succeeded": 1}
     rolled_back(stage, kept)
     for number in range(merges):  # since the last pass

@@ -44,6 +44,7 @@ TESTS = (
     "tests/faults/test_late_effects.py",
     "tests/faults/test_old_reads.py",
     "tests/faults/test_cluster_trouble.py",
+    "tests/faults/test_deleted_early.py",
     "tests/faults/test_rolled_back_ledger.py",
     "tests/faults/test_timely.py",
     "tests/faults/test_judged_again.py",

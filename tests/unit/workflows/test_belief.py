@@ -15,7 +15,7 @@ from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import KnownEvent, MoveState
 from gitbot.model.ledger import Ledger
 from gitbot.model.problem import PlacementProblem
-from gitbot.workflows.apply.belief import PATIENCE, Belief, confirmed, nobody_sends
+from gitbot.workflows.apply.belief import PATIENCE, Belief, confirmed, is_old, nobody_sends
 from tests.unit.execution.scene import NOW, World, instance, move, node
 from tests.unit.workflows.doubles import Stage, TinyCluster
 
@@ -190,3 +190,14 @@ def test_without_a_limit_the_time_of_the_server_is_not_read() -> None:
     cluster = Timeless(stage.clock, nodes={}, vms={})
     assert nobody_sends(cluster, Steps(absent=(absent(0),)))
     assert nobody_sends(cluster, Steps())
+
+
+@pytest.mark.parametrize(
+    ("clock", "timer", "old"), [(0, 0, 0), (300, 300, 0), (301, 0, 1), (0, 301, 1)]
+)
+def test_the_first_clock_that_counts_five_minutes_makes_a_look_old(
+    clock: int, timer: int, old: int
+) -> None:
+    stage = Stage.of(nodes={}, vms={})
+    stage.clock.present = NOW + clock
+    assert is_old(replace(stage.shell, seconds=lambda: timer), NOW, 0.0) is bool(old)
