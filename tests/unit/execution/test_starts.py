@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from gitbot.model.events import MoveState
 from gitbot.model.findings import Finding, Severity
 from gitbot.model.instants import Interval, format_instant
 from gitbot.model.plan import MoveRef, PlacementPlan
-from gitbot.model.problem import Limits, PlacementProblem
+from gitbot.model.problem import Limits, Pin, PlacementProblem
 from gitbot.model.request_id import RequestId
 from tests.unit.execution.scene import NOW, World, migration, move
 
@@ -69,6 +70,12 @@ def lost(world: World) -> None:
     world.nodes["c"]["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
 
 
+def unanswered(world: World) -> None:
+    twin = deepcopy(world)
+    twin.step()
+    world.view["unanswered"] = frozenset({twin.event("intended").migration})
+
+
 def full(world: World) -> None:
     world.problem["limits"] = Limits(parallel=1, reserve=0)
     world.migrations["evac"] = migration("evac", "two", "Running", own=False)
@@ -82,6 +89,7 @@ REASONS = [
     (migrated, "another migration of the VM is running: evac", 0, True),
     (silent, "its node a does not answer: Ready is Unknown", 0, False),
     (lost, "c does not answer: Ready is False", 0, False),
+    (unanswered, "the API server answers no request for its migration", 0, False),
     (full, "1 migration runs, gitbot starts at most 1 at once", 0, True),
 ]
 
@@ -95,6 +103,15 @@ def test_what_a_move_waits_for(
     world.step()
     assert refusal(world) == (reason, until, retry)
     assert world.effects == []
+
+
+def test_where_the_scheduler_decides_a_node_that_does_not_answer_keeps_nobody(
+    world: World,
+) -> None:
+    world.approve(move("one", "a", "c", pin=Pin.ZONE))
+    lost(world)
+    world.step()
+    assert world.effects == ["create one"]
 
 
 def test_a_move_takes_a_slot_of_the_node_that_its_vm_is_on_by_now() -> None:

@@ -143,6 +143,17 @@ def test_without_the_ledger_the_label_tells_what_is_cancelled(stage: Stage) -> N
     assert stage.cluster.migrations.keys() == {ended, foreign}
 
 
+def test_a_flag_in_the_cluster_alone_cancels_nothing_by_itself(stage: Stage) -> None:
+    stage.cluster.stuck = {"two"}
+    apply(stage.shell, max_runtime=30)
+    before = stage.cluster.migrations.keys() | set()
+    result = hold_cluster(
+        lambda: stage.cluster, unreached="no Git", reason="smoke", by="ann", cancel_running=False
+    )
+    assert result.deleted == ()
+    assert stage.cluster.migrations.keys() == before
+
+
 def test_what_copies_already_is_named_apart(stage: Stage) -> None:
     stage.cluster.seconds = 600
     apply(stage.shell, max_runtime=30)
