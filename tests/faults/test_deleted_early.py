@@ -68,6 +68,21 @@ def test_hold_records_what_a_killed_executor_did_not(stage: Stage) -> None:
     comes_once(stage)
 
 
+def test_hold_records_nothing_of_what_was_announced_and_not_sent() -> None:
+    stage = Stage.of(nodes={"a": "east", "b": "east", "c": "west"}, vms={"one": "a", "two": "b"})
+    stage.approve(a_plan(a_move("one", "a", "c"), a_move("two", "b", "c", number=2)))
+    stage.cluster.stuck = {"one", "two"}
+
+    def die() -> None:
+        raise Killed
+
+    when_created(stage, die)
+    with pytest.raises(Killed):
+        apply(stage.shell)
+    stop_and_delete(stage)
+    assert stage.states()[-3:] == ["1 intended", "2 intended", "1 created"]
+
+
 def test_hold_deletes_although_it_cannot_record(stage: Stage) -> None:
     """Nothing is more urgent than what a person stops."""
 

@@ -338,6 +338,21 @@ def _maintenance(nodes: tuple[str, ...]) -> Any:
     return Maintenance(occurrence=OCCURRENCE, nodes=nodes, max_nodes_at_once=2)
 
 
+def test_a_node_with_a_move_under_way_does_not_come_back_when_its_window_is_over(
+    world: World,
+) -> None:
+    terms = replace(_maintenance(("a",)), done="Rebooted")
+    allowed = (Interval(start=NOW, end=NOW + 600),)
+    world.approve(*drain_moves()[:1], request="drain/fw/o1", allowed=allowed, maintenance=terms)
+    world.step()
+    world.run("Running")
+    world.patch()
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    world.now += 600
+    world.step()
+    assert states(world) == {"a": "draining"}
+
+
 @pytest.mark.parametrize("kind", ["undone by a person", "never sent", "External"])
 def test_a_node_in_service_comes_back_when_its_window_is_over(world: World, kind: str) -> None:
     terms = replace(_maintenance(("a",)), cordon=kind != "External", done="Rebooted")
