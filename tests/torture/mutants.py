@@ -2,8 +2,8 @@
 
 Each is one small change of one line: a comparison, an `and`, a `not`, a number, a boolean, a branch
 that is always or never taken, a call that is left out. It is planted in a process of its own, which
-runs the tests that reach its line, the quick ones first, and then schedules of the torture. If all
-of them pass, it survived. `equivalent.tsv` has those that change nothing, each with the reason.
+runs the quick tests that reach its line, then schedules of the torture, then the other tests that
+reach it. If all of them pass, it survived. `equivalent.tsv` has those that change nothing, and why.
 Without names, all modules of `ROOMS` are asked, which takes about an hour.
 """
 
@@ -33,8 +33,8 @@ ROOMS = ("gitbot/execution", "gitbot/workflows/apply")
 ALONE = {f"gitbot/{room}": f"tests/unit/{room}" for room in ("calendar", "constraints", "planner")}
 """Rooms that only their own tests ask, and no schedule."""
 SEEDS = 100  # schedules of the torture for a mutant that its tests let pass
-BUDGET = 2.0  # seconds of processor time of tests for one mutant
-QUICK = 0.4  # seconds of processor time: longer tests are not asked
+BUDGET = 2.0  # seconds of processor time of the tests that are asked first
+QUICK = 0.4  # seconds of processor time: longer tests are asked last
 REACH = ROOT / "build/reach"
 TIER = "not slow and not oracle and not controlplane and not forge and not browser and not long"
 TESTS = (
@@ -110,11 +110,13 @@ class Asked:
             if mutant.key in known:
                 same += 1
                 continue
-            tests = self._tests(mutant)
-            if _survives(session, mutant, functions, [items[name] for name in tests]):
+            first, last = self._tests(mutant)
+            work = sum(self._known[0][name] for name in (*first, *last))
+            asked = [items[name] for name in first], [items[name] for name in last]
+            if _survives(session, mutant, functions, *asked, most=4 * work + 30):
                 lived += 1
                 where = f"{path}:{mutant.line}: {mutant.within}: {mutant.said}"
-                print(f"{where}: {mutant.text} [{len(tests)} tests]", flush=True)
+                print(f"{where}: {mutant.text} [{len(first) + len(last)} tests]", flush=True)
             else:
                 killed += 1
         took = time.monotonic() - began
@@ -122,19 +124,19 @@ class Asked:
         print(f"{path}: {said}", flush=True)
         self.left += lived
 
-    def _tests(self, mutant: Mutant) -> list[str]:
-        """Those that reach its line, the quickest first, as many as the budget allows."""
+    def _tests(self, mutant: Mutant) -> tuple[list[str], list[str]]:
+        """Those that reach its line, the quickest first: what the budget allows, and the others."""
         times, reaches = self._known
         reach = reaches.get(mutant.path, {})
         lines = range(mutant.line, mutant.last + 1) if mutant.called else list(reach)
-        names = {name for line in lines for name in reach.get(line, ())}
-        names &= {name for name, took in times.items() if took <= QUICK}
-        spent, chosen = 0.0, []
-        for name in sorted(names, key=lambda name: (times[name], name)):
-            spent += times[name]
-            if spent <= BUDGET:
-                chosen.append(name)
-        return chosen
+        names = {name for line in lines for name in reach.get(line, ()) if name in times}
+        ordered = sorted(names, key=lambda name: (times[name], name))
+        spent = itertools.accumulate(times[name] for name in ordered)
+        first = sum(
+            all_of_them <= BUDGET and times[name] <= QUICK
+            for name, all_of_them in zip(ordered, spent, strict=True)
+        )
+        return ordered[:first], ordered[first:]
 
 
 def _paths() -> list[str]:
@@ -218,21 +220,26 @@ def _survives(
     session: pytest.Session,
     mutant: Mutant,
     functions: Sequence[FunctionType],
-    items: Sequence[pytest.Item],
+    first: Sequence[pytest.Item],
+    last: Sequence[pytest.Item],
+    *,
+    most: float,
 ) -> bool:
+    """Whether all pass; what takes more than `most` seconds counts as failed."""
     if (child := os.fork()) == 0:
         os.setpgid(0, 0)
         with _quiet():
             gc.disable()
             if not planted(mutant, functions):
-                sys.exit(_by_import(mutant, items))
-            for item, after in zip(items, [*items[1:], None], strict=True):
-                item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
-                if session.testsfailed:
-                    sys.exit(1)
+                sys.exit(_by_import(mutant, [*first, *last]))
             seeds = range(SEEDS if mutant.path.startswith(ROOMS) else 0)
-            sys.exit(int(any(play(schedule_of(seed)).broken for seed in seeds)))
-    until = time.monotonic() + 4 * BUDGET + 30
+            found = (
+                _fails(session, first)
+                or any(play(schedule_of(seed)).broken for seed in seeds)
+                or _fails(session, last)
+            )
+            sys.exit(int(found))
+    until = time.monotonic() + most
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -241,6 +248,14 @@ def _survives(
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child, 9)
         time.sleep(0.005)
+
+
+def _fails(session: pytest.Session, items: Sequence[pytest.Item]) -> bool:
+    for item, after in zip(items, [*items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+        if session.testsfailed:
+            return True
+    return False
 
 
 def _by_import(mutant: Mutant, items: Sequence[pytest.Item]) -> int:

@@ -117,7 +117,7 @@ def apply(
             report(run)
         idle = follows is _Next.NOTHING
         opening = opens_soon(run, wait_for_opening) if idle else 0
-        more = (not idle or opening > 0) and not shell.interrupted()
+        more = bool(opening or not idle) and not shell.interrupted()
         if not more or shell.clock.now() >= run.ends_at:
             break
         _wait(run, follows, opening)
@@ -296,7 +296,7 @@ def _view(run: _Pass) -> View:
     )
 
 
-def stop_reason(run: _Pass, *, start: bool = True) -> str:
+def stop_reason(run: _Pass, *, start: bool) -> str:
     """Why nothing may start now, or "". Everything stops if something cannot be read."""
     if not start:
         return "nothing is started by this command"

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.errors import ConflictError, RepositoryError
+from gitbot.errors import ConflictError, ForgeError, RepositoryError
 from gitbot.execution.fence import FENCE, TOO_LATE
 from gitbot.execution.values import Maintenance, Terms
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import KnownEvent
+from gitbot.model.events import ConcernChanged, ConcernState, KnownEvent
 from gitbot.model.instants import Interval
+from gitbot.model.ledger import Ledger, concern_file
 from gitbot.model.plan import Move, PlacementPlan
 from gitbot.model.problem import PlacementProblem
 from gitbot.model.request_id import OccurrenceId, RequestId
@@ -21,7 +22,7 @@ from gitbot.settings import ClusterSettings, Settings
 from gitbot.workflows.apply import apply, cancel, note_cancelled
 from gitbot.workflows.journal import LOST_RACES
 from gitbot.workflows.pauses import POLL
-from tests.doubles.ledger import last_move
+from tests.doubles.ledger import last_move, moves_of
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, TinyBase, a_plan, no_trouble
 
@@ -90,6 +91,21 @@ def test_the_second_pass_does_nothing_and_says_so(stage: Stage) -> None:
     writes = (stage.store.appends, stage.forge.writes, list(stage.cluster.calls))
     assert apply(stage.shell).did_nothing
     assert (stage.store.appends, stage.forge.writes, list(stage.cluster.calls)) == writes
+
+
+def test_a_pass_without_anything_to_write_needs_the_ledger_no_more_after_its_look(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[Ledger] = []
+    read = stage.store.read
+
+    def counted() -> Ledger:
+        reads.append(read())
+        return reads[-1]
+
+    monkeypatch.setattr(stage.store, "read", counted)
+    assert apply(stage.shell).did_nothing
+    assert len(reads) == 2, "one to begin with, one for the look"
 
 
 def test_the_status_of_the_pull_request_follows_and_tells_the_outcome(stage: Stage) -> None:
@@ -185,6 +201,25 @@ def test_what_runs_is_watched_while_something_else_waits_for_its_opening(stage: 
     assert ended[0] < NOW + 60 < NOW + 900 < ended[1]
 
 
+def test_a_pass_waits_for_no_opening_unless_it_is_told_to(stage: Stage) -> None:
+    opens_in(stage, 1)
+    assert not apply(stage.shell).unfinished
+    assert (stage.states(), stage.clock.present) == (["1 approved"], NOW)
+
+
+def test_a_plan_that_has_begun_well_is_not_judged_again_between_its_waves(stage: Stage) -> None:
+    """What holds as a whole may not hold half-way."""
+
+    def refuse(problem: PlacementProblem, plan: PlacementPlan) -> str:
+        del problem
+        return "half-way" if len(plan.moves) == 2 else ""
+
+    stage.base = replace(stage.base, refuse=refuse)
+    stage.approve(a_plan(*TOGETHER, a_move("three", "b", "c", number=3, wave=2)))
+    result = apply(stage.shell)
+    assert (result.states, result.stale) == ({"succeeded": 3}, ())
+
+
 def test_a_pass_ends_after_an_hour(stage: Stage) -> None:
     opens_in(stage, 4000)
     assert apply(stage.shell, wait_for_opening=5000).unfinished
@@ -200,6 +235,25 @@ def test_a_pass_asks_the_forge_again_after_a_minute(
     stage.approve(a_plan(a_move("one", "a", "c")))
     stage.clock.listeners.append(lambda: stage.forge.require_reviews(1))
     assert len(apply(stage.shell, max_runtime=runtime).refused) == refused
+
+
+@pytest.mark.parametrize(("state", "refused"), [(ConcernState.AUTO, 1), (ConcernState.OPENED, 0)])
+def test_a_pass_asks_the_forge_at_once_when_gitbot_approved_something(
+    stage: Stage, state: ConcernState, refused: int
+) -> None:
+    stage.cluster.stuck = {"one"}
+    stage.approve(a_plan(a_move("one", "a", "c")))
+
+    def another_run() -> None:
+        if stage.clock.present == NOW + 20:
+            stage.forge.require_reviews(1)
+            event = ConcernChanged(
+                file=concern_file("prod", "c"), time=NOW + 20, cluster="prod", state=state
+            )
+            stage.store.append(stage.store.read(), (event,), {})
+
+    stage.clock.listeners.append(another_run)
+    assert len(apply(stage.shell, max_runtime=50).refused) == refused
 
 
 def test_a_pass_follows_the_base_branch(stage: Stage) -> None:
@@ -298,6 +352,17 @@ def test_a_node_is_not_cordoned_on_a_ledger_that_somebody_wrote_to_since(stage: 
     assert stage.cluster.calls == []
 
 
+def test_once_the_mode_is_observe_a_node_is_not_given_back(stage: Stage) -> None:
+    drain(stage)
+    apply(stage.shell)
+    observing = Settings(clusters=(ClusterSettings(name="prod"),), mode="Observe")
+    stage.base = replace(stage.base, revision=replace(stage.base.revision, settings=observing))
+    note_cancelled(stage.shell, request=DRAIN.drain, reason="", by="ann")
+    before = list(stage.cluster.calls)
+    apply(stage.shell)
+    assert stage.cluster.calls == before
+
+
 def test_what_the_server_stored_otherwise_is_deleted_at_once(stage: Stage) -> None:
     deleted: list[int] = []
 
@@ -312,6 +377,24 @@ def test_what_the_server_stored_otherwise_is_deleted_at_once(stage: Stage) -> No
     apply(stage.shell)
     assert deleted == [NOW]
     assert stage.cluster.where()["one"] == "a"
+
+
+def test_what_changed_since_the_look_is_not_moved_and_told(stage: Stage) -> None:
+    def trouble(verb: str, _: str) -> None:
+        if verb == "created":
+            stage.cluster.instances["three"]["status"]["nodeName"] = "a"
+
+    stage.cluster.trouble = trouble
+    stage.approve(a_plan(a_move("one", "a", "c"), a_move("three", "b", "c", number=2)))
+    apply(stage.shell)
+    assert "db/three is not moved: the VM left b for a" in stage.lines
+    sources = [
+        event.source
+        for event in moves_of(stage.store.read(), "requests/prod/request/db/one.jsonl")
+        if event.move == 2
+    ]
+    assert sources[0] == "b"
+    assert sources[-1] == "a", "a later look decided again"
 
 
 def test_in_mode_observe_nothing_starts(stage: Stage) -> None:
@@ -329,6 +412,18 @@ def test_a_merge_that_approves_nothing_has_a_failed_check(stage: Stage) -> None:
     assert (status.state, status.description) == (CheckState.FAILURE, refused.reason)
 
 
+def test_a_forge_that_takes_no_status_stops_no_move_and_is_told(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> bool:
+        raise ForgeError("the forge is down")
+
+    monkeypatch.setattr(stage.forge, "set_check", refuse)
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    assert apply(stage.shell).states == {"succeeded": 1}
+    assert "progress is not written to the forge: the forge is down" in stage.lines
+
+
 def rewrite(stage: Stage) -> None:
     files = dict(stage.repository.read_tree("main"))
     root = stage.repository.add_commit(files, parents=(), message="anew", time=NOW)
@@ -344,6 +439,22 @@ def test_nothing_starts_on_a_rewritten_base_but_what_runs_can_be_cancelled(stage
         apply(stage.shell)
     stage.cluster.flag = "and everything is held"
     cancel(stage.shell, request="request/db/one", reason="", by="ann")
+    assert stage.cluster.migrations == {}
+
+
+def test_what_runs_is_cancelled_also_if_the_base_is_rewritten_in_mid_pass(stage: Stage) -> None:
+    stage.cluster.stuck = {"one"}
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    apply(stage.shell, max_runtime=7)
+
+    def trouble(verb: str, _: str) -> None:
+        if verb == "set-anchor":
+            stage.cluster.trouble = no_trouble
+            rewrite(stage)
+
+    stage.cluster.trouble = trouble
+    cancel(stage.shell, request="request/db/one", reason="", by="ann")
+    assert stage.cluster.trouble is no_trouble
     assert stage.cluster.migrations == {}
 
 

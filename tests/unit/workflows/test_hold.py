@@ -99,6 +99,7 @@ def test_the_flag_is_read_before_every_effect(stage: Stage) -> None:
     stage.cluster.trouble = trouble
     assert apply(stage.shell).created == 1
     assert len(stage.cluster.creates()) == 1
+    assert "stopped: enough" in stage.lines
     stage.cluster.flag = None
     stage.cluster.trouble = lambda verb, what: None  # noqa: ARG005
     apply(stage.shell)
