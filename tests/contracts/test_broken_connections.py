@@ -29,8 +29,10 @@ DAMAGED = b"\x17\x03\x03\x00\x20" + bytes(32)  # a record that nobody encrypted
 BEGUN = b"HTTP/1.1 201 Created\r\nContent-Length: 900\r\n\r\n{"
 
 
-def connect(folder: Path, port: int, trusted: Path | None) -> KubernetesCluster:
-    config = json.loads(kubeconfig_text(server=f"https://127.0.0.1:{port}", context="prod"))
+def connect(
+    folder: Path, port: int, trusted: Path | None, *, scheme: str = "https"
+) -> KubernetesCluster:
+    config = json.loads(kubeconfig_text(server=f"{scheme}://127.0.0.1:{port}", context="prod"))
     if trusted is not None:
         config["clusters"][0]["cluster"]["certificate-authority"] = str(trusted)
     file = folder / "kubeconfig"
@@ -39,24 +41,26 @@ def connect(folder: Path, port: int, trusted: Path | None) -> KubernetesCluster:
 
 
 def answer(
-    listener: socket.socket, context: ssl.SSLContext, said: bytes, seen: list[bytes]
+    listener: socket.socket, context: ssl.SSLContext | None, said: bytes, seen: list[bytes]
 ) -> None:
-    """Take one request, say so much, and damage the connection."""
+    """Take one request, say so much, and damage the connection; without a context in plain text."""
     plain, _ = listener.accept()
     wire = socket.socket(fileno=os.dup(plain.fileno()))
     with plain, wire:
+        if context is None:
+            seen.append(plain.recv(65_536))
+            return
         try:
             secured = context.wrap_socket(plain, server_side=True)
         except ssl.SSLError:
             return  # the client does not trust us
-        with secured:
+        with secured, suppress(ConnectionError):
             seen.append(secured.recv(65_536))
             if said:
                 secured.sendall(said)
             wire.sendall(DAMAGED)
-            with suppress(ConnectionError):
-                while wire.recv(65_536):
-                    continue
+            while wire.recv(65_536):
+                continue
 
 
 @pytest.mark.parametrize(
@@ -103,3 +107,36 @@ def test_the_kernel_gives_up_when_the_client_does(
             cluster.create_migration(migration("one"))
         server.join()
     assert seconds == [WRITE_SECONDS]
+
+
+@pytest.mark.parametrize("late", [True, False])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_claim_that_ends_while_the_client_connects_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, late: bool
+) -> None:
+    """Names are looked up without a limit, and each address of a name has its own."""
+    happened: list[str] = []
+    connects = connection.create_connection
+
+    def slow(*arguments: Any, **named: Any) -> socket.socket:
+        happened.append("connects")
+        return connects(*arguments, **named)
+
+    def gate() -> str:
+        happened.append("asks")
+        return "too late" if late and "connects" in happened else ""
+
+    monkeypatch.setattr(connection, "create_connection", slow)
+    context, trusted = tls_context(tmp_path)
+    seen: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        secured = context if scheme == "https" else None
+        server = threading.Thread(target=answer, args=(listener, secured, b"", seen), daemon=True)
+        server.start()
+        cluster = connect(tmp_path, port, trusted, scheme=scheme)
+        with pytest.raises(NotSent if late else OutcomeUnknown, match="too late" if late else None):
+            cluster.create_migration(migration("one"), gate=gate)
+        server.join()
+    assert happened == ["connects", "asks"]
+    assert bool(b"".join(seen)) is not late

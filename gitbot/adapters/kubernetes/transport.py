@@ -35,7 +35,7 @@ from gitbot.snapshot import Resource, plain_json
 
 CONNECT_SECONDS = 10
 READ_SECONDS = 60
-WRITE_SECONDS = 40  # and CONNECT_SECONDS: less than what the fence allows for a delivery
+WRITE_SECONDS = 40  # less than what the fence allows for a delivery
 LARGEST = 512 * 1024 * 1024  # bytes of an answer: a page of objects as large as etcd stores them
 _TIMES = 3  # a page that comes steadily may take longer than one silence
 PAUSES = (0.5, 1.0, 2.0, 4.0)
@@ -80,7 +80,8 @@ class Transport:
     ) -> None:
         self._kubeconfig = kubeconfig
         self._sleep = sleep
-        self._client, self.context = _connect(kubeconfig, context)
+        self._gate: Gate = open_gate  # of the request that is being sent
+        self._client, self.context = _connect(kubeconfig, context, self._ask_gate)
 
     def read(self, path: str, query: Mapping[str, str] | None = None) -> HttpAnswer:
         """GET, repeated while the server is busy or unreachable. Returns any final answer."""
@@ -141,12 +142,13 @@ class Transport:
         *,
         gate: Gate = open_gate,
     ) -> HttpAnswer:
-        answer = self._send_once(method, path, query, body, content_type, gate=gate)
+        self._gate = gate
+        answer = self._send_once(method, path, query, body, content_type)
         if answer.status != 401:
             return answer
         # a token that was rotated: read the credentials again, once; a 401 changed nothing
-        self._client, _ = _connect(self._kubeconfig, self.context)
-        answer = self._send_once(method, path, query, body, content_type, gate=gate)
+        self._client, _ = _connect(self._kubeconfig, self.context, self._ask_gate)
+        answer = self._send_once(method, path, query, body, content_type)
         if answer.status == 401:
             raise ClusterError(
                 f"the API server of context {self.context!r} does not accept the credentials",
@@ -161,8 +163,6 @@ class Transport:
         query: Mapping[str, str],
         body: Mapping[str, Any] | None,
         content_type: str,
-        *,
-        gate: Gate,
     ) -> HttpAnswer:
         import urllib3  # noqa: PLC0415 - comes with the client, as late as the client
         from kubernetes.client.exceptions import ApiException  # noqa: PLC0415
@@ -178,9 +178,6 @@ class Transport:
             self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
         except (ConfigException, OSError) as error:
             raise ClusterError(f"no credentials for {self.context!r}: {error}") from error
-        refusal = gate()
-        if refusal:
-            raise _Unsent(refusal)
         seconds = READ_SECONDS if method == "GET" else WRITE_SECONDS
         try:
             response = self._client.call_api(
@@ -197,6 +194,10 @@ class Transport:
         names = {key.lower(): str(value) for key, value in response.headers.items()}
         return HttpAnswer(status=response.status, body=data, headers=names)
 
+    def _ask_gate(self) -> None:
+        if refusal := self._gate():
+            raise _Unsent(refusal)
+
 
 class _Unsent(Exception):
     """The request did not reach the server."""
@@ -206,11 +207,16 @@ class _Lost(Exception):
     """The request may have reached the server, but its answer is missing or incomplete."""
 
 
-def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
-    """An ApiClient and the name of its context. Raises ClusterError."""
+def _connect(kubeconfig: str, context: str, ask: Callable[[], None]) -> tuple[Any, str]:
+    """An ApiClient that calls `ask` before each request, and the name of its context.
+
+    Raises ClusterError.
+    """
     from kubernetes import config as config_module  # noqa: PLC0415 - the client is heavy
     from kubernetes.client.api_client import ApiClient  # noqa: PLC0415
     from kubernetes.client.configuration import Configuration  # noqa: PLC0415
+
+    from gitbot.adapters.kubernetes.gated import ask_when_connected  # noqa: PLC0415
 
     config: Any = config_module  # untyped
     make_logs_harmless()
@@ -239,11 +245,13 @@ def _connect(kubeconfig: str, context: str) -> tuple[Any, str]:
     configuration.retries = False  # this file alone decides what is repeated
     configuration.socket_options = _SOCKET_OPTIONS
     try:
-        return ApiClient(configuration), name
+        client = ApiClient(configuration)
     except Exception:  # noqa: BLE001 - of a proxy; its text may quote a password
         message = f"no cluster to talk to: context {name!r} or HTTPS_PROXY names no usable proxy"
         hint = "write http://HOST:PORT, and signs of a password as in URLs: # is %23; no socks5"
         raise ClusterError(message, hint=hint) from None
+    ask_when_connected(client.rest_client.pool_manager, ask)
+    return client, name
 
 
 def _check_context(config: Any, file: str, context: str) -> None:
