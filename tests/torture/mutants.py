@@ -18,7 +18,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FunctionType
 
@@ -29,7 +29,12 @@ from tests.torture.mutant import ROOT, Mutant, functions_of, mutants, planted
 from tests.torture.run import play
 from tests.torture.schedule import schedule_of
 
-ROOMS = ("gitbot/execution", "gitbot/workflows/apply")
+ROOMS = (
+    "gitbot/execution",
+    "gitbot/workflows/apply",
+    *(f"gitbot/workflows/{name}.py" for name in ("anchor", "approvals", "journal", "pauses")),
+    *(f"gitbot/workflows/{name}.py" for name in ("rewritten", "stops")),
+)
 ALONE = {f"gitbot/{room}": f"tests/unit/{room}" for room in ("calendar", "constraints", "planner")}
 """Rooms that only their own tests ask, and no schedule."""
 SEEDS = 100  # schedules of the torture for a mutant that its tests let pass
@@ -77,6 +82,7 @@ class Asked:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
         self._known: Measured = ({}, {})
+        self._items: Mapping[str, pytest.Item] = {}
         self.left = 0
 
     @pytest.hookimpl(tryfirst=True)
@@ -84,6 +90,7 @@ class Asked:
         items = {item.nodeid: item for item in session.items}
         for name in [name for name in items if any(part in name for part in NOT_ASKED)]:
             del items[name]
+        self._session, self._items = session, items
         self._known = _measured(session, list(items.values()))
         paths = dict.fromkeys(name.partition(":")[0] for name in self._names)
         functions = {path: functions_of(path) for path in paths}
@@ -91,17 +98,10 @@ class Asked:
         gc.freeze()  # children write less into memory that they share
         for name in self._names:
             path, _, within = name.partition(":")
-            self._module(session, items, functions[path], path, within)
+            self._module(functions[path], path, within)
         return True
 
-    def _module(
-        self,
-        session: pytest.Session,
-        items: Mapping[str, pytest.Item],
-        functions: Sequence[FunctionType],
-        path: str,
-        within: str,
-    ) -> None:
+    def _module(self, functions: Sequence[FunctionType], path: str, within: str) -> None:
         began, killed, lived, same = time.monotonic(), 0, 0, 0
         known = equivalent()
         for mutant in mutants(path):
@@ -111,9 +111,10 @@ class Asked:
                 same += 1
                 continue
             first, last = self._tests(mutant)
-            work = sum(self._known[0][name] for name in (*first, *last))
-            asked = [items[name] for name in first], [items[name] for name in last]
-            if _survives(session, mutant, functions, *asked, most=4 * work + 30):
+            seeds = range(SEEDS if path.startswith(ROOMS) else 0)
+            if self._survives(mutant, functions, first, seeds) and self._survives(
+                mutant, functions, last
+            ):
                 lived += 1
                 where = f"{path}:{mutant.line}: {mutant.within}: {mutant.said}"
                 print(f"{where}: {mutant.text} [{len(first) + len(last)} tests]", flush=True)
@@ -138,9 +139,36 @@ class Asked:
         )
         return ordered[:first], ordered[first:]
 
+    def _survives(
+        self,
+        mutant: Mutant,
+        functions: Sequence[FunctionType],
+        tests: Sequence[str],
+        seeds: Sequence[int] = (),
+    ) -> bool:
+        """Whether all pass; four times as long as without the mutant counts as failed."""
+        if (child := os.fork()) == 0:
+            os.setpgid(0, 0)
+            with _quiet():
+                items = [self._items[name] for name in tests]
+                sys.exit(not _passes(self._session, mutant, functions, items, seeds))
+        until = time.monotonic() + 4 * sum(self._known[0][name] for name in tests) + 30
+        while True:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status) == 0
+            if time.monotonic() > until:  # an endless loop
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child, 9)
+            time.sleep(0.005)
+
 
 def _paths() -> list[str]:
-    found = [path for room in (*ROOMS, *ALONE) for path in sorted((ROOT / room).rglob("*.py"))]
+    found = [
+        path
+        for room in (*ROOMS, *ALONE)
+        for path in ([ROOT / room] if room.endswith(".py") else sorted((ROOT / room).rglob("*.py")))
+    ]
     return [str(path.relative_to(ROOT)) for path in found]
 
 
@@ -216,46 +244,21 @@ def _quiet() -> Iterator[None]:
         os._exit(code)
 
 
-def _survives(
+def _passes(
     session: pytest.Session,
     mutant: Mutant,
     functions: Sequence[FunctionType],
-    first: Sequence[pytest.Item],
-    last: Sequence[pytest.Item],
-    *,
-    most: float,
+    items: Sequence[pytest.Item],
+    seeds: Iterable[int],
 ) -> bool:
-    """Whether all pass; what takes more than `most` seconds counts as failed."""
-    if (child := os.fork()) == 0:
-        os.setpgid(0, 0)
-        with _quiet():
-            gc.disable()
-            if not planted(mutant, functions):
-                sys.exit(_by_import(mutant, [*first, *last]))
-            seeds = range(SEEDS if mutant.path.startswith(ROOMS) else 0)
-            found = (
-                _fails(session, first)
-                or any(play(schedule_of(seed)).broken for seed in seeds)
-                or _fails(session, last)
-            )
-            sys.exit(int(found))
-    until = time.monotonic() + most
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status) == 0
-        if time.monotonic() > until:  # an endless loop
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child, 9)
-        time.sleep(0.005)
-
-
-def _fails(session: pytest.Session, items: Sequence[pytest.Item]) -> bool:
+    gc.disable()
+    if not planted(mutant, functions):
+        return _by_import(mutant, items) == 0
     for item, after in zip(items, [*items[1:], None], strict=True):
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
         if session.testsfailed:
-            return True
-    return False
+            return False
+    return not any(play(schedule_of(seed)).broken for seed in seeds)
 
 
 def _by_import(mutant: Mutant, items: Sequence[pytest.Item]) -> int:

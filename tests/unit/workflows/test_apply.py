@@ -22,6 +22,7 @@ from gitbot.settings import ClusterSettings, Settings
 from gitbot.workflows.apply import apply, cancel, note_cancelled
 from gitbot.workflows.journal import LOST_RACES
 from gitbot.workflows.pauses import POLL
+from gitbot.workflows.stops import MAX_SKEW
 from tests.doubles.ledger import last_move, moves_of
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, TinyBase, a_plan, no_trouble
@@ -402,6 +403,21 @@ def test_in_mode_observe_nothing_starts(stage: Stage) -> None:
     stage.approve(a_plan(a_move("one", "a", "c")))
     assert apply(stage.shell).stop == "mode Observe applies nothing"
     assert stage.cluster.creates() == []
+
+
+@pytest.mark.parametrize(("skew", "moves"), [(MAX_SKEW, 1), (MAX_SKEW + 1, 0)])
+@pytest.mark.parametrize("whose", ["forge", "cluster"])
+def test_nothing_starts_while_a_clock_is_further_away_than_the_fence_allows(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, whose: str, skew: int, moves: int
+) -> None:
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    if whose == "forge":
+        stage.forge.clock_skew = -skew
+    else:
+        monkeypatch.setattr(stage.cluster, "server_time", lambda: stage.clock.now() + skew)
+    result = apply(stage.shell)
+    assert len(stage.cluster.creates()) == moves
+    assert f"{skew} s away from ours" in result.stop or moves
 
 
 def test_a_merge_that_approves_nothing_has_a_failed_check(stage: Stage) -> None:
