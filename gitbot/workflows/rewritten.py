@@ -43,8 +43,6 @@ def seen_commits(ledger: Ledger, cluster: str) -> tuple[str, ...]:
                 shown = shown or event.shown.base
             case MoveApproved() | ConcernChanged(state=ConcernState.AUTO):  # not what ends later
                 merged = merged or event.commit
-        if shown and merged:
-            break
     return tuple(dict.fromkeys(commit for commit in (shown, merged) if commit))
 
 

@@ -63,6 +63,7 @@ TESTS = (
     "tests/unit/workflows/test_newer_ledger.py",
     "tests/unit/workflows/test_overrides.py",
     "tests/unit/workflows/test_pauses.py",
+    "tests/unit/workflows/test_rewritten.py",
     "tests/unit/workflows/test_tenancy.py",
     "tests/unit/workflows/test_tickets.py",
     "tests/unit/workflows/test_verdicts.py",
