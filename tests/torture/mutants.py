@@ -59,6 +59,7 @@ TESTS = (
     "tests/unit/workflows/test_denials.py",
     "tests/unit/workflows/test_effects.py",
     "tests/unit/workflows/test_hold.py",
+    "tests/unit/workflows/test_journal.py",
     "tests/unit/workflows/test_maintenance.py",
     "tests/unit/workflows/test_newer_ledger.py",
     "tests/unit/workflows/test_overrides.py",
