@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from gitbot.errors import ForgeError, UnreachableError
+from gitbot.errors import ClusterError, ForgeError, UnreachableError
 from gitbot.model.events import KnownEvent
 from gitbot.workflows.apply import apply, hold, resume
 from tests.doubles.moves import a_move
@@ -147,4 +147,19 @@ def test_an_answer_is_recorded_although_the_forge_is_away(stage: Stage) -> None:
     with pytest.raises(ForgeError):
         apply(stage.shell)
     stage.forge.list_pulls = asked  # type: ignore[method-assign]
+    comes_once(stage)
+
+
+def test_an_answer_is_recorded_although_the_cluster_is_away_in_the_pause_after_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> NoReturn:
+        stage.cluster.migrations.clear()  # by a person
+        raise ClusterError("the API server does not answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stage.cluster, "list_migrations", away)
+        with pytest.raises(ClusterError):
+            apply(stage.shell)
+    assert stage.states()[-1] == "1 created"
     comes_once(stage)

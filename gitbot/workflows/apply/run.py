@@ -105,22 +105,22 @@ def apply(
     """
     run = _begin(shell, on_look, ends_at=shell.clock.now() + max_runtime, start=start)
     said = run.journal.written
-    while True:
-        try:
+    try:
+        while True:
             follows = _turn(run, start=start)
-        except GitbotError:
-            with suppress(GitbotError):
-                _write_rest(run)
-            raise
-        if run.journal.written != said and not shell.interrupted():
-            said = run.journal.written
-            report(run)
-        idle = follows is _Next.NOTHING
-        opening = opens_soon(run, wait_for_opening) if idle else 0
-        more = bool(opening or not idle) and not shell.interrupted()
-        if not more or shell.clock.now() >= run.ends_at:
-            break
-        _wait(run, follows, opening)
+            if run.journal.written != said and not shell.interrupted():
+                said = run.journal.written
+                report(run)
+            idle = follows is _Next.NOTHING
+            opening = opens_soon(run, wait_for_opening) if idle else 0
+            more = bool(opening or not idle) and not shell.interrupted()
+            if not more or shell.clock.now() >= run.ends_at:
+                break
+            _wait(run, follows, opening)
+    except GitbotError:
+        with suppress(GitbotError):
+            _write_rest(run)
+        raise
     with suppress(ConflictError):  # the next look at the cluster shows the outcome
         _write_rest(run)
     if not shell.interrupted():  # an ending run has only seconds left: the next one reports
