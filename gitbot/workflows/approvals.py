@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -49,7 +50,7 @@ def read_approvals(shell: Shell, base: Engine, ledger: Ledger) -> Approvals:
     approved: list[Approved] = []
     refused: list[NotApproved] = []
     records = fold_requests(ledger, shell.cluster_name)
-    finished = frozenset(name for name, record in records.items() if record.spent)
+    ended = {name: record.highest_move for name, record in records.items() if record.spent}
     begun = Begun(cluster=shell.cluster_name, ledger=ledger, records=records)
     first = first_pull(ledger, shell.cluster_name)
     present = Present(shell=shell, settings=base.settings)
@@ -60,7 +61,7 @@ def read_approvals(shell: Shell, base: Engine, ledger: Ledger) -> Approvals:
         facts: MergedPull | None = None
         decision: Approval | NotApproved | None = _edited(shell, ledger, pull)
         if decision is None:
-            decision, facts = _decide(shell, ledger, pull, finished)
+            decision, facts = _decide(shell, ledger, pull, ended)
         if isinstance(decision, NotApproved):
             refused.append(decision)
         elif not is_part_of(shell, decision.commit, base.commit):
@@ -104,7 +105,7 @@ def first_pull(ledger: Ledger, cluster: str) -> int:
 
 
 def _decide(
-    shell: Shell, ledger: Ledger, pull: PullRequest, finished: frozenset[str]
+    shell: Shell, ledger: Ledger, pull: PullRequest, ended: Mapping[RequestId, int]
 ) -> tuple[Approval | NotApproved, MergedPull | None]:
     """What a merge approved, and its facts. Reads reviews only if it can still have an effect.
 
@@ -112,7 +113,7 @@ def _decide(
     asked again, and there are no facts.
     """
     facts = merged_pull(shell, ledger, pull)
-    if _is_settled(ledger, facts, finished):
+    if _is_settled(ledger, facts, ended):
         return decide(facts), None
     whole = shell.forge.get_pull(pull.number)
     if (whole.merge_commit, whole.merged_at) != (pull.merge_commit, pull.merged_at):
@@ -122,16 +123,20 @@ def _decide(
     return decide(reviewed.but(reviews_required=shell.forge.reviews_required)), reviewed
 
 
-def _is_settled(ledger: Ledger, facts: MergedPull, finished: frozenset[str]) -> bool:
-    """Whether every request of every plan shown on the pull request has ended."""
+def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int]) -> bool:
+    """Whether every request of every plan shown on the pull request has ended.
+
+    `ended` has their highest moves: a proposal with higher ones would still add to its request.
+    """
     shown = {facts.proposal.digest} if facts.proposal else {item.digest for item in facts.records}
     for digest in shown - {""}:
         document = plan_of(ledger, digest)
         if document is None:
             return False
-        requests = {move.request.approved(digest) for move in document.plan.moves}
-        if not requests <= finished:
-            return False
+        for move in document.plan.moves:
+            last = ended.get(move.request.approved(digest))
+            if last is None or (facts.proposal is not None and move.id > last):
+                return False
     return True
 
 

@@ -250,11 +250,11 @@ def test_a_policy_refuses_a_way_home_that_needs_no_review() -> None:
     assert away == story.where() != homes
 
 
-def test_the_rest_of_a_drain_that_failed_half_way_is_proposed() -> None:
-    story = Story.begin(
-        step=1, window=window(", cordon: Gitbot, done: Rebooted, maxNodesAtOnce: 2")
-    )
+def end_half_way(story: Story) -> None:
+    """Both nodes drain, and a person deletes the migration of the jumpbox: the rest is proposed."""
     reconcile(story.shell)
+    for reviewer in ("olga", "rita"):
+        story.forge.approve_pull(story.pulls()[0].number, reviewer=reviewer)
     story.merge()
     wait_until(story, START - LEAD)
     apply(story.shell, max_runtime=1)
@@ -266,16 +266,42 @@ def test_the_rest_of_a_drain_that_failed_half_way_is_proposed() -> None:
     story.cluster.delete("VirtualMachineInstanceMigration", mine[0], "customapp")
     apply(story.shell)
     assert state(story, DRAIN) == "partial"
-    assert story.where()["jumpbox"] == "kni-worker"
-    assert nodes(story) == {"kni-worker": "draining", "kni-worker2": "ready"}
     (concern,) = [item for item in propose(story.shell).concerns if item.action == "opened"]
     assert concern.concern.startswith("rest-")
+
+
+BOTH = window(", cordon: Gitbot, done: Rebooted, maxNodesAtOnce: 2")
+
+
+def test_the_rest_of_a_drain_that_failed_half_way_is_proposed() -> None:
+    story = Story.begin(step=1, window=BOTH)
+    end_half_way(story)
+    assert story.where()["jumpbox"] == "kni-worker"
+    assert nodes(story) == {"kni-worker": "draining", "kni-worker2": "ready"}
     story.merge()
     reconcile(story.shell)
     assert story.where()["jumpbox"] != "kni-worker"
     assert nodes(story) == {"kni-worker": "ready", "kni-worker2": "ready"}
     assert len(story.forge.list_pulls()) == 2
     settled(story)
+
+
+OWNERS = """  owners:
+  - {paths: [intents/iberia], namespaces: ['*'], nodes: {names: ['*']}, teams: ['@acme/ops']}
+"""
+
+
+@pytest.mark.parametrize(
+    ("required", "owners"), [pytest.param(1, "", id="reviews"), pytest.param(0, OWNERS, id="owner")]
+)
+def test_the_rest_of_what_ended_half_way_needs_its_own_approval(required: int, owners: str) -> None:
+    story = Story.begin(step=1, reviews_required=required, settings=owners, window=BOTH)
+    story.forge.teams["@acme/ops"] = frozenset({"olga"})
+    end_half_way(story)
+    story.forge.enforced = False
+    story.merge()
+    assert reconcile(story.shell).applied.created == 0
+    assert story.where()["jumpbox"] == "kni-worker"
 
 
 def test_a_vm_that_came_after_the_plan_is_proposed_when_the_rest_is_done() -> None:
