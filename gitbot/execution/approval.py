@@ -59,12 +59,16 @@ class MergedPull(Frozen, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotApproved:
-    """Why a merge approved nothing; `head` was merged at `merged_at` (seconds UTC)."""
+    """Why a merge approved nothing; `head` was merged at `merged_at` (seconds UTC).
+
+    `unsure`: it may have; forge or Git do not say now.
+    """
 
     pull_request: int
     reason: str
     head: str = ""
     merged_at: int = 0
+    unsure: bool = False
 
 
 @lru_cache(maxsize=256)

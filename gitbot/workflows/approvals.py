@@ -30,7 +30,7 @@ from gitbot.workflows.begun import Begun
 from gitbot.workflows.consents import Present, awaiting
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.reapproval import review_fact
-from gitbot.workflows.rewritten import is_part_of
+from gitbot.workflows.rewritten import is_part_of, lost_commit
 from gitbot.workflows.shell import Shell
 
 
@@ -66,7 +66,8 @@ def read_approvals(shell: Shell, base: Engine, ledger: Ledger) -> Approvals:
             refused.append(decision)
         elif not is_part_of(shell, decision.commit, base.commit):
             reason = f"its merge {decision.commit[:12]} is no longer part of {shell.base_branch}"
-            refused.append(NotApproved(pull_request=pull.number, reason=reason))
+            unsure = bool(lost_commit(shell, ledger, base.commit))
+            refused.append(NotApproved(pull_request=pull.number, reason=reason, unsure=unsure))
         elif decision.digest not in ledger.plans:
             refused.append(_unknown_plan(decision))
         elif reason := _base_moved(shell, begun, decision):
@@ -118,7 +119,7 @@ def _decide(
     whole = shell.forge.get_pull(pull.number)
     if (whole.merge_commit, whole.merged_at) != (pull.merge_commit, pull.merged_at):
         reason = "nothing is approved: the forge's answers about the merge do not agree yet"
-        return NotApproved(pull_request=pull.number, reason=reason), None
+        return NotApproved(pull_request=pull.number, reason=reason, unsure=True), None
     reviewed = merged_pull(shell, ledger, whole)
     return decide(reviewed.but(reviews_required=shell.forge.reviews_required)), reviewed
 
@@ -141,16 +142,31 @@ def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int
 
 
 def _edited(shell: Shell, ledger: Ledger, pull: PullRequest) -> NotApproved | None:
-    """Why an edited proposal file approves nothing: its digest, expiry or moves may be wrong."""
+    """Why an edited proposal file approves nothing: its digest, expiry or moves may be wrong.
+
+    The same of one that Git cannot read now.
+    """
     concern = _concern_of(shell, pull)
-    if not concern or is_as_written(shell, ledger, pull.merge_commit, concern):
+    unread = _unread(shell, pull.merge_commit, concern) if concern else ""
+    if not concern or (not unread and is_as_written(shell, ledger, pull.merge_commit, concern)):
         return None
     return NotApproved(
         pull_request=pull.number,
-        reason="nothing is approved: the proposal file is not as gitbot wrote it",
+        reason=unread or "nothing is approved: the proposal file is not as gitbot wrote it",
         head=pull.merged_head or pull.head,
         merged_at=pull.merged_at,
+        unsure=bool(unread),
     )
+
+
+def _unread(shell: Shell, commit: str, concern: str) -> str:
+    """Why the concern's proposal file cannot be read at a commit that is there, or ""."""
+    try:
+        if shell.repository.resolve(commit) is not None:
+            shell.repository.read_blob(commit, proposal_file(shell.cluster_name, concern))
+    except RepositoryError as error:
+        return f"nothing is approved: the proposal file cannot be read: {error}"
+    return ""
 
 
 def is_as_written(shell: Shell, ledger: Ledger, rev: str, concern: str) -> bool:

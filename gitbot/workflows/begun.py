@@ -24,7 +24,7 @@ from gitbot.published import PlanDocument
 class Lapsed:
     """A plan of a request that began and is approved no more.
 
-    `void`: the forge says that the merge approves nothing. `paused`: it says nothing of the merge.
+    `void`: the merge approves nothing. `paused`: nobody knows, as forge or Git do not say.
     """
 
     request: RequestId
@@ -71,7 +71,7 @@ class Begun:
     ) -> tuple[Lapsed, ...]:
         counted = {(item.id, item.approval.digest) for item in approved}
         drained = {item.id for item in approved if item.terms.maintenance is not None}
-        reasons = {item.pull_request: item.reason for item in refused}
+        refusals = {item.pull_request: item for item in refused}
         found = []
         for name, record in self.records.items():
             for digest in self._open_plans(record, with_nodes=name not in drained):
@@ -79,11 +79,12 @@ class Begun:
                 if (name, digest) in counted or entered is None:
                     continue
                 number = entered[1].pull_request
-                known = reasons.get(number, "")
-                void = known and f"its approval no longer counts: {known}"
-                paused = "" if void else f"the forge does not list pull request {number} as merged"
-                if void and not self._has_begun(name):
-                    void, paused = "", void  # it may count again; until then it can only end
+                paused, void = f"the forge does not list pull request {number} as merged", ""
+                if (known := refusals.get(number)) is not None:
+                    what = "is unknown" if known.unsure else "no longer counts"
+                    paused = f"its approval {what}: {known.reason}"
+                    if self._has_begun(name) and not known.unsure:
+                        void, paused = paused, ""  # before it began it may count again
                 found.append(Lapsed(request=name, approval=entered[1], void=void, paused=paused))
         return tuple(found)
 

@@ -20,13 +20,19 @@ def check_history(shell: Shell, ledger: Ledger, base: str) -> None:
     gitbot does not show, propose or apply anything on a rewritten base: what was approved there is
     unknown. A person who rewrote it on purpose confirms it with `gitbot hold` and `gitbot resume`.
     """
-    for commit in seen_commits(ledger, shell.cluster_name):
-        if not is_part_of(shell, commit, base):
-            raise RepositoryError(
-                f"{shell.base_branch} no longer holds commit {commit[:12]}, which gitbot has "
-                "worked with: somebody rewrote it",
-                hint="restore the branch, or accept it with `gitbot hold` and `gitbot resume`",
-            )
+    commit = lost_commit(shell, ledger, base)
+    if commit:
+        raise RepositoryError(
+            f"{shell.base_branch} no longer holds commit {commit[:12]}, which gitbot has "
+            "worked with: somebody rewrote it",
+            hint="restore the branch, or accept it with `gitbot hold` and `gitbot resume`",
+        )
+
+
+def lost_commit(shell: Shell, ledger: Ledger, base: str) -> str:
+    """A commit that the base branch lost and nobody accepted that, or ""."""
+    seen = seen_commits(ledger, shell.cluster_name)
+    return next((commit for commit in seen if not is_part_of(shell, commit, base)), "")
 
 
 def seen_commits(ledger: Ledger, cluster: str) -> tuple[str, ...]:

@@ -458,6 +458,22 @@ def test_nothing_starts_on_a_rewritten_base_but_what_runs_can_be_cancelled(stage
     assert stage.cluster.migrations == {}
 
 
+def test_a_cancel_on_a_rewritten_base_ends_nothing_else(stage: Stage) -> None:
+    stage.cluster.stuck = {"one", "two"}
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    two = a_move("two", "a", "c", request=RequestId.read("request/db/two"))
+    stage.approve(a_plan(two), branch="two")
+    apply(stage.shell, max_runtime=7)
+    whole = stage.repository.branches["main"]
+    rewrite(stage)
+    note_cancelled(stage.shell, request="request/db/one", reason="", by="ann")
+    assert apply(stage.shell, max_runtime=7, start=False).states == {"withdrawn": 1}
+    stage.repository.branches["main"] = whole
+    stage.cluster.stuck = set()
+    apply(stage.shell)
+    assert stage.states("request/db/two")[-1] == "1 succeeded"
+
+
 def test_what_runs_is_cancelled_also_if_the_base_is_rewritten_in_mid_pass(stage: Stage) -> None:
     stage.cluster.stuck = {"one"}
     stage.approve(a_plan(a_move("one", "a", "c")))

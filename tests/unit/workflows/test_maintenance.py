@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gitbot.errors import UsageError
+from gitbot.errors import RepositoryError, UsageError
 from gitbot.execution.requests import fold_requests
 from gitbot.execution.state import fold_nodes
 from gitbot.intents import read_intents
@@ -432,6 +432,38 @@ def test_a_forge_that_does_not_list_a_merge_pauses_what_began(
         result = apply(story.shell)
     assert not result.unfinished
     assert "withdrawn" not in result.states
+    apply(story.shell)
+    assert state(story, DRAIN) == "succeeded"
+
+
+def lags(story: Story, patch: pytest.MonkeyPatch) -> None:
+    """A replica of the forge does not know of the merge yet."""
+    asked = story.forge.get_pull
+    patch.setattr(story.forge, "get_pull", lambda number: replace(asked(number), merged_at=0))
+
+
+def cannot_read_blobs(story: Story, patch: pytest.MonkeyPatch) -> None:
+    read = story.repository.read_blob
+
+    def failing(rev: str, path: str) -> bytes | None:
+        if "/gitbot/" in path:
+            raise RepositoryError("git cat-file failed")
+        return read(rev, path)
+
+    patch.setattr(story.repository, "read_blob", failing)
+
+
+@pytest.mark.parametrize("trouble", [lags, cannot_read_blobs])
+def test_an_approval_that_cannot_be_read_now_ends_nothing_that_began(
+    trouble: Callable[[Story, pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = approved(drain=", cordon: Gitbot, done: Rebooted")
+    wait_until(story, START - LEAD)
+    apply(story.shell, max_runtime=1)
+    with monkeypatch.context() as patch:
+        trouble(story, patch)
+        assert apply(story.shell).states == {"succeeded": 1}
+    reboot(story, "kni-worker")
     apply(story.shell)
     assert state(story, DRAIN) == "succeeded"
 
