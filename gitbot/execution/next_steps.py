@@ -232,8 +232,16 @@ def _end_all(turn: _Turn) -> None:
 
 
 def _drains(turn: _Turn) -> tuple[Approved, ...]:
-    """The newest approved plan of every occurrence that has nodes."""
-    drains = {item.id: item for item in turn.view.approved if item.terms.maintenance is not None}
+    """The newest approved plan of every occurrence that has nodes.
+
+    One that waits for owners does not stand in the place of one that they have approved.
+    """
+    drains: dict[RequestId, Approved] = {}
+    for item in turn.view.approved:
+        if item.terms.maintenance is None:
+            continue
+        if item.id not in drains or not item.terms.consent:
+            drains[item.id] = item
     return tuple(drains.values())
 
 

@@ -17,7 +17,7 @@ from gitbot.model.events import NodeChanged, NodeFacts, NodeState
 from gitbot.model.instants import Interval
 from gitbot.model.ledger import node_file
 from gitbot.model.request_id import OccurrenceId
-from tests.unit.execution.scene import NOW, OCCURRENCE, World, move
+from tests.unit.execution.scene import NOW, OCCURRENCE, World, line, move
 
 
 @pytest.fixture
@@ -567,3 +567,32 @@ def test_the_states_have_the_words_of_the_ledger() -> None:
         "returned",
         "closed",
     ]
+
+
+@pytest.mark.parametrize(
+    ("consent", "nodes"), [("waits for @db", ["a draining"]), ("", ["a draining", "a ready"])]
+)
+def test_a_later_plan_counts_for_nodes_once_its_owners_have_approved_it(
+    consent: str, nodes: list[str]
+) -> None:
+    """It leaves a VM where it is that the earlier plan still moves."""
+    world = World.of("a", "b", one="a", two="a")
+    world.drain(move("one", "a", "b"), move("two", "a", "b", 2, wave=1), cordon=True)
+    (first,) = world.approved
+    two = NamespacedName(namespace="db", name="two")
+    later = replace(_maintenance(("a",)), cordon=True, stays=frozenset({two}))
+    world.approved.append(
+        replace(
+            first,
+            approval=replace(first.approval, digest="sha256:1", pull_request=2, concern="rest"),
+            terms=first.terms.but(consent=consent, maintenance=later),
+        )
+    )
+    world.step()
+    assert "cordon a" in world.effects
+    world.patch()
+    world.run("Running")
+    world.step()
+    world.land("one", "b")
+    world.step()
+    assert [line(item) for item in world.ledger.events if isinstance(item, NodeChanged)] == nodes
