@@ -92,7 +92,8 @@ class Journal:
     def wait_for_turn(self) -> bool:
         """Sleep until one more push keeps to the limit; True if time passed."""
         now = self._clock.now()
-        self._pushed = [time for time in self._pushed if now - time < MINUTE]
+        # the clock may step back: what then lies ahead says nothing of the last minute
+        self._pushed = [time for time in self._pushed if 0 <= now - time < MINUTE]
         if len(self._pushed) < PUSHES:
             return False
         self._clock.sleep(MINUTE - (now - self._pushed[0]))

@@ -10,12 +10,12 @@ import pytest
 from gitbot.errors import ConflictError
 from gitbot.execution.values import Terms
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.events import KnownEvent
+from gitbot.model.events import KnownEvent, StopSet
 from gitbot.model.instants import Interval, format_instant
-from gitbot.model.ledger import Ledger
+from gitbot.model.ledger import HOLD_FILE, Ledger
 from gitbot.snapshot import write_snapshot
 from gitbot.workflows.apply import apply, hold
-from gitbot.workflows.journal import LOST_RACES, MINUTE, retried
+from gitbot.workflows.journal import LOST_RACES, MINUTE, PUSHES, Journal, retried
 from gitbot.workflows.pauses import LOOK_ANYWAY, POLL
 from gitbot.workflows.snapshots import snapshot_branch
 from gitbot.workflows.watch import reconcile
@@ -127,6 +127,16 @@ def test_after_waiting_for_its_turn_to_write_a_pass_looks_at_once(
     assert apply(stage.shell).states == {"succeeded": 2}
     intended = [item.time for item in stage.store.read().events if item.state == "intended"]
     assert intended[1] - intended[0] == 2 * MINUTE  # what the first one did was a push as well
+
+
+def test_a_clock_that_steps_back_delays_no_push() -> None:
+    stage = a_stage(opens_in=0)
+    journal = Journal(stage.store, stage.clock)
+    for _ in range(PUSHES):
+        journal.read()
+        journal.commit((StopSet(file=HOLD_FILE, time=NOW),))
+    stage.clock.present -= 3600
+    assert not journal.wait_for_turn()
 
 
 def test_what_was_judged_before_the_wait_is_judged_again_at_the_opening() -> None:
