@@ -1,25 +1,36 @@
-"""The mark of gitbot's cordon: the occurrence that cordoned the node, and its ledger.
+"""The marks of what is gitbot's own on a cluster: its ledger, and of a cordon its occurrence.
 
-It is written and removed in one patch with the cordon itself, so that a cordon which a person undid
+That of a cordon is written and removed in one patch with it, so that a cordon which a person undid
 is told from one that was never sent. Other windows open at the same time, and other gitbots on the
-cluster may have windows of the same name.
+cluster may have windows and requests of the same name.
 """
 
 from __future__ import annotations
 
 from gitbot.execution.values import View
-from gitbot.kubernetes.objects import KubernetesObject, labels_of
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, labels_of
 from gitbot.model.canonical import short_digest
 from gitbot.model.effect import label_value
+from gitbot.model.ledger import Ledger
 from gitbot.model.request_id import OccurrenceId
 
 CORDON_LABEL = "placement.gitbot.dev/cordon"
+LEDGER = "placement.gitbot.dev/ledger"
+
+
+def ledger_mark(ledger: Ledger) -> str:
+    """What tells a ledger from others: its first line; "" before there is one."""
+    first = next(iter(ledger.events), None)
+    return "" if first is None else short_digest(f"{first.file} {first.time}", 10)
+
+
+def is_of_ledger(migration: KubernetesObject, mark: str) -> bool:
+    """Whether it is not another gitbot's; earlier versions wrote no mark."""
+    return annotations_of(migration).get(LEDGER, mark) == mark
 
 
 def mark_of(view: View, occurrence: OccurrenceId) -> str:
-    first = view.ledger.events[0]
-    ledger = short_digest(f"{first.file} {first.time}", 10)
-    return label_value(f"{occurrence.window}.{occurrence.id}.{ledger}")
+    return label_value(f"{occurrence.window}.{occurrence.id}.{ledger_mark(view.ledger)}")
 
 
 def is_marked(view: View, occurrence: OccurrenceId, node: KubernetesObject) -> bool:

@@ -15,6 +15,7 @@ from gitbot.execution.endings import ending
 from gitbot.execution.facts import ClusterFacts, is_own, vm_of
 from gitbot.execution.fence import is_unsent, settles_at
 from gitbot.execution.groups import judge_groups
+from gitbot.execution.mark import is_of_ledger, ledger_mark
 from gitbot.execution.nodes import advance, effects_due, holders
 from gitbot.execution.observe import Subject, move_event, observe
 from gitbot.execution.requests import MoveRecord, RequestRecord, fold_requests
@@ -179,10 +180,11 @@ def _observe_all(turn: _Turn) -> None:
 def _observe_foreign(turn: _Turn) -> None:
     records = turn.records.values()
     own = {name for item in records for move in item.moves.values() for name in move.effects}
+    mark = ledger_mark(turn.view.ledger)
     over = [
-        migration
-        for name, migration in sorted(turn.facts.migrations.items())
-        if is_final(migration) and not (is_own(migration) and str(name) in own)
+        item
+        for name, item in sorted(turn.facts.migrations.items())
+        if is_final(item) and not (is_own(item) and is_of_ledger(item, mark) and str(name) in own)
     ]
     seen = observed_migrations(turn.view.ledger, turn.view.cluster) if over else frozenset()
     turn.add(*(_foreign_move(turn, item) for item in over if uid_of(item) not in seen))

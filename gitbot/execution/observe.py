@@ -7,6 +7,7 @@ from typing import Any
 
 from gitbot.execution.facts import ClusterFacts, is_own, new_breaches
 from gitbot.execution.fence import is_free
+from gitbot.execution.mark import is_of_ledger, ledger_mark
 from gitbot.execution.requests import MoveRecord
 from gitbot.execution.values import (
     OTHERWISE,
@@ -184,7 +185,8 @@ def _changed(
 
 
 def _is_ours(subject: Subject, migration: KubernetesObject) -> bool:
-    return is_own(migration) and subject.record.migration_uid in ("", uid_of(migration))
+    ours = is_own(migration) and is_of_ledger(migration, ledger_mark(subject.view.ledger))
+    return ours and subject.record.migration_uid in ("", uid_of(migration))
 
 
 def _restarted(subject: Subject) -> bool:

@@ -17,7 +17,7 @@ from gitbot.model.events import ForeignMove
 from gitbot.model.instants import Interval
 from gitbot.model.problem import Limits
 from gitbot.published.ledger_lines import verify
-from gitbot.workflows.apply import apply
+from gitbot.workflows.apply import apply, hold, resume
 from tests.doubles.moves import a_move
 from tests.faults.test_crashes import Killed, a_stage, end_of, install, run_to_the_end
 from tests.unit.workflows.doubles import Stage, a_plan
@@ -156,3 +156,41 @@ def test_what_another_gitbot_moves_is_observed_as_what_people_move() -> None:
     assert (seen.vm, seen.author, seen.landed) == ("db/one", "another gitbot", "c")
     assert not any(isinstance(event, ForeignMove) for event in one.store.read().events)
     assert apply(replace(two.shell, ledger_name="two")).did_nothing
+
+
+@pytest.mark.parametrize("seen", ["at the create", "at the next look", "by hold"])
+def test_what_another_gitbot_moves_under_the_same_name_is_left_alone(seen: str) -> None:
+    """Both ledgers have a request of that name for the VM, as two windows of one name would."""
+    one, two = (
+        Stage.of(nodes={"a": "east", "b": "east", "c": "west"}, vms={"one": "a"}) for _ in range(2)
+    )
+    two.cluster, two.clock = one.cluster, one.clock
+    one.cluster.stuck = {"one"}
+    hold(two.shell, reason="the first line of another ledger", by="ann")
+    resume(two.shell, reason="go", by="ann")
+    one.approve(a_plan(a_move("one", "a", "c")))
+    two.approve(a_plan(a_move("one", "a", "b")))
+    first = replace(one.shell, ledger_name="one")
+    second = replace(two.shell, ledger_name="two")
+
+    def other_is_quicker(verb: str, _: str) -> None:
+        if verb == "create":
+            one.cluster.trouble = lambda *_: None
+            apply(first, max_runtime=1)
+            if seen != "at the create":
+                raise Killed
+
+    one.cluster.trouble = other_is_quicker
+    if seen == "at the create":
+        apply(second, max_runtime=1)
+    else:
+        with pytest.raises(Killed):
+            apply(second, max_runtime=1)
+    if seen == "by hold":
+        assert hold(second, reason="smoke", by="ann", cancel_running=True).deleted == ()
+    else:
+        two.clock.sleep(150)
+        apply(second, max_runtime=1)
+    assert [verb for verb, _ in one.cluster.calls] == ["create"]
+    assert two.states()[-1] == ("1 intended" if seen == "by hold" else "1 waiting")
+    assert one.states()[-1] == "1 created"

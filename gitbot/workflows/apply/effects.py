@@ -10,6 +10,7 @@ from gitbot.errors import (
     NotSent,
     OutcomeUnknown,
 )
+from gitbot.execution.mark import LEDGER, is_of_ledger, ledger_mark
 from gitbot.execution.sending import not_any_more
 from gitbot.execution.values import (
     OTHERWISE,
@@ -48,12 +49,13 @@ IDENTITY = tuple(f"placement.gitbot.dev/{key}" for key in ("request", "move", "a
 
 
 def do_effect(
-    shell: Shell, base: Engine, effect: Effect, tickets: Tickets
+    shell: Shell, base: Engine, effect: Effect, tickets: Tickets, ledger: Ledger
 ) -> tuple[MoveChanged, ...]:
     """Do it once, unless it is a cordon. Raises ClusterError if all that is known is a failure."""
     match effect:
         case CreateMigration():
-            return _create(shell, base, effect, tickets.of(effect))
+            wanted = _marked(base.manifest(effect), ledger)
+            return _create(shell, wanted, effect, tickets.of(effect))
         case DeleteMigration():
             _delete(shell, effect)
         case LabelNode():
@@ -81,9 +83,8 @@ def left_out(shell: Shell, view: View, ledger: Ledger, effect: CreateMigration) 
 
 
 def _create(
-    shell: Shell, base: Engine, effect: CreateMigration, ticket: Ticket
+    shell: Shell, wanted: KubernetesObject, effect: CreateMigration, ticket: Ticket
 ) -> tuple[MoveChanged, ...]:
-    wanted = base.manifest(effect)
     if str(name_of(wanted)) != effect.event.migration:
         message = f"the manifest is named {name_of(wanted)}, the ledger {effect.event.migration}"
         raise ClusterRefused(f"BUG: {message}", code=0, reason="Name")
@@ -100,6 +101,12 @@ def _create(
             raise
         return _after_trouble(shell, effect, wanted, error)
     return (_stored(shell, effect, stored, wanted),)
+
+
+def _marked(manifest: KubernetesObject, ledger: Ledger) -> KubernetesObject:
+    """With the mark of the ledger that announces it: another gitbot's may have the same name."""
+    annotations = {**annotations_of(manifest), LEDGER: ledger_mark(ledger)}
+    return {**manifest, "metadata": {**manifest["metadata"], "annotations": annotations}}
 
 
 def _after_trouble(
@@ -127,6 +134,8 @@ def _after_trouble(
 
 def _is_effect(found: KubernetesObject, wanted: KubernetesObject) -> bool:
     have, want = annotations_of(found), annotations_of(wanted)
+    if not is_of_ledger(found, want[LEDGER]):
+        return False
     return all(have.get(key) == want.get(key) for key in IDENTITY)
 
 

@@ -341,7 +341,7 @@ def _act(run: _Pass, view: View, steps: Steps, *, began: float) -> bool:
             run.nodes += cordon(run.shell, effect)
             acted = True
             continue
-        outcome = do_effect(run.shell, run.base, effect, run.tickets)
+        outcome = do_effect(run.shell, run.base, effect, run.tickets, run.journal.ledger)
         run.journal.note(*outcome)
         run.created += sum(event.state is MoveState.CREATED for event in outcome)
         run.states.update(str(event.state) for event in outcome if event.state in FINAL_STATES)

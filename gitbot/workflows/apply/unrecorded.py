@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from gitbot.errors import GitbotError
+from gitbot.execution.mark import is_of_ledger, ledger_mark
 from gitbot.execution.requests import MoveRecord, fold_requests
 from gitbot.kubernetes.objects import KubernetesObject, name_of, uid_of
 from gitbot.model.events import MoveChanged, MoveState
@@ -21,18 +22,19 @@ RecordCreated = Callable[[Sequence[KubernetesObject]], frozenset[str] | None]
 
 
 def record_created(shell: Shell, found: Sequence[KubernetesObject]) -> frozenset[str] | None:
-    """The names that the ledger has announced; None if it cannot be read.
+    """Which of them the ledger has announced, by name; None if it cannot be read.
 
     That the ledger cannot be written keeps nobody from deleting.
     """
-    uids = {str(name_of(item)): uid_of(item) for item in found}
     journal = Journal(shell.ledger_store, shell.clock)
     try:
-        own = frozenset(
-            name for move in _moves(journal.read(), shell.cluster_name) for name in move.effects
-        )
+        ledger = journal.read()
     except GitbotError:
         return None
+    mine = (item for item in found if is_of_ledger(item, ledger_mark(ledger)))
+    uids = {str(name_of(item)): uid_of(item) for item in mine}
+    announced = (name for move in _moves(ledger, shell.cluster_name) for name in move.effects)
+    own = frozenset(uids).intersection(announced)
     with suppress(GitbotError):
         retried(lambda: journal.commit(_created(shell, journal.read(), uids)))
     return own

@@ -83,7 +83,8 @@ class Scene:
         self.stage.cluster.trouble = trouble
 
     def do(self, effect: Effect | None = None) -> tuple[MoveChanged, ...]:
-        return do_effect(self.shell, self.stage.base, effect or self.effect, self.tickets)
+        ledger = self.stage.store.read()
+        return do_effect(self.shell, self.stage.base, effect or self.effect, self.tickets, ledger)
 
     def lines(self) -> list[tuple[Any, str, str, str]]:
         return [(item.request, item.vm, item.state, item.text) for item in self.told]
