@@ -30,7 +30,8 @@ def is_of_ledger(migration: KubernetesObject, mark: str) -> bool:
 
 
 def mark_of(view: View, occurrence: OccurrenceId) -> str:
-    return label_value(f"{occurrence.window}.{occurrence.id}.{ledger_mark(view.ledger)}")
+    ledger = ledger_mark(view.ledger)
+    return label_value(f"{occurrence.window}.{occurrence.id}.{ledger}")
 
 
 def is_marked(view: View, occurrence: OccurrenceId, node: KubernetesObject) -> bool:
