@@ -238,6 +238,9 @@ class Shown(Plain, frozen=True, kw_only=True):
     expires_at: str  # RFC 3339
     document: str = ""
 
+    def __post_init__(self) -> None:
+        parse_instant(self.expires_at)  # else nobody can tell until when it holds
+
 
 class PlanShown(_Tagged, frozen=True, kw_only=True, tag="shown"):
     """A plan, or with an empty digest that there is none, was shown on a pull request."""

@@ -243,6 +243,8 @@ def test_a_damaged_file_says_what_to_do(damage: Callable[[bytes], bytes], words:
 
 # What a newer gitbot wrote
 
+SOON = {"head": "h", "base": "b", "expiresAt": "soon"}
+
 
 @pytest.mark.parametrize(
     ("file", "fields", "words"),
@@ -252,6 +254,11 @@ def test_a_damaged_file_says_what_to_do(damage: Callable[[bytes], bytes], words:
         (HOLD_FILE, {}, "no state"),
         (FILE, {"state": "approved", "request": "r", "vm": "a/b", "move": 1}, "approved"),
         (FILE, {"state": "cancelled", "request": "evict/db/one"}, "cancelled"),
+        (
+            "pulls/1.jsonl",
+            {"state": "shown", "pullRequest": 1, "data": SOON},
+            "shown",
+        ),
         ("quotas/prod.jsonl", {"state": "set", "limits": [{"cpu": 4}]}, "set"),
     ],
 )
