@@ -68,7 +68,10 @@ def _losses(
 
 def _may_start(record: RequestRecord | None, move: Move) -> bool:
     known = record.moves.get(move.id) if record is not None else None
-    return known is None or not (known.final or known.migration_uid)
+    if known is None:
+        return True
+    exists = known.in_flight and known.migration_uid  # not that of an attempt that failed
+    return not (known.final or exists)
 
 
 def _denied(

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from gitbot.execution.requests import fold_requests
+from gitbot.execution.starts import BACK_OFF
+from gitbot.execution.values import Terms
 from gitbot.kubernetes.objects import labels_of
 from gitbot.model.request_id import RequestId
+from gitbot.policy import read_policies
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish
 from gitbot.workflows.propose import propose
 from gitbot.workflows.watch import reconcile
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import Stage, a_plan
 from tests.unit.workflows.story import HEAD, REQUEST, RULE, Story
 
 RULES = "\n  validations: [{"
@@ -72,6 +78,24 @@ def test_a_label_that_a_policy_denies_stops_a_move_before_its_opening() -> None:
     result = apply(story.shell)
     assert result.created == 0
     assert "policy/protected-vms" in result.stale[0].reasons[0]
+
+
+def test_a_policy_that_is_merged_after_a_failed_attempt_stops_the_next_one() -> None:
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a"})
+    stage.cluster.fails = {"one"}
+    stage.base.terms_by_request["request/db/one"] = Terms(attempts=2)
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    apply(stage.shell, max_runtime=BACK_OFF // 2)
+    assert stage.states()[-1] == "1 failed"
+    late, _ = read_policies(
+        {"policies/late.yaml": policy(DENIES["Move"].replace("jumpbox", "one"))}
+    )
+    stage.base = replace(stage.base, revision=replace(stage.base.revision, policies=late))
+    stage.clock.sleep(BACK_OFF)
+    (stale,) = apply(stage.shell).stale
+    assert "policy/late" in stale.reasons[0]
+    assert stage.states()[-1] == "1 held"
+    assert len(stage.cluster.creates()) == 1
 
 
 def test_a_policy_stops_the_moves_it_denies_and_no_others() -> None:
