@@ -144,6 +144,8 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "what exists is recorded before a person's command deletes it; answers are not forgotten": 95,
     "the kernel gives up a request when gitbot does": 5,
     "a claim is looked at once more when the connection stands": 45,
+    "what has begun is recalled and cancelled while the base branch has errors": 80,
+    "an approval that nobody can tell of pauses; a migration names its ledger": 95,
     "a look of minutes ago, or at an older base, is not acted on": 14,
     "folders that look alike are refused; a proposal asks the owners of its base too": 55,
     "a node in service returns when its window ends; lines in other files, plans verified": 47,

@@ -6,10 +6,7 @@ with the next step. If a pass is killed at any point, the next one finishes it.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from gitbot.errors import ConflictError, ForgeError, GitbotError
@@ -26,35 +23,31 @@ from gitbot.execution.values import (
     View,
 )
 from gitbot.kubernetes.phases import is_final
-from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
 from gitbot.model.ledger import Ledger
 from gitbot.workflows.anchor import keep_anchor, keep_on_forge, read_anchor
-from gitbot.workflows.apply.belief import Belief, confirmed, is_old, nobody_sends
+from gitbot.workflows.apply.belief import confirmed, is_old, nobody_sends
 from gitbot.workflows.apply.effects import cordon, do_effect, left_out, tell_moves, with_warning
+from gitbot.workflows.apply.one_pass import OnLook, Pass
 from gitbot.workflows.apply.progress import show_how_far
 from gitbot.workflows.apply.result import ApplyResult, NodeDone
-from gitbot.workflows.apply.tickets import Tickets
+from gitbot.workflows.apply.tip import read_tip
 from gitbot.workflows.approvals import Approvals, read_approvals
 from gitbot.workflows.ask import write_dashboard
-from gitbot.workflows.engine import Engine
 from gitbot.workflows.feedback import write_refusals, write_statuses
 from gitbot.workflows.journal import LOST_RACES, Journal, retried
 from gitbot.workflows.pauses import (
     POLL,
-    Stages,
     base_head,
     stages,
     wait_for_opening_at,
     wait_for_progress,
 )
-from gitbot.workflows.rewritten import check_history
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.stops import UNREADABLE, cluster_stop, forge_skew, observes
+from gitbot.workflows.stops import UNREADABLE, cluster_stop, forge_skew
 
 ASK_FORGE = 60  # seconds after which the forge is asked again even if nothing was merged
 MAX_RUNTIME = 3600
-OnLook = Callable[[ClusterSnapshot], None]
 
 
 class _Next(Enum):
@@ -62,31 +55,6 @@ class _Next(Enum):
     LOOK = auto()  # when a migration has made progress
     LOOK_SOON = auto()  # only nodes changed, so no migration will announce it
     LOOK_AT_ONCE = auto()
-
-
-@dataclass(slots=True, kw_only=True)
-class _Pass:
-    shell: Shell
-    journal: Journal
-    base: Engine
-    approvals: Approvals
-    ends_at: int
-    older: str = ""  # why the ledger is not believed
-    anchored: str | None = ""  # what the cluster knows of the ledger; None: it cannot be told
-    approvals_key: tuple[str, int] = ("", 0)
-    approvals_at: int = 0
-    judged: bool = False
-    seen: Stages = field(default_factory=dict)  # at the last look
-    created: int = 0
-    states: Counter[str] = field(default_factory=Counter)
-    nodes: list[NodeDone] = field(default_factory=list)
-    steps: Steps = field(default_factory=Steps)
-    tickets: Tickets = field(default_factory=Tickets)
-    belief: Belief = field(default_factory=Belief)
-    stop: str = ""
-    lost: int = 0
-    requests: set[str] = field(default_factory=set)  # that had moves to come in this pass
-    on_look: OnLook | None = None
 
 
 def apply(
@@ -101,7 +69,7 @@ def apply(
 
     If `start` is False, nothing new starts: running moves are observed and recalled. The pass waits
     for an opening within `wait_for_opening` seconds, because the next pass may come late. `on_look`
-    gets every snapshot that is taken.
+    gets every snapshot that is taken. Raises InvalidInput at its end if the base branch has errors.
     """
     run = _begin(shell, on_look, ends_at=shell.clock.now() + max_runtime, start=start)
     said = run.journal.written
@@ -125,23 +93,12 @@ def apply(
         _write_rest(run)
     if not shell.interrupted():  # an ending run has only seconds left: the next one reports
         report(run)
-    return ApplyResult(
-        base=run.base.commit,
-        created=run.created,
-        entries=run.journal.written,
-        states=dict(sorted(run.states.items())),
-        waiting=run.steps.waiting,
-        stale=run.steps.stale,
-        in_flight=run.steps.in_flight,
-        stop=run.stop,
-        unfinished=more,
-        interrupted=shell.interrupted(),
-        approvals=run.approvals,
-        nodes=tuple(dict.fromkeys(run.nodes)),
-    )
+    if run.broken and start:
+        raise run.broken
+    return run.result(unfinished=more)
 
 
-def _write_rest(run: _Pass) -> None:
+def _write_rest(run: Pass) -> None:
     """Write the outcomes, and give back the claims of which nothing was sent."""
     shell, journal = run.shell, run.journal
 
@@ -155,7 +112,7 @@ def _write_rest(run: _Pass) -> None:
     run.anchored = keep_anchor(shell, journal, run.anchored)
 
 
-def _wait(run: _Pass, follows: _Next, opening: int) -> None:
+def _wait(run: Pass, follows: _Next, opening: int) -> None:
     """Wait until another look is worth it; `opening` is when something may start, or 0."""
     shell = run.shell
     if opening:
@@ -168,7 +125,7 @@ def _wait(run: _Pass, follows: _Next, opening: int) -> None:
         shell.clock.sleep(min(POLL, run.ends_at - shell.clock.now()))
 
 
-def report(run: _Pass) -> None:
+def report(run: Pass) -> None:
     """Report the state of everything on the forge. A failure to write stops nothing."""
     shell, ledger, waiting = run.shell, run.journal.ledger, run.steps.waiting
     try:
@@ -181,27 +138,26 @@ def report(run: _Pass) -> None:
     write_dashboard(shell, ledger, stop=run.stop, waiting=waiting, refused=run.approvals.refused)
 
 
-def opens_soon(run: _Pass, within: int) -> int:
+def opens_soon(run: Pass, within: int) -> int:
     """When the next waiting move may start, in seconds UTC; 0 if not within that many seconds."""
     now = run.shell.clock.now()
     times = [item.until for item in run.steps.waiting if now < item.until <= now + within]
     return min(times) if times and not run.stop else 0
 
 
-def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -> _Pass:
+def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -> Pass:
     journal = Journal(shell.ledger_store, shell.clock)
     anchor = read_anchor(shell)
     ledger = journal.read()
     head = base_head(shell)
     shell.onlooker.begins("reading the forge and the cluster")
-    if start:
-        check_history(shell, ledger, head)
-    base = shell.read_base(head)
+    base, broken = read_tip(shell, ledger, head, start=start)
     older = anchor.stop(ledger)
-    run = _Pass(
+    run = Pass(
         shell=shell,
         journal=journal,
         base=base,
+        broken=broken,
         approvals=Approvals(approved=(), refused=()),
         ends_at=ends_at,
         older=older,
@@ -212,14 +168,12 @@ def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -
     return run
 
 
-def _turn(run: _Pass, *, start: bool) -> _Next:
+def _turn(run: Pass, *, start: bool) -> _Next:
     shell, looked = run.shell, run.shell.timer()
     ledger = run.journal.read()
     head = base_head(shell)
     if head != run.base.commit:
-        if start:
-            check_history(shell, ledger, head)
-        run.base = shell.read_base(head)
+        run.base, run.broken = read_tip(shell, ledger, head, start=start)
     _refresh_approvals(run, ledger)
     run.stop = not_understood(ledger, shell.cluster_name) or run.older
     if run.stop:
@@ -263,7 +217,7 @@ def _turn(run: _Pass, *, start: bool) -> _Next:
     return _Next.LOOK_SOON if acted else _Next.NOTHING
 
 
-def _refresh_approvals(run: _Pass, ledger: Ledger) -> None:
+def _refresh_approvals(run: Pass, ledger: Ledger) -> None:
     """Ask the forge again if there may be a merge or an approval by gitbot, or time has passed."""
     now = run.shell.clock.now()
     key = (
@@ -276,7 +230,7 @@ def _refresh_approvals(run: _Pass, ledger: Ledger) -> None:
     run.approvals_key, run.approvals_at = key, now
 
 
-def _view(run: _Pass) -> View:
+def _view(run: Pass) -> View:
     shell = run.shell
     now = shell.clock.now()
     snapshot = shell.cluster.snapshot()
@@ -296,26 +250,25 @@ def _view(run: _Pass) -> View:
     )
 
 
-def stop_reason(run: _Pass, *, start: bool) -> str:
+def stop_reason(run: Pass, *, start: bool) -> str:
     """Why nothing may start now, or "". Everything stops if something cannot be read."""
     if not start:
         return "nothing is started by this command"
-    flag = observes(run.base.settings) or ledger_stop(run.journal.ledger, run.shell.cluster_name)
+    flag = run.base_stop or ledger_stop(run.journal.ledger, run.shell.cluster_name)
     return flag or forge_skew(run.shell) or cluster_stop(run.shell)
 
 
-def _may_still(run: _Pass) -> str:
+def _may_still(run: Pass) -> str:
     """Read the stop flag again; called before every effect."""
     try:
         run.journal.read()
     except GitbotError as error:
         return f"{UNREADABLE} in the ledger: {error}"
-    if observe := observes(run.base.settings):
-        return observe
-    return ledger_stop(run.journal.ledger, run.shell.cluster_name) or cluster_stop(run.shell)
+    flag = run.base_stop or ledger_stop(run.journal.ledger, run.shell.cluster_name)
+    return flag or cluster_stop(run.shell)
 
 
-def _act(run: _Pass, view: View, steps: Steps, *, began: float) -> bool:
+def _act(run: Pass, view: View, steps: Steps, *, began: float) -> bool:
     acted, head = False, run.journal.ledger.head
     for effect in steps.effects:
         if run.shell.interrupted():  # the next pass does what the ledger has as intended

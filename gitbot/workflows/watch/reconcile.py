@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gitbot.errors import RepositoryError, UnreachableError
+from gitbot.errors import InvalidInput, RepositoryError, UnreachableError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.workflows.anchor import keep_on_forge
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
@@ -55,7 +55,12 @@ def reconcile(
     `pack` turns a snapshot into its file; without it none is published. `every_pull` also plans
     open pull requests that were never shown; otherwise another run plans those.
     """
-    snapshot, base = shell.cluster.snapshot(), shell.read_base(base_head(shell))
+    snapshot = shell.cluster.snapshot()
+    try:
+        base = shell.read_base(base_head(shell))
+    except InvalidInput:
+        apply(shell, max_runtime=max_runtime)  # observes and recalls what has begun
+        raise
     publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
     publisher.publish(snapshot)
     retried(lambda: _record_audit(shell, snapshot, base))

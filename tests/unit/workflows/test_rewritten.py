@@ -26,7 +26,7 @@ TERMS = MoveTerms(
 
 
 def shown(base: str) -> PlanShown:
-    told = Shown(head="head", base=base, expires_at="")
+    told = Shown(head="head", base=base, expires_at="2026-01-01T00:00:00Z")
     return PlanShown(
         file=pull_file(1), time=NOW, cluster="prod", pull_request=1, digest="d", shown=told
     )

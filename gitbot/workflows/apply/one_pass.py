@@ -1,0 +1,72 @@
+"""What a pass of apply carries from one look to the next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gitbot.errors import InvalidInput
+from gitbot.execution.values import Steps
+from gitbot.model.cluster import ClusterSnapshot
+from gitbot.workflows.apply.belief import Belief
+from gitbot.workflows.apply.result import ApplyResult, NodeDone
+from gitbot.workflows.apply.tickets import Tickets
+from gitbot.workflows.apply.tip import broken_stop
+from gitbot.workflows.approvals import Approvals
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.journal import Journal
+from gitbot.workflows.pauses import Stages
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.stops import observes
+
+OnLook = Callable[[ClusterSnapshot], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Pass:
+    """What one pass knows and has done."""
+
+    shell: Shell
+    journal: Journal
+    base: Engine
+    broken: InvalidInput | None  # what is wrong with the tip of the base branch
+    approvals: Approvals
+    ends_at: int
+    older: str = ""  # why the ledger is not believed
+    anchored: str | None = ""  # what the cluster knows of the ledger; None: it cannot be told
+    approvals_key: tuple[str, int] = ("", 0)
+    approvals_at: int = 0
+    judged: bool = False
+    seen: Stages = field(default_factory=dict)  # at the last look
+    created: int = 0
+    states: Counter[str] = field(default_factory=Counter)
+    nodes: list[NodeDone] = field(default_factory=list)
+    steps: Steps = field(default_factory=Steps)
+    tickets: Tickets = field(default_factory=Tickets)
+    belief: Belief = field(default_factory=Belief)
+    stop: str = ""
+    lost: int = 0
+    requests: set[str] = field(default_factory=set)  # that had moves to come in this pass
+    on_look: OnLook | None = None
+
+    @property
+    def base_stop(self) -> str:
+        """Why the base branch lets nothing start, or ""."""
+        return broken_stop(self.shell, self.broken) or observes(self.base.settings)
+
+    def result(self, *, unfinished: bool) -> ApplyResult:
+        return ApplyResult(
+            base=self.base.commit,
+            created=self.created,
+            entries=self.journal.written,
+            states=dict(sorted(self.states.items())),
+            waiting=self.steps.waiting,
+            stale=self.steps.stale,
+            in_flight=self.steps.in_flight,
+            stop=self.stop,
+            unfinished=unfinished,
+            interrupted=self.shell.interrupted(),
+            approvals=self.approvals,
+            nodes=tuple(dict.fromkeys(self.nodes)),
+        )

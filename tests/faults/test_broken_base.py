@@ -1,0 +1,110 @@
+"""While the base branch has errors nothing starts, and what has begun is observed and recalled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from gitbot.errors import InvalidInput
+from gitbot.execution.values import Terms
+from gitbot.model.instants import Interval
+from gitbot.model.request_id import RequestId
+from gitbot.workflows.apply import apply, cancel
+from gitbot.workflows.engine import Engine
+from gitbot.workflows.shell import Shell
+from gitbot.workflows.watch import reconcile
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import NOW, Stage, a_plan
+
+ERROR = "intents/prod/x.yaml:1:1: no YAML"
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """One migration is Pending, and its window closes in two minutes."""
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"})
+    stage.cluster.stuck = {"one"}
+    allowed = (Interval(start=NOW, end=NOW + 120),)
+    stage.base.terms_by_request["request/db/one"] = Terms(allowed=allowed)
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    apply(stage.shell, max_runtime=7)
+    assert stage.states()[-1] == "1 created"
+    return stage
+
+
+def broken(stage: Stage) -> Shell:
+    """A merge brings a file with an error."""
+    later = a_move("two", "a", "c", request=RequestId.read("request/db/two"))
+    stage.approve(a_plan(later), branch="two")
+    head = stage.repository.resolve("main")
+
+    def read(commit: str) -> Engine:
+        if commit == head:
+            raise InvalidInput(ERROR)
+        return stage.base.at(commit)
+
+    return replace(stage.shell, read_base=read)
+
+
+@pytest.mark.parametrize("run", [apply, reconcile])
+def test_what_is_pending_is_recalled_when_its_window_closes(
+    stage: Stage, run: Callable[[Shell], object]
+) -> None:
+    shell = broken(stage)
+    stage.clock.sleep(200)
+    with pytest.raises(InvalidInput, match="no YAML"):
+        run(shell)
+    assert stage.cluster.migrations == {}
+    assert stage.states()[-1] == "1 expired"
+
+
+def test_what_is_cancelled_ends(stage: Stage) -> None:
+    result = cancel(broken(stage), request="request/db/one", reason="", by="ann")
+    assert stage.cluster.migrations == {}
+    assert str(result.record.state) == "withdrawn"
+
+
+def test_nothing_starts_and_what_runs_is_seen_to_its_end(stage: Stage) -> None:
+    stage.cluster.stuck = set()
+    with pytest.raises(InvalidInput, match="no YAML"):
+        apply(broken(stage))
+    assert stage.states()[-1] == "1 succeeded"
+    assert len(stage.cluster.creates()) == 1
+    assert "**Stopped**: main has errors: intents/prod/x.yaml" in stage.forge.issues[0].body
+
+
+def test_a_base_that_breaks_in_mid_pass_lets_nothing_more_start(stage: Stage) -> None:
+    """Between the decision and the request, too."""
+    bad: list[str] = []
+
+    def read(commit: str) -> Engine:
+        if commit in bad:
+            raise InvalidInput(ERROR)
+        return stage.base.at(commit)
+
+    later = a_move("two", "a", "c", request=RequestId.read("request/db/two"))
+    stage.approve(a_plan(later), branch="two")
+
+    def merged(_: object) -> None:
+        stage.store.after_append = lambda _: None
+        other = a_move("three", "a", "c", request=RequestId.read("request/db/three"))
+        stage.approve(a_plan(other), branch="three")
+        bad.append(stage.repository.resolve("main") or "")
+
+    stage.store.after_append = merged
+    with pytest.raises(InvalidInput, match="no YAML"):
+        apply(replace(stage.shell, read_base=read), max_runtime=60)
+    assert len(stage.cluster.creates()) == 1
+
+
+def test_without_any_commit_that_can_be_read_nothing_happens(stage: Stage) -> None:
+    def read(_: str) -> Engine:
+        raise InvalidInput(ERROR)
+
+    stage.clock.sleep(200)
+    before = list(stage.cluster.calls)
+    with pytest.raises(InvalidInput, match="no YAML"):
+        apply(replace(stage.shell, read_base=read))
+    assert stage.cluster.calls == before
