@@ -85,7 +85,9 @@ class Branches:
     def _one_by_one(self) -> None:
         """Fetch each branch alone. Removes branches that are refused or no longer on the remote."""
         there = {
-            ref for ref in self._listed("ls-remote", "--heads", self._remote) if self._ours(ref)
+            ref
+            for _, ref in _named(self._git.run(["ls-remote", "--heads", self._remote]))
+            if self._ours(ref)
         }
         for ref in sorted(there):
             name = ref.removeprefix(_HEADS)
@@ -95,16 +97,13 @@ class Branches:
                 if (unreachable := not_answered(error)) is not None:
                     raise unreachable from error
                 self.refused[ref] = error.message
-        for ref in self._listed("show-ref", "--heads"):
+        for _, ref in _named(self._git.run(["show-ref", "--heads"], accept=(0, 1))):  # 1: none
             if ref not in there or ref in self.refused:
                 self._git.run(["update-ref", "-d", ref])
 
     def _fetch(self, bound: CommandBound, *names: str) -> None:
         specs = [f"+{_HEADS}{name}:{_HEADS}{name}" for name in names]
         self._git.within(bound, [*FETCH, "--prune", "--end-of-options", self._remote, *specs])
-
-    def _listed(self, *command: str) -> list[str]:
-        return [ref for _, ref in _named(self._git.run(command, accept=(0, 1)))]
 
     def _ours(self, ref: str) -> bool:
         name = ref.removeprefix(_HEADS)

@@ -52,15 +52,22 @@ class RefState:
 
 
 def tip_of(git: Git, ref: str) -> str:
-    """What a full ref points to, "" if it does not exist.
+    """What a full ref points to, "" if it does not exist. RepositoryError if it is damaged.
 
     Git replaces a ref's file as a whole, so we read it; Git knows refs that have no file.
     """
+    found = ""
     with suppress(OSError):
         found = (git.directory / ref).read_bytes().decode("ascii", "replace").strip()
         if is_commit_id(found):
             return found
+        found = found or "nothing"
     code, output = git.status(["rev-parse", "--verify", "--quiet", ref], accept=(0, 1))
+    if code != 0 and found and not found.startswith("ref:"):  # as a disk that lost power leaves it
+        raise RepositoryError(
+            f"{ref} in {git.directory} is damaged: its file holds {found[:60]!r}",
+            hint="restore it, for example from a backup",
+        )
     return output.decode("ascii").strip() if code == 0 else ""
 
 

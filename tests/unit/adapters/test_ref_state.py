@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitbot.adapters.git import Git, RefState, tip_of
-from gitbot.errors import ConflictError
+from gitbot.errors import ConflictError, RepositoryError
 
 REF = "refs/gitbot/forge"
 
@@ -74,3 +74,11 @@ def test_a_ref_that_is_gone_has_no_files(git: Git) -> None:
     state.write("", {"a": b"1"}, message="work", time=7)
     git.run(["update-ref", "-d", REF])
     assert state.read() == ("", {})
+
+
+@pytest.mark.parametrize("torn", [b"", b"\0" * 41, b"0123456789abcdef"])
+def test_a_damaged_ref_is_not_an_absent_one(git: Git, torn: bytes) -> None:
+    write(git, a="1")
+    (git.directory / REF).write_bytes(torn)
+    with pytest.raises(RepositoryError, match=f"{REF} in .* is damaged"):
+        RefState(git, REF).read()
