@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from urllib3 import HTTPConnectionPool, PoolManager
+from urllib3.connection import HTTPConnection
 from urllib3.util import connection
 
 from gitbot.adapters.kubernetes.cluster import KubernetesCluster
+from gitbot.adapters.kubernetes.gated import ask_when_connected
 from gitbot.adapters.kubernetes.transport import WRITE_SECONDS, Transport
 from gitbot.errors import NotSent, OutcomeUnknown
 from gitbot.simulation.http import kubeconfig_text
@@ -140,3 +143,37 @@ def test_a_claim_that_ends_while_the_client_connects_is_not_used(
         server.join()
     assert happened == ["connects", "asks"]
     assert bool(b"".join(seen)) is not late
+
+
+def test_connections_that_know_a_way_of_their_own_keep_it() -> None:
+    """As those of urllib3's SOCKSProxyManager, which get options that no others know."""
+
+    class OwnConnection(HTTPConnection):
+        def __init__(self, *args: Any, _socks_options: str, **named: Any) -> None:
+            super().__init__(*args, **named)
+            self.way = _socks_options
+
+        def _new_conn(self) -> socket.socket:
+            return socket.create_connection(("127.0.0.1", int(self.way)))
+
+    class OwnPool(HTTPConnectionPool):
+        ConnectionCls = OwnConnection
+
+    asked: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        way = str(listener.getsockname()[1])
+        manager = PoolManager()
+        manager.pool_classes_by_scheme = {"http": OwnPool}
+        ask_when_connected(manager, lambda: asked.append("asked"))
+        gated = manager.pool_classes_by_scheme["http"]("elsewhere.invalid", _socks_options=way)
+        server = threading.Thread(target=answer_in_full, args=(listener,))
+        server.start()
+        assert gated.request("GET", "/").data == b"{}"
+        server.join()
+    assert asked == ["asked"]
+
+
+def answer_in_full(listener: socket.socket) -> None:
+    with listener.accept()[0] as plain:
+        plain.recv(65_536)
+        plain.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")

@@ -9,29 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3 import PoolManager
 
 
 def ask_when_connected(manager: PoolManager, ask: Callable[[], None]) -> None:
-    """All requests of this manager call `ask` first, which may raise an error of its own."""
+    """All requests of this manager call `ask` first, which may raise an error of its own.
 
-    class GatedConnection(HTTPConnection):
-        def request(self, *args: Any, **named: Any) -> None:
-            if self.is_closed:
-                self.connect()
-            ask()
-            super().request(*args, **named)
+    Its own kinds of connections are kept: those of a SOCKS proxy know the way to it.
+    """
+    known: dict[str, Any] = manager.pool_classes_by_scheme
+    manager.pool_classes_by_scheme = {name: _gated(pool, ask) for name, pool in known.items()}
 
-    class GatedTlsConnection(HTTPSConnection):  # its pool connects it
-        def request(self, *args: Any, **named: Any) -> None:
-            ask()
-            super().request(*args, **named)
 
-    class GatedPool(HTTPConnectionPool):
-        ConnectionCls = GatedConnection
+def _gated(pool: Any, ask: Callable[[], None]) -> Any:
+    kind = pool.ConnectionCls
 
-    class GatedTlsPool(HTTPSConnectionPool):
-        ConnectionCls = GatedTlsConnection
+    def request(self: Any, *args: Any, **named: Any) -> None:
+        if self.is_closed:  # of plain HTTP: with TLS its pool connects it
+            self.connect()
+        ask()
+        kind.request(self, *args, **named)
 
-    manager.pool_classes_by_scheme = {"http": GatedPool, "https": GatedTlsPool}
+    connection = type(kind.__name__, (kind,), {"request": request})
+    return type(pool.__name__, (pool,), {"ConnectionCls": connection})
