@@ -597,7 +597,8 @@ def test_what_the_other_writes_send(connect: Connect) -> None:
 
 @pytest.mark.parametrize(("code", "gone"), [(200, True), (202, True), (404, False), (409, False)])
 def test_deleting_what_may_be_gone(connect: Connect, code: int, gone: bool) -> None:
-    answer = times(9, f"{CREATE}/one", Reply(code=code), "DELETE")
+    said = {"kind": "Status", "reason": "NotFound", "details": {"name": "one"}}
+    answer = times(9, f"{CREATE}/one", Reply(code=code, body=said), "DELETE")
     with ScriptedServer(answer) as server:
         assert connect(server).delete_migration(ONE, uid="u") is gone
 

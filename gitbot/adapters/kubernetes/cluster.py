@@ -9,7 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from gitbot.adapters.kubernetes.reading import list_all, read_cluster
-from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport, refuse
+from gitbot.adapters.kubernetes.refusals import (
+    is_absent,
+    is_refusal,
+    refuse,
+    refuse_path,
+)
+from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport
 from gitbot.errors import Bug, ClusterError, ClusterForbidden, OutcomeUnknown, SnapshotError
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.kubernetes.objects import KubernetesObject, at, name_of, uid_of
@@ -64,7 +70,9 @@ class KubernetesCluster:
         return found if self._load is None else found.with_load(self._load.read(found))
 
     def server_time(self) -> int:
-        return self._transport.read("/version").date
+        answer = self._transport.read("/version")
+        refuse_path(answer, "/version")  # what stands before the server has a clock of its own
+        return answer.date
 
     def get_migration(self, name: NamespacedName) -> KubernetesObject | None:
         return self._get(_MIGRATIONS, name)
@@ -105,7 +113,7 @@ class KubernetesCluster:
     def _get(self, resource: Resource, name: NamespacedName) -> KubernetesObject | None:
         path = resource.path(namespace=name.namespace, name=name.name)
         answer = self._transport.read(path)
-        if answer.status == 404:
+        if is_absent(answer, name.name):
             return None
         if answer.status != 200:
             refuse(answer, resource, "get")
@@ -127,6 +135,11 @@ class KubernetesCluster:
             gate=gate,
         )
         if answer.status >= 300:
+            if not is_refusal(answer):
+                raise OutcomeUnknown(
+                    f"VMIM {name}: answer {answer.status}, and not by the API server",
+                    hint="see what answers at the API server's address",
+                )
             refuse(answer, _MIGRATIONS, "create")
         return _stored(answer, name)
 
@@ -208,7 +221,7 @@ class KubernetesCluster:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
         path = resource.path(namespace=name.namespace, name=name.name)
         answer = self._transport.write("DELETE", path, body)
-        if answer.status in (404, 409):  # gone, or another one under that name
+        if answer.status == 409 or is_absent(answer, name.name):  # another one, or gone
             return False
         if answer.status not in (200, 202):
             refuse(answer, resource, "delete")

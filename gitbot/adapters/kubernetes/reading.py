@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport, refuse, refuse_path
+from gitbot.adapters.kubernetes.refusals import refuse, refuse_path
+from gitbot.adapters.kubernetes.transport import HttpAnswer, Transport
 from gitbot.errors import ClusterError, ClusterForbidden, SnapshotError
 from gitbot.kubernetes.objects import KubernetesObject
 from gitbot.model.cluster import ClusterSnapshot

@@ -8,7 +8,6 @@ repeated within a budget, writes are sent once.
 from __future__ import annotations
 
 import os
-import re
 import socket
 import ssl
 import time
@@ -16,22 +15,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import urlencode
 
 from gitbot.adapters.bodies import whole
 from gitbot.adapters.kubernetes.logs import make_logs_harmless
-from gitbot.errors import (
-    ClusterError,
-    ClusterForbidden,
-    ClusterRefused,
-    NotSent,
-    OutcomeUnknown,
-    SnapshotError,
-)
+from gitbot.errors import ClusterError, NotSent, OutcomeUnknown
 from gitbot.model.names import CONFIGURATION_FILE
 from gitbot.ports.cluster import Gate, open_gate
-from gitbot.snapshot import Resource, plain_json
 
 CONNECT_SECONDS = 10
 READ_SECONDS = 60
@@ -63,7 +54,7 @@ class HttpAnswer:
         """The server's clock in seconds UTC. Raises ClusterError if the answer has no Date."""
         try:
             return int(parsedate_to_datetime(self.headers.get("date", "")).timestamp())
-        except ValueError:
+        except (ValueError, OverflowError):
             message = "the API server sent no Date header, so its clock is not known"
             raise ClusterError(message) from None
 
@@ -178,6 +169,7 @@ class Transport:
             self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
         except (ConfigException, OSError) as error:
             raise ClusterError(f"no credentials for {self.context!r}: {error}") from error
+        headers = _sendable(headers, self.context)
         seconds = READ_SECONDS if method == "GET" else WRITE_SECONDS
         try:
             response = self._client.call_api(
@@ -197,6 +189,17 @@ class Transport:
     def _ask_gate(self) -> None:
         if refusal := self._gate():
             raise _Unsent(refusal)
+
+
+def _sendable(headers: Mapping[str, str], context: str) -> dict[str, str]:
+    """Without the line end of a token's file. http.client quotes what it does not send."""
+    bare = {name: text.strip() for name, text in headers.items()}
+    if not all(text.isascii() and text.isprintable() for text in bare.values()):
+        raise ClusterError(
+            f"the token of context {context!r} holds a sign that no header may hold",
+            hint="see the file, the program or the kubeconfig that it comes from",
+        )
+    return bare
 
 
 class _Unsent(Exception):
@@ -290,60 +293,3 @@ def _is_untrusted(error: BaseException | None) -> bool:
 
 def _short(error: Exception) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
-
-
-def refuse(answer: HttpAnswer, resource: Resource, verb: str) -> NoReturn:
-    reason, message = _status(answer)
-    what = f"{verb} {resource.plural}{'.' + resource.group if resource.group else ''}"
-    if answer.status == 403 and (verb in _READS or _MISSING_RIGHT.match(message)):
-        raise ClusterForbidden(
-            f"not allowed to {what}: {message}", hint=f"grant {resource.rbac_rule(verb)}"
-        )
-    if answer.status == 404 and verb == "list":
-        raise ClusterError(
-            f"the cluster does not serve {resource.kind} ({resource.api_version})",
-            hint=_missing_hint(resource),
-        )
-    if answer.status == 429 and verb in _READS:
-        raise ClusterError(f"cannot {what}: the API server is busy: {message}")
-    if 400 <= answer.status < 500:
-        raise ClusterRefused(
-            f"cannot {what}: {message}", code=answer.status, reason=reason or "Unknown"
-        )
-    raise ClusterError(f"cannot {what}: answer {answer.status}: {message}")
-
-
-def refuse_path(answer: HttpAnswer, path: str) -> None:
-    """Raise what the server says about a path that every account may read, unless it is 200."""
-    if answer.status == 200:
-        return
-    message = f"cannot read {path}: answer {answer.status}: {_status(answer)[1]}"
-    if answer.status == 403:
-        hint = "bind ClusterRole system:public-info-viewer and system:discovery to this account"
-        raise ClusterForbidden(message, hint=hint)
-    raise ClusterError(message)
-
-
-_READS = frozenset({"get", "list"})
-_MISSING_RIGHT = re.compile(
-    r'(?:\S+(?: "[^"]*")? is forbidden: )?User "(?:[^"\\]|\\.)*" cannot \S+ resource '
-)
-"""How an authorizer refuses; admission plugins and webhooks answer 403 as well, in any words.
-
-kubernetes/kubernetes: apiserver/pkg/endpoints/handlers/responsewriters, forbiddenMessage
-"""
-
-
-def _status(answer: HttpAnswer) -> tuple[str, str]:
-    try:
-        status = plain_json(answer.body)
-        return str(status.get("reason") or ""), str(status.get("message") or "no message")
-    except (SnapshotError, AttributeError):
-        text = answer.body[:200].decode("utf-8", "replace")
-        return "", " ".join(text.split()) or "no message"
-
-
-def _missing_hint(resource: Resource) -> str:
-    if resource.group.endswith("kubevirt.io"):
-        return "install KubeVirt, or choose the cluster that has it"
-    return "gitbot needs Kubernetes 1.30 or newer"
