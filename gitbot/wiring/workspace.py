@@ -16,6 +16,7 @@ from gitbot.adapters.git import (
     Git,
     GitLedgerStore,
     GitRepository,
+    address_of,
     author_of,
     check_ref,
     ledger_name,
@@ -240,6 +241,7 @@ def _protected(
     repository: Repository, branch: str, remote: str, *, forgiving: bool
 ) -> tuple[str, Settings]:
     """The tip of the base branch and the configuration there."""
+    remote, _ = address_of(remote, no_access)  # without a token
     base = repository.resolve(branch)
     if base is None:
         raise RepositoryError(

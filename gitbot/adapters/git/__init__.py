@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from gitbot.adapters.git.ledger import GitLedgerStore, ledger_name, read_ledger
 from gitbot.adapters.git.objects import commit_tree
-from gitbot.adapters.git.process import Access, Git, author_of, check_ref, is_commit_id, no_access
+from gitbot.adapters.git.process import (
+    Access,
+    Git,
+    address_of,
+    author_of,
+    check_ref,
+    is_commit_id,
+    no_access,
+)
 from gitbot.adapters.git.repository import GitRepository
 from gitbot.adapters.git.state import RefState, move_ref, tip_of
 from gitbot.adapters.git.tips import copy_fetched, fetch_tips
@@ -15,6 +23,7 @@ __all__ = [
     "GitLedgerStore",
     "GitRepository",
     "RefState",
+    "address_of",
     "author_of",
     "check_ref",
     "commit_tree",
