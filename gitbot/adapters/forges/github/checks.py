@@ -13,7 +13,7 @@ from typing import Any
 
 from gitbot.adapters.forges.github.api import GitHubApi
 from gitbot.adapters.forges.github.budget import Priority
-from gitbot.adapters.forges.github.decoding import check_of, reads_answers, status_of
+from gitbot.adapters.forges.github.decoding import check_of, login, reads_answers, status_of
 from gitbot.adapters.forges.github.refusals import GitHubRefusal
 from gitbot.model.canonical import digest
 from gitbot.model.words import shortened
@@ -107,7 +107,11 @@ class Checks:
         return any(says_already(status, wanted) for status in self._statuses(commit))
 
     def _statuses(self, commit: str) -> Iterator[CommitStatus]:
-        """Newest of each context: the list is newest first (docs, "List commit statuses")."""
+        """Newest of each context: the list is newest first (docs, "List commit statuses").
+
+        Only gitbot's own: all who may write can set a status of any name.
+        """
+        own = self.account().lower()
         seen: set[str] = set()
         values = self.api.pages(
             f"read the statuses of {commit[:12]}",
@@ -116,7 +120,7 @@ class Checks:
         )
         for value in values:
             status = status_of(value)
-            if status.context not in seen:
+            if login(value.get("creator")).lower() == own and status.context not in seen:
                 seen.add(status.context)
                 yield status
 

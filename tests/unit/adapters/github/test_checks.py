@@ -1,4 +1,4 @@
-"""A check run of another App is never taken for gitbot's own, whatever its name."""
+"""A check run or status of somebody else is never taken for gitbot's own, whatever its name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gitbot.ports.forge import CheckRun, CheckState
+from gitbot.ports.forge import CheckRun, CheckState, CommitStatus
 from tests.doubles.github import state
 from tests.unit.adapters.github.test_faults import NAME, Day, begun, head
 
@@ -72,3 +72,25 @@ def test_who_copies_the_identity_of_a_run_does_not_keep_it_from_being_written(da
     forge_check(day, status="completed", conclusion="success", external_id=identity)
     assert day.forge.set_check(head(day), check)
     assert own(day) == [check.title]
+
+
+def test_a_status_of_somebody_else_is_neither_believed_nor_counted(day: Day) -> None:
+    """As that of `gitbot/ledger`, which would hide that the ledger went back."""
+    day.stored.statuses.append(
+        state.Status(
+            id=day.service.new_id(),
+            sha=head(day),
+            context="gitbot/ledger",
+            state="success",
+            description="no line",
+            target_url="",
+            creator="ann",
+            created=day.clock.now(),
+        )
+    )
+    assert day.forge.list_statuses(head(day)) == ()
+    status = CommitStatus(context="gitbot/ledger", state=CheckState.SUCCESS, description="no line")
+    day.forge.set_status(head(day), status)
+    assert len(day.stored.statuses) == 2
+    (found,) = day.forge.list_statuses(head(day))
+    assert found.description == "no line"
