@@ -82,10 +82,12 @@ class Protection:
             return self.required
         now = self.api.clock.now()
         if self._reviews is None or now - self._reviews[0] >= REMEMBERED:
-            self._reviews = (now, max(self.by_rulesets(), self._by_protection()))
+            ruled = self.by_rulesets()
+            self._reviews = (now, max(ruled or 0, self._by_protection(ruled)))
         return self._reviews[1]
 
-    def by_rulesets(self) -> int:
+    def by_rulesets(self) -> int | None:
+        """None: this GitHub has no rulesets, or hides them."""
         rules = self.api.pages(
             f"read the rules of {self.branch}",
             f"{self.root}/rules/branches/{quote(self.branch, safe='')}",
@@ -95,10 +97,10 @@ class Protection:
             return max((_approvals(rule) for rule in rules), default=0)
         except GitHubRefusal as error:
             if error.status == 404 or _is_not_offered(error):  # 404: an older Enterprise Server
-                return 0
+                return None
             raise
 
-    def _by_protection(self) -> int:
+    def _by_protection(self, ruled: int | None) -> int:
         branch = self.api.get(
             f"read the branch {self.branch}",
             f"{self.root}/branches/{quote(self.branch, safe='')}",
@@ -108,6 +110,11 @@ class Protection:
             return 0
         # rulesets alone make a branch `protected` too; `enabled` tells of classic protection
         if (branch.get("protection") or {}).get("enabled") is False:
+            if ruled is None:
+                raise ForgeError(
+                    f"a ruleset protects {self.branch}, and GitHub does not show its rules",
+                    hint="try again; if it stays so, give gitbot's account Metadata: read",
+                )
             return 0
         try:
             return self.by_protection()

@@ -276,6 +276,9 @@ REVIEWS: list[tuple[dict[str, Reply], int | None]] = [
       "rules": Reply(body=[{"type": "pull_request",
                             "parameters": {"required_approving_review_count": 1}}]),
       "protection": Reply(status=403, body={"message": "Resource not accessible"})}, 1),
+    # rules there are, for they alone protect the branch: a 404 hides them
+    ({"rules": Reply(status=404, body={"message": "Not Found"}),
+      "branch": Reply(body={"protected": True, "protection": {"enabled": False}})}, None),
     ({"rules": Reply(status=403, body={"message": "Resource not accessible"})}, None),
 ]  # fmt: skip
 
