@@ -150,6 +150,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "only the API server says what is absent and what it refuses; tokens are not quoted": 47,
     "a status of somebody else is not gitbot's own; a remote is named without its token": 22,
     "a damaged ref or an unfinished list of branches is not an empty one": 11,
+    "a push that was not answered in time may be done": 11,
     "a look of minutes ago, or at an older base, is not acted on": 14,
     "folders that look alike are refused; a proposal asks the owners of its base too": 55,
     "a node in service returns when its window ends; lines in other files, plans verified": 47,

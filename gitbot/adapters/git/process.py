@@ -60,6 +60,10 @@ _CONFIGURATION = {
 }
 
 
+class _NoAnswerError(RepositoryError):
+    """A command took too long; what it began may be done."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
     """Configuration for access to a remote. It may contain a secret and is never printed.
@@ -190,6 +194,13 @@ class Git:
         code, output, errors = self._call(arguments, None, None)
         return code, (output + errors).decode("utf-8", "replace").strip()
 
+    def begin(self, arguments: Sequence[str]) -> tuple[int, str]:
+        """As `attempt`, for what may be done although it gave no answer in time."""
+        try:
+            return self.attempt(arguments)
+        except _NoAnswerError as error:
+            return 1, error.message
+
     def within(self, bound: CommandBound, arguments: Sequence[str]) -> None:
         """Run a command within a bound of time and bytes. Failures are RepositoryError."""
         access = self._access()
@@ -226,7 +237,7 @@ class Git:
         except subprocess.TimeoutExpired as error:
             process.kill()
             process.wait()
-            raise RepositoryError(
+            raise _NoAnswerError(
                 f"git {arguments[0]} gave no answer within {_TIMEOUT_SECONDS} seconds"
             ) from error
         except BaseException:

@@ -296,7 +296,7 @@ class GitRepository:
 
     def _push(self, branch: str, commit: str, expected: str | None) -> None:
         ref = f"refs/heads/{branch}"
-        code, said = self._git.attempt(
+        code, said = self._git.begin(
             [
                 "push",
                 "--quiet",
