@@ -264,8 +264,9 @@ def _may_still(run: Pass) -> str:
         run.journal.read()
     except GitbotError as error:
         return f"{UNREADABLE} in the ledger: {error}"
-    flag = run.base_stop or ledger_stop(run.journal.ledger, run.shell.cluster_name)
-    return flag or cluster_stop(run.shell)
+    if flag := run.base_stop:
+        return flag
+    return ledger_stop(run.journal.ledger, run.shell.cluster_name) or cluster_stop(run.shell)
 
 
 def _act(run: Pass, view: View, steps: Steps, *, began: float) -> bool:
