@@ -146,7 +146,6 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a claim is looked at once more when the connection stands": 45,
     "what has begun is recalled and cancelled while the base branch has errors": 80,
     "an approval that nobody can tell of pauses; a migration names its ledger": 95,
-    "a claim is looked at once more when the connection stands": 42,
     "only the API server says what is absent and what it refuses; tokens are not quoted": 47,
     "a status of somebody else is not gitbot's own; a remote is named without its token": 22,
     "a damaged ref or an unfinished list of branches is not an empty one": 11,
