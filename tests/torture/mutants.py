@@ -44,7 +44,9 @@ REACH = ROOT / "build/reach"
 TIER = "not slow and not oracle and not controlplane and not forge and not browser and not long"
 TESTS = (
     "tests/unit/execution",
+    "tests/faults/test_broken_base.py",
     "tests/faults/test_fence.py",
+    "tests/faults/test_two_executors.py",
     "tests/faults/test_refused_creates.py",
     "tests/faults/test_late_effects.py",
     "tests/faults/test_old_reads.py",
