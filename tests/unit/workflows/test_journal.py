@@ -1,10 +1,13 @@
-"""The journal keeps to six pushes a minute."""
+"""The journal keeps to six pushes a minute, and writes again what lost a race."""
 
 from __future__ import annotations
 
+import pytest
+
+from gitbot.errors import ConflictError
 from gitbot.model.events import ConcernChanged, ConcernState
 from gitbot.model.ledger import concern_file
-from gitbot.workflows.journal import Journal
+from gitbot.workflows.journal import Journal, retried
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.unit.workflows.doubles import NOW, TestClock
 
@@ -35,3 +38,36 @@ def test_a_turn_that_has_to_be_waited_for_is_told() -> None:
     assert journal.wait_for_turn()
     assert clock.now() == NOW + 60
     assert not journal.wait_for_turn()
+
+
+def test_nothing_to_write_is_no_push() -> None:
+    clock = TestClock()
+    journal = Journal(MemoryLedgerStore(), clock)
+    for _ in range(6):
+        journal.commit(())
+    assert not journal.wait_for_turn()
+
+
+def test_without_outcomes_to_write_the_ledger_itself_is_seen() -> None:
+    """What is computed from a ledger is kept with it."""
+    journal = Journal(MemoryLedgerStore(), TestClock())
+    push(journal)
+    assert journal.seen is journal.ledger
+
+
+@pytest.mark.parametrize(("lost", "writes"), [(8, True), (9, False)])
+def test_who_lost_eight_races_tries_once_more(lost: int, writes: bool) -> None:
+    tries: list[int] = []
+
+    def write() -> str:
+        tries.append(len(tries))
+        if len(tries) <= lost:
+            raise ConflictError("somebody else was first")
+        return "written"
+
+    if writes:
+        assert retried(write) == "written"
+    else:
+        with pytest.raises(ConflictError):
+            retried(write)
+    assert len(tries) == 9
