@@ -8,15 +8,18 @@ from dataclasses import replace
 import pytest
 
 from gitbot.errors import InvalidInput
+from gitbot.execution.facts import is_own
 from gitbot.execution.values import Terms
 from gitbot.model.instants import Interval
 from gitbot.model.request_id import RequestId
 from gitbot.workflows.apply import apply, cancel
+from gitbot.workflows.check import publish
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.watch import reconcile
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, a_plan
+from tests.unit.workflows.story import REQUEST, Story
 
 ERROR = "intents/prod/x.yaml:1:1: no YAML"
 
@@ -108,3 +111,26 @@ def test_without_any_commit_that_can_be_read_nothing_happens(stage: Stage) -> No
     with pytest.raises(InvalidInput, match="no YAML"):
         apply(replace(stage.shell, read_base=read))
     assert stage.cluster.calls == before
+
+
+def own(story: Story) -> list[str]:
+    found = story.cluster.list("VirtualMachineInstanceMigration")
+    return [item["spec"]["vmiName"] for item in found if is_own(item)]
+
+
+def test_a_file_with_an_error_stops_what_has_not_begun_and_no_cancel() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    publish(story.shell, number=pull.number)
+    story.merge(pull.number)
+    story.commit(other="kind: [")
+    with pytest.raises(InvalidInput, match=r"other\.yaml"):
+        apply(story.shell)
+    assert own(story) == []
+    story.commit(other=None)
+    apply(story.shell, max_runtime=1)
+    assert len(own(story)) == 1
+    story.commit(other="kind: [")
+    result = cancel(story.shell, request="request/customapp/jump", reason="", by="ann")
+    assert result.record.finished
+    assert own(story) == []
