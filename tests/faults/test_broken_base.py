@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -16,7 +17,7 @@ from gitbot.workflows.apply import apply, cancel
 from gitbot.workflows.check import publish
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.shell import Shell
-from gitbot.workflows.watch import reconcile
+from gitbot.workflows.watch import reconcile, watch
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, a_plan
 from tests.unit.workflows.story import REQUEST, Story
@@ -134,3 +135,20 @@ def test_a_file_with_an_error_stops_what_has_not_begun_and_no_cancel() -> None:
     result = cancel(story.shell, request="request/customapp/jump", reason="", by="ann")
     assert result.record.finished
     assert own(story) == []
+
+
+def test_a_watch_recalls_what_is_pending_though_it_begins_on_a_broken_base(stage: Stage) -> None:
+    shell = broken(stage)
+    stage.clock.sleep(200)
+    troubles: list[str] = []
+    watch(
+        lambda: nullcontext(shell),
+        clock=stage.clock,
+        interrupted=lambda: bool(troubles),
+        every=300,
+        on_pass=lambda _: None,
+        on_trouble=lambda error, _: troubles.append(str(error)),
+    )
+    assert troubles == [ERROR]
+    assert stage.cluster.migrations == {}
+    assert stage.states()[-1] == "1 expired"

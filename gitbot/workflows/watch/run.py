@@ -14,6 +14,7 @@ from gitbot.errors import Bug, GitbotError
 from gitbot.ports.clock import Clock
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult
 from gitbot.workflows.journal import Journal
+from gitbot.workflows.look import readable_base
 from gitbot.workflows.pauses import LOOK_ANYWAY, base_head, wait_for_change
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.snapshots import Pack
@@ -65,12 +66,15 @@ def _passes(
     pack: Pack | None,
     on_pass: Callable[[ReconcileResult], None],
 ) -> None:
-    """Passes with the same open ports, until interrupted or until the configuration changes."""
-    settings = shell.read_base(base_head(shell)).settings
+    """Passes with the same open ports, until interrupted or until the configuration changes.
+
+    They observe what has begun although the tip of the base branch has errors.
+    """
+    settings = readable_base(shell).engine.settings
     while not shell.interrupted():
         result = reconcile(shell, max_runtime=max_runtime, pack=pack, every_pull=True)
         on_pass(result)
-        if shell.interrupted() or shell.read_base(base_head(shell)).settings != settings:
+        if shell.interrupted() or readable_base(shell).engine.settings != settings:
             return
         rest(shell, result.applied, every=every)
 
