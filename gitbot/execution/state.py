@@ -18,7 +18,6 @@ from gitbot.model.events import (
     HomeNoted,
     NodeChanged,
     NodeState,
-    StopLifted,
     StopSet,
     WindowBegun,
 )
@@ -149,11 +148,6 @@ def occurrences_of(ledger: Ledger, cluster: str) -> tuple[OccurrenceId, ...]:
 def stop_flag(ledger: Ledger, cluster: str) -> str:
     last = ledger.stops(cluster)[-1:]
     return "".join(event.reason or "held" for event in last if isinstance(event, StopSet))
-
-
-def last_resume(ledger: Ledger, cluster: str) -> int:
-    stops = ledger.stops(cluster)
-    return max((event.time for event in stops if isinstance(event, StopLifted)), default=0)
 
 
 def ledger_stop(ledger: Ledger, cluster: str) -> str:

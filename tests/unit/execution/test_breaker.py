@@ -88,3 +88,12 @@ def test_a_resume_begins_a_new_count_and_below_a_limit_nothing_opens() -> None:
     assert tripped(later, "prod", now=NOW, limits=landings) == ""
     off = BreakerLimits(failures=0, unexpected_landings=0, foreign_returns=0)
     assert tripped(later, "prod", now=NOW, limits=off) == ""
+
+
+@pytest.mark.parametrize("skew", [-3600, -1, 0, 1, 3 * DAY])
+def test_a_resume_counts_by_its_place_and_not_by_the_clock_of_who_resumed(skew: int) -> None:
+    lifted = StopLifted(file=HOLD_FILE, time=NOW + skew, cluster="prod")
+    before = (change(NOW), HOME, foreign(NOW, "a"), lifted)
+    assert tripped(Ledger(events=before), "prod", now=NOW, limits=LIMITS) == ""
+    after = Ledger(events=(*before, change(NOW)))
+    assert tripped(after, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 moves")

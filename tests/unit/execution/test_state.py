@@ -11,7 +11,6 @@ from gitbot.execution.state import (
     NodeRecord,
     fold_concern,
     fold_nodes,
-    last_resume,
     not_understood,
     stop_flag,
     window_as_merged,
@@ -145,14 +144,6 @@ OPEN = {**WRITTEN, "pull_request": 7, "opened_at": NOW + 1}
 def test_what_is_known_of_a_concern(events: list[ConcernChanged], fields: dict[str, Any]) -> None:
     record = fold_concern(Ledger(events=tuple(events)), cluster="prod", concern="c")
     assert record == ConcernRecord(concern="c", **{**NONE, **fields})
-
-
-def test_the_last_resume_counts_and_none_is_at_the_beginning() -> None:
-    known: dict[str, Any] = {"file": HOLD_FILE, "cluster": "prod"}
-    held = StopSet(**known, time=NOW + 9)
-    assert last_resume(Ledger(events=(held,)), "prod") == 0
-    lifted = [StopLifted(**known, time=NOW + after) for after in (1, 3)]
-    assert last_resume(Ledger(events=(*lifted, held)), "prod") == NOW + 3
 
 
 @pytest.mark.parametrize(("count", "more"), [(1, ""), (2, " and 1 more"), (3, " and 2 more")])
