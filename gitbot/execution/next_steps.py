@@ -7,7 +7,7 @@ effects in their order, and asks again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gitbot.execution.accept import accept, each_once, is_known
 from gitbot.execution.breaker import breaker_event, tripped
@@ -234,7 +234,7 @@ def _end_all(turn: _Turn) -> None:
 
 
 def _drains(turn: _Turn) -> tuple[Approved, ...]:
-    """The newest approved plan of every occurrence that has nodes.
+    """One for every occurrence that has nodes: the newest plan, with what earlier ones still say.
 
     One that waits for owners does not stand in the place of one that they have approved.
     """
@@ -242,9 +242,26 @@ def _drains(turn: _Turn) -> tuple[Approved, ...]:
     for item in turn.view.approved:
         if item.terms.maintenance is None:
             continue
-        if item.id not in drains or not item.terms.consent:
+        known = drains.get(item.id)
+        if known is None or known.terms.consent:
             drains[item.id] = item
+        elif not item.terms.consent:
+            drains[item.id] = _continued(known, item)
     return tuple(drains.values())
+
+
+def _continued(earlier: Approved, newest: Approved) -> Approved:
+    """The newest plan, which may be of some nodes only, with the nodes and stays of an earlier."""
+    before, now = earlier.terms.maintenance, newest.terms.maintenance
+    if before is None or now is None or earlier.terms.void:
+        return newest
+    moved = {move.vm.namespaced_name for move in newest.moves}
+    both = replace(
+        now,
+        nodes=tuple(dict.fromkeys([*before.nodes, *now.nodes])),
+        stays=(before.stays - moved) | now.stays,
+    )
+    return replace(newest, terms=newest.terms.but(maintenance=both))
 
 
 def _advance_nodes(turn: _Turn) -> None:

@@ -105,10 +105,11 @@ def choose_starts(
 
 
 def _look(view: View, facts: ClusterFacts, look: _Round, *, careful: bool) -> _Round:
-    for candidate in look.candidates:
-        maintenance = candidate.approved.terms.maintenance
-        if maintenance is not None and candidate.approved.id not in look.nodes:
-            look.nodes[candidate.approved.id] = nodes_of(view, maintenance)
+    plans = {id(item.approved): item.approved for item in look.candidates}
+    for approved in plans.values():  # plans of one window may have different nodes
+        if approved.terms.maintenance is not None:
+            known = look.nodes.setdefault(approved.id, {})
+            known.update(nodes_of(view, approved.terms.maintenance))
     for candidate in sorted(
         look.candidates, key=lambda item: (not item.claimed, not item.intended)
     ):

@@ -596,3 +596,78 @@ def test_a_later_plan_counts_for_nodes_once_its_owners_have_approved_it(
     world.land("one", "b")
     world.step()
     assert [line(item) for item in world.ledger.events if isinstance(item, NodeChanged)] == nodes
+
+
+def test_a_node_that_only_a_later_plan_drains_waits_for_its_turn_and_is_cordoned() -> None:
+    world = World.of("a", "b", "c", one="a", two="b")
+    first, second = drain_moves()
+    world.drain(first, cordon=True)
+    terms = replace(_maintenance(("b",)), cordon=True, max_nodes_at_once=1)
+    world.approve(
+        replace(second, wave=0),
+        request="drain/fw/o1",
+        digest="sha256:1",
+        concern="window",
+        maintenance=terms,
+    )
+    assert world.step() == ["1 approved", "2 approved", "a draining", "1 intended"]
+    assert world.waits == {2: "a must return first (maxNodesAtOnce 1)"}
+    world.patch()
+    finish(world, "one", "c")
+    assert world.step() == ["1 succeeded", "a ready"]
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    assert "b draining" in world.step() + world.step()
+    assert "cordon b" in world.effects
+
+
+def proposed_again(*, consent: str = "") -> World:
+    """A window over a, b and d: while a drains, the group of b is proposed and merged again."""
+    world = World.of("a", "b", "c", "d", one="a", two="b", stays="a", guest="d")
+    first, second = drain_moves()
+    stays = frozenset({NamespacedName(namespace="db", name="stays")})
+    terms = replace(_maintenance(("a", "b", "d")), cordon=True, max_nodes_at_once=1)
+    known: dict[str, Any] = {"request": "drain/fw/o1", "concern": "drain"}
+    world.approve(first, second, **known, maintenance=replace(terms, stays=stays))
+    assert world.step() == ["1 approved", "2 approved", "a draining", "1 intended"]
+    world.patch()
+    again = replace(second, id=3, wave=0)
+    later = replace(terms, nodes=("b",))
+    world.approve(again, **known, digest="sha256:1", maintenance=later, consent=consent)
+    return world
+
+
+@pytest.mark.parametrize("consent", ["", "team-a has not approved"])
+def test_a_group_that_is_proposed_again_leaves_the_other_nodes_as_they_were_approved(
+    consent: str,
+) -> None:
+    world = proposed_again(consent=consent)
+    finish(world, "one", "c")
+    world.step()
+    assert states(world)["a"] == "ready"  # one VM was approved to stay
+    world.nodes["a"]["spec"]["unschedulable"] = False
+    world.step()
+    world.patch()
+    finish(world, "two", "c")
+    world.step()
+    assert states(world) == {"a": "returned", "b": "ready"}
+    del world.vms["guest"]
+    world.nodes["b"]["spec"]["unschedulable"] = False
+    world.step()
+    world.patch()
+    world.step()
+    assert states(world) == {"a": "returned", "b": "returned", "d": "ready"}
+
+
+def test_a_vm_that_stays_in_one_plan_and_moves_in_the_next_is_waited_for() -> None:
+    world = proposed_again()
+    later = move("stays", "a", "c", 4, request="drain/fw/o1", group="stays")
+    terms = _maintenance(("a",))
+    world.approve(
+        later, request="drain/fw/o1", digest="sha256:2", concern="drain", maintenance=terms
+    )
+    finish(world, "one", "c")
+    world.step()
+    assert states(world)["a"] == "draining"
+    finish(world, "stays", "c")
+    world.step()
+    assert states(world)["a"] == "ready"
