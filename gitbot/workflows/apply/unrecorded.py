@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from gitbot.errors import GitbotError
-from gitbot.execution.mark import is_of_ledger, ledger_mark
+from gitbot.execution.mark import LEDGER, is_of_ledger, ledger_mark
 from gitbot.execution.requests import MoveRecord, fold_requests
-from gitbot.kubernetes.objects import KubernetesObject, name_of, uid_of
+from gitbot.kubernetes.objects import KubernetesObject, annotations_of, name_of, uid_of
 from gitbot.model.events import MoveChanged, MoveState
 from gitbot.model.ledger import Ledger, request_file
 from gitbot.workflows.journal import Journal, retried
@@ -22,19 +22,21 @@ RecordCreated = Callable[[Sequence[KubernetesObject]], frozenset[str] | None]
 
 
 def record_created(shell: Shell, found: Sequence[KubernetesObject]) -> frozenset[str] | None:
-    """Which of them the ledger has announced, by name; None if it cannot be read.
+    """Which of them are of this ledger, by name; None if it cannot be read.
 
-    That the ledger cannot be written keeps nobody from deleting.
+    Those that it has announced, and those that name it: it may have gone back since. That it cannot
+    be written keeps nobody from deleting.
     """
     journal = Journal(shell.ledger_store, shell.clock)
     try:
         ledger = journal.read()
     except GitbotError:
         return None
-    mine = (item for item in found if is_of_ledger(item, ledger_mark(ledger)))
+    mine = [item for item in found if is_of_ledger(item, ledger_mark(ledger))]
     uids = {str(name_of(item)): uid_of(item) for item in mine}
+    named = frozenset(str(name_of(item)) for item in mine if LEDGER in annotations_of(item))
     announced = (name for move in _moves(ledger, shell.cluster_name) for name in move.effects)
-    own = frozenset(uids).intersection(announced)
+    own = named.union(frozenset(uids).intersection(announced))
     with suppress(GitbotError):
         retried(lambda: journal.commit(_created(shell, journal.read(), uids)))
     return own

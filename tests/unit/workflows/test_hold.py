@@ -130,6 +130,18 @@ def test_migrations_of_another_gitbot_are_left_alone(stage: Stage) -> None:
     assert set(stage.cluster.migrations) == {theirs}
 
 
+def test_what_a_ledger_that_went_back_has_forgotten_is_cancelled_too(stage: Stage) -> None:
+    """It names this ledger; only this gitbot can have made it."""
+    stage.cluster.stuck = {"one"}
+    apply(stage.shell, max_runtime=7)
+    (ours,) = stage.cluster.creates()
+    ledger = stage.store.read()
+    stage.store.ledger = ledger.but(events=ledger.events[:1], head="back")
+    result = hold(stage.shell, reason="smoke", by="ann", cancel_running=True)
+    assert result.deleted == (f"db/{ours}",)
+    assert stage.cluster.migrations == {}
+
+
 def test_without_the_ledger_the_label_tells_what_is_cancelled(stage: Stage) -> None:
     """What ended stays, and so does what nobody labelled as gitbot's."""
     stage.cluster.stuck = {"two"}
