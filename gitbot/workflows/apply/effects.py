@@ -187,10 +187,10 @@ def _delete(shell: Shell, effect: DeleteMigration) -> None:
 
 
 def _label(shell: Shell, effect: LabelNode) -> None:
-    """Labels only inform others, so a missing right to set them does not stop the maintenance."""
+    """Labels only inform others: their refusal does not stop the maintenance."""
     try:
         shell.cluster.patch_node_labels(effect.node, effect.labels)
-    except ClusterForbidden as error:
+    except (ClusterForbidden, ClusterRefused) as error:
         shell.say(f"{effect.node} is not labelled: {error}")
 
 

@@ -258,15 +258,18 @@ def test_a_cordon_is_told_as_it_is(
     assert [(item.request, item.text) for item in scene.told] == [(REQUEST, told)]
 
 
-def test_labels_without_the_right_are_told_and_stop_nothing(scene: Scene) -> None:
-    scene.answers(None)
+@pytest.mark.parametrize("error", [ClusterForbidden("no"), refused(403), refused(404)])
+def test_labels_that_are_refused_are_told_and_stop_nothing(
+    scene: Scene, error: ClusterError
+) -> None:
+    """For want of the right, by a webhook, or because the node is gone."""
 
-    def trouble(verb: str, _: str) -> None:
-        raise ClusterForbidden(f"may not {verb}")
+    def trouble(*_: str) -> None:
+        raise error
 
     scene.stage.cluster.trouble = trouble
     assert scene.do(LabelNode(node="a", labels={})) == ()
-    assert [item.text for item in scene.told] == ["a is not labelled: may not label"]
+    assert [item.text for item in scene.told] == ["a is not labelled: no"]
 
 
 def test_moves_are_told_but_not_that_they_are_announced(scene: Scene) -> None:
