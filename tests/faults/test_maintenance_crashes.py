@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from gitbot.errors import ClusterRefused
 from gitbot.execution.nodes import STATE_LABEL
 from gitbot.execution.state import fold_homes, fold_nodes
 from gitbot.execution.values import Maintenance, Terms
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.request_id import OccurrenceId, RequestId
 from gitbot.workflows.apply import apply, returned
 from tests.doubles.moves import a_move
 from tests.faults.test_crashes import KillAt, Killed, install
@@ -116,6 +117,28 @@ def test_the_rights_on_nodes_are_optional_for_labels_and_needed_for_cordons(verb
         with pytest.raises(ClusterForbidden):
             apply(stage.shell)
         assert stage.cluster.creates() == []
+
+
+def test_a_cordon_that_is_refused_keeps_only_its_own_drain_from_starting() -> None:
+    stage = a_stage()
+    stage.cluster.instances |= Stage.of(nodes={}, vms={"three": "b"}).cluster.instances
+    other = a_move("three", "b", "c", request=RequestId.read("request/db/three"))
+    stage.approve(a_plan(other), branch="three")
+
+    def trouble(verb: str, _: str) -> None:
+        if verb == "cordon":
+            raise ClusterRefused("a webhook keeps this node", code=403)
+
+    stage.cluster.trouble = trouble
+    for _ in range(2):
+        with pytest.raises(ClusterRefused, match="a webhook keeps this node"):
+            apply(stage.shell)
+        stage.clock.sleep(60)
+    assert stage.cluster.where() == {"one": "a", "two": "b", "three": "c"}
+    assert stage.states("request/db/three")[-1] == "1 succeeded"
+    stage.cluster.trouble = lambda verb, what: None  # noqa: ARG005
+    run_to_the_end(stage)
+    assert stage.cluster.where() == {"one": "c", "two": "c", "three": "c"}
 
 
 def test_a_cordon_that_a_person_undid_and_did_again_is_theirs() -> None:

@@ -161,6 +161,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a Preferred rule that no plan can keep blocks nothing": 10,
     "text of others is harmless in CSV, SARIF and calendars, too": 17,
     "a branch in the way of a proposal or of snapshots stops nothing else": 28,
+    "all plans of a window count for its nodes; a refused cordon stops its drain alone": 32,
 }
 SIMULATION = 9_000
 MODULE = 350

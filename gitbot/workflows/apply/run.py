@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from enum import Enum, auto
 
-from gitbot.errors import ConflictError, ForgeError, GitbotError
+from gitbot.errors import ClusterRefused, ConflictError, ForgeError, GitbotError
 from gitbot.execution.fence import FENCE, TOO_LATE, stamped
 from gitbot.execution.next_steps import next_steps
 from gitbot.execution.state import ledger_stop, not_understood
@@ -25,6 +25,7 @@ from gitbot.execution.values import (
 from gitbot.kubernetes.phases import is_final
 from gitbot.model.events import FINAL_STATES, ConcernState, MoveEvent, MoveState, NodeChanged
 from gitbot.model.ledger import Ledger
+from gitbot.model.request_id import RequestId
 from gitbot.workflows.anchor import keep_anchor, keep_on_forge, read_anchor
 from gitbot.workflows.apply.belief import confirmed, is_old, nobody_sends
 from gitbot.workflows.apply.effects import cordon, do_effect, left_out, tell_moves, with_warning
@@ -271,6 +272,7 @@ def _may_still(run: Pass) -> str:
 
 def _act(run: Pass, view: View, steps: Steps, *, began: float) -> bool:
     acted, head = False, run.journal.ledger.head
+    refused: dict[RequestId, ClusterRefused] = {}
     for effect in steps.effects:
         if run.shell.interrupted():  # the next pass does what the ledger has as intended
             return acted
@@ -286,18 +288,25 @@ def _act(run: Pass, view: View, steps: Steps, *, began: float) -> bool:
             older = not isinstance(effect, CreateMigration) and run.journal.ledger.head != head
             if older or base_head(run.shell) != run.base.commit:
                 return True  # decided on an older base, or about nodes on an older ledger
+        if isinstance(effect, CreateMigration) and effect.approved.id in refused:
+            continue  # no node is emptied without its cordon
         if isinstance(effect, CreateMigration) and (
             reason := left_out(run.shell, view, run.journal.seen, effect)
         ):
             run.shell.say(f"{effect.event.vm} is not moved: {reason}", request=effect.approved.id)
             continue
         if isinstance(effect, SetUnschedulable):
-            run.nodes += cordon(run.shell, effect)
             acted = True
+            try:
+                run.nodes += cordon(run.shell, effect)
+            except ClusterRefused as error:
+                refused[effect.request] = error
             continue
         outcome = do_effect(run.shell, run.base, effect, run.tickets, run.journal.ledger)
         run.journal.note(*outcome)
         run.created += sum(event.state is MoveState.CREATED for event in outcome)
         run.states.update(str(event.state) for event in outcome if event.state in FINAL_STATES)
         acted = acted or not isinstance(effect, LabelNode)
+    if refused:  # other requests have gone on
+        raise next(iter(refused.values()))
     return acted
