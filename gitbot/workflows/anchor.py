@@ -85,9 +85,9 @@ class Anchor:
         return next(filter(None, found), "")
 
 
-def read_anchor(shell: Shell) -> Anchor:
+def read_anchor(shell: Shell, *, ask_forge: bool = True) -> Anchor:
     """Raises ForgeError, RepositoryError."""
-    forge = _on_forge(shell)
+    forge = _on_forge(shell) if ask_forge else ""
     try:
         return Anchor(head=shell.cluster.ledger_anchor(shell.ledger_name) or "", forge=forge)
     except ClusterForbidden:

@@ -87,6 +87,19 @@ def read_approvals(shell: Shell, base: Engine, ledger: Ledger) -> Approvals:
     return Approvals(approved=tuple(approved), refused=tuple(refused))
 
 
+def begun_approvals(shell: Shell, base: Engine, ledger: Ledger) -> Approvals:
+    """What the ledger knows of open requests, paused, on today's terms. The forge is not asked."""
+    records = fold_requests(ledger, shell.cluster_name)
+    begun = Begun(cluster=shell.cluster_name, ledger=ledger, records=records)
+    approved = (
+        replace(found, terms=item.on(found.terms))
+        for item in begun.lapsed((), ())
+        for found in _requests(shell, base, begun, item.approval)
+        if found.id == item.request
+    )
+    return Approvals(approved=tuple(approved), refused=())
+
+
 def first_pull(ledger: Ledger, cluster: str) -> int:
     """The lowest pull request number in the ledger: merges of older ones approve nothing.
 

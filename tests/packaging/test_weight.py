@@ -162,6 +162,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "text of others is harmless in CSV, SARIF and calendars, too": 17,
     "a branch in the way of a proposal or of snapshots stops nothing else": 28,
     "all plans of a window count for its nodes; a refused cordon stops its drain alone": 32,
+    "what has begun is recalled and cancelled while the forge does not answer": 40,
 }
 SIMULATION = 9_000
 MODULE = 350

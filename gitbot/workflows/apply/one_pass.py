@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gitbot.errors import InvalidInput
+from gitbot.errors import ForgeError, InvalidInput
 from gitbot.execution.values import Steps
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.workflows.apply.belief import Belief
@@ -31,6 +31,7 @@ class Pass:
     journal: Journal
     base: Engine
     broken: InvalidInput | None  # what is wrong with the tip of the base branch
+    unread: ForgeError | None  # why the forge could not be asked; for the rest of the pass
     approvals: Approvals
     ends_at: int
     older: str = ""  # why the ledger is not believed
@@ -52,7 +53,9 @@ class Pass:
 
     @property
     def base_stop(self) -> str:
-        """Why the base branch lets nothing start, or ""."""
+        """Why the base branch, or a forge that does not answer, lets nothing start, or ""."""
+        if self.unread is not None:
+            return f"the forge cannot be read: {self.unread}"
         return broken_stop(self.shell, self.broken) or observes(self.base.settings)
 
     def result(self, *, unfinished: bool) -> ApplyResult:

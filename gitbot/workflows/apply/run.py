@@ -33,7 +33,7 @@ from gitbot.workflows.apply.one_pass import OnLook, Pass
 from gitbot.workflows.apply.progress import show_how_far
 from gitbot.workflows.apply.result import ApplyResult, NodeDone
 from gitbot.workflows.apply.tip import read_tip
-from gitbot.workflows.approvals import Approvals, read_approvals
+from gitbot.workflows.approvals import Approvals, begun_approvals, read_approvals
 from gitbot.workflows.ask import write_dashboard
 from gitbot.workflows.feedback import write_refusals, write_statuses
 from gitbot.workflows.journal import LOST_RACES, Journal, retried
@@ -70,7 +70,8 @@ def apply(
 
     If `start` is False, nothing new starts: running moves are observed and recalled. The pass waits
     for an opening within `wait_for_opening` seconds, because the next pass may come late. `on_look`
-    gets every snapshot that is taken. Raises InvalidInput at its end if the base branch has errors.
+    gets every snapshot that is taken. Raises InvalidInput at its end if the base branch has errors,
+    and ForgeError if the forge could not be read.
     """
     run = _begin(shell, on_look, ends_at=shell.clock.now() + max_runtime, start=start)
     said = run.journal.written
@@ -94,8 +95,8 @@ def apply(
         _write_rest(run)
     if not shell.interrupted():  # an ending run has only seconds left: the next one reports
         report(run)
-    if run.broken and start:
-        raise run.broken
+    if start and (trouble := run.unread or run.broken):
+        raise trouble
     return run.result(unfinished=more)
 
 
@@ -134,7 +135,7 @@ def report(run: Pass) -> None:
         write_refusals(shell, run.approvals.refused)
     except ForgeError as error:
         shell.say(f"progress is not written to the forge: {error}")
-    if not run.older:
+    if not run.older and run.unread is None:
         keep_on_forge(shell, ledger, run.base.commit)
     write_dashboard(shell, ledger, stop=run.stop, waiting=waiting, refused=run.approvals.refused)
 
@@ -148,7 +149,11 @@ def opens_soon(run: Pass, within: int) -> int:
 
 def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -> Pass:
     journal = Journal(shell.ledger_store, shell.clock)
-    anchor = read_anchor(shell)
+    unread: ForgeError | None = None
+    try:
+        anchor = read_anchor(shell)
+    except ForgeError as error:
+        anchor, unread = read_anchor(shell, ask_forge=False), error
     ledger = journal.read()
     head = base_head(shell)
     shell.onlooker.begins("reading the forge and the cluster")
@@ -159,6 +164,7 @@ def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -
         journal=journal,
         base=base,
         broken=broken,
+        unread=unread,
         approvals=Approvals(approved=(), refused=()),
         ends_at=ends_at,
         older=older,
@@ -227,7 +233,11 @@ def _refresh_approvals(run: Pass, ledger: Ledger) -> None:
     )
     if key == run.approvals_key and now - run.approvals_at < ASK_FORGE:
         return
-    run.approvals = read_approvals(run.shell, run.base, ledger)
+    try:
+        run.approvals = read_approvals(run.shell, run.base, ledger)
+    except ForgeError as error:
+        run.unread = run.unread or error
+        run.approvals = begun_approvals(run.shell, run.base, ledger)
     run.approvals_key, run.approvals_at = key, now
 
 

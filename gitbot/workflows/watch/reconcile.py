@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gitbot.errors import InvalidInput, RepositoryError, UnreachableError
+from gitbot.errors import ForgeError, InvalidInput, RepositoryError, UnreachableError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.workflows.anchor import keep_on_forge
 from gitbot.workflows.apply import MAX_RUNTIME, ApplyResult, apply
@@ -58,18 +58,17 @@ def reconcile(
     snapshot = shell.cluster.snapshot()
     try:
         base = shell.read_base(base_head(shell))
-    except InvalidInput:
+        publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
+        publisher.publish(snapshot)
+        retried(lambda: _record_audit(shell, snapshot, base))
+        pulls = refresh_pulls(shell, snapshot=snapshot, every=every_pull)
+        if shell.interrupted():
+            wrote, applied = publisher.wrote, ApplyResult(interrupted=True)
+            return ReconcileResult(snapshot_published=wrote, pulls=pulls, applied=applied)
+        proposed = retried(lambda: propose(shell, snapshot=snapshot))
+    except (InvalidInput, ForgeError):
         apply(shell, max_runtime=max_runtime)  # observes and recalls what has begun
         raise
-    publisher = _Publisher(shell, pack, max_age=base.settings.snapshot_max_age)
-    publisher.publish(snapshot)
-    retried(lambda: _record_audit(shell, snapshot, base))
-    pulls = refresh_pulls(shell, snapshot=snapshot, every=every_pull)
-    if shell.interrupted():
-        return ReconcileResult(
-            snapshot_published=publisher.wrote, pulls=pulls, applied=ApplyResult(interrupted=True)
-        )
-    proposed = retried(lambda: propose(shell, snapshot=snapshot))
     applied = apply(
         shell,
         max_runtime=max_runtime,
