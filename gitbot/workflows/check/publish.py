@@ -255,7 +255,8 @@ def _say(
     fresh = not is_recorded(records, record)
     replacing = fresh and bool(records) and replaces(records[-1], record)
     if replacing:
-        pull = shell.forge.get_pull(pull.number)  # a review may have come in during planning
+        # a review may have come in during planning; a push too, but this plan is of this head
+        pull = replace(pull, reviews=shell.forge.get_pull(pull.number).reviews)
         write_pause(shell, journal, pull, records[-1])
     elif fresh:
         write_record(journal, outcome, record)
