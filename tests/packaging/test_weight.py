@@ -164,6 +164,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "all plans of a window count for its nodes; a refused cordon stops its drain alone": 32,
     "what has begun is recalled and cancelled while the forge does not answer": 40,
     "a plan counts once its comment says it; checks and comments that a run left are mended": 1,
+    "a plan counts once its comment says it; checks and comments that a run left are mended": 4,
 }
 SIMULATION = 9_000
 MODULE = 350

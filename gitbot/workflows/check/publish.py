@@ -246,8 +246,8 @@ def _say(
 ) -> bool:
     """Record first, then comment and checks: nobody can approve what the ledger lacks.
 
-    If a plan replaces another one, the old plan is withdrawn before, and the new one is recorded
-    after the comment shows it: nobody approves what they could not read. The run also completes
+    If a plan replaces another one, that one is withdrawn before, and the new one is recorded after
+    the comment shows it: nobody approves what they could not read. The run also completes
     what an earlier, killed run left undone, and writes nothing twice.
     """
     records = journal.ledger.shown(pull.number, cluster=shell.cluster_name)
@@ -257,7 +257,8 @@ def _say(
     if replacing:
         # a review may have come in during planning; a push too, but this plan is of this head
         pull = replace(pull, reviews=shell.forge.get_pull(pull.number).reviews)
-        write_pause(shell, journal, pull, records[-1])
+        if records[-1].digest and records[-1].head == pull.head:
+            write_pause(shell, journal, pull, records[-1])
     elif fresh:
         write_record(journal, outcome, record)
     shown = (*records, record) if fresh else records

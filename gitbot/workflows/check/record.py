@@ -53,9 +53,11 @@ def is_recorded(records: tuple[PlanShown, ...], record: PlanShown) -> bool:
 
 
 def replaces(last: PlanShown, record: PlanShown) -> bool:
-    """Whether a plan is shown on this head and another one is about to replace it."""
-    plans = bool(last.digest and record.digest)
-    return plans and last.head == record.head and last.digest != record.digest
+    """Whether another plan is about to replace what was shown last, on this head or another.
+
+    The comment may still say an older plan, also if the last record has none.
+    """
+    return bool(record.digest) and (last.head, last.digest) != (record.head, record.digest)
 
 
 def is_due(record: PlanShown, now: int) -> bool:
