@@ -165,6 +165,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "what has begun is recalled and cancelled while the forge does not answer": 40,
     "a plan counts once its comment says it; checks and comments that a run left are mended": 1,
     "a plan counts once its comment says it; checks and comments that a run left are mended": 4,
+    "a plan counts once its comment says it; checks and comments that a run left are mended": 22,
 }
 SIMULATION = 9_000
 MODULE = 350

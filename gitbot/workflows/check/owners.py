@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gitbot.model.events import PlanShown
 from gitbot.ports.forge import PullRequest
-from gitbot.reports import marker, says_owners
+from gitbot.reports import marker, refusal, says_owners
 from gitbot.workflows.check.run import CheckResult
 from gitbot.workflows.consents import consented
 from gitbot.workflows.feedback import own_comment
@@ -35,9 +35,9 @@ def with_owners(
     return replace(outcome, judged=judged)
 
 
-def is_said(
-    shell: Shell, pull: PullRequest, digest: str, notice: str, outcome: CheckResult
-) -> bool:
+def is_said(shell: Shell, pull: PullRequest, notice: str, outcome: CheckResult) -> bool:
     body = own_comment(shell.forge, pull.number, marker(shell.cluster_name))
-    owners = outcome.diff is None or says_owners(body, outcome.diff)
-    return bool(body) and digest in body and (CHANGED in body) == bool(notice) and owners
+    if outcome.diff is None:
+        return body.strip() == refusal(shell.cluster_name, outcome.findings).strip()
+    said = outcome.diff.digest in body and (CHANGED in body) == bool(notice)
+    return said and says_owners(body, outcome.diff)

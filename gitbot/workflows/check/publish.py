@@ -264,7 +264,7 @@ def _say(
     shown = (*records, record) if fresh else records
     outcome = with_owners(shell, pull, outcome, base, shown)
     notice = CHANGED if must_approve_again(shell.forge, pull, shown) else ""
-    wrote = fresh or not is_said(shell, pull, record.digest, notice, outcome)
+    wrote = fresh or not is_said(shell, pull, notice, outcome)
     if wrote:
         linked = _kept(shell, pull, outcome)
         body = comment_of(shell, linked, notice=notice, records=records)

@@ -19,7 +19,7 @@ from gitbot.workflows.check.publish import (
 )
 from gitbot.workflows.check.record import is_due, is_not_fetched
 from gitbot.workflows.check.run import CheckResult
-from gitbot.workflows.check.verdicts import PLAN
+from gitbot.workflows.check.verdicts import PLAN, says
 from gitbot.workflows.feedback import GIVEN, OWNERS, context_of
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.stops import forge_skew
@@ -78,7 +78,8 @@ def _is_wanted(shell: Shell, ledger: Ledger, pull: PullRequest, base: str, *, ev
     if pull.base_branch != shell.base_branch or not _wants_a_plan(shell, pull):
         return False
     current = bool(records) and _is_current(records[-1], pull, base, shell.clock.now())
-    return not (current and _has_check(shell, pull)) or _waits_for_owners(shell, pull, base)
+    said = current and _has_check(shell, pull, records[-1])
+    return not said or _waits_for_owners(shell, pull, base)
 
 
 def _wants_a_plan(shell: Shell, pull: PullRequest) -> bool:
@@ -102,10 +103,16 @@ def _waits_for_owners(shell: Shell, pull: PullRequest, base: str) -> bool:
     )
 
 
-def _has_check(shell: Shell, pull: PullRequest) -> bool:
-    """Whether this cluster's check is on the head; it is written after everything else."""
+def _has_check(shell: Shell, pull: PullRequest, record: PlanShown | None = None) -> bool:
+    """Whether this cluster's check is on the head, and says what the record has.
+
+    It is written after everything else, so an older one is a sign that a run ended before.
+    """
     name = context_of(shell, PLAN)
-    return any(status.context == name for status in shell.forge.list_statuses(pull.head))
+    return any(
+        status.context == name and (record is None or says(status, record.digest))
+        for status in shell.forge.list_statuses(pull.head)
+    )
 
 
 def _is_current(record: PlanShown, pull: PullRequest, base: str, now: int) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from gitbot.model.consent import Consent, missing
 from gitbot.model.findings import Finding, Severity, sort_key
 from gitbot.model.words import shortened
-from gitbot.ports.forge import Annotation, AnnotationLevel, CheckRun, CheckState
+from gitbot.ports.forge import Annotation, AnnotationLevel, CheckRun, CheckState, CommitStatus
 from gitbot.reports import detail, inert, refusal, summary
 from gitbot.workflows.check.run import CheckResult
 from gitbot.workflows.feedback import GIVEN, OWNERS, context_of
@@ -36,7 +36,7 @@ def checks_of(
         return (_refused(shell, outcome, notice),)
     fails = outcome.fails() if failing is None else failing
     denied = judged.verdict.findings
-    plan_id = f" (plan {judged.digest.removeprefix('sha256:')[:12]})"
+    plan_id = _plan_id(judged.digest)
     words = f"{notice}: {judged.diff.counts}" if notice else judged.diff.counts
     plan = CheckRun(
         name=context_of(shell, PLAN),
@@ -49,6 +49,17 @@ def checks_of(
     consents = judged.diff.consents
     owners = () if consents is None else (_owners(shell, consents),)
     return (plan, _policy(shell, denied, plan_id), *owners)
+
+
+def says(status: CommitStatus, digest: str) -> bool:
+    """Whether a status of the plan is that of this digest, or of none: then it fails."""
+    if not digest:
+        return status.state is CheckState.FAILURE
+    return status.description.endswith(_plan_id(digest))
+
+
+def _plan_id(digest: str) -> str:
+    return f" (plan {digest.removeprefix('sha256:')[:12]})"
 
 
 def _policy(shell: Shell, found: tuple[Finding, ...], plan_id: str) -> CheckRun:

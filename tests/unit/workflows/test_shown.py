@@ -92,3 +92,17 @@ def test_a_push_is_approved_only_after_its_plan_could_be_read() -> None:
     assert CHANGED in body(story)
     home, refused = landed(story, pull.number)
     assert (home, len(refused)) == ("kni-worker", 1)
+
+
+def test_a_check_says_no_success_any_more_where_nothing_can_be_planned() -> None:
+    story = Story.begin()
+    pull = story.open(jump=REQUEST)
+    publish(story.shell, number=pull.number)
+    story.commit(jump=EDITED)  # which conflicts with it
+    with silent(story):
+        refresh_pulls(story.shell)
+    assert not story.store.read().shown(pull.number, cluster=CLUSTER)[-1].digest
+    refresh_pulls(story.shell)
+    assert checks(story)["gitbot/plan"].state is CheckState.FAILURE
+    assert "nothing was planned" in body(story)
+    assert refresh_pulls(story.shell) == ()
