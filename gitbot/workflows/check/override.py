@@ -8,10 +8,11 @@ from gitbot.model.events import Override, PolicyOverridden
 from gitbot.model.findings import Severity
 from gitbot.model.ledger import Ledger, pull_file
 from gitbot.ports.forge import PullRequest, PullState
-from gitbot.reports import inert
+from gitbot.reports import inert, marker
 from gitbot.workflows.approvals import read_approvals
 from gitbot.workflows.check.publish import check_pull, publish
 from gitbot.workflows.engine import Engine
+from gitbot.workflows.feedback import own_comment
 from gitbot.workflows.journal import Journal, retried
 from gitbot.workflows.shell import Shell
 
@@ -92,4 +93,7 @@ def _denied(
         item.code == f"policy/{policy}" and item.severity is Severity.ERROR for item in errors
     ):
         raise UsageError(f"{policy} does not deny the plan of this pull request")
+    if judged.digest not in own_comment(shell.forge, pull.number, marker(shell.cluster_name)):
+        hint = "/gitbot plan shows it; read it, and override it then"
+        raise UsageError("the comment on the pull request shows an older plan", hint=hint)
     return (judged.digest,)

@@ -11,6 +11,7 @@ from gitbot.cli.status_page import table
 from gitbot.model.events import PolicyOverridden
 from gitbot.published import CommandOutcome
 from gitbot.workflows.ask import status, status_document
+from gitbot.workflows.check import publish
 from gitbot.workflows.comments import Texts, answer
 from tests.unit.workflows.tenants import AWAY, FILE, KINDS, OWNERS, Tenants, tenants
 
@@ -103,6 +104,19 @@ def test_another_plan_is_denied_again(scene: Tenants) -> None:
     scene.commit("work", {FILE: f"{AWAY}  note: another\n"})
     scene.publish(number)
     assert scene.check(number, "gitbot/policy")[0] == "failure"
+
+
+def test_a_plan_that_nobody_could_read_is_not_overridden(scene: Tenants) -> None:
+    number = scene.open("ann", {FILE: AWAY}).number
+    judged = publish(scene.shell, number=number).check.judged
+    assert judged is not None
+    scene.port.cluster.cordon(judged.plan.moves[0].to.node)
+    outcome, text = say(scene, number, "olga", "/gitbot override no-jumpbox the rack burns")
+    assert (outcome, overrides(scene)) == (CommandOutcome.FAILED, [])
+    assert "shows an older plan" in text
+    say(scene, number, "olga", "/gitbot plan")
+    outcome, text = say(scene, number, "olga", "/gitbot override no-jumpbox the rack burns again")
+    assert outcome is CommandOutcome.DONE, text
 
 
 def test_a_policy_that_came_after_the_merge_can_be_overridden(scene: Tenants) -> None:
