@@ -285,7 +285,7 @@ def read_proposal(shell: Shell, ledger: Ledger, rev: str, concern: str) -> Propo
     spec = at(documents[0].value, "spec", default={}) if documents else {}
     digest, expires = at(spec, "digest", default=""), at(spec, "expiresAt", default="")
     try:
-        expires_at = parse_instant(expires) if expires else 0
+        expires_at = parse_instant(str(expires)) if expires else 0
     except ValueError:
         return None
     record = fold_concern(ledger, cluster=shell.cluster_name, concern=concern)

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gitbot.documents import read_documents, write_shown
-from gitbot.errors import ConflictError, RepositoryError
+from gitbot.errors import ConflictError, RepositoryError, UnreachableError
 from gitbot.execution.requests import fold_requests
+from gitbot.kubernetes.objects import at
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import API_VERSION
 from gitbot.model.request_id import DrainId, MigrationRequestId
@@ -86,6 +87,8 @@ def open_already(shell: Shell, new: NewIntent) -> PullRequest | None:
         try:
             shell.repository.fetch_commit(pull.head)
             data = shell.repository.read_blob(pull.head, path)
+        except UnreachableError:
+            raise  # nobody knows whether it asks for the same
         except RepositoryError:
             continue  # its head is gone: it cannot be merged either
         if data is not None and _same(data, path, new):
@@ -98,11 +101,13 @@ def _same(data: bytes, path: str, new: NewIntent) -> bool:
     if len(documents) != 1:
         return False
     (there,) = documents
+    found = at(there.value, "spec", default={})
+    if not isinstance(found, Mapping):
+        return False
     specs = [
-        {key: value for key, value in spec.items() if key != "note"}
-        for spec in (there.value.get("spec") or {}, new.spec)
+        {key: value for key, value in spec.items() if key != "note"} for spec in (found, new.spec)
     ]
-    return there.value.get("kind") == new.kind and says_already(*specs)
+    return at(there.value, "kind") == new.kind and says_already(*specs)
 
 
 def check_new(shell: Shell, new: NewIntent) -> CheckResult:
