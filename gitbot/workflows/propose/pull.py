@@ -219,6 +219,15 @@ def _with_owners(run: Run, pull: PullRequest, judged: JudgedPlan, concern: str) 
     )
 
 
+def can_merge(run: Run, pull: PullRequest) -> bool:
+    """Whether a proposal merges into the base branch: its file may have been removed there."""
+    repository = run.shell.repository
+    try:
+        return repository.merge_trees(run.base.commit, pull.head) is not None
+    except RepositoryError:
+        return True  # unknown; who merges it is told
+
+
 def is_own_head(shell: Shell, head: str, record: ConcernRecord) -> bool:
     """Whether the head of a branch is a commit of gitbot's own.
 

@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 
 from gitbot.execution.requests import RequestRecord
 from gitbot.execution.state import concerns_of, fold_concern, not_understood
-from gitbot.intents import Intent, MigrationRequestSpec, PlacementProposalSpec, needs_of
+from gitbot.intents import (
+    Intent,
+    MigrationRequestSpec,
+    PlacementProposalSpec,
+    needs_of,
+    proposal_file,
+)
 from gitbot.intents.compile import request_id
 from gitbot.model.canonical import digest
 from gitbot.model.cluster import ClusterSnapshot
@@ -45,6 +51,7 @@ from gitbot.workflows.propose.proposal import (
 from gitbot.workflows.propose.pull import (
     Run,
     approve_alone,
+    can_merge,
     is_own_head,
     open_proposal,
     push_new,
@@ -110,7 +117,11 @@ def _follow_up(run: Run) -> list[ConcernReport]:
         if not record.opened or not record.pull_request or name in run.open_pulls:
             continue
         pull = run.shell.forge.get_pull(record.pull_request)
-        if pull.state is PullState.MERGED:
+        if pull.state is PullState.OPEN and pull.branch == concern_branch(
+            run.shell.cluster_name, name
+        ):
+            run.open_pulls[name] = pull  # the forge does not list it yet
+        elif pull.state is PullState.MERGED:
             run.note(name, ConcernState.MERGED, pull, digest=record.opened)
             remove_branch(run.shell, pull.branch, record)
         elif pull.state is PullState.CLOSED:
@@ -158,8 +169,9 @@ def _close(run: Run, name: str, pull: PullRequest, reason: str) -> ConcernReport
 
 def _tidy(run: Run) -> list[ConcernReport]:
     """Once a week, a pull request that removes the files of finished requests."""
-    files = finished_files(run.sources)
-    identity = digest(list(files))
+    busy = {proposal_file(run.shell.cluster_name, name) for name in run.open_pulls}
+    files = [file for file in finished_files(run.sources) if file not in busy]
+    identity = digest(files)
     record = run.record(TIDY)
     if TIDY in run.open_pulls or not files or identity in record.closed:
         return []
@@ -239,6 +251,11 @@ def _handle(run: Run, concern: Concern) -> ConcernReport:
         )
     if concern.auto and not _owned(run, judged):
         return approve_alone(run, concern, judged)
+    if pull is not None and not can_merge(run, pull):
+        closed = _close(run, concern.name, pull, f"it conflicts with {run.shell.base_branch}")
+        if concern.name in run.open_pulls:
+            return closed  # somebody pushed to it
+        pull, record = None, run.record(concern.name)
     if pull is not None:
         return update_proposal(run, concern, judged, pull, record)
     if judged.digest in record.closed:
