@@ -169,6 +169,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a plan counts once its comment says it; checks and comments that a run left are mended": 26,
     "a plan counts once its comment says it; checks and comments that a run left are mended": 31,
     "a plan counts once its comment says it; checks and comments that a run left are mended": 57,
+    "a plan counts once its comment says it; checks and comments that a run left are mended": 61,
 }
 SIMULATION = 9_000
 MODULE = 350

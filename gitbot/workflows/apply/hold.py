@@ -288,15 +288,16 @@ def _past_recall(shell: Shell, record: RequestRecord) -> tuple[str, ...]:
     )
 
 
-def returned(shell: Shell, *, node: str, by: str) -> OccurrenceId:
+def returned(shell: Shell, *, node: str, by: str, said_at: int | None = None) -> OccurrenceId:
     """Record that a node is back; returns the occurrence that it was away for.
 
-    A node that is still draining comes back only if its drain has ended.
+    A node that is still draining comes back only if its drain has ended. What was said before a
+    node went (`said_at`, seconds UTC) is not about this time.
     """
-    return retried(lambda: _returned(shell, node=node, by=by))
+    return retried(lambda: _returned(shell, node=node, by=by, said_at=said_at))
 
 
-def _returned(shell: Shell, *, node: str, by: str) -> OccurrenceId:
+def _returned(shell: Shell, *, node: str, by: str, said_at: int | None) -> OccurrenceId:
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     records = fold_requests(ledger, shell.cluster_name)
@@ -306,8 +307,11 @@ def _returned(shell: Shell, *, node: str, by: str) -> OccurrenceId:
         busy += (name for name, record in nodes.items() if record.state in BUSY)
         if node not in nodes or nodes[node].state not in BUSY:
             continue
-        drain = records.get(occurrence.drain)
-        if nodes[node].state is NodeState.DRAINING and drain is not None and not drain.finished:
+        record, drain = nodes[node], records.get(occurrence.drain)
+        if said_at is not None and record.since > said_at:
+            went = f"{node} is {record.state} since {format_instant(record.since)}"
+            raise UsageError(f"{went}, after this was said", hint="say it again if it is back")
+        if record.state is NodeState.DRAINING and drain is not None and not drain.finished:
             raise UsageError(
                 f"{node} is still draining: {drain.id} is {drain.state}",
                 hint=f"end it with `gitbot cancel {drain.id}`",

@@ -63,7 +63,7 @@ def do(
         case Verb.APPLY:
             return _apply(shell, number)
         case Verb.RETURNED:
-            occurrence = returned(shell, node=command.node, by=by)
+            occurrence = returned(shell, node=command.node, by=by, said_at=said_at)
             place = inert.code(str(occurrence))
             return Done(text=f"{inert.code(command.node)} is back ({place})", start_pass=True)
         case Verb.OVERRIDE:

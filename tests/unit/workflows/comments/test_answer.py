@@ -7,11 +7,14 @@ from dataclasses import replace
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from gitbot.errors import ForgeError
 from gitbot.execution.requests import fold_requests
 from gitbot.execution.state import stop_flag
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.cluster import ClusterSnapshot
-from gitbot.model.request_id import RequestId
+from gitbot.model.events import NodeChanged, NodeFacts, NodeState
+from gitbot.model.ledger import node_file
+from gitbot.model.request_id import OccurrenceId, RequestId
 from gitbot.published import CommandOutcome, PublishedComment, encoded, published, schema_of
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish
@@ -188,6 +191,43 @@ def test_a_node_that_nobody_waits_for_is_said() -> None:
     result = told(story, "/gitbot returned kni-worker5")
     assert result.outcome is CommandOutcome.FAILED
     assert "no maintenance has kni-worker5 in state ready" in result.text
+
+
+def away(story: Story, occurrence: str) -> None:
+    """A node is ready in a maintenance that begins now."""
+    story.port.sleep(60)
+    place = OccurrenceId(window="firmware", id=occurrence)
+    event = NodeChanged(
+        file=node_file(CLUSTER, place),
+        time=story.port.now(),
+        cluster=CLUSTER,
+        state=NodeState.READY,
+        request=place.drain,
+        facts=NodeFacts(node="kni-worker5"),
+    )
+    story.store.append(story.store.read(), (event,), {})
+    story.port.sleep(60)
+
+
+def test_a_node_that_went_again_is_not_back_by_the_word_of_the_time_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = opened()
+    away(story, "o1")
+    comment = say(story, "/gitbot returned kni-worker5")
+
+    def die(*_: object, **__: object) -> None:
+        raise ForgeError("no requests are left")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(story.forge, "upsert_comment", die)
+        with pytest.raises(ForgeError):
+            obey(story, comment)
+    away(story, "o2")
+    result = obey(story, comment)  # the job that failed is run again
+    assert result.outcome is CommandOutcome.FAILED
+    assert "after this was said" in result.text
+    assert told(story, "/gitbot returned kni-worker5\nonce more").outcome is CommandOutcome.DONE
 
 
 def test_another_cluster_is_named() -> None:
