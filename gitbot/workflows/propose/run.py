@@ -58,6 +58,7 @@ from gitbot.workflows.propose.pull import (
     remove_branch,
     update_proposal,
 )
+from gitbot.workflows.rewritten import is_part_of
 from gitbot.workflows.shell import Shell
 
 __all__ = ["ConcernReport", "ProposeResult", "propose"]
@@ -74,8 +75,9 @@ def propose(shell: Shell, *, snapshot: ClusterSnapshot | None = None) -> Propose
         shell.say(f"nothing is proposed: {newer}")
         return ProposeResult(concerns=())
     reports = _follow_up(run)
+    late = {report.concern for report in reports if report.action == "waiting"}
     concerns = find_concerns(run.sources)
-    reports += [_handle(run, concern) for concern in concerns]
+    reports += [_handle(run, concern) for concern in concerns if concern.name not in late]
     reports += _meaningless(run)
     reports += _tidy(run)
     reports += _close_gone(run, {concern.name for concern in concerns})
@@ -124,6 +126,11 @@ def _follow_up(run: Run) -> list[ConcernReport]:
         elif pull.state is PullState.MERGED:
             run.note(name, ConcernState.MERGED, pull, digest=record.opened)
             remove_branch(run.shell, pull.branch, record)
+            if not is_part_of(run.shell, pull.merge_commit, run.base.commit):
+                why = (
+                    f"pull request {pull.number} was merged after {run.shell.base_branch} was read"
+                )
+                reports.append(ConcernReport(concern=name, action="waiting", reason=why))
         elif pull.state is PullState.CLOSED:
             run.note(name, ConcernState.CLOSED, pull, digest=record.opened)
             remove_branch(run.shell, pull.branch, record)

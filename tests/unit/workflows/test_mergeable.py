@@ -70,3 +70,22 @@ def test_a_proposal_that_the_forge_does_not_list_for_a_moment_is_not_opened_agai
         patch.setattr(story.forge, "list_pulls", lambda **_: ())
         assert actions(propose(story.shell)) == {HEAL: "unchanged"}
     assert story.pulls() == (pull,)
+
+
+@pytest.mark.parametrize("required", [0, 1])
+def test_a_proposal_that_is_merged_right_after_the_base_was_read_is_not_opened_again(
+    required: int,
+) -> None:
+    story = Story.begin(db=RULE, reviews_required=required)
+    propose(story.shell)
+    (pull,) = story.pulls()
+    before = story.repository.commit("main").id
+    if required:
+        story.forge.approve_pull(pull.number, reviewer="eve")
+    merge = story.merge().merge_commit
+    story.repository.branches["main"] = before  # as it was fetched
+    assert actions(propose(story.shell)) == {HEAL: "waiting"}
+    assert story.pulls() == ()
+    story.repository.branches["main"] = merge
+    assert actions(propose(story.shell)) == {}
+    assert apply(story.shell).states["succeeded"]
