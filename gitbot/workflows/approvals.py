@@ -59,15 +59,13 @@ def read_approvals(shell: Shell, base: Engine, ledger: Ledger) -> Approvals:
         if pull.base_branch != shell.base_branch or not _concerns_us(shell, ledger, pull):
             continue
         facts: MergedPull | None = None
-        decision: Approval | NotApproved | None = _edited(shell, ledger, pull)
+        decision: Approval | NotApproved | None = _edited(shell, ledger, pull, base.commit)
         if decision is None:
             decision, facts = _decide(shell, ledger, pull, ended)
         if isinstance(decision, NotApproved):
             refused.append(decision)
         elif not is_part_of(shell, decision.commit, base.commit):
-            reason = f"its merge {decision.commit[:12]} is no longer part of {shell.base_branch}"
-            unsure = bool(lost_commit(shell, ledger, base.commit))
-            refused.append(NotApproved(pull_request=pull.number, reason=reason, unsure=unsure))
+            refused.append(_not_part(shell, ledger, pull, base.commit))
         elif decision.digest not in ledger.plans:
             refused.append(_unknown_plan(decision))
         elif reason := _base_moved(shell, begun, decision):
@@ -154,12 +152,21 @@ def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int
     return True
 
 
-def _edited(shell: Shell, ledger: Ledger, pull: PullRequest) -> NotApproved | None:
+def _not_part(shell: Shell, ledger: Ledger, pull: PullRequest, base: str) -> NotApproved:
+    """The refusal for a merge that the base branch has not, or not yet."""
+    reason = f"its merge {pull.merge_commit[:12]} is no longer part of {shell.base_branch}"
+    unsure = bool(lost_commit(shell, ledger, base))
+    return NotApproved(pull_request=pull.number, reason=reason, unsure=unsure)
+
+
+def _edited(shell: Shell, ledger: Ledger, pull: PullRequest, base: str) -> NotApproved | None:
     """Why an edited proposal file approves nothing: its digest, expiry or moves may be wrong.
 
-    The same of one that Git cannot read now.
+    The same of one that Git cannot read now, or not at all.
     """
     concern = _concern_of(shell, pull)
+    if concern and shell.repository.resolve(pull.merge_commit) is None:
+        return _not_part(shell, ledger, pull, base)
     unread = _unread(shell, pull.merge_commit, concern) if concern else ""
     if not concern or (not unread and is_as_written(shell, ledger, pull.merge_commit, concern)):
         return None

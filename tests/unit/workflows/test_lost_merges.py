@@ -1,0 +1,45 @@
+"""A merge that Git no longer has says nothing about what it approved."""
+
+from __future__ import annotations
+
+import pytest
+
+from gitbot.workflows.apply import apply
+from gitbot.workflows.approvals import read_approvals
+from gitbot.workflows.propose import propose
+from tests.unit.workflows.story import RULE, Story
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_began_pauses_where_its_merge_was_rewritten_away(kept: bool) -> None:
+    story = Story.begin(db=RULE)
+    before = story.repository.commit("main").id
+    propose(story.shell)
+    merge = story.merge().merge_commit
+    apply(story.shell, max_runtime=7)
+    story.repository.branches["main"] = before
+    if not kept:  # as in a new clone
+        del story.repository._commits[merge], story.repository._trees[merge]
+    shell = story.shell
+    found = read_approvals(shell, shell.read_base(before), story.store.read())
+    (item,) = found.approved
+    assert item.terms.paused
+    assert not item.terms.void
+
+
+def test_a_merge_that_is_not_fetched_yet_is_not_said_to_approve_nothing() -> None:
+    story = Story.begin(db=RULE)
+    before = story.repository.commit("main").id
+    propose(story.shell)
+    merged = story.merge()
+    story.repository.branches["main"] = before
+    commit = story.repository._commits.pop(merged.merge_commit)
+    tree = story.repository._trees.pop(merged.merge_commit)
+    apply(story.shell)
+    assert "gitbot/apply" not in {
+        item.context for item in story.forge.list_statuses(merged.merged_head)
+    }
+    story.repository._commits[merged.merge_commit] = commit
+    story.repository._trees[merged.merge_commit] = tree
+    story.repository.branches["main"] = merged.merge_commit
+    assert apply(story.shell).states["succeeded"]
