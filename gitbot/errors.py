@@ -79,6 +79,10 @@ class ForgeError(GitbotError):
     """The forge could not be read or written."""
 
 
+class ForgeRefused(ForgeError):
+    """The forge answered, and refused this one request."""
+
+
 class LedgerError(GitbotError):
     """The ledger is damaged, rewritten or contradicts itself: halt and ask a person."""
 

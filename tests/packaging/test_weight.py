@@ -172,6 +172,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a plan counts once its comment says it; checks and comments that a run left are mended": 61,
     "a plan counts once its comment says it; checks and comments that a run left are mended": 66,
     "a plan counts once its comment says it; checks and comments that a run left are mended": 73,
+    "a plan counts once its comment says it; checks and comments that a run left are mended": 78,
 }
 SIMULATION = 9_000
 MODULE = 350

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitbot.errors import UnreachableError
+from gitbot.errors import ForgeRefused, UnreachableError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import PlanShown
 from gitbot.model.ledger import Ledger
@@ -36,7 +36,8 @@ def refresh_pulls(
     """Plan again the open pull requests of people that were shown before and are due.
 
     Due: somebody pushed, the base moved on, or the plan expires soon. `every` includes those that
-    were never shown.
+    were never shown. One that the forge refuses to read or write stops nobody: its author may have
+    blocked gitbot's account.
     """
     ledger = shell.ledger_store.read()
     base = shell.repository.commit(shell.base_branch).id
@@ -57,8 +58,8 @@ def refresh_pulls(
             results.append(publish(shell, number=pull.number, snapshot=snapshot))
         except NotOpen:  # closed or merged since they were listed
             continue
-        except UnreachableError as error:
-            shell.say(f"pull request {pull.number} is not planned now: {error.message}")
+        except (UnreachableError, ForgeRefused) as error:
+            shell.say(f"pull request {pull.number} is not planned now: {error}")
             nothing = CheckResult(findings=(), cluster=shell.cluster_name)
             results.append(
                 PublishResult(

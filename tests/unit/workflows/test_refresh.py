@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gitbot.errors import ForgeError, RepositoryError
+from gitbot.errors import ForgeError, ForgeRefused, RepositoryError
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.ports.forge import CheckState
 from gitbot.workflows.apply import apply
@@ -154,3 +154,32 @@ def test_the_record_names_the_base_that_was_planned_on(monkeypatch: pytest.Monke
     assert record.shown.base == planned != story.repository.commit("main").id
     (again,) = refresh_pulls(story.shell)
     assert again.wrote
+
+
+def test_a_pull_request_that_takes_no_comment_stops_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As of an author who has blocked gitbot's account."""
+    story = Story.begin(db=RULE)
+    approved = story.open(jump=REQUEST)
+    publish(story.shell, number=approved.number)
+    story.merge(approved.number)
+    blocked = story.open("blocked", again=REQUEST.replace("name: jump,", "name: again,"))
+    other = story.open("other", third=REQUEST.replace("name: jump,", "name: third,"))
+    say = story.forge.upsert_comment
+
+    def said(number: int, *, marker: str, body: str) -> object:
+        if number == blocked.number:
+            raise ForgeRefused("GitHub refused: user is blocked")
+        return say(number, marker=marker, body=body)
+
+    monkeypatch.setattr(story.forge, "upsert_comment", said)
+    result = reconcile(story.shell, every_pull=True)
+    assert [(item.pull.number, item.unread) for item in result.pulls] == [
+        (blocked.number, "GitHub refused: user is blocked"),
+        (other.number, ""),
+    ]
+    assert result.unsure
+    assert result.applied.states == {"succeeded": 1}
+    assert [item.action for item in result.proposed.concerns] == ["opened"]
+    assert story.forge.list_statuses(blocked.head) == ()

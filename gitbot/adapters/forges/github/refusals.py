@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from gitbot.errors import ForgeError
+from gitbot.errors import ForgeError, ForgeRefused
 from gitbot.model.words import shortened
 
 # https://docs.github.com/en/rest/overview/permissions-required-for-github-apps: the header names
@@ -16,7 +16,7 @@ _SCOPES = "x-accepted-oauth-scopes"
 _MAX_SAID = 300
 
 
-class GitHubRefusal(ForgeError):
+class GitHubRefusal(ForgeRefused):
     """GitHub refused. `status` is the HTTP status, `said` its message and errors."""
 
     def __init__(self, message: str, *, status: int, said: str, hint: str = "") -> None:
