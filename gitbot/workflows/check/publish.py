@@ -51,7 +51,7 @@ OWN = "gitbot/pull/"  # prefix of the branches of gitbot's own pull requests
 
 
 class NotOpen(UsageError):
-    """The pull request was closed or merged, so there is nothing left to plan."""
+    """The pull request was closed, merged or sent elsewhere, so there is nothing left to plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def _publish(shell: Shell, *, number: int, snapshot: ClusterSnapshot | None) -> 
     if pull.state is not PullState.OPEN:
         raise NotOpen(f"pull request {number} is {pull.state}", hint="only open ones are planned")
     if pull.base_branch != shell.base_branch:
-        raise UsageError(f"pull request {number} goes to {pull.base_branch}, not the base branch")
+        raise NotOpen(f"pull request {number} goes to {pull.base_branch}, not the base branch")
     skew = forge_skew(shell)
     if skew:
         raise ForgeError(f"nothing is published: {skew}", hint="let NTP set this machine's clock")

@@ -183,3 +183,16 @@ def test_a_pull_request_that_takes_no_comment_stops_nobody(
     assert result.applied.states == {"succeeded": 1}
     assert [item.action for item in result.proposed.concerns] == ["opened"]
     assert story.forge.list_statuses(blocked.head) == ()
+
+
+def test_a_pull_request_that_goes_elsewhere_since_it_was_listed_stops_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin()
+    gone = story.open("gone", jump=REQUEST)
+    other = story.open("other", again=REQUEST.replace("name: jump,", "name: again,"))
+    listed = story.forge.list_pulls()
+    story.forge.retarget_pull(gone.number, base_branch="dev")
+    monkeypatch.setattr(story.forge, "list_pulls", lambda **_: listed)
+    found = refresh_pulls(story.shell, every=True)
+    assert [item.pull.number for item in found] == [other.number]
