@@ -160,10 +160,7 @@ def _not_part(shell: Shell, ledger: Ledger, pull: PullRequest, base: str) -> Not
 
 
 def _edited(shell: Shell, ledger: Ledger, pull: PullRequest, base: str) -> NotApproved | None:
-    """Why an edited proposal file approves nothing: its digest, expiry or moves may be wrong.
-
-    The same of one that Git cannot read now, or not at all.
-    """
+    """Why a proposal file that was edited, or that Git cannot read, approves nothing."""
     concern = _concern_of(shell, pull)
     if concern and shell.repository.resolve(pull.merge_commit) is None:
         return _not_part(shell, ledger, pull, base)

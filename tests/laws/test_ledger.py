@@ -25,6 +25,7 @@ from gitbot.model.events import (
     StopLifted,
     StopSet,
 )
+from gitbot.model.instants import format_instant
 from gitbot.model.ledger import Ledger
 from gitbot.model.request_id import MigrationRequestId, OccurrenceId
 from gitbot.published.ledger_lines import append_lines, chain, decode_line, encode_event, read_files
@@ -93,7 +94,7 @@ EVENTS: st.SearchStrategy[KnownEvent] = st.one_of(
         pull_request=st.just(1),
         time=TIME,
         digest=TEXT,
-        shown=st.builds(Shown),
+        shown=st.builds(Shown, expires_at=TIME.map(format_instant)),
     ),
     st.builds(StopSet, file=st.just("hold.jsonl"), time=TIME, reason=TEXT),
     st.builds(StopLifted, file=st.just("hold.jsonl"), time=TIME, author=TEXT),

@@ -163,15 +163,6 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a branch in the way of a proposal or of snapshots stops nothing else": 28,
     "all plans of a window count for its nodes; a refused cordon stops its drain alone": 32,
     "what has begun is recalled and cancelled while the forge does not answer": 40,
-    "a plan counts once its comment says it; checks and comments that a run left are mended": 1,
-    "a plan counts once its comment says it; checks and comments that a run left are mended": 4,
-    "a plan counts once its comment says it; checks and comments that a run left are mended": 22,
-    "a plan counts once its comment says it; checks and comments that a run left are mended": 26,
-    "a plan counts once its comment says it; checks and comments that a run left are mended": 31,
-    "a plan counts once its comment says it; checks and comments that a run left are mended": 57,
-    "a plan counts once its comment says it; checks and comments that a run left are mended": 61,
-    "a plan counts once its comment says it; checks and comments that a run left are mended": 66,
-    "a plan counts once its comment says it; checks and comments that a run left are mended": 73,
     "a plan counts once its comment says it; checks and comments that a run left are mended": 78,
 }
 SIMULATION = 9_000
