@@ -30,7 +30,8 @@ ROOMS = {
     ),
     "documents": "fields formats schemas",
     "execution": (
-        "accept approval consent facts fence mark next_steps requests sending state transitions values"
+        "accept approval consent facts fence mark next_steps requests sending state transitions "
+        "values"
     ),
     "intents": "agenda compile proposals",
     "kubernetes": "labels names objects phases quantities selectors",
