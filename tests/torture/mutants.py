@@ -133,8 +133,10 @@ class Asked:
         """Those that reach its line, the quickest first: what the budget allows, and the others."""
         times, reaches = self._known
         reach = reaches.get(mutant.path, {})
-        lines = range(mutant.line, mutant.last + 1) if mutant.called else list(reach)
+        lines = range(mutant.line, mutant.last + 1)
         names = {name for line in lines for name in reach.get(line, ()) if name in times}
+        if not mutant.called:  # what an import computes, any test may read
+            names = set(times)
         ordered = sorted(names, key=lambda name: (times[name], name))
         spent = itertools.accumulate(times[name] for name in ordered)
         first = sum(
