@@ -32,7 +32,7 @@ def meet_newer(stage: Stage, cluster: str) -> None:
 def test_a_pass_does_and_writes_nothing(stage: Stage) -> None:
     before = stage.store.ledger
     result = apply(stage.shell)
-    assert (result.stop, result.did_nothing) == (STOP, True)
+    assert (result.stop, result.did_nothing, result.in_flight) == (STOP, True, 0)
     assert stage.cluster.creates() == []
     assert stage.store.ledger == before
 
