@@ -99,12 +99,15 @@ def test_a_resume_counts_by_its_place_and_not_by_the_clock_of_who_resumed(skew: 
     assert tripped(after, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 moves")
 
 
+def lifted(cluster: str) -> StopLifted:
+    return StopLifted(file=HOLD_FILE, time=NOW, cluster=cluster)
+
+
 def test_a_resume_and_moves_of_another_cluster_change_nothing_here() -> None:
-    lifted = StopLifted(file=HOLD_FILE, time=NOW, cluster="prod")
     elsewhere = change(NOW).but(file="requests/test/request/db/one.jsonl", cluster="test")
-    here = Ledger(events=(change(NOW), lifted, elsewhere, elsewhere))
+    here = Ledger(events=(change(NOW), lifted("prod"), elsewhere, elsewhere))
     assert tripped(here, "prod", now=NOW, limits=LIMITS) == ""
-    theirs = Ledger(events=(change(NOW), lifted.but(cluster="test")))
+    theirs = Ledger(events=(change(NOW), lifted("test")))
     assert tripped(theirs, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 moves")
-    all_of_them = Ledger(events=(change(NOW), lifted.but(cluster="")))
-    assert tripped(all_of_them, "prod", now=NOW, limits=LIMITS) == ""
+    everybody = Ledger(events=(change(NOW), lifted("")))
+    assert tripped(everybody, "prod", now=NOW, limits=LIMITS) == ""
