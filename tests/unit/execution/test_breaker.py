@@ -103,7 +103,7 @@ def lifted(cluster: str) -> StopLifted:
     return StopLifted(file=HOLD_FILE, time=NOW, cluster=cluster)
 
 
-def test_a_resume_and_moves_of_another_cluster_change_nothing_here() -> None:
+def test_what_follows_a_resume_counts_and_another_cluster_changes_nothing() -> None:
     elsewhere = change(NOW).but(file="requests/test/request/db/one.jsonl", cluster="test")
     here = Ledger(events=(change(NOW), lifted("prod"), elsewhere, elsewhere))
     assert tripped(here, "prod", now=NOW, limits=LIMITS) == ""
@@ -111,3 +111,5 @@ def test_a_resume_and_moves_of_another_cluster_change_nothing_here() -> None:
     assert tripped(theirs, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 moves")
     everybody = Ledger(events=(change(NOW), lifted("")))
     assert tripped(everybody, "prod", now=NOW, limits=LIMITS) == ""
+    returns = Ledger(events=(HOME, lifted("prod"), foreign(NOW, "a")))
+    assert tripped(returns, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 VMs")
