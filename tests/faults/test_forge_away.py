@@ -134,3 +134,19 @@ def test_what_is_cancelled_ends(stage: Stage) -> None:
     result = cancel(silent(stage), request="request/db/one", reason="", by="ann")
     assert stage.cluster.migrations == {}
     assert str(result.record.state) == "withdrawn"
+
+
+def test_nothing_starts_on_a_ledger_that_was_not_compared_with_the_anchor(stage: Stage) -> None:
+    """The forge answers right after, so what is approved is known."""
+    forge = Silent(stage)
+
+    def back(verb: str, _: str) -> None:
+        if verb == "anchor":  # the cluster's is read after the forge's
+            forge.away = False
+
+    stage.cluster.trouble = back
+    with pytest.raises(ForgeError, match="does not answer"):
+        apply(replace(stage.shell, forge=forge))
+    assert len(stage.cluster.creates()) == 1
+    apply(stage.shell)
+    assert len(stage.cluster.creates()) == 2
