@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gitbot.errors import ConflictError
-from gitbot.model.events import ConcernChanged, ConcernState
+from gitbot.model.events import ConcernChanged, ConcernState, MoveChanged, MoveState
 from gitbot.model.ledger import concern_file
+from gitbot.model.request_id import RequestId
 from gitbot.workflows.journal import Journal, retried
 from tests.doubles.ledger import MemoryLedgerStore
 from tests.unit.workflows.doubles import NOW, TestClock
@@ -71,3 +72,39 @@ def test_who_lost_eight_races_tries_once_more(lost: int, writes: bool) -> None:
         with pytest.raises(ConflictError):
             retried(write)
     assert len(tries) == 9
+
+
+def change(state: MoveState, *, request: str = "request/db/one") -> MoveChanged:
+    return MoveChanged(
+        file=f"requests/prod/{request}.jsonl",
+        time=NOW,
+        cluster="prod",
+        request=RequestId.read(request),
+        vm="db/one",
+        move=1,
+        attempt=1,
+        state=state,
+        migration="db/gitbot-one",
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "stays"),
+    [
+        (change(MoveState.CREATED), True),
+        (change(MoveState.FAILED), False),
+        (change(MoveState.CREATED, request="request/db/unknown"), False),
+    ],
+)
+def test_when_somebody_else_wrote_only_creations_that_are_news_stay_to_be_written(
+    outcome: MoveChanged, stays: bool
+) -> None:
+    store = MemoryLedgerStore()
+    journal = Journal(store, TestClock())
+    journal.commit((change(MoveState.APPROVED), change(MoveState.INTENDED)))
+    journal.note(outcome)
+    other = Journal(store, TestClock())
+    other.read()
+    push(other)
+    journal.read()
+    assert journal.unwritten == ((outcome,) if stays else ())
