@@ -6,9 +6,17 @@ import pytest
 
 from gitbot.execution.breaker import DAY, tripped
 from gitbot.execution.values import BreakerLimits
-from gitbot.model.events import ForeignMove, LedgerEvent, MoveChanged, MoveState, StopLifted
+from gitbot.model.events import (
+    ForeignMove,
+    KnownEvent,
+    LedgerEvent,
+    MoveChanged,
+    MoveState,
+    StopLifted,
+)
 from gitbot.model.ledger import HOLD_FILE, Ledger
 from gitbot.model.request_id import RequestId
+from gitbot.published.ledger_lines import chain
 from gitbot.settings.configuration import BreakerSettings
 
 NOW = 1_800_000_000
@@ -40,6 +48,11 @@ def foreign(time: int, landed: str) -> ForeignMove:
         landed=landed,
         migration="by-hand",
     )
+
+
+def ledger_of(*events: KnownEvent) -> Ledger:
+    """As it is read: each line has its place."""
+    return Ledger(events=chain(None, events))
 
 
 LIMITS = BreakerLimits(failures=1, unexpected_landings=0, foreign_returns=1)
@@ -77,9 +90,9 @@ def test_limits_that_nobody_set_are_those_of_the_configuration() -> None:
 
 def test_a_resume_begins_a_new_count_and_below_a_limit_nothing_opens() -> None:
     lifted = StopLifted(file=HOLD_FILE, time=NOW - 10, cluster="prod")
-    ledger = Ledger(events=(change(NOW - 10), lifted))
+    ledger = ledger_of(change(NOW - 10), lifted)
     assert tripped(ledger, "prod", now=NOW, limits=LIMITS) == ""
-    later = Ledger(events=(*ledger.events, change(NOW - 9)))
+    later = Ledger(events=(*ledger.events, change(NOW - 9)))  # not written yet
     assert tripped(later, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 moves")
     twice = BreakerLimits(failures=0, unexpected_landings=0, foreign_returns=2)
     once = Ledger(events=(HOME, foreign(NOW, "a")))
@@ -94,8 +107,8 @@ def test_a_resume_begins_a_new_count_and_below_a_limit_nothing_opens() -> None:
 def test_a_resume_counts_by_its_place_and_not_by_the_clock_of_who_resumed(skew: int) -> None:
     lifted = StopLifted(file=HOLD_FILE, time=NOW + skew, cluster="prod")
     before = (change(NOW), HOME, foreign(NOW, "a"), lifted)
-    assert tripped(Ledger(events=before), "prod", now=NOW, limits=LIMITS) == ""
-    after = Ledger(events=(*before, change(NOW)))
+    assert tripped(ledger_of(*before), "prod", now=NOW, limits=LIMITS) == ""
+    after = ledger_of(*before, change(NOW))
     assert tripped(after, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 moves")
 
 
@@ -105,11 +118,11 @@ def lifted(cluster: str) -> StopLifted:
 
 def test_what_follows_a_resume_counts_and_another_cluster_changes_nothing() -> None:
     elsewhere = change(NOW).but(file="requests/test/request/db/one.jsonl", cluster="test")
-    here = Ledger(events=(change(NOW), lifted("prod"), elsewhere, elsewhere))
+    here = ledger_of(change(NOW), lifted("prod"), elsewhere, elsewhere)
     assert tripped(here, "prod", now=NOW, limits=LIMITS) == ""
-    theirs = Ledger(events=(change(NOW), lifted("test")))
+    theirs = ledger_of(change(NOW), lifted("test"))
     assert tripped(theirs, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 moves")
-    everybody = Ledger(events=(change(NOW), lifted("")))
+    everybody = ledger_of(change(NOW), lifted(""))
     assert tripped(everybody, "prod", now=NOW, limits=LIMITS) == ""
-    returns = Ledger(events=(HOME, lifted("prod"), foreign(NOW, "a")))
+    returns = ledger_of(HOME, lifted("prod"), foreign(NOW, "a"))
     assert tripped(returns, "prod", now=NOW, limits=LIMITS).startswith("circuit breaker: 1 VMs")
