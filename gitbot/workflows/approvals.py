@@ -162,11 +162,16 @@ def _not_part(shell: Shell, ledger: Ledger, pull: PullRequest, base: str) -> Not
 def _edited(shell: Shell, ledger: Ledger, pull: PullRequest, base: str) -> NotApproved | None:
     """Why a proposal file that was edited, or that Git cannot read, approves nothing."""
     concern = _concern_of(shell, pull)
-    if concern and shell.repository.resolve(pull.merge_commit) is None:
-        return _not_part(shell, ledger, pull, base)
-    unread = _unread(shell, pull.merge_commit, concern) if concern else ""
-    if not concern or (not unread and is_as_written(shell, ledger, pull.merge_commit, concern)):
+    if not concern:
         return None
+    if shell.repository.resolve(pull.merge_commit) is None:
+        return _not_part(shell, ledger, pull, base)
+    unread = ""
+    try:
+        if is_as_written(shell, ledger, pull.merge_commit, concern):
+            return None
+    except RepositoryError as error:
+        unread = f"nothing is approved: the proposal file cannot be read: {error}"
     return NotApproved(
         pull_request=pull.number,
         reason=unread or "nothing is approved: the proposal file is not as gitbot wrote it",
@@ -176,22 +181,12 @@ def _edited(shell: Shell, ledger: Ledger, pull: PullRequest, base: str) -> NotAp
     )
 
 
-def _unread(shell: Shell, commit: str, concern: str) -> str:
-    """Why the concern's proposal file cannot be read at a commit that is there, or ""."""
-    try:
-        if shell.repository.resolve(commit) is not None:
-            shell.repository.read_blob(commit, proposal_file(shell.cluster_name, concern))
-    except RepositoryError as error:
-        return f"nothing is approved: the proposal file cannot be read: {error}"
-    return ""
-
-
 def is_as_written(shell: Shell, ledger: Ledger, rev: str, concern: str) -> bool:
-    """Whether gitbot wrote the concern's proposal file at a commit; True if there is none."""
-    try:
-        data = shell.repository.read_blob(rev, proposal_file(shell.cluster_name, concern))
-    except RepositoryError:
-        return True
+    """Whether gitbot wrote the concern's proposal file at a commit; True if there is none.
+
+    Raises RepositoryError if it cannot be read.
+    """
+    data = shell.repository.read_blob(rev, proposal_file(shell.cluster_name, concern))
     record = fold_concern(ledger, cluster=shell.cluster_name, concern=concern)
     return data is None or file_digest(data) in record.files
 

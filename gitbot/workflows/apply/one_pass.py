@@ -52,8 +52,8 @@ class Pass:
     on_look: OnLook | None = None
 
     @property
-    def base_stop(self) -> str:
-        """Why the base branch, or a forge that does not answer, lets nothing start, or ""."""
+    def source_stop(self) -> str:
+        """Why forge or base branch let nothing start, or ""."""
         if self.unread is not None:
             return f"the forge cannot be read: {self.unread}"
         return broken_stop(self.shell, self.broken) or observes(self.base.settings)

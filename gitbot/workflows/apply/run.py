@@ -265,7 +265,7 @@ def stop_reason(run: Pass, *, start: bool) -> str:
     """Why nothing may start now, or "". Everything stops if something cannot be read."""
     if not start:
         return "nothing is started by this command"
-    flag = run.base_stop or ledger_stop(run.journal.ledger, run.shell.cluster_name)
+    flag = run.source_stop or ledger_stop(run.journal.ledger, run.shell.cluster_name)
     return flag or forge_skew(run.shell) or cluster_stop(run.shell)
 
 
@@ -275,7 +275,7 @@ def _may_still(run: Pass) -> str:
         run.journal.read()
     except GitbotError as error:
         return f"{UNREADABLE} in the ledger: {error}"
-    if flag := run.base_stop:
+    if flag := run.source_stop:
         return flag
     return ledger_stop(run.journal.ledger, run.shell.cluster_name) or cluster_stop(run.shell)
 

@@ -161,12 +161,12 @@ def update_proposal(
         pull_request=pull.number,
         digest=judged.digest,
     )
-    shown = read_proposal(run.shell, run.journal.seen, pull.head, concern.name)
+    ledger = run.journal.seen
+    shown = read_proposal(run.shell, ledger, pull.head, concern.name)
     same = shown is not None and says_already(shown.digest, judged.digest)
     expires_at = shown.expires_at if shown is not None else 0
     due = ends_soon(left=expires_at - run.now, life=run.base.settings.plan_expiry)
-    written = is_as_written(run.shell, run.journal.seen, pull.head, concern.name)
-    if same and not due and written:
+    if same and not due and is_as_written(run.shell, ledger, pull.head, concern.name):
         return replace(known, reason=_repair(run, pull, judged, record))
     if not is_own_head(run.shell, pull.head, record):
         return replace(known, reason="somebody pushed to its branch: gitbot leaves it alone")
