@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import base64
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from gitbot.adapters.git.repository import GitRepository
 from gitbot.adapters.git.tips import fetch_tips
 from gitbot.errors import RepositoryError
 from tests.doubles import canaries
+from tests.doubles.serving import serving
 
 TOKEN = canaries.plant("canary-7f3a")
 
@@ -34,15 +34,8 @@ def a_server(heard: list[str]) -> Iterator[int]:
         def log_message(self, *_: Any) -> None:
             """Nothing is printed."""
 
-    server = HTTPServer(("127.0.0.1", 0), Answer)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Answer) as port:
+        yield port
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["clone", "tips"])

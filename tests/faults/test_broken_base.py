@@ -10,16 +10,13 @@ import pytest
 
 from gitbot.errors import InvalidInput
 from gitbot.execution.facts import is_own
-from gitbot.execution.values import Terms
-from gitbot.model.instants import Interval
-from gitbot.model.request_id import RequestId
 from gitbot.workflows.apply import apply, cancel
 from gitbot.workflows.check import publish
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.watch import reconcile, watch
-from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import NOW, Stage, a_plan
+from tests.faults.pending import merge_another, pending
+from tests.unit.workflows.doubles import Stage
 from tests.unit.workflows.story import REQUEST, Story
 
 ERROR = "intents/prod/x.yaml:1:1: no YAML"
@@ -27,21 +24,12 @@ ERROR = "intents/prod/x.yaml:1:1: no YAML"
 
 @pytest.fixture
 def stage() -> Stage:
-    """One migration is Pending, and its window closes in two minutes."""
-    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"})
-    stage.cluster.stuck = {"one"}
-    allowed = (Interval(start=NOW, end=NOW + 120),)
-    stage.base.terms_by_request["request/db/one"] = Terms(allowed=allowed)
-    stage.approve(a_plan(a_move("one", "a", "c")))
-    apply(stage.shell, max_runtime=7)
-    assert stage.states()[-1] == "1 created"
-    return stage
+    return pending()
 
 
 def broken(stage: Stage) -> Shell:
     """A merge brings a file with an error."""
-    later = a_move("two", "a", "c", request=RequestId.read("request/db/two"))
-    stage.approve(a_plan(later), branch="two")
+    merge_another(stage)
     head = stage.repository.resolve("main")
 
     def read(commit: str) -> Engine:
@@ -88,13 +76,11 @@ def test_a_base_that_breaks_in_mid_pass_lets_nothing_more_start(stage: Stage) ->
             raise InvalidInput(ERROR)
         return stage.base.at(commit)
 
-    later = a_move("two", "a", "c", request=RequestId.read("request/db/two"))
-    stage.approve(a_plan(later), branch="two")
+    merge_another(stage)
 
     def merged(_: object) -> None:
         stage.store.after_append = lambda _: None
-        other = a_move("three", "a", "c", request=RequestId.read("request/db/three"))
-        stage.approve(a_plan(other), branch="three")
+        merge_another(stage, "three")
         bad.append(stage.repository.resolve("main") or "")
 
     stage.store.after_append = merged

@@ -49,6 +49,15 @@ def stop_and_delete(stage: Stage) -> None:
     assert len(found.deleted) == 1
 
 
+def die_when_created(stage: Stage) -> None:
+    def die() -> None:
+        raise Killed
+
+    when_created(stage, die)
+    with pytest.raises(Killed):
+        apply(stage.shell)
+
+
 def test_hold_records_what_it_deletes(stage: Stage) -> None:
     when_created(stage, lambda: stop_and_delete(stage))
     apply(stage.shell)
@@ -57,12 +66,7 @@ def test_hold_records_what_it_deletes(stage: Stage) -> None:
 
 
 def test_hold_records_what_a_killed_executor_did_not(stage: Stage) -> None:
-    def die() -> None:
-        raise Killed
-
-    when_created(stage, die)
-    with pytest.raises(Killed):
-        apply(stage.shell)
+    die_when_created(stage)
     stop_and_delete(stage)
     resume(stage.shell, reason="go", by="ann")
     comes_once(stage)
@@ -73,12 +77,7 @@ def test_hold_records_nothing_of_what_was_announced_and_not_sent() -> None:
     stage.approve(a_plan(a_move("one", "a", "c"), a_move("two", "b", "c", number=2)))
     stage.cluster.stuck = {"one", "two"}
 
-    def die() -> None:
-        raise Killed
-
-    when_created(stage, die)
-    with pytest.raises(Killed):
-        apply(stage.shell)
+    die_when_created(stage)
     stop_and_delete(stage)
     assert stage.states()[-3:] == ["1 intended", "2 intended", "1 created"]
 

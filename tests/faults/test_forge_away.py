@@ -11,12 +11,11 @@ import pytest
 from gitbot.errors import ForgeError
 from gitbot.execution.values import Terms
 from gitbot.model.instants import Interval
-from gitbot.model.request_id import RequestId
 from gitbot.workflows.apply import apply, cancel
 from gitbot.workflows.shell import Shell
 from gitbot.workflows.watch import reconcile
-from tests.doubles.moves import a_move
-from tests.unit.workflows.doubles import NOW, Stage, a_plan
+from tests.faults.pending import merge_another, pending
+from tests.unit.workflows.doubles import NOW, Stage
 
 
 class Silent:
@@ -41,16 +40,8 @@ class Silent:
 
 @pytest.fixture
 def stage() -> Stage:
-    """One migration is Pending, its window closes in two minutes; another request was merged."""
-    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"})
-    stage.cluster.stuck = {"one"}
-    allowed = (Interval(start=NOW, end=NOW + 120),)
-    stage.base.terms_by_request["request/db/one"] = Terms(allowed=allowed)
-    stage.approve(a_plan(a_move("one", "a", "c")))
-    apply(stage.shell, max_runtime=7)
-    later = a_move("two", "a", "c", request=RequestId.read("request/db/two"))
-    stage.approve(a_plan(later), branch="two")
-    assert stage.states()[-1] == "1 created"
+    stage = pending()
+    merge_another(stage)
     return stage
 
 

@@ -6,15 +6,15 @@ import base64
 import gzip
 import importlib.util
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from tests.doubles.serving import serving
 from tests.unit.action.stage import ACTION
 
 INPUTS = {"SARIF_REF": "refs/pull/7/head", "SARIF_COMMIT": "c" * 40, "TOKEN": "ghs_secret"}
@@ -48,16 +48,11 @@ class Scanning(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def github(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Scanning]]:
-    server = HTTPServer(("127.0.0.1", 0), Scanning)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
     Scanning.seen, Scanning.answer = [], 202
-    monkeypatch.setenv("GITHUB_API_URL", f"http://127.0.0.1:{server.server_port}")
-    monkeypatch.setenv("GITHUB_REPOSITORY", "acme/placement")
-    yield Scanning
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Scanning) as port:
+        monkeypatch.setenv("GITHUB_API_URL", f"http://127.0.0.1:{port}")
+        monkeypatch.setenv("GITHUB_REPOSITORY", "acme/placement")
+        yield Scanning
 
 
 @pytest.fixture

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ from gitbot.adapters.git import Access, Git, commit_tree
 from gitbot.errors import GitbotError
 from gitbot.wiring import workspace
 from tests.doubles import canaries
+from tests.doubles.serving import serving
 
 TOKEN = canaries.plant("canary-51bd")
 CONFIGURATION = """apiVersion: placement.gitbot.dev/v1alpha1
@@ -28,20 +26,6 @@ spec:
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Nothing is printed."""
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[int]:
-    """The files of a folder, which is all that Git needs to read a repository."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.mark.parametrize("branch", ["main", "other"])
@@ -61,7 +45,8 @@ def test_its_token_is_not_quoted(
     bare.run(["update-server-info"])
     root = tmp_path / "clone"
     (root / ".gitbot.yaml").write_text(f"{CONFIGURATION}  forge: {{baseBranch: {branch}}}\n")
-    with served(tmp_path) as port:
+    files = partial(_Quiet, directory=str(tmp_path))  # all that Git needs to read a repository
+    with serving(files) as port:
         url = f"http://ann:{TOKEN}@127.0.0.1:{port}/intents.git"
         (clone.directory / "config").write_text(f'[remote "origin"]\n\turl = {url}\n')
         with pytest.raises(GitbotError, match="has no") as refused, workspace.open_workspace(root):
