@@ -205,10 +205,12 @@ def test_a_deployment_brings_pods_back(nodes: ApiFace) -> None:
     nodes.answer("DELETE", nodes.path("pods", first["metadata"]["name"]))
     _gone(nodes, first["metadata"]["name"])
     nodes.host.eventually(lambda: _ready(nodes) == 2)
-    for count in ("replicas", "readyReplicas"):
-        nodes.host.eventually(
-            lambda count=count: at(nodes.get("deployments", "web", APPS), "status", count) == 2
-        )
+
+    def counted() -> bool:
+        status = nodes.get("deployments", "web", APPS)["status"]
+        return [status.get("replicas"), status.get("readyReplicas")] == [2, 2]
+
+    nodes.host.eventually(counted)
 
 
 def test_a_budget_refuses_one_eviction_too_many(nodes: ApiFace) -> None:
