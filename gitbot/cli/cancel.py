@@ -17,7 +17,8 @@ def cancel(where: dict[str, str], request: str, reason: str, by: str) -> int:
 
     Moves that have not started are withdrawn, its own unfinished migrations are deleted; those that
     can no longer be recalled are listed. A migration that another executor may be creating just now
-    is waited for, at most 150 seconds.
+    is waited for, at most 150 seconds. Of a drain, no further node begins, and nodes that have not
+    been emptied get gitbot's cordon removed.
     """
     from gitbot.workflows.apply import cancel  # noqa: PLC0415 - keeps --help quick
 

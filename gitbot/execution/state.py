@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+from gitbot.execution.requests import RequestRecord
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.event_data import WindowTerms
 from gitbot.model.events import (
@@ -16,13 +17,14 @@ from gitbot.model.events import (
     ConcernState,
     ForeignMove,
     HomeNoted,
+    MoveApproved,
     NodeChanged,
     NodeState,
     StopSet,
     WindowBegun,
 )
 from gitbot.model.ledger import Ledger
-from gitbot.model.request_id import OccurrenceId
+from gitbot.model.request_id import DrainId, OccurrenceId
 from gitbot.model.value import Frozen
 
 BUSY = frozenset({NodeState.DRAINING, NodeState.READY})
@@ -81,6 +83,25 @@ def window_as_merged(
         if isinstance(event, WindowBegun):
             return event.terms
     return None
+
+
+def has_nodes_to_drain(ledger: Ledger, record: RequestRecord, *, cluster: str, now: int) -> bool:
+    """Whether a node of a drain is being emptied, or may yet begin.
+
+    That outlasts its moves: a node whose move failed stays cordoned, and one that holds no VM waits
+    for its turn while the window is open.
+    """
+    if not isinstance(record.id, DrainId):
+        return False
+    occurrence = record.id.occurrence
+    nodes = fold_nodes(ledger, cluster=cluster, occurrence=occurrence)
+    if any(node.state is NodeState.DRAINING for node in nodes.values()):
+        return True
+    begun = window_as_merged(ledger, cluster=cluster, occurrence=occurrence)
+    names = {*(begun.nodes if begun else ()), *(move.source for move in record.moves.values())}
+    approved = (item for item in ledger.requests(cluster) if isinstance(item, MoveApproved))
+    spans = [span for item in approved if item.request == record.id for span in item.terms.allowed]
+    return not names <= nodes.keys() and any(end > now for _, end in spans)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

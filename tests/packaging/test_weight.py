@@ -161,6 +161,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a Preferred rule that no plan can keep blocks nothing": 10,
     "text of others is harmless in CSV, SARIF and calendars, too": 17,
     "a branch in the way of a proposal or of snapshots stops nothing else": 28,
+    "a drain can be cancelled while a node of it drains or is to come": 31,
     "all plans of a window count for its nodes; a refused cordon stops its drain alone": 32,
     "what has begun is recalled and cancelled while the forge does not answer": 40,
     "a plan counts once its comment says it; checks and comments that a run left are mended": 78,

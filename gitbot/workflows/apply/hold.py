@@ -9,7 +9,13 @@ from functools import partial
 from gitbot.errors import GitbotError, UsageError
 from gitbot.execution.facts import is_own
 from gitbot.execution.requests import RequestRecord, fold_requests
-from gitbot.execution.state import BUSY, fold_nodes, occurrences_of, stop_flag
+from gitbot.execution.state import (
+    BUSY,
+    fold_nodes,
+    has_nodes_to_drain,
+    occurrences_of,
+    stop_flag,
+)
 from gitbot.kubernetes.objects import name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.model.events import (
@@ -246,15 +252,17 @@ def _note_once(shell: Shell, *, request: str, reason: str, by: str) -> RequestRe
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     record = _record(shell, ledger, request)
-    if record.finished:
+    cluster, now = shell.cluster_name, shell.clock.now()
+    drains = not record.cancelled and has_nodes_to_drain(ledger, record, cluster=cluster, now=now)
+    if record.finished and not drains:
         raise UsageError(f"{request} is finished: {record.state}")
     if not record.cancelled:
         journal.commit(
             (
                 RequestCancelled(
-                    file=request_file(shell.cluster_name, record.id),
-                    time=shell.clock.now(),
-                    cluster=shell.cluster_name,
+                    file=request_file(cluster, record.id),
+                    time=now,
+                    cluster=cluster,
                     request=record.id,
                     author=by,
                     reason=f"{reason} ({by})" if reason else by,
