@@ -1,16 +1,32 @@
-"""Which merges are asked about: none that is older than the first of which the ledger knows."""
+"""Which merges are asked about, and what is read of them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from gitbot.errors import LedgerError, RepositoryError
+from gitbot.intents.places import proposal_file
 from gitbot.model.events import ConcernChanged, ConcernState, LedgerEvent, PlanShown, Shown
 from gitbot.model.ledger import Ledger, concern_file, pull_file
+from gitbot.model.plan import PlacementPlan
+from gitbot.model.request_id import RequestId
+from gitbot.ports.forge import MergeMethod, PullState
+from gitbot.published import PlanInputs, plan_bytes, plan_digest, plan_document
 from gitbot.workflows.apply import apply
-from gitbot.workflows.approvals import first_pull
+from gitbot.workflows.approvals import (
+    Approvals,
+    concern_branch,
+    first_pull,
+    plan_of,
+    read_approvals,
+    read_proposal,
+)
 from gitbot.workflows.check import publish
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import NOW, Stage, a_plan
 from tests.unit.workflows.story import REQUEST, Story
 
 
@@ -80,3 +96,157 @@ def test_a_pass_does_not_list_what_was_merged_before_gitbot_came(
     monkeypatch.setattr(story.forge, "list_pulls", noted)
     assert apply(story.shell).states == {"succeeded": 1}
     assert set(asked) == {pull.number}
+
+
+def read(stage: Stage) -> Approvals:
+    shell = stage.shell
+    base = shell.read_base(stage.repository.commit("main").id)
+    return read_approvals(shell, base, stage.store.read())
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage.of(nodes={"a": "east", "b": "west"}, vms={"one": "a", "two": "a"})
+
+
+def plan(vm: str = "one") -> PlacementPlan:
+    return a_plan(a_move(vm, "a", "b", request=RequestId.read(f"request/db/{vm}")))
+
+
+def by_gitbot(stage: Stage, branch: str, *, account: str = "gitbot", data: bytes = b"") -> None:
+    """A merged pull request of a branch; `data` is the proposal file of the concern x."""
+    head = stage.repository.write_commit(
+        branch=branch,
+        expected=None,
+        files={**stage.repository.read_tree("main"), **({FILE: data} if data else {}), "n": b"1"},
+        message=branch,
+        time=stage.clock.now(),
+        parents=(stage.repository.commit("main").id,),
+    )
+    stage.forge.account = account
+    pull = stage.forge.open_pull(
+        branch=branch, base_branch="main", title=branch, body="", labels=()
+    )
+    stage.forge.merge_pull(pull.number, method=MergeMethod.MERGE, expected_head=head)
+    stage.forge.account = "gitbot"
+
+
+FILE, BRANCH = proposal_file("prod", "x"), concern_branch("prod", "x")
+
+
+def test_approvals_stand_in_the_order_of_their_time(stage: Stage) -> None:
+    """What gitbot approved by itself is read last, and may be the oldest."""
+    alone = plan("two")
+    digest, data = plan_digest(alone, ()), stored(alone)
+    earlier = ConcernChanged(
+        file=concern_file("prod", "x"),
+        time=stage.clock.now() - 60,
+        cluster="prod",
+        state=ConcernState.AUTO,
+        digest=digest,
+        commit=stage.repository.commit("main").id,
+    )
+    stage.store.append(stage.store.read(), (earlier,), {digest: data})
+    stage.approve(plan("one"))
+    assert [item.id for item in read(stage).approved] == ["request/db/two", "request/db/one"]
+
+
+def test_a_merge_into_another_branch_approves_nothing(stage: Stage) -> None:
+    stage.approve(plan())
+    (merged,) = stage.forge.list_pulls(state=PullState.MERGED)
+    stage.forge._pulls[1] = replace(stage.forge._pulls[1], base_branch="release")
+    assert merged.base_branch == "main"
+    assert read(stage) == Approvals(approved=(), refused=())
+
+
+def test_a_merge_that_nobody_planned_is_not_told_of(stage: Stage) -> None:
+    stage.approve(plan(), records=False)
+    assert read(stage) == Approvals(approved=(), refused=())
+
+
+def test_a_merge_of_ended_requests_is_not_asked_about_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.approve(plan())
+    assert apply(stage.shell).states == {"succeeded": 1}
+    monkeypatch.delattr(stage.forge.__class__, "get_pull")
+    assert [item.id for item in read(stage).approved] == ["request/db/one"]
+
+
+def test_a_plan_that_was_shown_and_is_not_in_the_ledger_has_not_ended(stage: Stage) -> None:
+    stage.approve(plan())
+    ledger = stage.store.read()
+    shell = stage.shell
+    base = shell.read_base(stage.repository.commit("main").id)
+    found = read_approvals(shell, base, ledger.but(plans={}))
+    (refused,) = found.refused
+    assert refused.reason.startswith("nothing is approved: the ledger knows no plan sha256:")
+
+
+def test_nothing_is_approved_while_the_forge_says_two_things_of_a_merge(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.approve(plan())
+    whole = stage.forge.get_pull(1)
+    monkeypatch.setattr(
+        stage.forge, "get_pull", lambda _: replace(whole, merged_at=whole.merged_at + 1)
+    )
+    found = read(stage)
+    (refused,) = found.refused
+    assert found.approved == ()
+    assert refused.unsure
+    assert "do not agree yet" in refused.reason
+
+
+def test_the_files_of_proposals_are_not_read_for_a_persons_merge(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.approve(plan())
+
+    read_blob = stage.repository.read_blob
+
+    def broken(rev: str, path: str) -> bytes | None:
+        if path.startswith("intents/"):
+            raise RepositoryError(f"{rev}: {path} cannot be read")
+        return read_blob(rev, path)
+
+    monkeypatch.setattr(stage.repository, "read_blob", broken)
+    assert [item.id for item in read(stage).approved] == ["request/db/one"]
+
+
+def test_gitbots_merge_without_its_file_approves_nothing(stage: Stage) -> None:
+    by_gitbot(stage, BRANCH)
+    (refused,) = read(stage).refused
+    assert refused.reason.startswith("nothing is approved: no plan was shown for the merged head")
+
+
+@pytest.mark.parametrize("data", [b"\n", b"spec: {digest: x, expiresAt: never}\n"])
+def test_a_file_that_holds_no_proposal_approves_nothing(stage: Stage, data: bytes) -> None:
+    by_gitbot(stage, BRANCH, data=data)
+    assert read(stage).approved == ()
+    ledger = stage.store.read()
+    merged = stage.forge.get_pull(1).merge_commit
+    found = read_proposal(stage.shell, ledger, merged, "x")
+    assert found is None or found.digest == ""
+
+
+@pytest.mark.parametrize(
+    ("branch", "account"), [(BRANCH, "ann"), ("work", "gitbot"), ("gitbot/pull/other/x", "gitbot")]
+)
+def test_only_gitbots_own_branch_proposes(stage: Stage, branch: str, account: str) -> None:
+    by_gitbot(stage, branch, account=account)
+    assert read(stage) == Approvals(approved=(), refused=())
+
+
+def test_a_plan_under_another_digest_is_damage(stage: Stage) -> None:
+    stage.approve(plan())
+    other = plan("two")
+    (digest,) = stage.store.read().plans
+    damaged = stage.store.read().but(plans={digest: stored(other)})
+    with pytest.raises(LedgerError, match=f"{digest}.json holds the plan {plan_digest(other, ())}"):
+        plan_of(damaged, digest)
+
+
+def stored(made: PlacementPlan) -> bytes:
+    document = plan_document(made, manifests=(), expires_at=NOW + 86_400, inputs=PlanInputs())
+    return plan_bytes(document)
