@@ -58,6 +58,7 @@ TESTS = (
     "tests/faults/test_rolled_back_ledger.py",
     "tests/faults/test_timely.py",
     "tests/faults/test_judged_again.py",
+    "tests/unit/workflows/test_anchor.py",
     "tests/unit/workflows/test_apply.py",
     "tests/unit/workflows/test_approvals.py",
     "tests/unit/workflows/test_belief.py",

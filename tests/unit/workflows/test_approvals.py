@@ -25,9 +25,10 @@ from gitbot.workflows.approvals import (
     read_proposal,
 )
 from gitbot.workflows.check import publish
+from gitbot.workflows.propose import propose
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, a_plan
-from tests.unit.workflows.story import REQUEST, Story
+from tests.unit.workflows.story import REQUEST, RULE, Story
 
 
 def shown(number: int, cluster: str = "prod") -> PlanShown:
@@ -250,3 +251,84 @@ def test_a_plan_under_another_digest_is_damage(stage: Stage) -> None:
 def stored(made: PlacementPlan) -> bytes:
     document = plan_document(made, manifests=(), expires_at=NOW + 86_400, inputs=PlanInputs())
     return plan_bytes(document)
+
+
+def test_of_a_plan_that_lapsed_each_request_is_taken_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both began; the forge no longer lists the merge."""
+    moves = [
+        a_move(vm, "a", "b", number=1, request=RequestId.read(f"request/db/{vm}"), group=vm)
+        for vm in ("one", "two")
+    ]
+    stage.approve(a_plan(*moves))
+    stage.cluster.stuck = {"one", "two"}
+    apply(stage.shell, max_runtime=7)
+    monkeypatch.setattr(stage.forge, "list_pulls", lambda **_: ())
+    found = read(stage).approved
+    assert [(item.id, bool(item.terms.paused)) for item in found] == [
+        ("request/db/one", True),
+        ("request/db/two", True),
+    ]
+
+
+def test_a_proposal_need_not_expire(stage: Stage) -> None:
+    by_gitbot(stage, BRANCH, data=b"spec: {digest: x}\n")
+    merged = stage.forge.get_pull(1).merge_commit
+    found = read_proposal(stage.shell, stage.store.read(), merged, "x")
+    assert found is not None
+    assert (found.digest, found.expires_at) == ("x", 0)
+
+
+def test_the_head_is_the_merged_one_also_if_somebody_pushed_since(stage: Stage) -> None:
+    stage.approve(plan())
+    merged = stage.forge._pulls[1]
+    assert merged.head == merged.merged_head
+    stage.forge._pulls[1] = replace(merged, head="of a later push")
+    assert [item.id for item in read(stage).approved] == ["request/db/one"]
+
+
+def test_a_person_cannot_write_a_proposal_for_no_concern(stage: Stage) -> None:
+    """The file is named as that of a concern without a name."""
+    stage.approve(plan(), records=False)
+    (digest,) = stage.store.read().plans
+    by_gitbot(stage, "work2", account="ann")
+    merged = stage.forge._pulls[2]
+    nameless = proposal_file("prod", "")
+    stage.repository.write_commit(
+        branch="work3",
+        expected=None,
+        files={nameless: f"spec: {{digest: '{digest}'}}\n".encode()},
+        message="nameless",
+        time=stage.clock.now(),
+        parents=(merged.merge_commit,),
+    )
+    record = PlanShown(
+        file=pull_file(2),
+        time=stage.clock.now(),
+        cluster="prod",
+        pull_request=2,
+        shown=Shown(head="another", base="b", expires_at="2026-10-01T00:00:00Z"),
+    )
+    stage.store.append(stage.store.read(), (record,), {})
+    commit = stage.repository.resolve("work3")
+    assert commit is not None
+    stage.forge._pulls[2] = replace(merged, merge_commit=commit)
+    stage.repository.branches["main"] = commit
+    found = read(stage)
+    assert found.approved == ()
+    (refused,) = found.refused
+    assert refused.reason.startswith("nothing is approved: no plan was shown for the merged head")
+
+
+def test_gitbots_own_merge_is_not_asked_about_again_when_it_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    story = Story.begin(db=RULE)
+    propose(story.shell)
+    story.merge()
+    assert apply(story.shell).states["succeeded"]
+    monkeypatch.delattr(story.forge.__class__, "get_pull")
+    shell = story.shell
+    base = shell.read_base(story.repository.commit("main").id)
+    assert read_approvals(shell, base, story.store.read()).approved
