@@ -25,13 +25,9 @@ def each_once(approved: tuple[Approved, ...]) -> tuple[Approved, ...]:
     found: dict[tuple[RequestId, str], Approved] = {}
     for item in approved:
         known = found.setdefault((item.id, item.approval.digest), item)
-        if _is_barred(known) and not _is_barred(item):
+        if known.terms.barred and not item.terms.barred:
             found[item.id, item.approval.digest] = item
     return tuple(found.values())
-
-
-def _is_barred(approved: Approved) -> bool:
-    return bool(approved.terms.void or approved.terms.gate)
 
 
 def accept(
@@ -63,7 +59,7 @@ def may_enter(record: RequestRecord, approved: Approved, new: tuple[Move, ...]) 
     after the highest known number, may add to it (the rest of a request that ended partly done). A
     request that never began may be approved again.
     """
-    if record.cancelled or approved.terms.void or approved.terms.gate:
+    if record.cancelled or approved.terms.barred:
         return False
     if any(move.id <= record.highest_move for move in new):
         return False

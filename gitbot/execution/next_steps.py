@@ -234,34 +234,32 @@ def _end_all(turn: _Turn) -> None:
 
 
 def _drains(turn: _Turn) -> tuple[Approved, ...]:
-    """One for every occurrence that has nodes: the newest plan, with what earlier ones still say.
-
-    One that waits for owners does not stand in the place of one that they have approved.
-    """
+    """One for every occurrence that has nodes: the newest plan, with what others still say."""
     drains: dict[RequestId, Approved] = {}
     for item in turn.view.approved:
-        if item.terms.maintenance is None:
-            continue
-        known = drains.get(item.id)
-        if known is None or known.terms.consent:
-            drains[item.id] = item
-        elif not item.terms.consent:
-            drains[item.id] = _continued(known, item)
+        if item.terms.maintenance is not None:
+            known = drains.get(item.id)
+            drains[item.id] = item if known is None else _continued(known, item)
     return tuple(drains.values())
 
 
 def _continued(earlier: Approved, newest: Approved) -> Approved:
-    """The newest plan, which may be of some nodes only, with the nodes and stays of an earlier."""
+    """The newest plan, which may be of some nodes only, with the nodes and stays of an earlier.
+
+    One that may begin nothing does not stand in the place of one that may; no node of it begins.
+    """
+    first, other = newest, earlier
+    if newest.terms.barred and not earlier.terms.barred:
+        first, other = earlier, newest
     before, now = earlier.terms.maintenance, newest.terms.maintenance
-    if before is None or now is None or earlier.terms.void:
-        return newest
+    mine = first.terms.maintenance
+    if before is None or now is None or mine is None or other.terms.void or other.terms.consent:
+        return first
     moved = {move.vm.namespaced_name for move in newest.moves}
-    both = replace(
-        now,
-        nodes=tuple(dict.fromkeys([*before.nodes, *now.nodes])),
-        stays=(before.stays - moved) | now.stays,
-    )
-    return replace(newest, terms=newest.terms.but(maintenance=both))
+    nodes = mine.nodes if other.terms.paused else (*before.nodes, *now.nodes)
+    stays = (before.stays - moved) | now.stays
+    both = replace(mine, nodes=tuple(dict.fromkeys(nodes)), stays=stays)
+    return replace(first, terms=first.terms.but(maintenance=both))
 
 
 def _advance_nodes(turn: _Turn) -> None:

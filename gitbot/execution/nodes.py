@@ -215,8 +215,7 @@ def _begins_without_moves(
 
 
 def _is_stopped(view: View, approved: Approved, record: RequestRecord) -> bool:
-    terms = approved.terms
-    return bool(view.stop or terms.void or terms.gate or record.cancelled)
+    return bool(view.stop or approved.terms.barred or record.cancelled)
 
 
 def _next_change(

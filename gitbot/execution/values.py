@@ -84,6 +84,11 @@ class Terms(Frozen, frozen=True, kw_only=True):
         """Why nothing new of it starts for now, or ""."""
         return self.paused or self.consent
 
+    @property
+    def barred(self) -> str:
+        """Why nothing new of it starts, for now or ever, or ""."""
+        return self.void or self.gate
+
 
 _ALWAYS_ONCE = Terms()
 

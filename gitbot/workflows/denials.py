@@ -2,53 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from gitbot.execution.requests import RequestRecord
+from gitbot.execution.requests import RequestRecord, fold_requests
+from gitbot.execution.state import fold_nodes
 from gitbot.execution.values import Approved, Stale
 from gitbot.model.findings import Severity
 from gitbot.model.grouping import grouped
+from gitbot.model.ledger import Ledger
 from gitbot.model.plan import Move, PlacementPlan, Resilience
 from gitbot.model.problem import Goal, PlacementProblem
-from gitbot.model.request_id import RequestId
 from gitbot.policy import Over, judge
 from gitbot.workflows.plan_verdict import overridden, single_losses
 from gitbot.workflows.revision import Revision
 
 
-def denials(
-    revision: Revision,
-    problem: PlacementProblem,
-    approved: Iterable[Approved],
-    records: Mapping[RequestId, RequestRecord],
-    goals: Callable[[PlacementPlan], tuple[Goal, ...]],
-) -> tuple[Stale, ...]:
-    """The groups that must not start. A policy over plans judges the whole plan as approved.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Denials:
+    """What policies say of approved plans, on the cluster and the ledger as they are.
 
     `goals` are those of the drains of a plan: they say which nodes are back at its end.
     """
-    found = []
-    if not revision.policies.policies:
-        return ()
-    for item in approved:
-        waiting = [move for move in item.moves if _may_start(records.get(item.id), move)]
-        if not waiting or item.plan is None:
-            continue
-        judging = overridden(revision, item.approval.digest)
-        losses = _losses(judging, problem, item.plan, goals)
-        denied = partial(_denied, judging, problem, item.plan, losses=losses)
-        if not denied(waiting, tuple(Over)):
-            continue
-        whole = denied((), (Over.PLAN,))
-        for group, moves in grouped((move.group, move) for move in waiting).items():
-            reasons = whole or denied(moves, (Over.MOVE, Over.INTENT))
-            if reasons:
-                found.append(Stale(request=item.id, group=group, reasons=reasons))
-    return tuple(found)
+
+    revision: Revision
+    problem: PlacementProblem
+    ledger: Ledger
+    goals: Callable[[PlacementPlan], tuple[Goal, ...]]
+
+    def groups(self, approved: Iterable[Approved]) -> tuple[Stale, ...]:
+        """Those that must not start. A policy over plans judges the whole plan as approved."""
+        found = []
+        for item in approved if self.revision.policies.policies else ():
+            waiting = self._waiting(item)
+            if not waiting or item.plan is None:
+                continue
+            denied = self._judge(item, item.plan)
+            if not denied(waiting, tuple(Over)):
+                continue
+            whole = denied((), (Over.PLAN,))
+            for group, moves in grouped((move.group, move) for move in waiting).items():
+                reasons = whole or denied(moves, (Over.MOVE, Over.INTENT))
+                if reasons:
+                    found.append(Stale(request=item.id, group=group, reasons=reasons))
+        return tuple(found)
+
+    def pausing(self, approved: Iterable[Approved]) -> tuple[Approved, ...]:
+        """What is approved. A denied drain pauses although its moves are over: nodes are to come.
+
+        Its groups say so while a move of it waits.
+        """
+        return tuple(self._pausing(item) for item in approved)
+
+    def _pausing(self, item: Approved) -> Approved:
+        if item.plan is None or not self._has_only_nodes_to_come(item):
+            return item
+        denied = self._judge(item, item.plan)(item.moves, (Over.PLAN, Over.INTENT))
+        return replace(item, terms=item.terms.but(paused="; ".join(denied)))
+
+    def _has_only_nodes_to_come(self, item: Approved) -> bool:
+        maintenance, now = item.terms.maintenance, self.problem.now
+        if maintenance is None or item.terms.barred or not self.revision.policies.policies:
+            return False
+        begun = fold_nodes(
+            self.ledger, cluster=self.problem.cluster, occurrence=maintenance.occurrence
+        )
+        to_come = not begun.keys() >= set(maintenance.nodes)
+        is_open = any(span.end > now for span in item.terms.allowed)
+        return to_come and is_open and not self._waiting(item)
+
+    def _waiting(self, item: Approved) -> list[Move]:
+        record = fold_requests(self.ledger, self.problem.cluster).get(item.id)
+        return [move for move in item.moves if _may_start(record, move)]
+
+    def _judge(self, item: Approved, plan: PlacementPlan) -> _Judge:
+        judging = overridden(self.revision, item.approval.digest)
+        losses = _losses(judging, self.problem, plan, self.goals)
+        return partial(_denied, judging, self.problem, plan, losses=losses)
 
 
+_Judge = Callable[[Iterable[Move], tuple[Over, ...]], tuple[str, ...]]
 _Losses = Callable[[], Sequence[Resilience]]
 
 

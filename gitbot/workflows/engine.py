@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from gitbot.constraints.instances import Instances
 from gitbot.constraints.replay import replay
-from gitbot.execution.requests import fold_requests
 from gitbot.execution.values import (
     Approved,
     BreakerLimits,
@@ -56,7 +55,7 @@ from gitbot.model.request_id import (
 from gitbot.published import PlanDocument
 from gitbot.rendering import migration_manifest
 from gitbot.settings import Settings
-from gitbot.workflows.denials import denials
+from gitbot.workflows.denials import Denials
 from gitbot.workflows.judged_plan import context_of
 from gitbot.workflows.revision import Revision
 
@@ -251,12 +250,17 @@ class Engine:
         """What the executor decides its next steps on."""
         breaker = self.settings.breaker
         problem = self.problem(snapshot, now)
-        records = fold_requests(ledger, self.revision.cluster)
+        denials = Denials(
+            revision=self.revision.remembering(ledger),
+            problem=problem,
+            ledger=ledger,
+            goals=lambda plan: self._drained(plan, snapshot, now),
+        )
         return View(
             cluster=self.revision.cluster,
             now=now,
             ledger=ledger,
-            approved=approved,
+            approved=denials.pausing(approved),
             problem=problem,
             migrations=tuple(snapshot.of("VirtualMachineInstanceMigration")),
             replay=replay,
@@ -271,13 +275,7 @@ class Engine:
             executor=executor,
             unsent=unsent,
             unanswered=unanswered,
-            denied=denials(
-                self.revision.remembering(ledger),
-                problem,
-                approved,
-                records,
-                lambda plan: self._drained(plan, snapshot, now),
-            ),
+            denied=denials.groups(approved),
         )
 
     def _drained(
