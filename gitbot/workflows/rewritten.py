@@ -20,13 +20,20 @@ def check_history(shell: Shell, ledger: Ledger, base: str) -> None:
     gitbot does not show, propose or apply anything on a rewritten base: what was approved there is
     unknown. A person who rewrote it on purpose confirms it with `gitbot hold` and `gitbot resume`.
     """
+    if (error := rewritten(shell, ledger, base)) is not None:
+        raise error
+
+
+def rewritten(shell: Shell, ledger: Ledger, base: str) -> RepositoryError | None:
+    """The error of a base branch that lost such a commit; None if it has them all."""
     commit = lost_commit(shell, ledger, base)
-    if commit:
-        raise RepositoryError(
-            f"{shell.base_branch} no longer holds commit {commit[:12]}, which gitbot has "
-            "worked with: somebody rewrote it",
-            hint="restore the branch, or accept it with `gitbot hold` and `gitbot resume`",
-        )
+    if not commit:
+        return None
+    return RepositoryError(
+        f"{shell.base_branch} no longer holds commit {commit[:12]}, which gitbot has "
+        "worked with: somebody rewrote it",
+        hint="restore the branch, or accept it with `gitbot hold` and `gitbot resume`",
+    )
 
 
 def lost_commit(shell: Shell, ledger: Ledger, base: str) -> str:

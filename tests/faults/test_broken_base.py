@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.errors import InvalidInput
+from gitbot.errors import InvalidInput, RepositoryError
 from gitbot.execution.facts import is_own
 from gitbot.workflows.apply import apply, cancel
 from gitbot.workflows.check import publish
@@ -18,6 +18,7 @@ from gitbot.workflows.watch import reconcile, watch
 from tests.faults.pending import merge_another, pending
 from tests.unit.workflows.doubles import Stage
 from tests.unit.workflows.story import REQUEST, Story
+from tests.unit.workflows.test_apply import rewrite
 
 ERROR = "intents/prod/x.yaml:1:1: no YAML"
 
@@ -50,6 +51,28 @@ def test_what_is_pending_is_recalled_when_its_window_closes(
         run(shell)
     assert stage.cluster.migrations == {}
     assert stage.states()[-1] == "1 expired"
+
+
+@pytest.mark.parametrize("run", [apply, reconcile])
+def test_what_is_pending_is_recalled_though_the_base_was_rewritten(
+    stage: Stage, run: Callable[[Shell], object]
+) -> None:
+    rewrite(stage)
+    stage.clock.sleep(200)
+    with pytest.raises(RepositoryError, match="somebody rewrote it"):
+        run(stage.shell)
+    assert stage.cluster.migrations == {}
+    assert stage.states()[-1] == "1 expired"
+
+
+def test_what_runs_is_seen_to_its_end_though_the_base_was_rewritten(stage: Stage) -> None:
+    merge_another(stage)
+    rewrite(stage)
+    stage.cluster.stuck = set()
+    with pytest.raises(RepositoryError, match="somebody rewrote it"):
+        apply(stage.shell)
+    assert stage.states()[-1] == "1 succeeded"
+    assert len(stage.cluster.creates()) == 1
 
 
 def test_what_is_cancelled_ends(stage: Stage) -> None:

@@ -160,7 +160,7 @@ BUGS = (
         "        if not waiting or item.plan is None:", "        if True:",
         "tests/faults/test_judged_again.py"),
     bug("I7", "a rewritten base is believed", "workflows/rewritten.py",
-        "    if commit:\n        raise", "    if False:\n        raise",
+        "    if not commit:\n", "    if True:\n",
         "tests/faults/test_histories.py"),
     bug("I7", "an edited proposal file counts", APPROVALS,
         "    return data is None or file_digest(data) in record.files", "    return True",

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gitbot.errors import ForgeError, InvalidInput
+from gitbot.errors import ForgeError
 from gitbot.execution.values import Steps
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.workflows.apply.belief import Belief
 from gitbot.workflows.apply.result import ApplyResult, NodeDone
 from gitbot.workflows.apply.tickets import Tickets
-from gitbot.workflows.apply.tip import broken_stop
+from gitbot.workflows.apply.tip import Trouble, broken_stop
 from gitbot.workflows.approvals import Approvals
 from gitbot.workflows.engine import Engine
 from gitbot.workflows.journal import Journal
@@ -30,7 +30,7 @@ class Pass:
     shell: Shell
     journal: Journal
     base: Engine
-    broken: InvalidInput | None  # what is wrong with the tip of the base branch
+    broken: Trouble | None  # what is wrong with the tip of the base branch
     unread: ForgeError | None  # why the forge could not be asked; for the rest of the pass
     approvals: Approvals
     ends_at: int

@@ -71,9 +71,9 @@ def apply(
     If `start` is False, nothing new starts: running moves are observed and recalled. The pass waits
     for an opening within `wait_for_opening` seconds, because the next pass may come late. `on_look`
     gets every snapshot that is taken. Raises InvalidInput at its end if the base branch has errors,
-    and ForgeError if the forge could not be read.
+    RepositoryError if it was rewritten, and ForgeError if the forge could not be read.
     """
-    run = _begin(shell, on_look, ends_at=shell.clock.now() + max_runtime, start=start)
+    run = _begin(shell, on_look, ends_at=shell.clock.now() + max_runtime)
     said = run.journal.written
     try:
         while True:
@@ -147,7 +147,7 @@ def opens_soon(run: Pass, within: int) -> int:
     return min(times) if times and not run.stop else 0
 
 
-def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -> Pass:
+def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int) -> Pass:
     journal = Journal(shell.ledger_store, shell.clock)
     unread: ForgeError | None = None
     try:
@@ -157,7 +157,7 @@ def _begin(shell: Shell, on_look: OnLook | None, *, ends_at: int, start: bool) -
     ledger = journal.read()
     head = base_head(shell)
     shell.onlooker.begins("reading the forge and the cluster")
-    base, broken = read_tip(shell, ledger, head, start=start)
+    base, broken = read_tip(shell, ledger, head)
     older = anchor.stop(ledger)
     run = Pass(
         shell=shell,
@@ -180,7 +180,7 @@ def _turn(run: Pass, *, start: bool) -> _Next:
     ledger = run.journal.read()
     head = base_head(shell)
     if head != run.base.commit:
-        run.base, run.broken = read_tip(shell, ledger, head, start=start)
+        run.base, run.broken = read_tip(shell, ledger, head)
     _refresh_approvals(run, ledger)
     run.stop = not_understood(ledger, shell.cluster_name) or run.older
     if run.stop:

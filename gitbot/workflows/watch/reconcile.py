@@ -66,7 +66,7 @@ def reconcile(
             wrote, applied = publisher.wrote, ApplyResult(interrupted=True)
             return ReconcileResult(snapshot_published=wrote, pulls=pulls, applied=applied)
         proposed = retried(lambda: propose(shell, snapshot=snapshot))
-    except (InvalidInput, ForgeError):
+    except (InvalidInput, ForgeError, RepositoryError):
         apply(shell, max_runtime=max_runtime)  # observes and recalls what has begun
         raise
     applied = apply(

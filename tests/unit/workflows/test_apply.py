@@ -452,7 +452,7 @@ def test_nothing_starts_on_a_rewritten_base_but_what_runs_can_be_cancelled(stage
     apply(stage.shell, max_runtime=7)
     rewrite(stage)
     with pytest.raises(RepositoryError, match="somebody rewrote it"):
-        apply(stage.shell)
+        apply(stage.shell, max_runtime=7)
     stage.cluster.flag = "and everything is held"
     cancel(stage.shell, request="request/db/one", reason="", by="ann")
     assert stage.cluster.migrations == {}
