@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from gitbot.execution.requests import RequestRecord
+from gitbot.execution.values import Approved
 from gitbot.kubernetes.names import NamespacedName
 from gitbot.model.event_data import WindowTerms
 from gitbot.model.events import (
@@ -102,6 +103,16 @@ def has_nodes_to_drain(ledger: Ledger, record: RequestRecord, *, cluster: str, n
     approved = (item for item in ledger.requests(cluster) if isinstance(item, MoveApproved))
     spans = [span for item in approved if item.request == record.id for span in item.terms.allowed]
     return not names <= nodes.keys() and any(end > now for _, end in spans)
+
+
+def has_nodes_to_begin(ledger: Ledger, approved: Approved, *, cluster: str, now: int) -> bool:
+    """Whether a node of an approved drain has yet to begin, and its window is not over."""
+    maintenance = approved.terms.maintenance
+    if maintenance is None:
+        return False
+    begun = fold_nodes(ledger, cluster=cluster, occurrence=maintenance.occurrence)
+    is_over = all(span.end <= now for span in approved.terms.allowed)
+    return not is_over and not begun.keys() >= set(maintenance.nodes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from gitbot.execution.requests import RequestRecord, fold_requests
-from gitbot.execution.state import fold_nodes
+from gitbot.execution.state import has_nodes_to_begin
 from gitbot.execution.values import Approved, Stale
 from gitbot.model.findings import Severity
 from gitbot.model.grouping import grouped
@@ -62,15 +62,10 @@ class Denials:
         return replace(item, terms=item.terms.but(paused="; ".join(denied)))
 
     def _has_only_nodes_to_come(self, item: Approved) -> bool:
-        maintenance, now = item.terms.maintenance, self.problem.now
-        if maintenance is None or item.terms.barred or not self.revision.policies.policies:
+        if item.terms.barred or not self.revision.policies.policies or self._waiting(item):
             return False
-        begun = fold_nodes(
-            self.ledger, cluster=self.problem.cluster, occurrence=maintenance.occurrence
-        )
-        to_come = not begun.keys() >= set(maintenance.nodes)
-        is_open = any(span.end > now for span in item.terms.allowed)
-        return to_come and is_open and not self._waiting(item)
+        problem = self.problem
+        return has_nodes_to_begin(self.ledger, item, cluster=problem.cluster, now=problem.now)
 
     def _waiting(self, item: Approved) -> list[Move]:
         record = fold_requests(self.ledger, self.problem.cluster).get(item.id)

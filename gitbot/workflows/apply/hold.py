@@ -9,13 +9,7 @@ from functools import partial
 from gitbot.errors import GitbotError, UsageError
 from gitbot.execution.facts import is_own
 from gitbot.execution.requests import RequestRecord, fold_requests
-from gitbot.execution.state import (
-    BUSY,
-    fold_nodes,
-    has_nodes_to_drain,
-    occurrences_of,
-    stop_flag,
-)
+from gitbot.execution.state import BUSY, fold_nodes, occurrences_of, stop_flag
 from gitbot.kubernetes.objects import name_of, uid_of
 from gitbot.kubernetes.phases import is_final, phase_of
 from gitbot.model.events import (
@@ -34,6 +28,7 @@ from gitbot.ports.cluster import Cluster
 from gitbot.workflows.anchor import anchor_as_it_is
 from gitbot.workflows.apply.result import ApplyResult
 from gitbot.workflows.apply.run import apply
+from gitbot.workflows.apply.to_come import goes_on
 from gitbot.workflows.apply.unrecorded import RecordCreated, record_created
 from gitbot.workflows.ask import known_requests
 from gitbot.workflows.journal import Journal, retried
@@ -252,17 +247,15 @@ def _note_once(shell: Shell, *, request: str, reason: str, by: str) -> RequestRe
     journal = Journal(shell.ledger_store, shell.clock)
     ledger = journal.read()
     record = _record(shell, ledger, request)
-    cluster, now = shell.cluster_name, shell.clock.now()
-    drains = not record.cancelled and has_nodes_to_drain(ledger, record, cluster=cluster, now=now)
-    if record.finished and not drains:
+    if record.finished and (record.cancelled or not goes_on(shell, ledger, record)):
         raise UsageError(f"{request} is finished: {record.state}")
     if not record.cancelled:
         journal.commit(
             (
                 RequestCancelled(
-                    file=request_file(cluster, record.id),
-                    time=now,
-                    cluster=cluster,
+                    file=request_file(shell.cluster_name, record.id),
+                    time=shell.clock.now(),
+                    cluster=shell.cluster_name,
                     request=record.id,
                     author=by,
                     reason=f"{reason} ({by})" if reason else by,
