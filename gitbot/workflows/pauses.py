@@ -34,7 +34,7 @@ def wait_for_progress(shell: Shell, seen: Stages, *, ends_at: int) -> None:
     """
     clock = shell.clock
     since = clock.now()
-    while clock.now() - since < LOOK_ANYWAY and clock.now() < ends_at:
+    while 0 <= clock.now() - since < LOOK_ANYWAY and clock.now() < ends_at:  # it may step back
         clock.sleep(min(POLL, ends_at - clock.now()))
         if shell.interrupted():
             return

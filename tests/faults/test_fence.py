@@ -23,7 +23,7 @@ from gitbot.workflows.apply import apply, cancel
 from tests.doubles.ledger import moves_of
 from tests.doubles.moves import a_move
 from tests.faults.test_crashes import Killed
-from tests.unit.workflows.doubles import Stage, TinyCluster, a_plan
+from tests.unit.workflows.doubles import Stage, TinyCluster, a_plan, copied
 
 REQUEST = "request/db/one"
 FILE = f"requests/prod/{REQUEST}.jsonl"
@@ -275,6 +275,25 @@ def test_a_claim_without_answer_is_used_once() -> None:
     created = next(item for item in moves_of(stage.store.read(), FILE) if item.state == "created")
     assert created.time >= began + SETTLED
     assert stage.cluster.where() == {"one": "c"}
+
+
+def test_what_takes_its_name_meanwhile_does_not_end_what_may_still_come() -> None:
+    """The answer is lost; asked by name, the server shows somebody else's, which then goes."""
+    stage = a_stage(seconds_away=50)
+    wire, taken = stage.cluster, []
+
+    def take(verb: str, name: str) -> None:
+        if verb == "get" and name.startswith("gitbot-") and not taken:
+            taken.append(name)
+            wire._store(name, "two", {}, {})
+
+    wire.trouble, wire.stuck = take, {"two"}
+    wire.instances["two"] = copied(wire.instances["one"])
+    apply(stage.shell, max_runtime=10)
+    del wire.migrations[taken[0]]
+    assert cancel(stage.shell, request=REQUEST, reason="no", by="ann").record.state == "withdrawn"
+    stage.clock.sleep(SETTLED)
+    assert stage.cluster.where()["one"] == "a"
 
 
 def test_a_server_that_cannot_be_asked_by_name_ends_nothing() -> None:

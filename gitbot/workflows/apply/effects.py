@@ -119,11 +119,11 @@ def _after_trouble(
     found = shell.cluster.get_migration(name_of(wanted))
     if found is not None and _is_effect(found, wanted):
         return (_stored(shell, effect, found, wanted),)
-    if found is not None:
-        return (_waits(shell, effect, f"a migration named {name_of(wanted)} is not gitbot's"),)
-    if isinstance(error, OutcomeUnknown):
+    if isinstance(error, OutcomeUnknown):  # it may still come, even if its name is taken now
         shell.say(f"{effect.event.vm}: {error}", request=effect.approved.id)
         return ()  # the next look decides
+    if found is not None:
+        return (_waits(shell, effect, f"a migration named {name_of(wanted)} is not gitbot's"),)
     if IN_FLIGHT in error.message:
         shell.say(f"{effect.event.vm} waits: {error.message}", request=effect.approved.id)
         return ()

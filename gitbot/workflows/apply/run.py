@@ -231,7 +231,7 @@ def _refresh_approvals(run: Pass, ledger: Ledger) -> None:
         run.base.commit,
         sum(event.state is ConcernState.AUTO for event in ledger.concerns(run.shell.cluster_name)),
     )
-    if key == run.approvals_key and now - run.approvals_at < ASK_FORGE:
+    if key == run.approvals_key and 0 <= now - run.approvals_at < ASK_FORGE:
         return
     try:
         run.approvals = read_approvals(run.shell, run.base, ledger)

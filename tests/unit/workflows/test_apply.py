@@ -420,6 +420,22 @@ def test_nothing_starts_while_a_clock_is_further_away_than_the_fence_allows(
     assert (f"{skew} s away from ours" in result.stop) is not bool(moves)
 
 
+def test_a_slow_answer_hides_no_clock_that_is_behind(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server is 40 s ahead; what it says takes 15 s to arrive."""
+    stage.approve(a_plan(a_move("one", "a", "c")))
+
+    def late() -> int:
+        there = stage.clock.now() + 40
+        stage.clock.sleep(15)
+        return there
+
+    monkeypatch.setattr(stage.cluster, "server_time", late)
+    assert "40 s away from ours" in apply(stage.shell).stop
+    assert stage.cluster.creates() == []
+
+
 def test_a_merge_that_approves_nothing_has_a_failed_check(stage: Stage) -> None:
     stage.approve(a_plan(a_move("one", "a", "c")))
     stage.forge.require_reviews(1)
