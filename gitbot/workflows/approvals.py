@@ -153,9 +153,11 @@ def _is_settled(ledger: Ledger, facts: MergedPull, ended: Mapping[RequestId, int
 
 
 def _not_part(shell: Shell, ledger: Ledger, pull: PullRequest, base: str) -> NotApproved:
-    """The refusal for a merge that the base branch has not, or not yet."""
+    """The refusal for a merge that the base branch has not, or not yet, or that nobody names."""
     reason = f"its merge {pull.merge_commit[:12]} is no longer part of {shell.base_branch}"
-    unsure = bool(lost_commit(shell, ledger, base))
+    if not pull.merge_commit:
+        reason = "nothing is approved: the forge does not say which commit its merge is"
+    unsure = not pull.merge_commit or bool(lost_commit(shell, ledger, base))
     return NotApproved(pull_request=pull.number, reason=reason, unsure=unsure)
 
 
@@ -164,7 +166,7 @@ def _edited(shell: Shell, ledger: Ledger, pull: PullRequest, base: str) -> NotAp
     concern = _concern_of(shell, pull)
     if not concern:
         return None
-    if shell.repository.resolve(pull.merge_commit) is None:
+    if not pull.merge_commit or shell.repository.resolve(pull.merge_commit) is None:
         return _not_part(shell, ledger, pull, base)
     unread = ""
     try:

@@ -60,6 +60,7 @@ def seen_commits(ledger: Ledger, cluster: str) -> tuple[str, ...]:
 
 
 def is_part_of(shell: Shell, commit: str, base: str) -> bool:
-    """Whether a commit is reachable from the base; False for an unknown commit."""
+    """Whether a commit is reachable from the base; False for an unknown commit, and for ""."""
     repository = shell.repository
-    return repository.resolve(commit) is not None and repository.is_ancestor(commit, base)
+    known = commit and repository.resolve(commit) is not None
+    return bool(known) and repository.is_ancestor(commit, base)

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Self
 
+from gitbot.adapters.git import check_ref
 from gitbot.errors import ConflictError, RepositoryError
 from gitbot.ports.repository import Commit
 
@@ -40,6 +41,7 @@ class MemoryRepository:
 
     def resolve(self, rev: str) -> str | None:
         """The commit id of a rev."""
+        check_ref(rev)
         return self.branches.get(rev) or (rev if rev in self._commits else None)
 
     def commit(self, rev: str) -> Commit:

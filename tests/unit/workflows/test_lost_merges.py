@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gitbot.workflows.apply import apply
 from gitbot.workflows.approvals import read_approvals
 from gitbot.workflows.propose import propose
+from tests.doubles.moves import a_move
+from tests.unit.workflows.doubles import Stage, a_plan
 from tests.unit.workflows.story import RULE, Story
 
 
@@ -43,3 +47,18 @@ def test_a_merge_that_is_not_fetched_yet_is_not_said_to_approve_nothing() -> Non
     story.repository._trees[merged.merge_commit] = tree
     story.repository.branches["main"] = merged.merge_commit
     assert apply(story.shell).states["succeeded"]
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_merge_whose_commit_the_forge_does_not_name_pauses_its_own_request_alone(
+    begun: bool,
+) -> None:
+    stage = Stage.of(nodes={"a": "east", "c": "west"}, vms={"one": "a", "two": "a"})
+    stage.approve(a_plan(a_move("one", "a", "c")))
+    stage.approve(a_plan(a_move("two", "a", "c", request="request/db/two")), branch="two")
+    if begun:
+        apply(stage.shell, max_runtime=7)
+    stage.forge._pulls[1] = replace(stage.forge._pulls[1], merge_commit="")
+    apply(stage.shell)
+    assert stage.cluster.where() == {"one": "c" if begun else "a", "two": "c"}
+    assert "1 withdrawn" not in stage.states()
