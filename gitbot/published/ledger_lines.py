@@ -98,8 +98,12 @@ def decode_line(line: bytes, *, file: str, number: int) -> LedgerEvent:
         raise LedgerError(f"{where}: found no JSON, expected one ledger entry") from error
     if not isinstance(value, dict):
         raise LedgerError(f"{where}: found {type(value).__name__}, expected an object")
-    event = _decode(value, file=file, where=where)
-    if encode_event(event) != line:
+    try:
+        event = _decode(value, file=file, where=where)
+        canonical = encode_event(event)
+    except (UnicodeEncodeError, OverflowError) as error:  # half a sign, a year before the first
+        raise LedgerError(f"{where}: found what no ledger entry holds: {error}") from error
+    if canonical != line:
         raise LedgerError(f"{where}: not canonical JSON", hint="was it written by hand?")
     return event
 

@@ -324,7 +324,7 @@ def plan_of(ledger: Ledger, digest: str) -> PlanDocument | None:
         return None
     try:
         document = _read_once(data)
-    except InvalidInput as error:
+    except (InvalidInput, ValueError, RecursionError) as error:
         raise LedgerError(f"plans/{digest}.json: {error}") from error
     if document.digest != digest:
         raise LedgerError(f"plans/{digest}.json holds the plan {document.digest}")

@@ -166,6 +166,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a drain pauses while a policy denies it; a plan that may begin nothing begins no node": 30,
     "all plans of a window count for its nodes; a refused cordon stops its drain alone": 32,
     "what has begun is recalled and cancelled while the forge does not answer": 40,
+    "slow answers hide no clock; a merge that nobody names, and half a sign, are told": 14,
     "a plan counts once its comment says it; checks and comments that a run left are mended": 78,
 }
 SIMULATION = 9_000

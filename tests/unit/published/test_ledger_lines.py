@@ -217,6 +217,19 @@ def test_a_line_written_by_hand_is_named(line: bytes, message: str) -> None:
     assert str(caught.value) == f"{file}:4{message}"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"author":"\\ud800","state":"set",' + TIME + b"}",
+        b'{"colour":"\\ud800",' + TIME + b"}",
+        b'{"state":"set","time":"0001-01-01T00:00:00+23:00"}',
+    ],
+)
+def test_half_a_sign_and_a_time_before_all_years_are_no_bug(line: bytes) -> None:
+    with pytest.raises(LedgerError, match=f"{HOLD_FILE}:4: found what no ledger entry holds"):
+        decode_line(line, file=HOLD_FILE, number=4)
+
+
 def test_a_last_line_that_is_cut_off_is_an_error() -> None:
     content = _files(_stop(1))[HOLD_FILE]
     with pytest.raises(LedgerError, match=r"hold\.jsonl: the last line is cut off"):

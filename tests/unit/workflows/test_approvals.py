@@ -332,3 +332,10 @@ def test_gitbots_own_merge_is_not_asked_about_again_when_it_has_ended(
     shell = story.shell
     base = shell.read_base(story.repository.commit("main").id)
     assert read_approvals(shell, base, story.store.read()).approved
+
+
+@pytest.mark.parametrize("damage", [b'"\\ud800"', b"[" * 100_000])
+def test_a_plan_with_half_a_sign_or_without_an_end_is_damage(stage: Stage, damage: bytes) -> None:
+    data = stored(plan()).replace(b'"one"', damage)
+    with pytest.raises(LedgerError, match=r"plans/x\.json"):
+        plan_of(Ledger(plans={"x": data}), "x")
