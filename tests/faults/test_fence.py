@@ -280,7 +280,8 @@ def test_a_claim_without_answer_is_used_once() -> None:
 def test_what_takes_its_name_meanwhile_does_not_end_what_may_still_come() -> None:
     """The answer is lost; asked by name, the server shows somebody else's, which then goes."""
     stage = a_stage(seconds_away=50)
-    wire, taken = stage.cluster, []
+    wire = stage.cluster
+    taken: list[str] = []
 
     def take(verb: str, name: str) -> None:
         if verb == "get" and name.startswith("gitbot-") and not taken:

@@ -148,7 +148,9 @@ def test_a_clock_that_steps_back_delays_no_look_and_no_question_to_the_forge(
     stage = a_stage(opens_in=0)
     stage.base.terms_by_request.clear()
     stage.cluster.seconds = 300
-    slept, looks, asked = [0], [], []
+    slept = [0]
+    looks: list[int] = []
+    asked: list[int] = []
     sleep, list_pulls = stage.clock.sleep, stage.forge.list_pulls
 
     def step_back(seconds: int) -> None:
