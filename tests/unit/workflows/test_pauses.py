@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -17,7 +15,6 @@ from gitbot.model.instants import Interval, format_instant
 from gitbot.model.ledger import HOLD_FILE, Ledger
 from gitbot.snapshot import write_snapshot
 from gitbot.workflows.apply import apply, hold
-from gitbot.workflows.apply.run import ASK_FORGE
 from gitbot.workflows.journal import LOST_RACES, MINUTE, PUSHES, Journal, retried
 from gitbot.workflows.pauses import LOOK_ANYWAY, POLL
 from gitbot.workflows.snapshots import snapshot_branch
@@ -140,35 +137,6 @@ def test_a_clock_that_steps_back_delays_no_push() -> None:
         journal.commit((StopSet(file=HOLD_FILE, time=NOW),))
     stage.clock.present -= 3600
     assert not journal.wait_for_turn()
-
-
-def test_a_clock_that_steps_back_delays_no_look_and_no_question_to_the_forge(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stage = a_stage(opens_in=0)
-    stage.base.terms_by_request.clear()
-    stage.cluster.seconds = 300
-    slept = [0]
-    looks: list[int] = []
-    asked: list[int] = []
-    sleep, list_pulls = stage.clock.sleep, stage.forge.list_pulls
-
-    def step_back(seconds: int) -> None:
-        sleep(seconds)
-        slept[0] += seconds
-        if len(looks) == 3 and stage.clock.present > NOW:
-            stage.clock.present -= 3600
-            stage.cluster._courses[stage.cluster.creates()[0]].started -= 3600
-
-    def ask(**wanted: Any) -> Any:
-        asked.append(slept[0])
-        return list_pulls(**wanted)
-
-    monkeypatch.setattr(stage.clock, "sleep", step_back)
-    monkeypatch.setattr(stage.forge, "list_pulls", ask)
-    apply(stage.shell, on_look=lambda _: looks.append(slept[0]))
-    for moments, longest in ((looks, LOOK_ANYWAY + POLL), (asked, ASK_FORGE + LOOK_ANYWAY + POLL)):
-        assert max(b - a for a, b in pairwise(moments)) <= longest
 
 
 def test_what_was_judged_before_the_wait_is_judged_again_at_the_opening() -> None:
