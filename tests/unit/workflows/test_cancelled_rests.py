@@ -66,7 +66,20 @@ def test_an_approved_rest_never_runs_after_a_cancel() -> None:
 
 def test_without_a_rest_that_counts_it_is_finished() -> None:
     stage = a_failed_request()
+    other = RequestId.read("request/db/other")
+    approve_the_rest(stage, a_plan(a_move("one", "a", "c", request=other, number=2)))
     with pytest.raises(UsageError, match="is finished: failed"):
+        note_cancelled(stage.shell, request=ONE, reason="", by="ann")
+
+
+def test_a_void_rest_does_not_count() -> None:
+    stage = Stage.of(nodes={"a": "east", "b": "west"}, vms={"one": "a"})
+    stage.approve(a_plan(a_move("one", "a", "b", request=ONE)))
+    apply(stage.shell, start=False)
+    stage.base.terms_by_request[ONE] = Terms(void="its intent was edited")
+    apply(stage.shell, start=False)
+    approve_the_rest(stage, a_plan(a_move("one", "a", "b", request=ONE, number=2)))
+    with pytest.raises(UsageError, match="is finished: withdrawn"):
         note_cancelled(stage.shell, request=ONE, reason="", by="ann")
 
 

@@ -6,11 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from gitbot.execution.values import Approval, Approved
 from gitbot.policy import read_policies
 from gitbot.workflows.apply import apply
+from tests.doubles.moves import a_move
 from tests.unit.policy.test_judging import policy
-from tests.unit.workflows.doubles import Stage
+from tests.unit.workflows.doubles import NOW, Stage, a_plan
 from tests.unit.workflows.test_cancelled_drains import (
+    DRAIN,
+    a_stage,
     a_stage_with_a_node_to_come,
     is_cordoned,
     states,
@@ -47,3 +51,28 @@ def test_it_begins_when_the_policy_has_gone() -> None:
     apply(stage.shell)
     apply(with_policy(stage, "true").shell)
     assert states(stage) == {"a": "returned", "b": "ready"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "moves", "paused", "expected"),
+    [
+        ("true", 0, "", ""),
+        ("false", 0, "", "policy/"),
+        ("true", 0, "nobody knows", "nobody knows"),
+        ("false", 1, "", ""),  # its groups are denied
+    ],
+)
+def test_what_pauses_a_drain(expression: str, moves: int, paused: str, expected: str) -> None:
+    stage = with_policy(a_stage("one"), expression)
+    plan = a_plan(*[a_move("one", "a", "c", request=DRAIN)][:moves])
+    drain = Approved(
+        id=DRAIN,
+        approval=Approval(digest="d", pull_request=1),
+        moves=plan.moves,
+        terms=stage.base.terms_by_request[DRAIN].but(paused=paused),
+        plan=plan,
+    )
+    seen, ledger = stage.cluster.snapshot(), stage.store.read()
+    view = stage.base.view(seen, ledger, (drain,), now=NOW, stop="")
+    assert view.approved[0].terms.paused[: len(expected) or None] == expected
+    assert len(view.denied) == moves
