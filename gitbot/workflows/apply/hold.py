@@ -292,7 +292,7 @@ def _past_recall(shell: Shell, record: RequestRecord) -> tuple[str, ...]:
 def returned(shell: Shell, *, node: str, by: str, said_at: int | None = None) -> OccurrenceId:
     """Record that a node is back; returns the occurrence that it was away for.
 
-    A node that is still draining comes back only if its drain has ended. What was said before a
+    A node that is still draining comes back only if its moves have ended. What was said before a
     node went (`said_at`, seconds UTC) is not about this time.
     """
     return retried(lambda: _returned(shell, node=node, by=by, said_at=said_at))
@@ -312,7 +312,7 @@ def _returned(shell: Shell, *, node: str, by: str, said_at: int | None) -> Occur
         if said_at is not None and record.since > said_at:
             went = f"{node} is {record.state} since {format_instant(record.since)}"
             raise UsageError(f"{went}, after this was said", hint="say it again if it is back")
-        if record.state is NodeState.DRAINING and drain is not None and not drain.finished:
+        if record.state is NodeState.DRAINING and drain is not None and _is_drained(drain, node):
             raise UsageError(
                 f"{node} is still draining: {drain.id} is {drain.state}",
                 hint=f"end it with `gitbot cancel {drain.id}`",
@@ -338,3 +338,7 @@ def _returned(shell: Shell, *, node: str, by: str, said_at: int | None) -> Occur
         if near
         else "`gitbot status` lists the nodes and their states",
     )
+
+
+def _is_drained(drain: RequestRecord, node: str) -> bool:
+    return any(node in (move.source, move.to) for move in drain.moves.values() if not move.final)

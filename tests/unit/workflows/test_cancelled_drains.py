@@ -10,7 +10,7 @@ from gitbot.execution.state import fold_nodes
 from gitbot.execution.values import Maintenance, Terms
 from gitbot.model.instants import Interval
 from gitbot.model.request_id import OccurrenceId
-from gitbot.workflows.apply import apply, cancel, note_cancelled
+from gitbot.workflows.apply import apply, cancel, note_cancelled, returned
 from tests.doubles.moves import a_move
 from tests.unit.workflows.doubles import NOW, Stage, a_plan
 
@@ -124,3 +124,24 @@ def test_it_is_cancelled_once() -> None:
     stage = a_stage_with_a_node_to_come()
     note_cancelled(stage.shell, request=DRAIN, reason="", by="ann")
     finished(stage)
+
+
+def test_a_failed_node_comes_back_although_others_wait_for_it() -> None:
+    stage = a_stage("one", "two")
+    stage.cluster.fails = {"one"}
+    apply(stage.shell)
+    assert (states(stage), is_cordoned(stage, "a")) == ({"a": "draining"}, True)
+    with pytest.raises(UsageError, match="no maintenance has b"):
+        returned(stage.shell, node="b", by="ann")
+    returned(stage.shell, node="a", by="ann")
+    apply(stage.shell)
+    assert is_cordoned(stage, "a") is False
+    assert states(stage) == {"a": "returned", "b": "ready"}
+
+
+def test_a_node_that_has_moves_to_come_does_not_come_back() -> None:
+    stage = a_stage("one", "two")
+    stage.cluster.stuck = {"one"}
+    apply(stage.shell, max_runtime=7)
+    with pytest.raises(UsageError, match="a is still draining"):
+        returned(stage.shell, node="a", by="ann")

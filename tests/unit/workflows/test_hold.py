@@ -197,6 +197,12 @@ def test_cancel_ends_one_request_for_ever(stage: Stage) -> None:
         cancel(stage.shell, request="request/db/one", reason="", by="ann")
 
 
+def test_a_request_that_has_succeeded_is_not_cancelled(stage: Stage) -> None:
+    apply(stage.shell)
+    with pytest.raises(UsageError, match="is finished: succeeded"):
+        note_cancelled(stage.shell, request="request/db/one", reason="", by="ann")
+
+
 @pytest.mark.parametrize(("reason", "written"), [("wrong rack", "wrong rack (ann)"), ("", "ann")])
 def test_what_is_only_approved_yet_can_be_cancelled(
     stage: Stage, reason: str, written: str

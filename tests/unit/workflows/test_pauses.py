@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gitbot.errors import ConflictError
+from gitbot.errors import ConflictError, RepositoryError
 from gitbot.execution.values import Terms
 from gitbot.model.cluster import ClusterSnapshot
 from gitbot.model.events import KnownEvent, StopSet
@@ -16,7 +16,7 @@ from gitbot.model.ledger import HOLD_FILE, Ledger
 from gitbot.snapshot import write_snapshot
 from gitbot.workflows.apply import apply, hold
 from gitbot.workflows.journal import LOST_RACES, MINUTE, PUSHES, Journal, retried
-from gitbot.workflows.pauses import LOOK_ANYWAY, POLL
+from gitbot.workflows.pauses import LOOK_ANYWAY, POLL, base_head, stages, wait_for_progress
 from gitbot.workflows.snapshots import snapshot_branch
 from gitbot.workflows.watch import reconcile
 from tests.doubles.moves import a_move
@@ -258,3 +258,49 @@ def test_a_long_pass_publishes_the_snapshot_before_it_grows_old() -> None:
     assert result.applied.states["succeeded"] == 1
     assert len(ages) > 50
     assert max(ages) < 1800
+
+
+@pytest.fixture
+def moving() -> Stage:
+    """Somebody's migration of a VM is there, and stays in its phase."""
+    stage = a_stage(opens_in=0)
+    stage.cluster.stuck = {"one"}
+    stage.cluster.foreign("one", "c")
+    return stage
+
+
+def test_a_migration_that_only_waits_is_no_progress(moving: Stage) -> None:
+    wait_for_progress(moving.shell, {}, ends_at=NOW + 3600)
+    assert moving.clock.present == NOW + LOOK_ANYWAY
+
+
+@pytest.mark.parametrize("phase", ["Scheduling", "Running", "Succeeded"])
+def test_a_migration_that_gets_on_is_progress(moving: Stage, phase: str) -> None:
+    (migration,) = moving.cluster.migrations.values()
+    seen = stages(moving.cluster.list_migrations())
+    migration["status"]["phase"] = phase
+    wait_for_progress(moving.shell, seen, ends_at=NOW + 3600)
+    assert moving.clock.present == NOW + POLL
+
+
+def test_phases_of_its_preparation_are_one_stage(moving: Stage) -> None:
+    (migration,) = moving.cluster.migrations.values()
+    found: list[str] = []
+    for phase in ("", "Pending", "Scheduling", "TargetReady", "Running", "Failed"):
+        migration["status"]["phase"] = phase
+        found += stages(moving.cluster.list_migrations()).values()
+    assert found == ["", "", "prepared", "prepared", "Running", "Failed"]
+
+
+def test_a_migration_that_goes_is_progress(moving: Stage) -> None:
+    seen = stages(moving.cluster.list_migrations())
+    moving.cluster.migrations.clear()
+    wait_for_progress(moving.shell, seen, ends_at=NOW + 3600)
+    assert moving.clock.present == NOW + POLL
+
+
+def test_without_the_base_branch_there_is_nothing_to_wait_for() -> None:
+    stage = a_stage(opens_in=0)
+    del stage.repository.branches["main"]
+    with pytest.raises(RepositoryError, match="there is no branch main"):
+        base_head(stage.shell)
