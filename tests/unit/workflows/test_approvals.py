@@ -339,3 +339,13 @@ def test_a_plan_with_half_a_sign_or_without_an_end_is_damage(stage: Stage, damag
     data = stored(plan()).replace(b'"one"', damage)
     with pytest.raises(LedgerError, match=r"plans/x\.json"):
         plan_of(Ledger(plans={"x": data}), "x")
+
+
+def test_a_merge_whose_commit_the_forge_does_not_name_is_told_of(stage: Stage) -> None:
+    stage.approve(plan())
+    stage.forge._pulls[1] = replace(stage.forge._pulls[1], merge_commit="")
+    (refused,) = read(stage).refused
+    assert refused.unsure
+    assert refused.reason == (
+        "nothing is approved: the forge does not say which commit its merge is"
+    )
