@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 from gitbot.ports.clock import Clock
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SLICE = 1  # seconds; a signal ends a sleep within this time
 
 
@@ -60,9 +61,29 @@ def stop_on_signals() -> Iterator[Stop]:
     if threading.current_thread() is not threading.main_thread():
         yield stop  # only the main thread may take signals
         return
-    before = {number: signal.signal(number, stop.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop.ask) for number in _SIGNALS}
     try:
         yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Let SIGINT and SIGTERM wait until the end of the block, and handle them there."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    told: list[int] = []
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    before = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in before:
+        signal.signal(number, lambda number, _: told.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for waited in told:
+            signal.raise_signal(waited)

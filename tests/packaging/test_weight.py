@@ -161,6 +161,7 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "a Preferred rule that no plan can keep blocks nothing": 10,
     "text of others is harmless in CSV, SARIF and calendars, too": 17,
     "a branch in the way of a proposal or of snapshots stops nothing else": 28,
+    "a signal ends a Git that has just started": 24,
     "a drain can be cancelled while a node of it drains or is to come": 35,
     "what is approved of a request and not begun can be cancelled": 30,
     "a drain pauses while a policy denies it; a plan that may begin nothing begins no node": 30,

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from gitbot.adapters.git.bounded import CommandBound, communicate_within, read_within
+from gitbot.adapters.signals import held_back
 from gitbot.errors import RepositoryError
 from gitbot.model.names import BAD_REF
 from gitbot.model.words import shortened
@@ -246,24 +247,27 @@ class Git:
         return process.returncode, output, _PROXY.sub(rb"\1", errors)
 
     def _start(self, arguments: Sequence[str], environment: Mapping[str, str], **how: Any) -> Any:
+        command = ["git", f"--git-dir={self.directory}", *arguments]
+        wrapper: Any = None
         try:
-            return git.Git(str(self._folder)).execute(
-                [
-                    *_without_inherited(environment),
-                    "git",
-                    f"--git-dir={self.directory}",
-                    *arguments,
-                ],
-                as_process=True,
-                env=environment,
-                istream=subprocess.PIPE,
-                shell=False,
-                **how,
-            )
+            with held_back():  # else a signal that comes now leaves Git alone and at work
+                wrapper = git.Git(str(self._folder)).execute(
+                    [*_without_inherited(environment), *command],
+                    as_process=True,
+                    env=environment,
+                    istream=subprocess.PIPE,
+                    shell=False,
+                    **how,
+                )
         except git.exc.GitCommandNotFound as error:
             raise RepositoryError(
                 "git is not installed", hint="install git 2.38 or newer"
             ) from error
+        except KeyboardInterrupt:
+            if wrapper is not None:
+                _end(_process_of(wrapper))
+            raise
+        return wrapper
 
 
 def author_of(folder: Path) -> tuple[str, str]:
