@@ -294,6 +294,8 @@ def equivalent() -> dict[tuple[str, str, str, str], str]:
 
 def main(names: Sequence[str]) -> int:
     """Print the survivors of each module; 1 if there are any."""
+    if outside := [name for name in names if not name.startswith((*ROOMS, *ALONE))]:
+        sys.exit(f"{', '.join(outside)}: neither ROOMS nor ALONE names tests for it")
     asked = Asked(names or _paths())
     tests = TESTS if not names or any(name.startswith(ROOMS) for name in names) else ()
     alone = [path for room, path in ALONE.items() if not names or room in " ".join(names)]
