@@ -197,8 +197,7 @@ def _why_ended(view: View, approved: Approved, record: RequestRecord, node: Node
     if _is_given_up(approved, record, node):
         return "the drain was cancelled" if record.cancelled else "its window was removed"
     over = all(span.end <= view.now for span in approved.terms.allowed)
-    to_come = any(node.node in (m.source, m.to) for m in record.moves.values() if not m.final)
-    return "its window is over" if over and not to_come else ""
+    return "its window is over" if over and not record.has_moves_to_come(node.node) else ""
 
 
 def _begins_without_moves(

@@ -97,6 +97,10 @@ class RequestRecord(Frozen, frozen=True, kw_only=True):
             return bool(self.cancelled)
         return all(move.final for move in self.moves.values())
 
+    def has_moves_to_come(self, node: str) -> bool:
+        """Whether a move from or to a node has not ended."""
+        return any(node in (move.source, move.to) for move in self.moves.values() if not move.final)
+
     @property
     def spent(self) -> bool:
         """Whether it is finished permanently.

@@ -312,7 +312,8 @@ def _returned(shell: Shell, *, node: str, by: str, said_at: int | None) -> Occur
         if said_at is not None and record.since > said_at:
             went = f"{node} is {record.state} since {format_instant(record.since)}"
             raise UsageError(f"{went}, after this was said", hint="say it again if it is back")
-        if record.state is NodeState.DRAINING and drain is not None and _is_drained(drain, node):
+        draining = record.state is NodeState.DRAINING
+        if draining and drain is not None and drain.has_moves_to_come(node):
             raise UsageError(
                 f"{node} is still draining: {drain.id} is {drain.state}",
                 hint=f"end it with `gitbot cancel {drain.id}`",
@@ -338,7 +339,3 @@ def _returned(shell: Shell, *, node: str, by: str, said_at: int | None) -> Occur
         if near
         else "`gitbot status` lists the nodes and their states",
     )
-
-
-def _is_drained(drain: RequestRecord, node: str) -> bool:
-    return any(node in (move.source, move.to) for move in drain.moves.values() if not move.final)
