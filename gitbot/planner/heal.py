@@ -220,12 +220,19 @@ class _Healing:
 
     def _descend(self) -> tuple[Step, ...]:
         """Take the step that heals most while there is one, else make room for one."""
-        board, taken = self.board, []
+        board = self.board
+        taken: list[Step] = []
         with board.trial():
-            while steps := self._direct() or self._with_room_made():
-                for step in steps:
-                    taken.append(step)
-                    board.take(step)
+            # Each round lowers the rule's total breach, a number of at least 0, so the loop ends.
+            left = self._undone(board)
+            while left and (steps := self._direct() or self._with_room_made()):
+                mark = board.mark()
+                board.advance(steps)
+                before, left = left, self._undone(board)
+                if left >= before:
+                    board.back(mark)
+                    break
+                taken.extend(steps)
         breached = concerned(self.rule.breaches(board.occupancy))
         steps = trimmed(board, taken, breached, self._undone)
         return explained(self._asked(steps), steps)
@@ -268,12 +275,17 @@ class _Healing:
     def _gains(
         self, vm: NamespacedName, places: Occupancy, breaches: Sequence[Breach]
     ) -> list[tuple[int, list[str]]]:
-        """What stays undone if the VM goes to each of these nodes, if that is less; least first."""
+        """What stays undone if the VM goes to each of these nodes, if that is less; least first.
+
+        A move gives up only the place where the VM runs. A launcher pod that lingers on another
+        node after an earlier migration still counts there.
+        """
         left = sum(breach.amount for breach in breaches)
+        stays = places.get(vm, frozenset()) - {self.board.place(vm)}
         alike = grouped((signature(self.rule, node), node) for node in self.board.nodes)
         found = []
         for nodes in alike.values():
-            after = total(self.rule, {**places, vm: frozenset({nodes[0]})})
+            after = total(self.rule, {**places, vm: stays | {nodes[0]}})
             if after < left:
                 found.append((after, list(nodes)))
         return sorted(found)
