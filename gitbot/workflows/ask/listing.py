@@ -70,6 +70,7 @@ class _RowSources:
         self._records = fold_requests(seen.ledger, page.cluster)
         self._openings = {item.intent.ref.id: item for item in page.openings}
         self._introduced = cache(self._ask_introduced)
+        self._concern_sources = cache(lambda: ConcernSources.of(seen))
 
     def intents(self) -> Iterator[Row]:
         for intent in self._seen.base.intents.intents:
@@ -149,7 +150,7 @@ class _RowSources:
         if isinstance(intent.spec, LoadRuleSpec) and self._unmeasured(intent.spec.metric):
             return "unknown", f"no {intent.spec.metric} was measured"
         required = getattr(intent.spec, "enforcement", "Preferred") == "Required"
-        breaches = breaches_of(ConcernSources.of(self._seen), intent.ref, required=required)
+        breaches = breaches_of(self._concern_sources(), intent.ref, required=required)
         if not breaches:
             return "kept", ""
         more = f"; and {len(breaches) - 1} more" if len(breaches) > 1 else ""

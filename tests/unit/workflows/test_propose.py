@@ -7,11 +7,16 @@ from typing import Any
 import pytest
 
 from gitbot.errors import RepositoryError
+from gitbot.execution.facts import ClusterFacts
+from gitbot.kubernetes.objects import KubernetesObject
+from gitbot.model.ledger import Ledger
+from gitbot.model.problem import PlacementProblem
 from gitbot.ports.forge import PullState
 from gitbot.workflows.apply import apply
 from gitbot.workflows.check import publish
+from gitbot.workflows.look import look
 from gitbot.workflows.propose import ProposeResult, propose
-from gitbot.workflows.propose.concerns import concern_name
+from gitbot.workflows.propose.concerns import ConcernSources, concern_name, find_concerns
 from gitbot.workflows.watch import reconcile
 from tests.doubles.ledger import last_move
 from tests.unit.workflows.story import CLUSTER, REQUEST, RULE, Story, configuration
@@ -243,6 +248,23 @@ def test_at_most_so_many_are_open_at_once() -> None:
     text = configuration().replace("PT0S", "PT0S, maxOpen: 1")
     story.commit(**{".gitbot.yaml": text})
     assert actions(propose(story.shell)) == {HEAL: "opened", "request-customapp-jump": "waiting"}
+
+
+def test_the_cluster_is_indexed_once_however_many_rules_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rules = {f"r{number}": RULE.replace("mssql2016", f"app-{number}", 1) for number in range(20)}
+    indexed: list[PlacementProblem] = []
+    of = ClusterFacts.of
+
+    def counted(problem: PlacementProblem, migrations: tuple[KubernetesObject, ...]) -> Any:
+        indexed.append(problem)
+        return of(problem, migrations)
+
+    seen = look(Story.begin(db=RULE, **rules).shell, Ledger())
+    monkeypatch.setattr(ClusterFacts, "of", counted)
+    assert len(find_concerns(ConcernSources.of(seen))) == 21
+    assert len(indexed) == 1
 
 
 def test_heal_report_proposes_nothing() -> None:

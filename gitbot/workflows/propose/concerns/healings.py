@@ -71,15 +71,7 @@ def breaches_of(sources: ConcernSources, ref: IntentRef, *, required: bool) -> t
     For a Required rule only the hard part counts: its preferred terms heal nothing.
     """
     facts = sources.facts
-    occupancy = {
-        name: frozenset({node}) for name in sorted(facts.instances) if (node := facts.node_of(name))
-    }
-    rules = sources.problem.rules
-    if ref.kind == "LoadRule":
-        rules = sources.base.load_rules(sources.problem.snapshot, now=sources.now)
-    return tuple(
-        breach
-        for rule in rules
-        if rule.ref.id == ref.id and (rule.required or not required)
-        for breach in rule.breaches(occupancy)
-    )
+    rules = [rule for rule in sources.rules.get(ref.id, ()) if rule.required or not required]
+    members = sorted({vm for rule in rules for vm in rule.members})
+    occupancy = {vm: frozenset({node}) for vm in members if (node := facts.node_of(vm))}
+    return tuple(breach for rule in rules for breach in rule.breaches(occupancy))

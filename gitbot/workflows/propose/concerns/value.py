@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gitbot.execution.accept import is_known, may_enter
@@ -9,7 +10,9 @@ from gitbot.execution.facts import ClusterFacts
 from gitbot.execution.requests import MoveRecord, RequestRecord, fold_requests, highest_move
 from gitbot.execution.values import Approved, Stale
 from gitbot.model.canonical import short_digest
+from gitbot.model.constraint import RuleConstraint
 from gitbot.model.events import MoveState
+from gitbot.model.grouping import grouped
 from gitbot.model.ledger import Ledger
 from gitbot.model.names import IntentRef
 from gitbot.model.problem import (
@@ -44,7 +47,10 @@ class Concern:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcernSources:
-    """The state in which concerns are found."""
+    """The state in which concerns are found.
+
+    `facts` and `rules` index the whole cluster once; each concern asks them about its own part.
+    """
 
     base: Engine
     ledger: Ledger
@@ -53,9 +59,14 @@ class ConcernSources:
     problem: PlacementProblem
     records: dict[RequestId, RequestRecord]
     now: int
+    facts: ClusterFacts
+    rules: Mapping[str, tuple[RuleConstraint, ...]]  # by the id of their intent
 
     @classmethod
     def of(cls, seen: Look) -> ConcernSources:
+        snapshot = seen.problem.snapshot
+        rules = (rule for rule in seen.problem.rules if rule.ref.kind != "LoadRule")
+        load_rules = seen.base.load_rules(snapshot, now=seen.now)
         return cls(
             base=seen.base,
             ledger=seen.ledger,
@@ -64,17 +75,15 @@ class ConcernSources:
             problem=seen.problem,
             records=dict(fold_requests(seen.ledger, seen.problem.cluster)),
             now=seen.now,
+            facts=ClusterFacts.of(
+                seen.problem, tuple(snapshot.of("VirtualMachineInstanceMigration"))
+            ),
+            rules=grouped((rule.ref.id, rule) for rule in (*rules, *load_rules)),
         )
 
     @property
     def cluster(self) -> str:
         return self.problem.cluster
-
-    @property
-    def facts(self) -> ClusterFacts:
-        return ClusterFacts.of(
-            self.problem, tuple(self.problem.snapshot.of("VirtualMachineInstanceMigration"))
-        )
 
 
 _LONGEST_NAME = 200
