@@ -253,7 +253,9 @@ def test_at_most_so_many_are_open_at_once() -> None:
 def test_the_cluster_is_indexed_once_however_many_rules_there_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rules = {f"r{number}": RULE.replace("mssql2016", f"app-{number}", 1) for number in range(20)}
+    rules: dict[str, Any] = {
+        f"r{number}": RULE.replace("mssql2016", f"app-{number}", 1) for number in range(20)
+    }
     indexed: list[PlacementProblem] = []
     of = ClusterFacts.of
 
