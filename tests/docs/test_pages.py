@@ -98,8 +98,6 @@ FILE = re.compile(r"`((?:deploy|docs|examples|gitbot|policies|templates|tests)/[
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_file_that_is_named_is_there(name: str) -> None:
-    if name == "CHANGELOG.md":  # it tells of files that are gone
-        return
     named = FILE.findall((ROOT / name).read_text("utf-8"))
     assert [path for path in named if not (ROOT / path).exists()] == []
 
