@@ -1,4 +1,4 @@
-"""The page of promises has a row for each, and names tests that exist."""
+"""The page of promises and the notes on the attacks have all rows, and name tests that exist."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reliability.md").read_text("utf-8")
+NOTES = (ROOT / "tests" / "faults" / "NOTES.md").read_text("utf-8")
 ROWS = {
     cells[0]: cells
     for line in PAGE.splitlines()
@@ -30,7 +31,7 @@ def test_every_row_says_how_far_it_is_shown_and_by_which_tests() -> None:
 
 CLASSES = {
     cells[0]: cells
-    for line in PAGE.splitlines()
+    for line in NOTES.splitlines()
     if len(cells := [cell.strip() for cell in line.strip("|").split("|")]) == 4
     and re.fullmatch(r"S\d+", cells[0])
 }
@@ -42,8 +43,8 @@ def test_every_class_of_advisories_has_a_test_or_a_reason() -> None:
         assert "::" in tests or here.startswith("cannot apply: "), name
 
 
-def test_every_test_that_the_page_names_exists() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)
+def test_every_test_that_page_and_notes_name_exists() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE + NOTES)
     assert len(named) > 40
     for file, name in named:
         text = (ROOT / file).read_text("utf-8")
@@ -72,3 +73,9 @@ def test_every_promise_has_an_attack_with_figure_command_and_what_it_found() -> 
             path = ROOT / file
             assert path.is_file() or path.with_suffix(".py").is_file() or path.is_dir(), file
     assert attacked == set(ROWS)
+
+
+def test_pages_for_users_stay_short() -> None:
+    for name in ("reliability.md", "performance.md"):
+        words = (ROOT / "docs" / name).read_text("utf-8").split()
+        assert len(words) <= 1500, f"{name}: {len(words)} words; notes go beside the tests"
