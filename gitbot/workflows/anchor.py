@@ -127,7 +127,7 @@ def _set_on_forge(shell: Shell, head: str, base: str) -> None:
 
 
 def anchor_as_it_is(shell: Shell) -> None:
-    """Accept the ledger, also if it went back."""
+    """Accept the ledger, even if it went back."""
     head = anchor_of(shell.ledger_store.read())
     with suppress(ClusterForbidden):
         if shell.cluster.ledger_anchor(shell.ledger_name):  # else it may have no place for one

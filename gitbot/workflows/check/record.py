@@ -55,7 +55,7 @@ def is_recorded(records: tuple[PlanShown, ...], record: PlanShown) -> bool:
 def replaces(last: PlanShown, record: PlanShown) -> bool:
     """Whether another plan is about to replace what was shown last, on this head or another.
 
-    The comment may still say an older plan, also if the last record has none.
+    The comment may still show an older plan, even if the last record has none.
     """
     return bool(record.digest) and (last.head, last.digest) != (record.head, record.digest)
 
