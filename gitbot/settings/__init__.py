@@ -5,12 +5,12 @@ from __future__ import annotations
 from gitbot.settings.configuration import (
     DEFAULT_PACKS,
     ClusterSettings,
-    ForgeSettings,
     ManifestSettings,
     Settings,
     json_schema,
     read_settings,
 )
+from gitbot.settings.forge import ForgeSettings
 from gitbot.settings.load import LoadSettings
 from gitbot.settings.owners import NodeSettings, OwnerSettings
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from gitbot.documents import (
     ParsedDocument,
@@ -18,7 +18,6 @@ from gitbot.documents import (
     read_documents,
     report_nothing,
     schemas,
-    shown,
     value_at,
 )
 from gitbot.documents.fields import (
@@ -31,10 +30,11 @@ from gitbot.documents.fields import (
     Value,
     decode,
 )
-from gitbot.documents.formats import amount, branch_name, is_github_repository
+from gitbot.documents.formats import amount
 from gitbot.model.findings import Finding, has_errors, sort_key
 from gitbot.model.names import CONFIGURATION_FILE, ApiVersion
 from gitbot.model.problem import Limits
+from gitbot.settings.forge import Branch, ForgeSettings, check_repository
 from gitbot.settings.load import LoadScorer, LoadSettings, sources_complete
 from gitbot.settings.owners import (
     OverrideSettings,
@@ -47,12 +47,6 @@ from gitbot.settings.resilience import ResilienceSettings
 KIND = "Configuration"
 DESCRIPTION = f"The configuration of gitbot: {CONFIGURATION_FILE} at the root of the repository."
 
-Branch = Annotated[
-    str,
-    AfterValidator(branch_name),
-    Field(min_length=1, max_length=200),
-    WithJsonSchema(schemas.BRANCH),
-]
 Pack = Literal["default", "hygiene", "kubevirt", "safety", "tenancy"]
 DEFAULT_PACKS: tuple[Pack, ...] = ("default",)
 Share = Annotated[int, Field(ge=1, le=1000)]
@@ -107,23 +101,6 @@ class ClusterSettings(Value):
     @property
     def context(self) -> str:
         return self.context_name or self.name
-
-
-class ForgeSettings(Value):
-    """Where pull requests live."""
-
-    type: Literal["local", "github"] = Field(default="local", description="Kind of forge.")
-    repository: Text = Field(
-        default="origin",
-        description="github: owner/name or origin; local: path or remote of a bare repository.",
-    )
-    base_branch: Branch = Field(default="main", description="Protected branch of the intents.")
-    required_reviews: int | None = Field(
-        default=None,
-        ge=0,
-        le=10,
-        description="Approvals that a merge needs; default: what the branch's rules say.",
-    )
 
 
 class ProposalSettings(Value):
@@ -297,25 +274,12 @@ def _read_document(document: ParsedDocument, file: str) -> tuple[Settings | None
         return None, report.findings
     report_nothing(report, json_schema)
     made = decode(report, _Configuration, json_schema)
-    _forge_repository(report, document.value)
+    check_repository(report, document.value)
     _clusters_once(report, document.value)
     _no_slot_left(report, document.value)
     sources_complete(report, document.value)
     check_owners(report, document.value)
     return made.spec if made is not None else None, report.findings
-
-
-def _forge_repository(report: Report, value: Mapping[str, Any]) -> None:
-    """On GitHub `owner/name`, or the default; locally no address, which may hold a password."""
-    path: Path = ("spec", "forge", "repository")
-    name, kind = value_at(value, path), value_at(value, ("spec", "forge", "type"))
-    name = name if isinstance(name, str) else ""
-    if kind != "github" and "://" in name.removeprefix("file://"):
-        said = "found an address, expected the path or the remote of a bare repository"
-        report.at_value(path, "repository", said, "give a path, or write type: github")
-    if kind == "github" and name not in ("", "origin") and not is_github_repository(name):
-        said = f"found {shown(name)}, expected owner/name as on GitHub, or origin"
-        report.at_value(path, "repository", said, "mend it")
 
 
 def _no_slot_left(report: Report, value: Mapping[str, Any]) -> None:
