@@ -180,7 +180,6 @@ class PlacementProblem:
     `goals` are in the order in which their moves are numbered and started. Intents' digests are
     those of their specs, by IntentRef.id. `load` has no stale value; `ranking` names the load-aware
     scores that choose between targets of equal breaches. `pressure_limit`: hundredths of a percent.
-    With `solver` an exact solver looks for better plans where VMs must step aside.
     """
 
     cluster: str
@@ -197,4 +196,3 @@ class PlacementProblem:
     load: ClusterLoad = NO_LOAD
     ranking: tuple[str, ...] = ()
     pressure_limit: int = PRESSURE_LIMIT
-    solver: bool = False

@@ -22,7 +22,6 @@ from gitbot.planner.chains import Chains
 from gitbot.planner.choices import Choices
 from gitbot.planner.openings import Offer
 from gitbot.planner.proofs import left_by_task
-from gitbot.planner.reassign import reassigned
 from gitbot.planner.search import Cost, Leg, shortest
 from gitbot.planner.step import Step, Task, Wish, nobody
 
@@ -66,7 +65,7 @@ def solve(board: Board, task: Task, *, tight: bool = False) -> Solved:
             best = other
         if not best.left:
             break
-    return _exact(board, task, _reassigned(board, task, best))
+    return _exact(board, task, best)
 
 
 def cost(board: Board, solved: Solved) -> Cost:
@@ -100,16 +99,6 @@ def _with_room_made(board: Board, task: Task, start: Sequence[Step]) -> Solved:
     taken = [*start, *chains.steps]
     steps = trimmed(board, taken, task.content, lambda here: len(_left(here.occupancy, task)))
     return _solved(board, task, explained(task.content, steps))
-
-
-def _reassigned(board: Board, task: Task, best: Solved) -> Solved:
-    """The best of the known plan and those that the exact solver finds, if it is asked for."""
-    for found in reassigned(board, task, 0 if best.left else len(best.steps)):
-        steps = trimmed(board, found, task.content, lambda here: len(_left(here.occupancy, task)))
-        other = _solved(board, task, explained(task.content, steps))
-        if cost(board, other) < cost(board, best):
-            best = other
-    return best
 
 
 def _solved(board: Board, task: Task, steps: Sequence[Step], *, proven: bool = False) -> Solved:

@@ -197,8 +197,7 @@ class Settings(Value):
         description="Load-aware scores that choose between targets of equal breaches; needs load.",
     )
     solver: Literal["HiGHS"] | None = Field(
-        default=None,
-        description="Exact solver for small parts of plans; needs the extra `solver`.",
+        default=None, deprecated=True, description="Deprecated: has no effect; remove it."
     )
     owners: tuple[OwnerSettings, ...] = Field(
         default=(),
@@ -277,6 +276,7 @@ def _read_document(document: ParsedDocument, file: str) -> tuple[Settings | None
     check_repository(report, document.value)
     _clusters_once(report, document.value)
     _no_slot_left(report, document.value)
+    _solver_has_no_effect(report, document.value)
     sources_complete(report, document.value)
     check_owners(report, document.value)
     return made.spec if made is not None else None, report.findings
@@ -297,6 +297,14 @@ def _no_slot_left(report: Report, value: Mapping[str, Any]) -> None:
                 f"{reserve} = {parallel - reserve} leaves gitbot no migration",
                 f"write reserve: {parallel - 1}, or raise parallel",
             )
+
+
+def _solver_has_no_effect(report: Report, value: Mapping[str, Any]) -> None:
+    """Older files with `solver: HiGHS` stay readable; any other value is an error already."""
+    path: Path = ("spec", "solver")
+    if value_at(value, path) == "HiGHS":
+        message = "found HiGHS, expected no solver: the field is deprecated and has no effect"
+        report.warn(path, "deprecated-field", message, "remove the field")
 
 
 def _clusters_once(report: Report, value: Mapping[str, Any]) -> None:

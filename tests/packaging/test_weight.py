@@ -109,7 +109,6 @@ CAPABILITIES: dict[str, int] = {  # what each capability added since weighs, in 
     "what VMs that stay ask for is read from their running pods": 25,
     "no room is proven without asking each VM where it could be": 30,
     "requests even out how full nodes are": 190,
-    "an exact solver, if asked for, plans small parts where room is scarce": 305,
     "windows that were edited after their end are named by apply, propose and status": 35,
     "a look asks the events of a ledger once": 20,
     "a demo that was killed starts again in its folder": 25,

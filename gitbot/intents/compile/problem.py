@@ -98,7 +98,6 @@ def build_problem(
         intents=_digests(intents, {rule.ref for rule in rules}, wanted),
         load=load,
         ranking=settings.ranking,
-        solver=settings.solver is not None,
         pressure_limit=pressure_limit(settings, cluster),
     )
     findings = (*rule_findings, *freeze_findings, *_unread(snapshot), *_unmeasured(problem))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gitbot.model.findings import Severity
 from gitbot.model.problem import Limits
-from gitbot.settings import ClusterSettings, Settings, read_settings
+from gitbot.settings import ClusterSettings, Settings, json_schema, read_settings
 
 HEAD = "apiVersion: placement.gitbot.dev/v1alpha1\nkind: Configuration\n"
 
@@ -120,6 +121,10 @@ WRONG = [
         '3:37: spec.mode: found "observe", expected Enforce or Observe; did you mean Observe?',
     ),
     (
+        f"{ONE}, solver: CPLEX}}\n",
+        '3:39: spec.solver: found "CPLEX", expected HiGHS',
+    ),
+    (
         f"{ONE}, forge: }}\n",
         "3:38: spec.forge: found nothing, expected a mapping; write a value, or remove the key",
     ),
@@ -161,6 +166,21 @@ WRONG = [
 @pytest.mark.parametrize(("text", "finding"), WRONG)
 def test_wrong(text: str, finding: str) -> None:
     assert any(line.startswith(finding) for line in found(text)), found(text)
+
+
+def test_a_solver_is_accepted_with_a_warning() -> None:
+    text = f"{HEAD}spec:\n  clusters: [{{name: prod}}]\n  solver: HiGHS\n"
+    settings, (finding,) = read_settings(text.encode(), "f")
+    assert settings is not None
+    assert (finding.code, finding.severity) == ("settings/deprecated-field", Severity.WARNING)
+    assert str(finding) == (
+        "f:5:3: spec.solver: found HiGHS, expected no solver: the field is deprecated and has no "
+        "effect; remove the field"
+    )
+
+
+def test_the_schema_marks_the_solver_as_deprecated() -> None:
+    assert json_schema()["$defs"]["Settings"]["properties"]["solver"]["deprecated"] is True
 
 
 def test_all_errors_come_in_one_run() -> None:
